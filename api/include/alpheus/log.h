@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// log: the public face of Alpheus: a write-ahead log in persistent memory.
+//
+// Many threads reserve a record, fill it in place, complete it and force it;
+// all records stand in one total order of LSNs. After any crash the log comes
+// back with every durable record, or with an error, never silently shorter.
+//
+//   auto log = alpheus::Log::Open({.path = "wal"});
+//   auto lsn = (*log)->Append("hello");            // durable when it returns
+//
+//   auto record = (*log)->Reserve(bytes);           // or step by step
+//   Fill(record->payload());
+//   auto id = (*log)->Complete(*std::move(record));
+//   absl::Status durable = (*log)->Force(*id);
+//
+// States of a record: reserved (space and LSN given), completed (all bytes
+// written, checksum set), persisted (inside the local persistence domain),
+// durable (persisted on W replicas; in local mode, here), recovered (found
+// again by Open), cleaned (no longer needed). Table 2 of the Arcadia paper maps
+// to: reserve Reserve, copy Copy, complete Complete, force Force, append Append,
+// getLSN Reservation::lsn, cleanup Cleanup, cleanupAll CleanupAll, begin/end
+// Recovered().
+//
+// Invariants:
+//   L1. A record whose Force or Append returned OK is recovered by every later
+//       Open, with exactly its bytes, unless it was cleaned.
+//   L2. What Open recovers is an unbroken run of LSNs from the head; ABORTED
+//       records leave gaps in what is delivered, never holes.
+//   L3. No recovered record was invented: each was completed with those bytes.
+//   L4. head_lsn <= durable_lsn + 1 <= next_lsn.
+//   L5. At most LogOptions::exposure_records_max records are reserved and not
+//       durable at any time.
+// Thread safety: all members of Log may be called by many threads at once,
+// except Close and the destructor. A Reservation may be used by several threads
+// that fill disjoint parts; Complete comes after all of them.
+// Durability on error: after Force or Append failed with another code than
+// InvalidArgument, OutOfRange or FailedPrecondition, the outcome is unknown:
+// the record may be recovered or not. After a failure of the medium every
+// later call fails; open the log again to find out what survived.
+#ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
+#define ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "alpheus/options.h"
+#include "alpheus/recovered_range.h"
+#include "alpheus/recovery_report.h"
+#include "alpheus/reservation.h"
+#include "log/base/deadline.h"
+#include "log/base/ids.h"
+
+namespace alpheus {
+
+class LogEngine;
+
+class Log {
+ public:
+  // Creates the region that a log lives in. Nothing that exists is touched.
+  // Returns the identity of the new log.
+  // Errors: AlreadyExists; InvalidArgument (size); ResourceExhausted (file
+  // system full; no file is left behind); Unavailable (system error).
+  static absl::StatusOr<Uuid> Format(const FormatOptions& options);
+
+  // Recovers the log and opens a new epoch. Takes the region's lock.
+  // On return every recovered record is durable and report() tells what was
+  // found. Blocking: one pass over the records plus a flush of the ring.
+  // Errors: NotFound; FailedPrecondition (another writer has it; another log
+  // than options.expected_log_id); DataLoss (an acknowledged record, or the
+  // region's own data, can't be read: message names LSN, offset, remedy;
+  // nothing was changed); ResourceExhausted (epoch table full, see
+  // LogOptions::cleanup_through); Unimplemented (format version);
+  // InvalidArgument (options); Unavailable (system error).
+  static absl::StatusOr<std::unique_ptr<Log>> Open(const LogOptions& options);
+
+  // Closes if Close was not called. Aborts the process if a Reservation is
+  // still open: it points into memory that is about to go.
+  ~Log();
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+
+  // Forces everything completed, writes head and watermark, marks the region
+  // as closed cleanly. Later calls fail with FailedPrecondition.
+  // Errors: FailedPrecondition (open reservations, or closed already);
+  // Unavailable (medium).
+  absl::Status Close();
+
+  // Gives the next LSN and room for `bytes` of payload, 0 to
+  // payload_bytes_max(). Lock-free while there is room. At the exposure cap it
+  // forces, short of space it advances the head, and waits for other threads
+  // until the deadline.
+  // Errors: InvalidArgument (larger than half the ring); ResourceExhausted
+  // (ring full of records that nobody cleaned; with a deadline it waited for
+  // that); FailedPrecondition (only this thread's own open reservations stand
+  // in the way; closed); DeadlineExceeded; Unavailable (log failed).
+  absl::StatusOr<Reservation> Reserve(size_t bytes, Deadline deadline = {});
+
+  // Copies into the payload at `offset`. May be called many times, in any
+  // order, by several threads for disjoint parts.
+  // Errors: InvalidArgument (does not fit); FailedPrecondition (not open).
+  absl::Status Copy(Reservation& reservation, size_t offset,
+                    std::span<const std::byte> bytes);
+
+  // Seals the record: its bytes may no longer change. Not durable yet.
+  // Errors: FailedPrecondition (reservation of another log, or not open).
+  absl::StatusOr<Lsn> Complete(Reservation&& reservation);
+
+  // Makes the record `lsn`, and all before it, durable. Waits for those that
+  // are still open. An aborted LSN counts like any other. With
+  // options.frequency F > 1 only an LSN divisible by F is forced; others
+  // return OK without being durable (Arcadia §4.4).
+  // Errors: OutOfRange (never given); FailedPrecondition (an open reservation
+  // of this very thread stands before it; closed); DeadlineExceeded and
+  // Unavailable (outcome unknown).
+  absl::Status Force(Lsn lsn, ForceOptions options = {});
+
+  // Reserve, Copy, Complete and Force in one call, with one fence. Several
+  // parts are joined in order. Errors: as the four calls.
+  absl::StatusOr<Lsn> Append(std::span<const std::byte> bytes,
+                             ForceOptions options = {});
+  absl::StatusOr<Lsn> Append(std::string_view text, ForceOptions options = {});
+  absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
+                             ForceOptions options = {});
+
+  // Waits until `lsn` is durable without forcing it.
+  // Errors: as Force.
+  absl::Status WaitDurable(Lsn lsn, Deadline deadline = {});
+
+  // Highest LSN such that it and all before it are durable; 0 if none.
+  Lsn durable_lsn() const;
+  // The LSN that the next Reserve gives.
+  Lsn next_lsn() const;
+  // The oldest LSN that is not cleaned, or next_lsn().
+  Lsn head_lsn() const;
+  // Number of records given out that are not durable: what a crash may take.
+  uint64_t Exposed() const;
+  // Largest payload of a record, in bytes.
+  size_t payload_bytes_max() const;
+
+  // Marks a record as no longer needed and reclaims the contiguous cleaned
+  // prefix. A hint: after a crash a cleaned record may come back, so redo must
+  // be idempotent.
+  // Errors: OutOfRange (never given); NotFound (already cleaned);
+  // FailedPrecondition (not durable yet; closed); DataLoss (damaged header).
+  absl::Status Cleanup(Lsn lsn);
+  // The same for all records up to and including `lsn`. OK if they are
+  // cleaned already.
+  absl::Status CleanupThrough(Lsn lsn);
+  // Cleans everything; on return no earlier record is ever recovered again.
+  // LSNs go on. Errors: FailedPrecondition (open reservations).
+  absl::Status CleanupAll();
+
+  // Calls `visit` for each recovered record that is not cleaned or aborted, in
+  // LSN order: exactly the range that Open recovered. Payloads are valid until
+  // the record is cleaned. `visit` must not clean records.
+  // Errors: DataLoss (a record can't be read any more); whatever `visit`
+  // returns, which ends the iteration.
+  [[nodiscard]] absl::Status ForEachRecovered(
+      const std::function<absl::Status(const RecoveredRecord&)>& visit) const;
+  // The same as a range; its status() must be read.
+  RecoveredRange Recovered() const;
+
+  // What Open found.
+  const RecoveryReport& report() const;
+
+ private:
+  explicit Log(std::unique_ptr<LogEngine> engine);
+
+  std::unique_ptr<LogEngine> engine_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// log_reader: reads a log without owning it: live beside its writer, or dead.
+//
+// Idea: a reader takes no lock, opens no epoch and changes no byte. Beside a
+// live writer it shows durable records only, copying each before checking it,
+// so that bytes which change under it are noticed and never shown. Of a log
+// without writer it shows what opening it would recover.
+//
+// Thread safety: one thread per reader; any number of readers.
+#ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_READER_H_
+#define ALPHEUS_API_INCLUDE_ALPHEUS_LOG_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+
+namespace alpheus {
+
+enum class RecordState {
+  kDurable,    // proven to have been acknowledged, or recovered
+  kCompleted,  // valid, but nothing proves that it was acknowledged
+  kCleaned,
+  kAborted,
+};
+
+// "durable", "completed", "cleaned" or "aborted".
+const char* RecordStateName(RecordState state);
+
+struct ReaderRecord {
+  Lsn lsn;
+  Epoch epoch;
+  RecordState state = RecordState::kDurable;
+  uint64_t offset = 0;  // of its header, bytes from the start of the region
+  std::span<const std::byte> payload;  // valid during the call; empty if aborted
+};
+
+struct EpochInfo {
+  Epoch epoch;
+  Lsn start_lsn;
+};
+
+// What a region says of itself; of a live log, at one moment.
+struct RegionInfo {
+  std::string path;
+  uint32_t format_version = 0;
+  bool has_writer = false;
+  Uuid cluster_id;
+  Uuid log_id;
+  NodeId node;
+  uint64_t incarnation = 0;
+  uint64_t configuration_id = 0;
+  uint32_t replica_count = 0;  // N
+  uint32_t write_quorum = 0;   // W
+  uint64_t region_bytes = 0;
+  uint64_t ring_offset = 0;    // bytes from the start of the region
+  uint64_t ring_capacity = 0;  // bytes
+  Epoch promised_epoch;
+  Epoch log_epoch;
+  bool repairing = false;
+  bool closed_cleanly = false;
+  std::vector<EpochInfo> epochs;
+  Lsn head_lsn;
+  uint64_t head_offset = 0;  // monotone: modulo ring_capacity is the place
+  Lsn watermark_lsn;         // proven persisted by the watermark line
+  // Copies and lines that can't be read while an equal one can.
+  std::vector<std::string> single_faults;
+};
+
+// Result of a pass over everything.
+struct VerifyReport {
+  // OK, or DataLoss with LSN, offset and remedy.
+  absl::Status status;
+  // "complete", "torn" or "corrupt".
+  std::string verdict;
+  Lsn end_lsn;              // last readable LSN in unbroken order
+  uint64_t tail_offset = 0;  // monotone, behind it
+  Lsn proven_lsn;           // acknowledged for certain up to here
+  uint64_t data_records = 0;
+  uint64_t cleaned_records = 0;
+  uint64_t aborted_records = 0;
+  uint64_t damaged_pads = 0;
+  uint64_t payload_bytes = 0;
+  uint64_t cut_records = 0;  // completed behind the first bad one
+};
+
+class LogReader {
+ public:
+  // Errors: NotFound; DataLoss, Unimplemented as Log::Open; Unavailable.
+  static absl::StatusOr<std::unique_ptr<LogReader>> Open(
+      const std::string& path);
+  ~LogReader();
+
+  const RegionInfo& info() const;
+
+  // Calls `visit` with each record in LSN order from the head, cleaned and
+  // aborted ones included.
+  // Errors: DataLoss after the last record before the damage was delivered, or
+  // for damaged single copies of a log that was closed cleanly after all were;
+  // OutOfRange (a live writer reclaimed the record that was to be read next:
+  // open again); whatever `visit` returns, which ends the iteration.
+  absl::Status ForEach(
+      const std::function<absl::Status(const ReaderRecord&)>& visit);
+
+  // Like ForEach, but goes on behind damage at the next record that can be
+  // read; `lost` is told each gap (first LSN that is missing, first LSN behind
+  // it; equal to 0 if nothing follows).
+  absl::Status ForEachSalvageable(
+      const std::function<absl::Status(const ReaderRecord&)>& visit,
+      const std::function<void(Lsn first, Lsn behind)>& lost);
+
+  // Verifies every record and copy. `progress` is called now and then with the
+  // fraction done, 0 to 1.
+  VerifyReport Verify(const std::function<void(double)>& progress = {});
+
+ private:
+  class Impl;
+  explicit LogReader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_INCLUDE_ALPHEUS_LOG_READER_H_

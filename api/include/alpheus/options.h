@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// options: how a log is formatted, opened and forced.
+#ifndef ALPHEUS_API_INCLUDE_ALPHEUS_OPTIONS_H_
+#define ALPHEUS_API_INCLUDE_ALPHEUS_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "log/base/deadline.h"
+#include "log/base/ids.h"
+
+namespace alpheus {
+
+struct FormatOptions {
+  // File to create (on a DAX file system it is used as persistent memory), or
+  // an existing device-DAX.
+  std::string path;
+  // Of the region, superline and epoch table included; at least 104 KiB.
+  // 0 with a device-DAX: the whole device.
+  uint64_t region_bytes = 64 << 20;
+};
+
+struct LogOptions {
+  // Region file or device; empty: anonymous memory that lives and dies with
+  // the Log (anonymous_bytes), for tests and scratch logs.
+  std::string path;
+  uint64_t anonymous_bytes = 64 << 20;
+  // Refuse a region that holds another log.
+  std::optional<Uuid> expected_log_id;
+  // Clean all records up to and including this LSN before the new epoch is
+  // opened; the way out when the epoch table is full. 0: none.
+  Lsn cleanup_through{0};
+  // Cap on records reserved and not durable; rounded up to a power of two,
+  // 2 to 1,048,576.
+  uint32_t exposure_records_max = 4096;
+  // Added to each fence to emulate slower media, 0 to 1,000,000 ns; 0: off.
+  // The papers use 150 and 200. Only where the medium is flushed by CPU
+  // instructions.
+  uint32_t emulated_latency_ns = 0;
+};
+
+struct ForceOptions {
+  // Force only LSNs divisible by this; 1: every one. 0 is refused.
+  uint32_t frequency = 1;
+  Deadline deadline;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_INCLUDE_ALPHEUS_OPTIONS_H_

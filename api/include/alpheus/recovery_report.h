@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// recovery_report: what opening a log found, for people and for tests.
+#ifndef ALPHEUS_API_INCLUDE_ALPHEUS_RECOVERY_REPORT_H_
+#define ALPHEUS_API_INCLUDE_ALPHEUS_RECOVERY_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "log/base/ids.h"
+
+namespace alpheus {
+
+// How the log ended. (A corrupt log is an error of Open, not a report.)
+enum class RecoveryVerdict {
+  kComplete,  // nothing was cut off
+  kTornTail,  // the records from torn_lsn on were never acknowledged and are cut
+};
+
+struct RecoveryReport {
+  RecoveryVerdict verdict = RecoveryVerdict::kComplete;
+  Uuid log_id;
+  Epoch epoch;           // opened now
+  Epoch previous_epoch;  // of the last opening; 0 for a new log
+  bool was_closed_cleanly = false;
+  Lsn head_lsn;  // first recovered LSN, or end_lsn + 1
+  Lsn end_lsn;   // last recovered LSN; head_lsn - 1 if there is none
+  uint64_t records = 0;  // recovered, not cleaned, not aborted
+  uint64_t cleaned_records = 0;
+  uint64_t aborted_records = 0;
+  uint64_t payload_bytes = 0;  // of `records`
+
+  // With kTornTail: first LSN that is cut, where it was (bytes from the start
+  // of the region), how many completed records behind it are cut with it.
+  Lsn torn_lsn;
+  uint64_t torn_offset = 0;
+  uint64_t torn_completed_records = 0;
+
+  // Copies, lines and PADs that could not be read and were written anew.
+  std::vector<std::string> repairs;
+
+  // One line for people.
+  std::string ToString() const;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_INCLUDE_ALPHEUS_RECOVERY_REPORT_H_

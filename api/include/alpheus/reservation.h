@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// reservation: a record that has its LSN and its space, and waits to be filled.
+//
+// Idea: the handle owns the duty to finish the record: Log::Complete seals it,
+// dropping the handle makes the record ABORTED, so that no exception and no
+// early return can leave a hole that blocks every later force (F1).
+//
+// Thread safety: the payload may be filled by several threads at once; the
+// handle itself belongs to one at a time.
+#ifndef ALPHEUS_API_INCLUDE_ALPHEUS_RESERVATION_H_
+#define ALPHEUS_API_INCLUDE_ALPHEUS_RESERVATION_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "log/base/ids.h"
+#include "log/core/reserved_record.h"
+
+namespace alpheus {
+
+class LogEngine;
+
+class Reservation {
+ public:
+  Reservation() = default;
+  Reservation(Reservation&& other) noexcept
+      : engine_(std::exchange(other.engine_, nullptr)), record_(other.record_) {}
+  Reservation& operator=(Reservation&& other) noexcept {
+    if (this != &other) {
+      Abort();
+      engine_ = std::exchange(other.engine_, nullptr);
+      record_ = other.record_;
+    }
+    return *this;
+  }
+  // An open reservation becomes ABORTED. Requires: its log still exists.
+  ~Reservation() { Abort(); }
+
+  // True until Complete, Abort or a move took it.
+  bool is_open() const { return engine_ != nullptr; }
+  Lsn lsn() const { return record_.lsn; }
+  size_t bytes() const { return record_.payload_bytes; }
+
+  // The record's bytes in the ring, 16-byte aligned, not zeroed, to be written
+  // until Complete. Valid until then. Requires: is_open().
+  std::span<std::byte> payload() {
+    record_.filled_in_place = true;
+    return {record_.payload, record_.payload_bytes};
+  }
+
+  // Gives the LSN up now: readers pass over it. Does nothing if not open.
+  void Abort();
+
+  // Says that another thread will complete this record, so that a Force of the
+  // reserving thread waits for it instead of reporting a deadlock with itself.
+  void HandOver();
+
+ private:
+  friend class Log;
+  friend class LogEngine;
+  Reservation(LogEngine* engine, const ReservedRecord& record)
+      : engine_(engine), record_(record) {}
+
+  LogEngine* engine_ = nullptr;
+  ReservedRecord record_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_INCLUDE_ALPHEUS_RESERVATION_H_

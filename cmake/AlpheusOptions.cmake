@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compiler settings that hold for every target of the project.
+
+option(ALPHEUS_BUILD_TESTS "Build the tests" ON)
+set(ALPHEUS_SANITIZE "" CACHE STRING
+    "Sanitizers: empty, 'address,undefined' or 'thread'")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+add_compile_options(-Wall -Wextra -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # The only compiler that checks which lock guards what.
+  add_compile_options(-Wthread-safety)
+endif()
+
+if(ALPHEUS_SANITIZE)
+  add_compile_options(-fsanitize=${ALPHEUS_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${ALPHEUS_SANITIZE})
+endif()
+
+find_program(ALPHEUS_MOLD mold)
+if(ALPHEUS_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+find_program(ALPHEUS_CCACHE ccache)
+if(ALPHEUS_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ALPHEUS_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${ALPHEUS_CCACHE})
+endif()

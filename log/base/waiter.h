@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// waiter: how a blocking call waits, injected so that a simulator can.
+//
+// Idea: every blocking call of the log is a loop over a non-blocking step:
+// `step, if not done: wait until something progressed, again`. Progress is a
+// generation counter; a waiter announces itself before its last step, so that
+// whoever makes progress afterwards sees it and bumps the counter.
+//
+// Thread safety: all members may be called concurrently.
+#ifndef ALPHEUS_LOG_BASE_WAITER_H_
+#define ALPHEUS_LOG_BASE_WAITER_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+
+namespace alpheus {
+
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+
+  // Returns when `generation` no longer is `seen`, when the deadline passes,
+  // or spuriously. `round` counts the waits of one call: early rounds may spin.
+  virtual void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
+                    int round, Deadline deadline) = 0;
+
+  // Ends the waits on `generation`, which the caller has just changed.
+  virtual void WakeAll(const std::atomic<uint32_t>& generation) = 0;
+};
+
+// Spins, then yields the core, then sleeps on a futex.
+class FutexWaiter final : public Waiter {
+ public:
+  explicit FutexWaiter(const Clock& clock) : clock_(clock) {}
+
+  void Wait(const std::atomic<uint32_t>& generation, uint32_t seen, int round,
+            Deadline deadline) override;
+  void WakeAll(const std::atomic<uint32_t>& generation) override;
+
+ private:
+  const Clock& clock_;
+};
+
+// The generation counter with the number of those who wait for it.
+class Progress {
+ public:
+  explicit Progress(Waiter& waiter) : waiter_(waiter) {}
+
+  // Announces a waiter; the caller then takes its last step. seq_cst: the
+  // announcement precedes that step's loads in the order in which a producer's
+  // store precedes its load in Notify, so one of the two sees the other.
+  uint32_t Announce() {
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    return generation_.load(std::memory_order_seq_cst);
+  }
+  void Withdraw() { waiters_.fetch_sub(1, std::memory_order_release); }
+
+  void Wait(uint32_t seen, int round, Deadline deadline) {
+    waiter_.Wait(generation_, seen, round, deadline);
+  }
+
+  // Requires: a locked instruction of this thread since the store that is the
+  // progress; without it the load below could run ahead of that store.
+  void Notify() {
+    if (waiters_.load(std::memory_order_seq_cst) == 0) return;
+    generation_.fetch_add(1, std::memory_order_seq_cst);
+    waiter_.WakeAll(generation_);
+  }
+
+ private:
+  Waiter& waiter_;
+  alignas(64) std::atomic<uint32_t> waiters_{0};
+  std::atomic<uint32_t> generation_{0};
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_BASE_WAITER_H_

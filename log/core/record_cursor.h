@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// record_cursor: walks the records of a ring in LSN order, trusting nothing.
+//
+// Idea: one step decides what lies at (lsn, offset): a record whose header
+// holds under the epoch that owns the LSN, possibly behind a PAD, or nothing
+// that can be read. What "nothing" means (end, torn, corrupt) is the scan's
+// judgement (scan.h); the cursor only reads. It is the one place that turns
+// ring bytes into records: recovery, iteration, cleanup and readers use it.
+//
+// Invariants:
+//   U1. Never reads outside the ring, whatever the bytes are (L1).
+//   U2. scan(image) = scan(image with PADs removed or damaged) (L5): since no
+//       record crosses the end of the ring, an unreadable place whose LSN is
+//       found at the ring's start was a damaged PAD.
+//   U3. Ends at `limit`, one capacity after the head.
+// Thread safety: one thread; the ring may be written meanwhile only by cleanup.
+// References: protocol A1, A4.3; docs/log_format.md#scan.
+#ifndef ALPHEUS_LOG_CORE_RECORD_CURSOR_H_
+#define ALPHEUS_LOG_CORE_RECORD_CURSOR_H_
+
+#include <cstdint>
+#include <span>
+
+#include "log/base/ids.h"
+#include "log/format/epoch_table.h"
+#include "log/format/layout.h"
+#include "log/format/record.h"
+
+namespace alpheus {
+
+// A place in the log: the next LSN, where it goes, and the chain before it.
+struct LogPosition {
+  Lsn lsn{1};
+  RingOffset offset;
+  uint64_t chain = 0;
+
+  bool operator==(const LogPosition&) const = default;
+};
+
+// A record whose header holds.
+struct RecordView {
+  RecordHeader header{};  // a copy: safe against bytes that change
+  RingOffset offset;      // of the header
+  uint64_t seed = 0;      // of its checksums
+  bool cleaned = false;
+  std::span<const std::byte> payload;  // in the ring; empty when aborted
+
+  Lsn lsn() const { return Lsn(header.lsn); }
+  Epoch epoch() const { return Epoch(header.epoch); }
+  bool aborted() const {
+    return header.type == static_cast<uint8_t>(RecordType::kAborted);
+  }
+};
+
+class RecordCursor {
+ public:
+  enum class Step {
+    kRecord,      // record() holds, payload included (if checked)
+    kBadPayload,  // the header of record() holds, its payload doesn't
+    kBadHeader,   // nothing readable at position()
+  };
+  enum class Payloads { kCheck, kSkip };
+
+  // Walks from `start` to at most `limit` (start of the log + capacity).
+  // The table must outlive the cursor.
+  RecordCursor(Ring ring, const EpochTable& table, LogPosition start,
+               RingOffset limit, Payloads payloads = Payloads::kCheck)
+      : ring_(ring),
+        table_(table),
+        position_(start),
+        limit_(limit),
+        payloads_(payloads) {}
+
+  // Reads what is at position(). After kRecord and kBadPayload the position is
+  // behind it; after kBadHeader it has not moved.
+  Step Next();
+
+  // Goes on at another place, after a hole. The chain is broken there.
+  void Resume(LogPosition position) { position_ = position; }
+
+  // Next LSN, its offset (of its PAD, if it has one), chain before it.
+  const LogPosition& position() const { return position_; }
+  const RecordView& record() const { return record_; }
+
+  // Offset of the PAD in front of record(); equal to the record's own offset
+  // if it has none.
+  RingOffset record_begin() const { return record_begin_; }
+  // True if that PAD is there but can't be read.
+  bool pad_damaged() const { return pad_damaged_; }
+
+  // The header at `offset` if it holds for some LSN of its own claim: used to
+  // look for records behind a hole. Returns false without reading further if
+  // not, or if it is a PAD.
+  bool ReadAnyHeader(RingOffset offset, RecordView* record) const;
+
+ private:
+  bool ReadHeader(Lsn lsn, RingOffset offset, RecordView* record) const;
+  bool ReadRecordHeader(Lsn lsn, RingOffset offset, RecordView* record) const;
+  Step Take(RingOffset begin, bool pad_damaged);
+
+  Ring ring_;
+  const EpochTable& table_;
+  LogPosition position_;
+  RingOffset limit_;
+  Payloads payloads_;
+  RecordView record_;
+  RingOffset record_begin_;
+  bool pad_damaged_ = false;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_RECORD_CURSOR_H_

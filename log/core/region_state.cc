@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/core/region_state.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "log/format/layout.h"
+
+namespace alpheus {
+namespace {
+
+absl::Status Named(const std::string& name, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
+}
+
+bool AllEqual(std::span<const std::byte> bytes, std::byte value) {
+  return std::all_of(bytes.begin(), bytes.end(),
+                     [value](std::byte b) { return b == value; });
+}
+
+absl::Status NoSuperline(std::span<const std::byte> region,
+                         const std::string& name) {
+  const auto start = region.first(std::min<size_t>(region.size(), kTableOffset));
+  std::string seen = "neither copy can be read";
+  if (AllEqual(start, std::byte{0})) {
+    seen = "all bytes are zero: the region was never formatted, or was wiped";
+  } else if (AllEqual(start, std::byte{0xff})) {
+    seen = "all bytes are ones: the region was wiped";
+  }
+  return absl::DataLossError(absl::StrCat(
+      name, ": no superline at offsets 0 and ", kSuperlineCopyBytes, ": ", seen,
+      ". Nothing was changed. Restore the region from a copy; only if it never "
+      "held a log, remove it and run `alpheus format`"));
+}
+
+absl::Status ReadSuperline(std::span<std::byte> region, const std::string& name,
+                           RegionState* state) {
+  if (region.size() < kTableOffset) {
+    return absl::DataLossError(absl::StrCat(
+        name, ": ", region.size(), " bytes, fewer than the ", kTableOffset,
+        " of the fixed part: not a log region, or truncated. Restore it from a "
+        "copy"));
+  }
+  state->superline_cell = ReadCell(SuperlinePlace(region));
+  const CellState& cell = state->superline_cell;
+  if (!cell.newest) return NoSuperline(region, name);
+  absl::StatusOr<Superline> decoded =
+      DecodeSuperline(cell.copies[*cell.newest].content);
+  if (!decoded.ok()) return Named(name, decoded.status());
+  state->superline = *std::move(decoded);
+  if (absl::Status fits = CheckGeometry(region, state->superline); !fits.ok()) {
+    return Named(name, fits);
+  }
+  const int other = 1 - *cell.newest;
+  if (!cell.copies[other].valid) {
+    state->single_faults.push_back(
+        absl::StrCat("superline copy ", other, " at offset ",
+                     static_cast<uint64_t>(other) * kSuperlineCopyBytes,
+                     " can't be read"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadEpochTable(std::span<std::byte> region,
+                            const std::string& name, RegionState* state) {
+  const CellPlace place = EpochTablePlace(region, state->superline);
+  state->table_cell = ReadCell(place);
+  const uint64_t seq = state->superline.table_seq;
+  state->table_copy = -1;
+  for (int i = 0; i < 2; ++i) {
+    const CellCopy& copy = state->table_cell.copies[i];
+    if (copy.valid && copy.seq == seq) state->table_copy = i;
+  }
+  if (state->table_copy < 0) {
+    return absl::DataLossError(absl::StrCat(
+        name, ": no copy of epoch table ", seq, ", which the superline names, "
+        "can be read (offsets ", kTableOffset, " and ",
+        kTableOffset + place.capacity_bytes,
+        "). Without its nonces no record can be verified. Restore the region "
+        "from a copy"));
+  }
+  absl::StatusOr<EpochTable> table =
+      EpochTable::Decode(state->superline.log_id,
+                         state->table_cell.copies[state->table_copy].content);
+  if (!table.ok()) return Named(name, table.status());
+  state->table = *std::move(table);
+  const int other = 1 - state->table_copy;
+  if (!state->table_cell.copies[other].valid) {
+    state->single_faults.push_back(absl::StrCat(
+        "epoch table copy ", other, " at offset ",
+        kTableOffset + static_cast<uint64_t>(other) * place.capacity_bytes,
+        " can't be read"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadWatermarkLines(std::span<std::byte> region,
+                                const std::string& name, RegionState* state) {
+  state->watermarks = ReadWatermarks(region, state->superline.log_id);
+  if (state->watermarks.both_bad()) {
+    return absl::DataLossError(absl::StrCat(
+        name, ": neither watermark line can be read (offsets ",
+        kWatermarkOffset, " and ", kWatermarkOffset + kPageBytes,
+        "); a power cut damages at most one. Where the log ended is unknown. "
+        "Restore the region from a copy; `alpheus salvage` reads the records "
+        "that are left"));
+  }
+  for (int line = 0; line < 2; ++line) {
+    if (state->watermarks.lines[line]) continue;
+    state->single_faults.push_back(absl::StrCat(
+        "watermark line ", line, " at offset ",
+        kWatermarkOffset + static_cast<uint64_t>(line) * kPageBytes,
+        " can't be read"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Lsn RegionState::ProvenLsn() const {
+  Lsn proven = watermarks.Proven(superline.log_epoch);
+  if (!table.entries().empty()) {
+    proven = std::max(proven, table.entries().back().start_lsn - 1);
+  }
+  return proven;
+}
+
+absl::StatusOr<RegionState> ReadRegionState(std::span<std::byte> region,
+                                            const std::string& name) {
+  RegionState state;
+  ALPHEUS_RETURN_IF_ERROR(ReadSuperline(region, name, &state));
+  ALPHEUS_RETURN_IF_ERROR(ReadEpochTable(region, name, &state));
+  ALPHEUS_RETURN_IF_ERROR(ReadWatermarkLines(region, name, &state));
+  return state;
+}
+
+ScanInput ScanInputOf(std::span<std::byte> region, const RegionState& state) {
+  ScanInput input;
+  input.ring = RingOf(region, state.superline);
+  input.table = &state.table;
+  input.head = state.head();
+  input.proven_lsn = state.ProvenLsn();
+  return input;
+}
+
+}  // namespace alpheus

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// region_state: what a region says of itself, read without changing a byte.
+//
+// Idea: superline, epoch table and watermark are read once, checked against
+// each other and handed on as values; opening an epoch, readers and the
+// inspecting tools all start from here. Damage that one good copy makes up for
+// is listed, not hidden.
+//
+// Thread safety: pure; a region that is being written may be read in the middle
+// of an update, see ReadRegionState.
+// References: protocol A2, S1 to S5; docs/log_format.md.
+#ifndef ALPHEUS_LOG_CORE_REGION_STATE_H_
+#define ALPHEUS_LOG_CORE_REGION_STATE_H_
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "log/core/record_cursor.h"
+#include "log/core/scan.h"
+#include "log/format/atomic_cell.h"
+#include "log/format/epoch_table.h"
+#include "log/format/superline.h"
+#include "log/format/watermark.h"
+
+namespace alpheus {
+
+struct RegionState {
+  Superline superline;
+  CellState superline_cell;
+  EpochTable table;
+  CellState table_cell;
+  int table_copy = 0;  // the copy that the superline names
+  WatermarkPair watermarks;
+
+  // Copies and lines that can't be read although an equal one can, one
+  // sentence each; opening the log writes them anew. In a log that was closed
+  // cleanly this is damage; after a crash it may be an interrupted update.
+  std::vector<std::string> single_faults;
+
+  LogPosition head() const {
+    return {superline.head_lsn, superline.head_offset, superline.head_chain};
+  }
+  // Highest LSN that watermark and installed epoch prove persisted: what an
+  // epoch recovered was persisted before it opened.
+  Lsn ProvenLsn() const;
+};
+
+// `name` (the file) is for messages. Errors, each with offset and remedy:
+//   DataLoss       no superline copy can be read (zeros, ones, random bytes,
+//                  not a region at all), the geometry does not fit the file
+//                  (truncated), no epoch table or no watermark can be read
+//   Unimplemented  another format version
+// On a region with a live writer, an error can mean an update was under way;
+// read again before believing it (S5).
+absl::StatusOr<RegionState> ReadRegionState(std::span<std::byte> region,
+                                            const std::string& name);
+
+ScanInput ScanInputOf(std::span<std::byte> region, const RegionState& state);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_REGION_STATE_H_

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// ring_log: the log on one node, as the threads that write it see it.
+//
+// Idea: only two steps of a write need an order: reserving, which is one
+// compare-and-swap, and becoming durable, which is one counter. Everything
+// between (filling, checksums, flushing) runs in parallel (Arcadia §4.3). This
+// class joins the parts, each of which is one thing:
+//
+//   Reserver           reserve: LSN and space         (reserver.h)
+//   CompletionTracker  which records are finished      (completion_tracker.h)
+//   RecordWriter       header, PAD, checksums, stores  (record_writer.h)
+//   Forcer             batches, watermark, durable LSN (forcer.h)
+//   Reclaimer          cleaned records, head           (reclaimer.h)
+//
+// Invariants:
+//   I1. head_lsn <= durable_lsn + 1 <= next_lsn.
+//   I2. next_lsn - 1 - durable_lsn <= exposure_records_max (F6).
+//   I3. Ring bytes are given out only if the head in the persisted superline
+//       has passed them (L4).
+//   I4. After a failed fence nothing is acknowledged any more (H20).
+// Persistence: a crash leaves the superline of the last update, and of the
+// records any subset of the words that no fence covered; scan.h makes a log of
+// it.
+// Thread safety: all members concurrently, but Close and the destructor alone.
+// References: Arcadia §4.3, §4.4; protocol A3, A6.
+#ifndef ALPHEUS_LOG_CORE_RING_LOG_H_
+#define ALPHEUS_LOG_CORE_RING_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/ids.h"
+#include "log/base/waiter.h"
+#include "log/core/completion_tracker.h"
+#include "log/core/forcer.h"
+#include "log/core/log_failure.h"
+#include "log/core/reclaimer.h"
+#include "log/core/record_writer.h"
+#include "log/core/reserved_record.h"
+#include "log/core/reserver.h"
+#include "log/core/superline_store.h"
+#include "log/pmem/persistence.h"
+
+namespace alpheus {
+
+struct RingLogOptions {
+  std::string name;  // of the region, for messages
+  uint32_t exposure_records_max = 4096;  // rounded up to a power of two
+};
+
+// Where opening an epoch left the region; see recovery/local_opening.h.
+struct RingLogStart {
+  Superline superline;
+  uint64_t superline_seq = 0;
+  EpochTable table;
+  LogPosition end;  // next LSN, tail, chain
+};
+
+template <Persistence P>
+class RingLog {
+ public:
+  // `pmem`, `region`, `clock` and `waiter` must outlive the log.
+  RingLog(P& pmem, std::span<std::byte> region, const RingLogStart& start,
+          const RingLogOptions& options, const Clock& clock, Waiter& waiter);
+  // Requires: no open reservation.
+  ~RingLog();
+
+  // The calls of alpheus/log.h, with their contracts.
+  absl::StatusOr<ReservedRecord> Reserve(size_t bytes, Deadline deadline);
+  absl::Status Copy(ReservedRecord& record, size_t offset,
+                    std::span<const std::byte> bytes);
+  absl::Status Complete(ReservedRecord& record);
+  void Abort(const ReservedRecord& record);
+  void HandOver(ReservedRecord& record);
+  absl::Status Force(Lsn lsn, Deadline deadline);
+  absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
+                             uint32_t frequency, Deadline deadline);
+  absl::Status WaitDurable(Lsn lsn, Deadline deadline);
+  absl::Status Cleanup(Lsn lsn);
+  absl::Status CleanupThrough(Lsn lsn);
+  absl::Status CleanupAll();
+  absl::Status Close();
+
+  Lsn durable_lsn() const { return forcer_.durable_lsn(); }
+  Lsn next_lsn() const { return reserver_.next().lsn; }
+  Lsn head_lsn() const { return reclaimer_.head_lsn(); }
+  // Lowest LSN that is reserved and not finished, or next_lsn().
+  Lsn first_open_lsn() const;
+
+  // Aborts the process when I1 or I2 is broken.
+  void CheckInvariants() const;
+
+ private:
+  absl::Status Usable() const;
+  absl::Status WaitForRoom(Reserver::Outcome outcome, size_t bytes,
+                           Deadline deadline, Lsn* last_seen, int round);
+  absl::Status CheckGiven(Lsn lsn) const;
+  absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
+  absl::Status OwnReservationBlocks(Lsn lsn) const;
+
+  P& pmem_;
+  const RingLogOptions options_;
+  const Clock& clock_;
+  Progress progress_;
+  LogFailure failure_;
+  CompletionTracker tracker_;
+  SuperlineStore<P> superline_;
+  Reclaimer<P> reclaimer_;
+  Reserver reserver_;
+  RecordWriter<P> writer_;
+  Forcer<P> forcer_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_RING_LOG_H_

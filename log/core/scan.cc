@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/core/scan.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace alpheus {
+namespace {
+
+RingOffset LimitOf(const ScanInput& input) {
+  return input.head.offset + input.ring.capacity();
+}
+
+void Count(const RecordCursor& cursor, Lsn lsn, ScanResult* result) {
+  const RecordView& record = cursor.record();
+  result->proven_lsn =
+      std::max(result->proven_lsn, Lsn(record.header.durable_lsn));
+  if (cursor.pad_damaged()) {
+    result->damaged_pads.push_back({lsn, cursor.record_begin()});
+  }
+  if (record.cleaned) {
+    ++result->cleaned_records;
+  } else if (record.aborted()) {
+    ++result->aborted_records;
+  } else {
+    ++result->data_records;
+    result->payload_bytes += record.payload.size();
+  }
+}
+
+// Looks at every line from `from` to the limit for headers that hold: they
+// say how much is cut off, and may prove that it was acknowledged. A record
+// can lie behind a hole because threads complete in any order.
+void InspectBehind(const ScanInput& input, const RecordCursor& cursor,
+                   LogPosition from, ScanResult* result) {
+  const RingOffset limit = LimitOf(input);
+  RecordView record;
+  for (RingOffset at = from.offset; at + kLineBytes <= limit;
+       at = at + kLineBytes) {
+    if (!cursor.ReadAnyHeader(at, &record) || record.lsn() <= from.lsn) {
+      continue;
+    }
+    ++result->cut_records;
+    result->cut_last_lsn = std::max(result->cut_last_lsn, record.lsn());
+    result->proven_lsn =
+        std::max(result->proven_lsn, Lsn(record.header.durable_lsn));
+  }
+}
+
+// Whether the line at the end looks like a header of the expected record that
+// was cut in the middle; only for the report, both cases end the log here.
+bool LooksTorn(const ScanInput& input, const LogPosition& end) {
+  if (end.offset + kLineBytes > LimitOf(input)) return false;
+  const EpochEntry* owner = input.table->Owner(end.lsn);
+  RecordHeader header;
+  std::memcpy(&header, input.ring.At(end.offset), sizeof(header));
+  return owner != nullptr && header.lsn == end.lsn.value &&
+         header.epoch == owner->epoch.value;
+}
+
+}  // namespace
+
+const char* TailVerdictName(TailVerdict verdict) {
+  switch (verdict) {
+    case TailVerdict::kComplete:
+      return "complete";
+    case TailVerdict::kTorn:
+      return "torn";
+    case TailVerdict::kCorrupt:
+      return "corrupt";
+  }
+  return "unknown";
+}
+
+ScanResult ScanLog(const ScanInput& input,
+                   const std::function<void(const RecordView&)>& visit) {
+  ScanResult result;
+  result.proven_lsn = input.proven_lsn;
+  RecordCursor cursor(input.ring, *input.table, input.head, LimitOf(input));
+  RecordCursor::Step step{};
+  for (;;) {
+    result.end = cursor.position();
+    step = cursor.Next();
+    if (step != RecordCursor::Step::kRecord) break;
+    Count(cursor, result.end.lsn, &result);
+    if (visit) visit(cursor.record());
+  }
+  if (step == RecordCursor::Step::kBadPayload) {
+    result.bad_payload = true;
+    result.bad_bytes = RecordBytes(cursor.record().header.payload_bytes);
+    result.proven_lsn = std::max(result.proven_lsn,
+                                 Lsn(cursor.record().header.durable_lsn));
+  }
+  InspectBehind(input, cursor, result.end, &result);
+  if (result.end.lsn <= result.proven_lsn) {
+    result.verdict = TailVerdict::kCorrupt;
+  } else if (result.bad_payload || result.cut_records > 0 ||
+             LooksTorn(input, result.end)) {
+    result.verdict = TailVerdict::kTorn;
+  }
+  return result;
+}
+
+LogPosition FindRecordBehind(const ScanInput& input, LogPosition from) {
+  const RingOffset limit = LimitOf(input);
+  const RecordCursor cursor(input.ring, *input.table, from, limit);
+  RecordView record;
+  LogPosition found;
+  found.lsn = Lsn(0);
+  for (RingOffset at = from.offset; at + kLineBytes <= limit;
+       at = at + kLineBytes) {
+    if (cursor.ReadAnyHeader(at, &record) && record.lsn() > from.lsn) {
+      found.lsn = record.lsn();
+      found.offset = at;
+      break;
+    }
+  }
+  return found;
+}
+
+}  // namespace alpheus

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// scan: finds the end of a log and says what the end is.
+//
+// Idea: the log has no tail pointer, so its end is where the first record
+// can't be read; but a bad record is also what a media error looks like. The
+// scan therefore gathers evidence that the record was once persisted: the
+// watermark, the durable LSN in the header of any record further on, and the
+// start of the epoch that is installed. With evidence the record is *corrupt*
+// and the log is not shown; without it the record is *torn* (or was never
+// written) and the log ends before it. Never a silently shorter log (C6).
+//
+// Invariants:
+//   N1. The kept records are an unbroken run of LSNs from the head.
+//   N2. A record at or below proven_lsn that can't be read is corrupt (H9).
+//   N3. A log whose first record can't be read is empty only if nothing proves
+//       a record (H10).
+// Thread safety: pure.
+// References: protocol A3.5, A4.3, H9 to H11; docs/log_format.md#scan.
+#ifndef ALPHEUS_LOG_CORE_SCAN_H_
+#define ALPHEUS_LOG_CORE_SCAN_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "log/core/record_cursor.h"
+#include "log/format/epoch_table.h"
+#include "log/format/layout.h"
+
+namespace alpheus {
+
+enum class TailVerdict {
+  kComplete,  // the log ends where nothing was written after it
+  kTorn,      // it ends before a record that was never acknowledged
+  kCorrupt,   // a record that was acknowledged can't be read
+};
+
+// "complete", "torn" or "corrupt".
+const char* TailVerdictName(TailVerdict verdict);
+
+// A PAD that can't be read beside a record that can; to be written anew.
+struct DamagedPad {
+  Lsn next_lsn;
+  RingOffset offset;
+};
+
+struct ScanResult {
+  LogPosition end;  // behind the last record that is kept
+  TailVerdict verdict = TailVerdict::kComplete;
+
+  uint64_t data_records = 0;     // kept, not cleaned, not aborted
+  uint64_t cleaned_records = 0;  // kept
+  uint64_t aborted_records = 0;  // kept
+  uint64_t payload_bytes = 0;    // of data_records
+  std::vector<DamagedPad> damaged_pads;
+
+  // Highest LSN that is proven to have been persisted and acknowledged.
+  Lsn proven_lsn;
+  // Of the record at `end`, when the verdict is not kComplete.
+  bool bad_payload = false;  // its header holds: the payload is what is bad
+  uint64_t bad_bytes = 0;    // in the ring; 0 if the length is unknown
+  // Records behind it whose headers hold: completed, and cut off with it.
+  uint64_t cut_records = 0;
+  Lsn cut_last_lsn;
+};
+
+struct ScanInput {
+  Ring ring;
+  const EpochTable* table = nullptr;
+  LogPosition head;
+  // From the watermark and the installed epoch (RegionState).
+  Lsn proven_lsn;
+};
+
+// Scans from the head; calls `visit`, if given, with each kept record in LSN
+// order (cleaned and aborted ones included).
+ScanResult ScanLog(const ScanInput& input,
+                   const std::function<void(const RecordView&)>& visit = {});
+
+// The first record behind `from` whose header holds, LSN above `from.lsn`; its
+// position, or one with LSN 0 if there is none. For salvage.
+LogPosition FindRecordBehind(const ScanInput& input, LogPosition from);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_SCAN_H_

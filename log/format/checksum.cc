@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/format/checksum.h"
+
+#include <isa-l/crc.h>
+
+#include <algorithm>
+
+namespace alpheus {
+
+uint32_t Crc32c(uint32_t seed, std::span<const std::byte> bytes) {
+  // ISA-L counts in int and wants a mutable pointer that it does not write to.
+  constexpr size_t kChunkBytes = size_t{1} << 30;
+  uint32_t crc = seed;
+  while (!bytes.empty()) {
+    const size_t chunk = std::min(bytes.size(), kChunkBytes);
+    crc = crc32_iscsi(
+        reinterpret_cast<unsigned char*>(const_cast<std::byte*>(bytes.data())),
+        static_cast<int>(chunk), crc);
+    bytes = bytes.subspan(chunk);
+  }
+  return crc;
+}
+
+}  // namespace alpheus

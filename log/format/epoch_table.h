@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// epoch_table: which epoch owns which LSN, and the nonces that seed their
+// checksums.
+//
+// Idea: opening an epoch is one table entry, not a ring record, so that a full
+// ring can always be opened. A record is accepted only if its epoch owns its
+// LSN; the divergent tail of an earlier epoch thereby dies without a byte of
+// it being overwritten (H13).
+//
+// Invariants:
+//   T1. Entries are sorted: epochs strictly increase, start LSNs never
+//       decrease.
+//   T2. owner(lsn) = the newest entry with start_lsn <= lsn.
+//   T3. Entries that own no live record are dropped when an epoch opens.
+// Thread safety: a value.
+// References: protocol A2, H13; docs/log_format.md#epoch-table.
+#ifndef ALPHEUS_LOG_FORMAT_EPOCH_TABLE_H_
+#define ALPHEUS_LOG_FORMAT_EPOCH_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/format/record.h"
+
+namespace alpheus {
+
+inline constexpr uint64_t kEpochTableMagic = 0x454c424154485041u;  // "APHTABLE"
+inline constexpr uint64_t kEpochTableCapacity = 1024;  // entries, by default
+
+struct EpochEntry {
+  Epoch epoch;
+  uint64_t nonce = 0;
+  Lsn start_lsn;            // first LSN that the epoch owns
+  RingOffset start_offset;  // where its first record or PAD goes
+  uint64_t start_chain = 0;  // chain value before start_lsn
+
+  bool operator==(const EpochEntry&) const = default;
+};
+
+// On media: the entries one after another.
+struct EpochEntryFormat {
+  uint64_t epoch;         // 0..8
+  uint64_t nonce;         // 8..16
+  uint64_t start_lsn;     // 16..24
+  uint64_t start_offset;  // 24..32
+  uint64_t start_chain;   // 32..40
+};
+static_assert(sizeof(EpochEntryFormat) == 40);
+static_assert(offsetof(EpochEntryFormat, epoch) == 0);
+static_assert(offsetof(EpochEntryFormat, nonce) == 8);
+static_assert(offsetof(EpochEntryFormat, start_lsn) == 16);
+static_assert(offsetof(EpochEntryFormat, start_offset) == 24);
+static_assert(offsetof(EpochEntryFormat, start_chain) == 32);
+
+class EpochTable {
+ public:
+  EpochTable() = default;
+
+  // `log_id` seeds the keys. Entries must satisfy T1; anything else is
+  // DataLoss.
+  static absl::StatusOr<EpochTable> Decode(Uuid log_id,
+                                           std::span<const std::byte> content);
+  static EpochTable Empty(Uuid log_id);
+  std::vector<std::byte> Encode() const;
+
+  const std::vector<EpochEntry>& entries() const { return entries_; }
+
+  // The entry that owns `lsn`, or nullptr: no epoch was open for it yet.
+  const EpochEntry* Owner(Lsn lsn) const;
+
+  // Key of the entry; Requires: `entry` came from this table.
+  const EpochKey& KeyOf(const EpochEntry* entry) const;
+
+  // This table with `next` added and without the entries that own nothing from
+  // `head_lsn` on (T3). Requires: next keeps T1.
+  EpochTable With(const EpochEntry& next, Lsn head_lsn) const;
+
+ private:
+  void Add(const EpochEntry& entry);
+
+  Uuid log_id_;
+  std::vector<EpochEntry> entries_;
+  std::vector<EpochKey> keys_;  // keys_[i] belongs to entries_[i]
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_FORMAT_EPOCH_TABLE_H_

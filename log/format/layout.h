@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// layout: where everything lies in a region.
+//
+//   0        superline, copy 0 (4 KiB)
+//   4 KiB    superline, copy 1 (4 KiB)
+//   8 KiB    watermark, line 0 (4 KiB, one line used)
+//   12 KiB   watermark, line 1 (4 KiB, one line used)
+//   16 KiB   epoch table, copy 0, then copy 1 (whole pages each)
+//   then     ring, to the end
+//
+// Copies lie on different pages, so that one bad page never takes both (S3).
+// References: docs/log_format.md#layout.
+#ifndef ALPHEUS_LOG_FORMAT_LAYOUT_H_
+#define ALPHEUS_LOG_FORMAT_LAYOUT_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/bytes.h"
+#include "log/base/ids.h"
+#include "log/format/atomic_cell.h"
+#include "log/format/epoch_table.h"
+#include "log/format/superline.h"
+#include "log/format/watermark.h"
+
+namespace alpheus {
+
+// The ring as memory: turns monotone offsets into addresses.
+class Ring {
+ public:
+  Ring() = default;
+  // Requires: capacity a multiple of kLineBytes, at least kRingCapacityMin.
+  Ring(std::byte* data, uint64_t capacity) : data_(data), capacity_(capacity) {}
+
+  uint64_t capacity() const { return capacity_; }
+  // Bytes from the start of the ring, [0, capacity).
+  uint64_t Place(RingOffset offset) const { return offset.value % capacity_; }
+  std::byte* At(RingOffset offset) const { return data_ + Place(offset); }
+  // Bytes from `offset` to the end of the ring, (0, capacity].
+  uint64_t UntilEnd(RingOffset offset) const {
+    return capacity_ - Place(offset);
+  }
+
+ private:
+  std::byte* data_ = nullptr;
+  uint64_t capacity_ = 0;
+};
+
+inline constexpr uint64_t kRingCapacityMin = 4 * kLineBytes;
+
+// Largest payload of a record: record and header fill at most half the ring,
+// so that PAD and record always fit an empty one (L6).
+uint64_t PayloadBytesMax(uint64_t ring_capacity);
+
+struct Layout {
+  uint64_t table_copy_bytes = 0;
+  uint64_t ring_offset = 0;
+  uint64_t ring_capacity = 0;
+  uint64_t region_bytes = 0;
+
+  // Layout with exactly this ring. Errors: InvalidArgument.
+  static absl::StatusOr<Layout> ForRing(uint64_t ring_capacity,
+                                        uint64_t table_capacity);
+  // Layout with the largest ring that a region of this size holds, in whole
+  // pages. Errors: InvalidArgument (too small; the message names the minimum).
+  static absl::StatusOr<Layout> ForRegion(
+      uint64_t region_bytes, uint64_t table_capacity = kEpochTableCapacity);
+};
+
+inline constexpr uint64_t kSuperlineCopyBytes = kPageBytes;
+inline constexpr uint64_t kWatermarkOffset = 2 * kPageBytes;
+inline constexpr uint64_t kTableOffset = 4 * kPageBytes;
+
+// Place of the superline in a region of at least kTableOffset bytes.
+CellPlace SuperlinePlace(std::span<std::byte> region);
+// Place of the epoch table. Requires: CheckGeometry.
+CellPlace EpochTablePlace(std::span<std::byte> region,
+                          const Superline& superline);
+// Address of a watermark line, 0 or 1.
+std::byte* WatermarkLine(std::span<std::byte> region, int line);
+Ring RingOf(std::span<std::byte> region, const Superline& superline);
+
+// Whether the sizes that the superline names agree with each other and fit the
+// region. Errors: DataLoss with both sizes (a truncated file, for example).
+absl::Status CheckGeometry(std::span<const std::byte> region,
+                           const Superline& superline);
+
+// Both watermark lines as they are on media.
+WatermarkPair ReadWatermarks(std::span<std::byte> region, Uuid log_id);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_FORMAT_LAYOUT_H_

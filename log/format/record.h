@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// record: the bytes of one record in the ring, and the seeds that tie them to
+// their log, epoch, LSN and place.
+//
+// Idea: Arcadia's integrity primitive (listing 1) hardened: header and payload
+// have a checksum each, both seeded, so that neither order nor atomicity of
+// the writes matters and nothing that was valid once is valid elsewhere. All
+// bytes may reach the medium in any order; the record is there when both
+// checksums hold.
+//
+// Invariants:
+//   F1. Nothing of a header is used, least of all payload_bytes, before its
+//       checksum holds (L1).
+//   F2. A record of another log, epoch, LSN or ring offset does not validate,
+//       nor does memory of all zeros or all ones (L2, L3).
+//   F3. One flipped bit never turns a valid record into a cleaned one (L8).
+//   F4. A record never crosses the end of the ring; a PAD fills the gap and
+//       carries the LSN of the record after it (L5).
+// Persistence: 8-byte words may be torn apart by a power cut; the last word
+// written, `publish`, carries both checksums.
+// Thread safety: values and pure functions.
+// References: Arcadia §3, §4.3; docs/log_format.md#record.
+#ifndef ALPHEUS_LOG_FORMAT_RECORD_H_
+#define ALPHEUS_LOG_FORMAT_RECORD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "log/base/bytes.h"
+#include "log/base/ids.h"
+
+namespace alpheus {
+
+// On media, never renumber. 0 is no type: zeroed memory is no record.
+enum class RecordType : uint8_t {
+  kData = 1,
+  kPad = 2,      // fills the end of the ring, takes no LSN
+  kAborted = 3,  // a reservation that was given up; has an LSN, no content
+};
+
+inline constexpr uint16_t kRecordMagic = 0xa1f5;
+
+// Little-endian on media, as on every platform that has persistent memory.
+struct RecordHeader {
+  uint64_t lsn;            // 0..8    for a PAD: of the record after it
+  uint64_t epoch;          // 8..16   incarnation of the writer
+  uint64_t durable_lsn;    // 16..24  known durable when this was written; proof
+                           //         that records up to it were acknowledged
+  uint32_t payload_bytes;  // 24..28  for PAD and ABORTED: bytes to pass over
+  uint16_t magic;          // 28..30  kRecordMagic
+  uint8_t type;            // 30..31  RecordType
+  uint8_t reserved;        // 31..32  0
+  uint32_t payload_crc;    // 32..36  low half of the publish word
+  uint32_t header_crc;     // 36..40  over bytes 0..36; high half of it
+  uint64_t cleaned;        // 40..48  CleanedWord() once cleaned, else 0;
+                           //         outside header_crc, checks itself
+};
+
+inline constexpr uint64_t kRecordHeaderBytes = 48;
+static_assert(std::is_trivially_copyable_v<RecordHeader>);
+static_assert(sizeof(RecordHeader) == kRecordHeaderBytes);
+static_assert(offsetof(RecordHeader, lsn) == 0);
+static_assert(offsetof(RecordHeader, epoch) == 8);
+static_assert(offsetof(RecordHeader, durable_lsn) == 16);
+static_assert(offsetof(RecordHeader, payload_bytes) == 24);
+static_assert(offsetof(RecordHeader, magic) == 28);
+static_assert(offsetof(RecordHeader, type) == 30);
+static_assert(offsetof(RecordHeader, reserved) == 31);
+static_assert(offsetof(RecordHeader, payload_crc) == 32);
+static_assert(offsetof(RecordHeader, header_crc) == 36);
+static_assert(offsetof(RecordHeader, cleaned) == 40);
+
+// Lines that a record with this payload takes in the ring, header included.
+constexpr uint64_t RecordLines(uint64_t payload_bytes) {
+  return (kRecordHeaderBytes + payload_bytes + kLineBytes - 1) / kLineBytes;
+}
+constexpr uint64_t RecordBytes(uint64_t payload_bytes) {
+  return RecordLines(payload_bytes) * kLineBytes;
+}
+
+// The secret of one epoch of one log, from which all seeds are drawn. The
+// nonce is random and never shown to clients, so that no payload chosen before
+// the epoch opened can imitate one of its headers (H14).
+class EpochKey {
+ public:
+  EpochKey() = default;
+  EpochKey(Uuid log_id, Epoch epoch, uint64_t nonce);
+
+  // 64 bits for one place of one record: low half seeds the header's checksum,
+  // high half the payload's.
+  uint64_t Seed(Lsn lsn, RingOffset offset) const;
+
+ private:
+  uint64_t key_ = 0;
+};
+
+constexpr uint32_t HeaderSeed(uint64_t seed) {
+  return static_cast<uint32_t>(seed);
+}
+constexpr uint32_t PayloadSeed(uint64_t seed) {
+  return static_cast<uint32_t>(seed >> 32);
+}
+
+// The value of RecordHeader::cleaned that means "cleaned" at this place;
+// never 0.
+uint64_t CleanedWord(uint64_t seed);
+
+// Checksum of bytes 0..36 of the header.
+uint32_t HeaderChecksum(uint64_t seed, const RecordHeader& header);
+
+// True if magic, type and checksum hold (F1, F2). Says nothing of the payload.
+bool HeaderIsValid(uint64_t seed, const RecordHeader& header);
+
+// True if the payload's checksum holds; always true for PAD and ABORTED, which
+// have no content. Requires: HeaderIsValid, payload.size() == payload_bytes.
+bool PayloadIsValid(uint64_t seed, const RecordHeader& header,
+                    std::span<const std::byte> payload);
+
+// The chain over the log (H8): chain(n) from chain(n-1) and the checksum of
+// the header of n. PADs are left out.
+uint64_t ExtendChain(uint64_t chain, uint32_t header_crc);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_FORMAT_RECORD_H_

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// superline: what identifies one replica of a log and where its records start.
+//
+// Idea: Arcadia's superline (§4.1) without the tail, which recovery finds by
+// scanning. It lies in an atomic cell at the start of the region; the process
+// that holds the region's lock is its only writer (S4).
+//
+// Invariants:
+//   P1. promised_epoch >= log_epoch.
+//   P2. log_epoch = e implies that this replica holds every record that was
+//       durable before epoch e opened (H3).
+//   P3. head_lsn never goes back; the ring bytes from head on are not reused
+//       before a superline with a later head is persisted (L4).
+//   P4. The epoch table with number `table_seq` is the one that holds; a table
+//       copy with another number is an update that did not happen.
+// Thread safety: values and pure functions.
+// References: protocol A2; docs/log_format.md#superline.
+#ifndef ALPHEUS_LOG_FORMAT_SUPERLINE_H_
+#define ALPHEUS_LOG_FORMAT_SUPERLINE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+
+namespace alpheus {
+
+inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint64_t kSuperlineMagic = 0x315355454850'4c41u;  // "ALPHEUS1"
+inline constexpr size_t kMembersMax = 16;
+
+// One replica of the configuration.
+struct Member {
+  NodeId node;
+  uint64_t incarnation = 0;  // random, drawn when the replica was formatted
+
+  bool operator==(const Member&) const = default;
+};
+
+// Who keeps the log: changed only through a new epoch (H18).
+struct Configuration {
+  uint64_t id = 1;            // grows with each change
+  uint32_t replica_count = 1;  // N, 1 to kMembersMax
+  uint32_t write_quorum = 1;   // W, 1 to N
+  std::vector<Member> members;  // replica_count of them
+
+  bool operator==(const Configuration&) const = default;
+};
+
+struct Superline {
+  Uuid cluster_id;
+  Uuid log_id;
+  NodeId node;               // this replica
+  uint64_t incarnation = 0;  // of this replica
+  uint64_t region_bytes = 0;
+  uint64_t ring_offset = 0;     // bytes from region start
+  uint64_t ring_capacity = 0;   // bytes, a multiple of a line
+  uint64_t table_capacity = 0;  // entries
+  Configuration configuration;
+  Epoch promised_epoch;              // the fence: no older epoch may write
+  NodeId promised_node;              // to whom it was promised
+  uint64_t promised_incarnation = 0;  // of that process
+  Epoch log_epoch;                   // last epoch installed here
+  uint64_t table_seq = 0;            // number of the epoch table that holds
+  Lsn head_lsn{1};
+  RingOffset head_offset;
+  uint64_t head_chain = 0;  // chain value before the record at head
+  bool repairing = false;   // in the middle of a destructive repair (H12)
+  bool clean_close = false;  // everything up to the watermark was persisted
+  uint64_t unsafe_shutdown_count = 0;  // of the platform, 0 where it has none
+
+  bool operator==(const Superline&) const = default;
+};
+
+// The content of the cell on media.
+struct SuperlineFormat {
+  uint32_t format_version;  // 0..4
+  uint32_t flags;           // 4..8     bit 0 repairing, bit 1 clean close
+  uint64_t cluster_id[2];   // 8..24    high, low
+  uint64_t log_id[2];       // 24..40   high, low
+  uint64_t node;            // 40..48
+  uint64_t incarnation;     // 48..56
+  uint64_t region_bytes;    // 56..64
+  uint64_t ring_offset;     // 64..72
+  uint64_t ring_capacity;   // 72..80
+  uint64_t table_capacity;  // 80..88
+  uint64_t promised_epoch;  // 88..96
+  uint64_t promised_node;   // 96..104
+  uint64_t promised_incarnation;  // 104..112
+  uint64_t log_epoch;       // 112..120
+  uint64_t table_seq;       // 120..128
+  uint64_t head_lsn;        // 128..136
+  uint64_t head_offset;     // 136..144
+  uint64_t head_chain;      // 144..152
+  uint64_t unsafe_shutdown_count;  // 152..160
+  uint64_t configuration_id;  // 160..168
+  uint32_t replica_count;   // 168..172
+  uint32_t write_quorum;    // 172..176
+  struct {
+    uint64_t node;
+    uint64_t incarnation;
+  } members[kMembersMax];   // 176..432   the first replica_count count
+};
+static_assert(std::is_trivially_copyable_v<SuperlineFormat>);
+static_assert(sizeof(SuperlineFormat) == 432);
+static_assert(offsetof(SuperlineFormat, format_version) == 0);
+static_assert(offsetof(SuperlineFormat, flags) == 4);
+static_assert(offsetof(SuperlineFormat, cluster_id) == 8);
+static_assert(offsetof(SuperlineFormat, log_id) == 24);
+static_assert(offsetof(SuperlineFormat, node) == 40);
+static_assert(offsetof(SuperlineFormat, incarnation) == 48);
+static_assert(offsetof(SuperlineFormat, region_bytes) == 56);
+static_assert(offsetof(SuperlineFormat, ring_offset) == 64);
+static_assert(offsetof(SuperlineFormat, ring_capacity) == 72);
+static_assert(offsetof(SuperlineFormat, table_capacity) == 80);
+static_assert(offsetof(SuperlineFormat, promised_epoch) == 88);
+static_assert(offsetof(SuperlineFormat, promised_node) == 96);
+static_assert(offsetof(SuperlineFormat, promised_incarnation) == 104);
+static_assert(offsetof(SuperlineFormat, log_epoch) == 112);
+static_assert(offsetof(SuperlineFormat, table_seq) == 120);
+static_assert(offsetof(SuperlineFormat, head_lsn) == 128);
+static_assert(offsetof(SuperlineFormat, head_offset) == 136);
+static_assert(offsetof(SuperlineFormat, head_chain) == 144);
+static_assert(offsetof(SuperlineFormat, unsafe_shutdown_count) == 152);
+static_assert(offsetof(SuperlineFormat, configuration_id) == 160);
+static_assert(offsetof(SuperlineFormat, replica_count) == 168);
+static_assert(offsetof(SuperlineFormat, write_quorum) == 172);
+static_assert(offsetof(SuperlineFormat, members) == 176);
+
+std::vector<std::byte> EncodeSuperline(const Superline& superline);
+
+// Errors: Unimplemented (another format version, named in the message);
+// DataLoss (a size or a value that no version-1 superline has).
+absl::StatusOr<Superline> DecodeSuperline(std::span<const std::byte> content);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_FORMAT_SUPERLINE_H_

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/format/watermark.h"
+
+#include <cstring>
+#include <span>
+
+#include "log/base/mix.h"
+#include "log/format/checksum.h"
+
+namespace alpheus {
+namespace {
+
+uint32_t LineChecksum(Uuid log_id, int line, const WatermarkFormat& f) {
+  const auto seed = static_cast<uint32_t>(
+      Mix(Mix(log_id.high, log_id.low), static_cast<uint64_t>(line) + 1));
+  return Crc32c(seed, std::as_bytes(std::span(&f, 1))
+                          .first<offsetof(WatermarkFormat, crc)>());
+}
+
+}  // namespace
+
+WatermarkFormat EncodeWatermark(Uuid log_id, int line, Watermark watermark) {
+  WatermarkFormat f{};
+  f.epoch = watermark.epoch.value;
+  f.lsn = watermark.lsn.value;
+  f.magic = kWatermarkMagic;
+  f.crc = LineChecksum(log_id, line, f);
+  return f;
+}
+
+std::optional<Watermark> DecodeWatermark(Uuid log_id, int line,
+                                         const std::byte* address) {
+  WatermarkFormat f;
+  std::memcpy(&f, address, sizeof(f));
+  if (f.magic != kWatermarkMagic || f.crc != LineChecksum(log_id, line, f)) {
+    return std::nullopt;
+  }
+  return Watermark{Epoch(f.epoch), Lsn(f.lsn)};
+}
+
+Lsn WatermarkPair::Proven(Epoch epoch) const {
+  Lsn proven;
+  for (const auto& line : lines) {
+    if (line && line->epoch == epoch && line->lsn > proven) proven = line->lsn;
+  }
+  return proven;
+}
+
+int WatermarkPair::NextLine(Epoch epoch) const {
+  for (int i = 0; i < 2; ++i) {
+    if (!lines[i]) return i;
+  }
+  for (int i = 0; i < 2; ++i) {
+    if (lines[i]->epoch != epoch) return i;
+  }
+  return lines[0]->lsn <= lines[1]->lsn ? 0 : 1;
+}
+
+}  // namespace alpheus

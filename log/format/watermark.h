@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// watermark: the line that proves up to which LSN records were persisted.
+//
+// Idea: a bad record is torn when nobody can have been told that it is there,
+// and corrupt otherwise. The watermark is that evidence: it names what was
+// *already fenced* when it was written, so that a watermark and the batch
+// under the same fence never contradict each other at a power cut (H9, H10).
+// Two lines on pages of their own are written in turn; a power cut tears at
+// most one.
+//
+// Invariants:
+//   W1. A valid watermark (e, n) implies: every record up to n that epoch e
+//       owns was persisted here, before the watermark was stored.
+//   W2. The line that holds is never overwritten before the other one is
+//       persisted; both lines bad is damage, not a power cut.
+//   W3. Watermarks of other epochs than the log epoch mean nothing.
+// Thread safety: values and pure functions.
+// References: protocol A3.5; docs/log_format.md#watermark.
+#ifndef ALPHEUS_LOG_FORMAT_WATERMARK_H_
+#define ALPHEUS_LOG_FORMAT_WATERMARK_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "log/base/bytes.h"
+#include "log/base/ids.h"
+
+namespace alpheus {
+
+inline constexpr uint32_t kWatermarkMagic = 0x4b52414d;  // "MARK"
+
+struct Watermark {
+  Epoch epoch;
+  Lsn lsn;
+
+  bool operator==(const Watermark&) const = default;
+};
+
+struct alignas(kLineBytes) WatermarkFormat {
+  uint64_t epoch;        // 0..8
+  uint64_t lsn;          // 8..16
+  uint64_t reserved[5];  // 16..56   0
+  uint32_t magic;        // 56..60
+  uint32_t crc;          // 60..64   over bytes 0..60, seeded with log and line
+};
+static_assert(sizeof(WatermarkFormat) == kLineBytes);
+static_assert(offsetof(WatermarkFormat, epoch) == 0);
+static_assert(offsetof(WatermarkFormat, lsn) == 8);
+static_assert(offsetof(WatermarkFormat, magic) == 56);
+static_assert(offsetof(WatermarkFormat, crc) == 60);
+
+WatermarkFormat EncodeWatermark(Uuid log_id, int line, Watermark watermark);
+
+// The watermark at `address`, or nothing if the line is torn or damaged.
+std::optional<Watermark> DecodeWatermark(Uuid log_id, int line,
+                                         const std::byte* address);
+
+// Both lines as found.
+struct WatermarkPair {
+  std::array<std::optional<Watermark>, 2> lines;
+
+  bool both_bad() const { return !lines[0] && !lines[1]; }
+  // Highest LSN that a line of `epoch` proves persisted; Lsn(0) if none does.
+  Lsn Proven(Epoch epoch) const;
+  // The line to write next: a bad one, else one of another epoch, else the
+  // one that is behind (W2).
+  int NextLine(Epoch epoch) const;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_FORMAT_WATERMARK_H_

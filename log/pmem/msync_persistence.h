@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// msync_persistence: the persistence primitive on a plain file.
+//
+// Idea: where the file system has no DAX, the page cache takes the place of
+// the CPU cache and msync that of clwb. Flush only notes the pages, per
+// thread; Fence gives each run of pages to one msync, so that a record costs
+// one system call, not one per piece.
+//
+// Persistence: after a failed msync the kernel may have dropped the dirty
+// pages, so the failure sticks: every later Fence fails too (a retry that
+// "succeeds" would acknowledge lost data).
+// Thread safety: concept (persistence.h).
+// References: msync(2); fsyncgate (LWN 752063).
+#ifndef ALPHEUS_LOG_PMEM_MSYNC_PERSISTENCE_H_
+#define ALPHEUS_LOG_PMEM_MSYNC_PERSISTENCE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "absl/status/status.h"
+#include "log/pmem/persistence.h"
+
+namespace alpheus {
+
+class MsyncPersistence {
+ public:
+  // How pages reach the medium: 0, or the errno of the failure. Injected by
+  // tests; SyncPages is the real one.
+  using SyncFunction = int (*)(const void* address, size_t bytes);
+
+  static constexpr uint64_t kWatermarkPeriod = 16;
+
+  // msync(MS_SYNC) of the pages that hold the range.
+  static int SyncPages(const void* address, size_t bytes);
+
+  // `path` is for error messages.
+  explicit MsyncPersistence(std::string path, SyncFunction sync = SyncPages)
+      : path_(std::move(path)), sync_(sync) {}
+
+  void Store8(uint64_t* word, uint64_t value) {
+    std::atomic_ref(*word).store(value, std::memory_order_release);
+  }
+  void Copy(void* dst, const void* src, size_t bytes) {
+    std::memcpy(dst, src, bytes);
+  }
+  void CopyLinesNt(void* dst, const void* src, size_t lines);
+  void Flush(const void* address, size_t bytes);
+  bool Fence();
+
+  // Unavailable with the file and the errno after a failed Fence.
+  absl::Status Error() const;
+  void YieldPoint(const char* /*name*/) {}
+
+ private:
+  std::string path_;
+  SyncFunction sync_;
+  std::atomic<int> errno_{0};  // first failure; never cleared
+};
+
+static_assert(Persistence<MsyncPersistence>);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_PMEM_MSYNC_PERSISTENCE_H_

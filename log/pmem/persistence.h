@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// persistence: the one primitive through which library code writes persistent
+// memory, as a compile-time policy.
+//
+// Idea: a backend is a class with the seven members of the concept below; the
+// log's templates are instantiated once per backend, so that the release
+// build's append path makes no call through a pointer per store and the crash
+// tests run the same source on modelled memory.
+//
+//   LibpmemPersistence  fsdax file, device-DAX, anonymous memory: clwb / sfence
+//   MsyncPersistence    plain file: page cache + msync
+//   ModelPersistence    crash model with two images (crash_model.h)
+//
+// Meaning of the members (Arcadia §3, "Persistence Primitive"):
+//   Store8(p, v)        one 8-byte atomic release store; the only store that a
+//                       concurrent reader or a crash never sees half (F5).
+//   Copy(d, s, n)       cached stores; visible at once, persistent after
+//                       Flush + Fence. Any thread may do the flush.
+//   CopyLinesNt(d,s,n)  n whole lines past the cache; persistent after a Fence
+//                       of the *same* thread, and of no other (F3).
+//   Flush(p, n)         starts write-back of the lines that hold [p, p+n).
+//   Fence()             OK = every Flush and CopyLinesNt of this thread before
+//                       it is inside the persistence domain. On failure what
+//                       is persistent is unknown; the log is poisoned.
+//   YieldPoint(name)    nothing in release; a scheduling point in the model.
+//   kWatermarkPeriod    write the watermark with each n-th batch (1 where a
+//                       line costs nanoseconds, more where it is a msync).
+//
+// Persistence: a power cut keeps, of the stores that no Fence covers, any
+// subset of 8-byte words in any order.
+// Thread safety: all members may be called concurrently; what a Fence covers
+// is per thread.
+// References: docs/log_format.md; protocol B5 F3 to F5.
+#ifndef ALPHEUS_LOG_PMEM_PERSISTENCE_H_
+#define ALPHEUS_LOG_PMEM_PERSISTENCE_H_
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+namespace alpheus {
+
+template <class P>
+concept Persistence =
+    requires(P p, uint64_t* word, void* dst, const void* src, size_t n) {
+      { p.Store8(word, uint64_t{}) } -> std::same_as<void>;
+      { p.Copy(dst, src, n) } -> std::same_as<void>;
+      { p.CopyLinesNt(dst, src, n) } -> std::same_as<void>;
+      { p.Flush(src, n) } -> std::same_as<void>;
+      { p.Fence() } -> std::same_as<bool>;
+      { p.Error() } -> std::same_as<absl::Status>;
+      { p.YieldPoint("name") } -> std::same_as<void>;
+      { P::kWatermarkPeriod } -> std::convertible_to<uint64_t>;
+    };
+
+// Flush + Fence of one range; false = unknown what is persistent.
+template <Persistence P>
+[[nodiscard]] bool Persist(P& pmem, const void* address, size_t bytes) {
+  pmem.Flush(address, bytes);
+  return pmem.Fence();
+}
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_PMEM_PERSISTENCE_H_
