@@ -35,16 +35,20 @@ timespec ToTimespec(int64_t nanos) {
 
 }  // namespace
 
-void FutexWaiter::Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
-                       int round, Deadline deadline) {
+bool FutexWaiter::Spin(int round) {
   if (round < kSpinRounds) {
     for (int i = 0; i < kPausesPerRound; ++i) Pause();
-    return;
+    return true;
   }
   if (round < kYieldRounds) {
     sched_yield();
-    return;
+    return true;
   }
+  return false;
+}
+
+void FutexWaiter::Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
+                       Deadline deadline) {
   timespec timeout{};
   timespec* limit = nullptr;
   if (deadline.is_set()) {

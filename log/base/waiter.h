@@ -22,10 +22,15 @@ class Waiter {
  public:
   virtual ~Waiter() = default;
 
+  // Passes a little time without sleeping and returns true, as long as that
+  // is worth it; false once the caller should Wait. `round` counts from 0
+  // within one call of the log.
+  virtual bool Spin(int round) = 0;
+
   // Returns when `generation` no longer is `seen`, when the deadline passes,
-  // or spuriously. `round` counts the waits of one call: early rounds may spin.
+  // or spuriously.
   virtual void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
-                    int round, Deadline deadline) = 0;
+                    Deadline deadline) = 0;
 
   // Ends the waits on `generation`, which the caller has just changed.
   virtual void WakeAll(const std::atomic<uint32_t>& generation) = 0;
@@ -36,7 +41,8 @@ class FutexWaiter final : public Waiter {
  public:
   explicit FutexWaiter(const Clock& clock) : clock_(clock) {}
 
-  void Wait(const std::atomic<uint32_t>& generation, uint32_t seen, int round,
+  bool Spin(int round) override;
+  void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
             Deadline deadline) override;
   void WakeAll(const std::atomic<uint32_t>& generation) override;
 
@@ -58,8 +64,11 @@ class Progress {
   }
   void Withdraw() { waiters_.fetch_sub(1, std::memory_order_release); }
 
-  void Wait(uint32_t seen, int round, Deadline deadline) {
-    waiter_.Wait(generation_, seen, round, deadline);
+  // Spinners are not announced: nobody pays a system call to wake them.
+  bool Spin(int round) { return waiter_.Spin(round); }
+
+  void Wait(uint32_t seen, Deadline deadline) {
+    waiter_.Wait(generation_, seen, deadline);
   }
 
   // Requires: a locked instruction of this thread since the store that is the

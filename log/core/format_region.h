@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "log/base/ids.h"
+#include "log/base/random.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
 #include "log/pmem/persistence.h"
@@ -27,6 +28,9 @@ struct FormatIdentity {
   NodeId node;
   Configuration configuration;  // names `node` with its incarnation
 };
+
+// Fresh identities for a log in local mode: node 0, N = W = 1.
+FormatIdentity NewLocalIdentity(RandomSource& random);
 
 // Writes an empty log: epoch 0, head LSN 1, empty epoch table. Durable when it
 // returns OK. The ring's bytes are left as they are: nothing in them can

@@ -26,8 +26,10 @@
 #ifndef ALPHEUS_LOG_CORE_RING_LOG_H_
 #define ALPHEUS_LOG_CORE_RING_LOG_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -40,6 +42,7 @@
 #include "log/core/completion_tracker.h"
 #include "log/core/forcer.h"
 #include "log/core/log_failure.h"
+#include "log/core/lsn_index.h"
 #include "log/core/reclaimer.h"
 #include "log/core/record_writer.h"
 #include "log/core/reserved_record.h"
@@ -60,6 +63,7 @@ struct RingLogStart {
   uint64_t superline_seq = 0;
   EpochTable table;
   LogPosition end;  // next LSN, tail, chain
+  std::shared_ptr<LsnIndex> index;  // of the recovered records
 };
 
 template <Persistence P>
@@ -90,6 +94,9 @@ class RingLog {
   Lsn durable_lsn() const { return forcer_.durable_lsn(); }
   Lsn next_lsn() const { return reserver_.next().lsn; }
   Lsn head_lsn() const { return reclaimer_.head_lsn(); }
+  LogPosition head() const { return reclaimer_.head(); }
+  const EpochTable& table() const { return reclaimer_.table(); }
+  const Ring& ring() const { return ring_; }
   // Lowest LSN that is reserved and not finished, or next_lsn().
   Lsn first_open_lsn() const;
 
@@ -98,15 +105,30 @@ class RingLog {
 
  private:
   absl::Status Usable() const;
-  absl::Status WaitForRoom(Reserver::Outcome outcome, size_t bytes,
-                           Deadline deadline, Lsn* last_seen, int round);
   absl::Status CheckGiven(Lsn lsn) const;
+  absl::StatusOr<Reserver::Space> TakeSpace(size_t bytes, Deadline deadline);
+  // One try to make room after a refusal. True: it is worth trying again.
+  absl::StatusOr<bool> MakeRoom(Reserver::Outcome refusal, size_t bytes,
+                                Deadline deadline);
+  absl::Status RingFull(size_t bytes) const;
+  void FinishReservation(Lsn lsn);
+  absl::Status AppendUnforced(ReservedRecord& record,
+                              std::span<const std::span<const std::byte>> parts);
   absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
-  absl::Status OwnReservationBlocks(Lsn lsn) const;
+  // Fails if a reservation of the calling thread up to `lsn` is open.
+  absl::Status CheckNotBlockedBySelf(Lsn lsn) const;
+  bool HasOpenReservations() const { return first_open_lsn() < next_lsn(); }
+
+  // Runs `step` until it is finished, waiting for progress in between.
+  // Step: StatusOr<bool>(); true or an error finishes.
+  template <class Step>
+  absl::Status WaitFor(const char* call, Deadline deadline, Step step);
 
   P& pmem_;
   const RingLogOptions options_;
+  const Ring ring_;
   const Clock& clock_;
+  std::atomic<bool> closed_{false};
   Progress progress_;
   LogFailure failure_;
   CompletionTracker tracker_;

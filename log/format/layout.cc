@@ -38,6 +38,7 @@ absl::StatusOr<Layout> Layout::ForRing(uint64_t ring_capacity,
                      " entries: must be 1 to ", kTableCapacityMax));
   }
   Layout layout;
+  layout.table_capacity = table_capacity;
   layout.table_copy_bytes = TableCopyBytes(table_capacity);
   layout.ring_offset = kTableOffset + 2 * layout.table_copy_bytes;
   layout.ring_capacity = ring_capacity;

@@ -57,6 +57,7 @@ inline constexpr uint64_t kRingCapacityMin = 4 * kLineBytes;
 uint64_t PayloadBytesMax(uint64_t ring_capacity);
 
 struct Layout {
+  uint64_t table_capacity = 0;  // entries
   uint64_t table_copy_bytes = 0;
   uint64_t ring_offset = 0;
   uint64_t ring_capacity = 0;

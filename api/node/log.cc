@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "alpheus/log.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "api/node/log_engine.h"
+#include "log/base/check.h"
+#include "log/base/random.h"
+#include "log/base/status_macros.h"
+#include "log/core/format_region.h"
+#include "log/format/layout.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/msync_persistence.h"
+#include "log/pmem/region.h"
+
+namespace alpheus {
+namespace {
+
+absl::Status NotOpen(const char* call) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      call, ": the reservation is not open on this log: it was completed, "
+            "aborted, moved from, or belongs to another log"));
+}
+
+absl::Status WriteEmptyLog(Region& region, const Layout& layout,
+                           const FormatIdentity& identity) {
+  if (region.medium() == RegionMedium::kFile) {
+    MsyncPersistence pmem(region.path());
+    return FormatRegion(pmem, region.bytes(), layout, identity);
+  }
+  LibpmemPersistence pmem({});
+  return FormatRegion(pmem, region.bytes(), layout, identity);
+}
+
+}  // namespace
+
+absl::StatusOr<Uuid> Log::Format(const FormatOptions& options) {
+  // Sizes are checked before anything is created.
+  if (options.region_bytes != 0) {
+    ALPHEUS_RETURN_IF_ERROR(Layout::ForRegion(options.region_bytes).status());
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(Region region,
+                           Region::Create(options.path, options.region_bytes));
+  ALPHEUS_ASSIGN_OR_RETURN(const Layout layout,
+                           Layout::ForRegion(region.bytes().size()));
+  EntropyRandom random;
+  const FormatIdentity identity = NewLocalIdentity(random);
+  ALPHEUS_RETURN_IF_ERROR(WriteEmptyLog(region, layout, identity));
+  return identity.log_id;
+}
+
+absl::StatusOr<std::unique_ptr<Log>> Log::Open(const LogOptions& options) {
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<LogEngine> engine,
+                           OpenLocalEngine(options));
+  return std::unique_ptr<Log>(new Log(std::move(engine)));
+}
+
+Log::Log(std::unique_ptr<LogEngine> engine) : engine_(std::move(engine)) {}
+
+Log::~Log() {
+  // Best effort, as a destructor can be: whoever needs to know calls Close.
+  // What was acknowledged is durable already.
+  (void)engine_->Close();
+}
+
+absl::Status Log::Close() { return engine_->Close(); }
+
+absl::StatusOr<Reservation> Log::Reserve(size_t bytes, Deadline deadline) {
+  ALPHEUS_ASSIGN_OR_RETURN(const ReservedRecord record,
+                           engine_->Reserve(bytes, deadline));
+  return Reservation(engine_.get(), record);
+}
+
+absl::Status Log::Copy(Reservation& reservation, size_t offset,
+                       std::span<const std::byte> bytes) {
+  if (reservation.engine_ != engine_.get()) return NotOpen("Copy");
+  return engine_->Copy(reservation.record_, offset, bytes);
+}
+
+absl::StatusOr<Lsn> Log::Complete(Reservation&& reservation) {
+  if (reservation.engine_ != engine_.get()) return NotOpen("Complete");
+  reservation.engine_ = nullptr;
+  ALPHEUS_RETURN_IF_ERROR(engine_->Complete(reservation.record_));
+  return reservation.record_.lsn;
+}
+
+absl::Status Log::Force(Lsn lsn, ForceOptions options) {
+  if (options.frequency == 0) {
+    return absl::InvalidArgumentError(
+        "Force: frequency 0; 1 forces every record");
+  }
+  if (lsn.value % options.frequency != 0) {
+    // Still an answer to "was this LSN given?".
+    if (lsn >= engine_->next_lsn()) return engine_->Force(lsn, options.deadline);
+    return absl::OkStatus();
+  }
+  return engine_->Force(lsn, options.deadline);
+}
+
+absl::StatusOr<Lsn> Log::Append(std::span<const std::byte> bytes,
+                                ForceOptions options) {
+  return engine_->Append({&bytes, 1}, options);
+}
+
+absl::StatusOr<Lsn> Log::Append(std::string_view text, ForceOptions options) {
+  return Append(AsBytes(text), options);
+}
+
+absl::StatusOr<Lsn> Log::Append(
+    std::span<const std::span<const std::byte>> parts, ForceOptions options) {
+  return engine_->Append(parts, options);
+}
+
+absl::Status Log::WaitDurable(Lsn lsn, Deadline deadline) {
+  return engine_->WaitDurable(lsn, deadline);
+}
+
+Lsn Log::durable_lsn() const { return engine_->durable_lsn(); }
+Lsn Log::next_lsn() const { return engine_->next_lsn(); }
+Lsn Log::head_lsn() const { return engine_->head_lsn(); }
+size_t Log::payload_bytes_max() const { return engine_->payload_bytes_max(); }
+
+uint64_t Log::Exposed() const {
+  // Durable first: it may only grow meanwhile, so the difference is an upper
+  // bound and never negative.
+  const Lsn durable = engine_->durable_lsn();
+  return engine_->next_lsn() - durable - 1;
+}
+
+absl::Status Log::Cleanup(Lsn lsn) { return engine_->Cleanup(lsn); }
+absl::Status Log::CleanupThrough(Lsn lsn) {
+  return engine_->CleanupThrough(lsn);
+}
+absl::Status Log::CleanupAll() { return engine_->CleanupAll(); }
+
+absl::Status Log::ForEachRecovered(
+    const std::function<absl::Status(const RecoveredRecord&)>& visit) const {
+  const std::unique_ptr<RecoveredRange::Source> source = engine_->Recovered();
+  RecoveredRecord record;
+  while (source->Next(&record)) ALPHEUS_RETURN_IF_ERROR(visit(record));
+  return source->status();
+}
+
+RecoveredRange Log::Recovered() const {
+  return RecoveredRange(engine_->Recovered());
+}
+
+const RecoveryReport& Log::report() const { return engine_->report(); }
+
+RecoveredRange::~RecoveredRange() {
+  ALPHEUS_CHECK(status_was_read_,
+                "the status of recovered records must be read "
+                "(recovered_range.h)");
+}
+
+void Reservation::Abort() {
+  if (engine_ == nullptr) return;
+  std::exchange(engine_, nullptr)->Abort(record_);
+}
+
+void Reservation::HandOver() {
+  if (engine_ != nullptr) engine_->HandOver(record_);
+}
+
+std::string RecoveryReport::ToString() const {
+  std::string text = absl::StrCat(
+      "recovered LSN ", head_lsn.value, " to ", end_lsn.value, ": ", records,
+      " records, ", payload_bytes, " bytes");
+  if (cleaned_records + aborted_records > 0) {
+    absl::StrAppend(&text, ", ", cleaned_records, " cleaned, ", aborted_records,
+                    " aborted");
+  }
+  if (verdict == RecoveryVerdict::kTornTail) {
+    absl::StrAppend(&text, "; torn tail: LSN ", torn_lsn.value, " at offset ",
+                    torn_offset, " was never acknowledged and is cut");
+    if (torn_completed_records > 0) {
+      absl::StrAppend(&text, ", with ", torn_completed_records,
+                      " completed records behind it");
+    }
+  } else {
+    absl::StrAppend(&text, "; complete",
+                    was_closed_cleanly ? ", closed cleanly" : "");
+  }
+  absl::StrAppend(&text, "; epoch ", previous_epoch.value, " -> ", epoch.value);
+  for (const std::string& repair : repairs) {
+    absl::StrAppend(&text, "; repaired: ", repair);
+  }
+  return text;
+}
+
+}  // namespace alpheus

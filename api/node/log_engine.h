@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// log_engine: what the public Log calls: one open log, whatever memory it is
+// in.
+//
+// Idea: the memory backend is a template parameter of everything below; this
+// is the one virtual step between the public class and that template, one
+// call per call of the user, none per store.
+//
+// Thread safety: as alpheus/log.h.
+#ifndef ALPHEUS_API_NODE_LOG_ENGINE_H_
+#define ALPHEUS_API_NODE_LOG_ENGINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "alpheus/options.h"
+#include "alpheus/recovered_range.h"
+#include "alpheus/recovery_report.h"
+#include "alpheus/reservation.h"
+#include "log/base/ids.h"
+
+namespace alpheus {
+
+class LogEngine {
+ public:
+  virtual ~LogEngine() = default;
+
+  virtual absl::StatusOr<ReservedRecord> Reserve(size_t bytes,
+                                                 Deadline deadline) = 0;
+  virtual absl::Status Copy(ReservedRecord& record, size_t offset,
+                            std::span<const std::byte> bytes) = 0;
+  virtual absl::Status Complete(ReservedRecord& record) = 0;
+  virtual void Abort(const ReservedRecord& record) = 0;
+  virtual void HandOver(ReservedRecord& record) = 0;
+  virtual absl::Status Force(Lsn lsn, Deadline deadline) = 0;
+  virtual absl::StatusOr<Lsn> Append(
+      std::span<const std::span<const std::byte>> parts,
+      const ForceOptions& options) = 0;
+  virtual absl::Status WaitDurable(Lsn lsn, Deadline deadline) = 0;
+  virtual absl::Status Cleanup(Lsn lsn) = 0;
+  virtual absl::Status CleanupThrough(Lsn lsn) = 0;
+  virtual absl::Status CleanupAll() = 0;
+  virtual absl::Status Close() = 0;
+
+  virtual Lsn durable_lsn() const = 0;
+  virtual Lsn next_lsn() const = 0;
+  virtual Lsn head_lsn() const = 0;
+  virtual size_t payload_bytes_max() const = 0;
+  virtual std::unique_ptr<RecoveredRange::Source> Recovered() const = 0;
+  virtual const RecoveryReport& report() const = 0;
+};
+
+// Maps the region that `options` names, recovers it and opens an epoch.
+absl::StatusOr<std::unique_ptr<LogEngine>> OpenLocalEngine(
+    const LogOptions& options);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_NODE_LOG_ENGINE_H_

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "alpheus/log_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "log/base/status_macros.h"
+#include "log/core/record_cursor.h"
+#include "log/core/region_state.h"
+#include "log/core/scan.h"
+#include "log/format/layout.h"
+#include "log/format/superline.h"
+#include "log/pmem/region.h"
+
+namespace alpheus {
+namespace {
+
+// A superline or table update takes microseconds; this many reads of 100 KiB
+// outlast it by far.
+constexpr int kReadsOfLiveRegionMax = 100;
+
+absl::StatusOr<RegionState> ReadState(const Region& region) {
+  absl::StatusOr<RegionState> state =
+      ReadRegionState(region.bytes(), region.path());
+  for (int i = 1; i < kReadsOfLiveRegionMax && !state.ok() && region.HasWriter();
+       ++i) {
+    state = ReadRegionState(region.bytes(), region.path());
+  }
+  return state;
+}
+
+RegionInfo MakeInfo(const Region& region, const RegionState& state) {
+  const Superline& superline = state.superline;
+  RegionInfo info;
+  info.path = region.path();
+  info.format_version = kFormatVersion;
+  info.has_writer = region.HasWriter();
+  info.cluster_id = superline.cluster_id;
+  info.log_id = superline.log_id;
+  info.node = superline.node;
+  info.incarnation = superline.incarnation;
+  info.configuration_id = superline.configuration.id;
+  info.replica_count = superline.configuration.replica_count;
+  info.write_quorum = superline.configuration.write_quorum;
+  info.region_bytes = superline.region_bytes;
+  info.ring_offset = superline.ring_offset;
+  info.ring_capacity = superline.ring_capacity;
+  info.promised_epoch = superline.promised_epoch;
+  info.log_epoch = superline.log_epoch;
+  info.repairing = superline.repairing;
+  info.closed_cleanly = superline.clean_close;
+  for (const EpochEntry& entry : state.table.entries()) {
+    info.epochs.push_back({entry.epoch, entry.start_lsn});
+  }
+  info.head_lsn = superline.head_lsn;
+  info.head_offset = superline.head_offset.value;
+  info.watermark_lsn = state.watermarks.Proven(superline.log_epoch);
+  info.single_faults = state.single_faults;
+  return info;
+}
+
+}  // namespace
+
+class LogReader::Impl {
+ public:
+  Impl(Region region, RegionState state)
+      : region_(std::move(region)),
+        state_(std::move(state)),
+        info_(MakeInfo(region_, state_)) {}
+
+  const RegionInfo& info() const { return info_; }
+
+  absl::Status ForEach(
+      const std::function<absl::Status(const ReaderRecord&)>& visit) {
+    const Survey survey = MakeSurvey();
+    RecordCursor cursor = HeaderCursor();
+    while (cursor.position().lsn < survey.end_lsn) {
+      const LogPosition at = cursor.position();
+      if (!ReadNext(cursor)) return Unreadable(at, survey.proven_lsn);
+      ALPHEUS_RETURN_IF_ERROR(visit(MakeRecord(cursor, survey)));
+    }
+    if (survey.corrupt) return Unreadable(cursor.position(), survey.proven_lsn);
+    return SingleFaults();
+  }
+
+  absl::Status ForEachSalvageable(
+      const std::function<absl::Status(const ReaderRecord&)>& visit,
+      const std::function<void(Lsn, Lsn)>& lost) {
+    Survey survey = MakeSurvey();
+    const ScanInput input = ScanInputOf(region_.bytes(), state_);
+    RecordCursor cursor = HeaderCursor();
+    for (;;) {
+      const LogPosition at = cursor.position();
+      if (ReadNext(cursor)) {
+        ALPHEUS_RETURN_IF_ERROR(visit(MakeRecord(cursor, survey)));
+        continue;
+      }
+      // Beyond what is proven an unreadable place is the ordinary end.
+      if (at.lsn > survey.proven_lsn) return absl::OkStatus();
+      if (cursor.position().lsn > at.lsn) {  // only the payload is bad
+        lost(at.lsn, cursor.position().lsn);
+        continue;
+      }
+      const LogPosition behind = FindRecordBehind(input, at);
+      lost(at.lsn, behind.lsn);
+      if (behind.lsn == Lsn(0)) return absl::OkStatus();
+      cursor.Resume(behind);
+    }
+  }
+
+  VerifyReport Verify(const std::function<void(double)>& progress) {
+    const ScanInput input = ScanInputOf(region_.bytes(), state_);
+    uint64_t seen = 0;
+    const ScanResult scan =
+        ScanLog(input, [&](const RecordView& record) {
+          constexpr uint64_t kRecordsPerReport = 4096;
+          if (!progress || ++seen % kRecordsPerReport != 0) return;
+          progress(static_cast<double>(record.offset - input.head.offset) /
+                   static_cast<double>(input.ring.capacity()));
+        });
+    VerifyReport report;
+    report.verdict = TailVerdictName(scan.verdict);
+    report.end_lsn = scan.end.lsn - 1;
+    report.tail_offset = scan.end.offset.value;
+    report.proven_lsn = scan.proven_lsn;
+    report.data_records = scan.data_records;
+    report.cleaned_records = scan.cleaned_records;
+    report.aborted_records = scan.aborted_records;
+    report.damaged_pads = scan.damaged_pads.size();
+    report.payload_bytes = scan.payload_bytes;
+    report.cut_records = scan.cut_records;
+    report.status = Judge(scan);
+    if (progress) progress(1.0);
+    return report;
+  }
+
+ private:
+  // What a first pass over the headers (live) or over everything (dead) says.
+  struct Survey {
+    Lsn end_lsn;     // records before it are shown
+    Lsn proven_lsn;  // records up to it were acknowledged
+    bool corrupt = false;
+  };
+
+  Survey MakeSurvey() const {
+    const ScanInput input = ScanInputOf(region_.bytes(), state_);
+    if (!info_.has_writer) {
+      const ScanResult scan = ScanLog(input);
+      return {scan.end.lsn, scan.proven_lsn,
+              scan.verdict == TailVerdict::kCorrupt};
+    }
+    // Beside a writer only what a header or the watermark proves is shown;
+    // what lies behind may be half written.
+    Survey survey;
+    survey.proven_lsn = input.proven_lsn;
+    RecordCursor cursor = HeaderCursor();
+    while (cursor.Next() == RecordCursor::Step::kRecord) {
+      survey.proven_lsn = std::max(survey.proven_lsn,
+                                   Lsn(cursor.record().header.durable_lsn));
+    }
+    survey.end_lsn = survey.proven_lsn + 1;
+    return survey;
+  }
+
+  RecordCursor HeaderCursor() const {
+    const Superline& superline = state_.superline;
+    return {RingOf(region_.bytes(), superline), state_.table, state_.head(),
+            superline.head_offset + superline.ring_capacity,
+            RecordCursor::Payloads::kSkip};
+  }
+
+  // Reads the record at the cursor into payload_, copying before checking. On
+  // false the cursor has passed the record if at least its header holds.
+  bool ReadNext(RecordCursor& cursor) {
+    if (cursor.Next() != RecordCursor::Step::kRecord) return false;
+    const RecordView& record = cursor.record();
+    payload_.assign(record.payload.begin(), record.payload.end());
+    return record.cleaned ||
+           PayloadIsValid(record.seed, record.header, payload_);
+  }
+
+  ReaderRecord MakeRecord(const RecordCursor& cursor,
+                          const Survey& survey) const {
+    const RecordView& view = cursor.record();
+    const Ring ring = RingOf(region_.bytes(), state_.superline);
+    ReaderRecord record;
+    record.lsn = view.lsn();
+    record.epoch = view.epoch();
+    record.offset = state_.superline.ring_offset + ring.Place(view.offset);
+    record.payload = payload_;
+    if (view.cleaned) {
+      record.state = RecordState::kCleaned;
+    } else if (view.aborted()) {
+      record.state = RecordState::kAborted;
+    } else if (view.lsn() > survey.proven_lsn) {
+      record.state = RecordState::kCompleted;
+    }
+    return record;
+  }
+
+  // Overtaken by a live writer, or damaged.
+  absl::Status Unreadable(const LogPosition& at, Lsn proven_lsn) const {
+    const absl::StatusOr<RegionState> now = ReadState(region_);
+    if (now.ok() && now->superline.head_lsn > at.lsn) {
+      return absl::OutOfRangeError(absl::StrCat(
+          info_.path, ": LSN ", at.lsn.value,
+          " was cleaned and its space reused while it was being read; the log "
+          "starts at LSN ", now->superline.head_lsn.value,
+          " now. Open the reader again"));
+    }
+    const Ring ring = RingOf(region_.bytes(), state_.superline);
+    return absl::DataLossError(absl::StrCat(
+        info_.path, ": LSN ", at.lsn.value, " at offset ",
+        state_.superline.ring_offset + ring.Place(at.offset),
+        " can't be read, though records up to LSN ", proven_lsn.value,
+        " were acknowledged. Restore the region from a copy, or take what is "
+        "left with `alpheus salvage`"));
+  }
+
+  // After a clean close every copy was whole, so a bad one is damage; after a
+  // crash it may be an update that was cut short.
+  absl::Status SingleFaults() const {
+    if (!info_.closed_cleanly || info_.single_faults.empty()) {
+      return absl::OkStatus();
+    }
+    return absl::DataLossError(absl::StrCat(
+        info_.path, ": ", absl::StrJoin(info_.single_faults, "; "),
+        ". All records can be read; opening the log for writing makes it "
+        "whole again"));
+  }
+
+  absl::Status Judge(const ScanResult& scan) const {
+    if (scan.verdict == TailVerdict::kCorrupt) {
+      return Unreadable(scan.end, scan.proven_lsn);
+    }
+    ALPHEUS_RETURN_IF_ERROR(SingleFaults());
+    if (info_.closed_cleanly && !scan.damaged_pads.empty()) {
+      const Ring ring = RingOf(region_.bytes(), state_.superline);
+      return absl::DataLossError(absl::StrCat(
+          info_.path, ": the PAD before LSN ",
+          scan.damaged_pads[0].next_lsn.value, " at offset ",
+          state_.superline.ring_offset +
+              ring.Place(scan.damaged_pads[0].offset),
+          " can't be read. All records can; opening the log for writing makes "
+          "it whole again"));
+    }
+    return absl::OkStatus();
+  }
+
+  Region region_;
+  RegionState state_;
+  RegionInfo info_;
+  std::vector<std::byte> payload_;
+};
+
+const char* RecordStateName(RecordState state) {
+  switch (state) {
+    case RecordState::kDurable:
+      return "durable";
+    case RecordState::kCompleted:
+      return "completed";
+    case RecordState::kCleaned:
+      return "cleaned";
+    case RecordState::kAborted:
+      return "aborted";
+  }
+  return "unknown";
+}
+
+absl::StatusOr<std::unique_ptr<LogReader>> LogReader::Open(
+    const std::string& path) {
+  ALPHEUS_ASSIGN_OR_RETURN(Region region, Region::OpenForReading(path));
+  ALPHEUS_ASSIGN_OR_RETURN(RegionState state, ReadState(region));
+  return std::unique_ptr<LogReader>(new LogReader(
+      std::make_unique<Impl>(std::move(region), std::move(state))));
+}
+
+LogReader::LogReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LogReader::~LogReader() = default;
+
+const RegionInfo& LogReader::info() const { return impl_->info(); }
+
+absl::Status LogReader::ForEach(
+    const std::function<absl::Status(const ReaderRecord&)>& visit) {
+  return impl_->ForEach(visit);
+}
+
+absl::Status LogReader::ForEachSalvageable(
+    const std::function<absl::Status(const ReaderRecord&)>& visit,
+    const std::function<void(Lsn, Lsn)>& lost) {
+  return impl_->ForEachSalvageable(visit, lost);
+}
+
+VerifyReport LogReader::Verify(const std::function<void(double)>& progress) {
+  return impl_->Verify(progress);
+}
+
+}  // namespace alpheus

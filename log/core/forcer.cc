@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/core/forcer.h"
+
+#include <algorithm>
+#include "log/pmem/crash_model.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/msync_persistence.h"
+
+namespace alpheus {
+
+template <Persistence P>
+Forcer<P>::Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
+                  Epoch epoch, Lsn next_lsn, CompletionTracker& tracker,
+                  Progress& progress, LogFailure& failure)
+    : pmem_(pmem),
+      region_(region),
+      ring_(ring),
+      log_id_(log_id),
+      epoch_(epoch),
+      tracker_(tracker),
+      progress_(progress),
+      failure_(failure),
+      durable_lsn_(next_lsn.value - 1),
+      claimed_lsn_(next_lsn - 1) {}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::Step(Lsn lsn) {
+  if (durable_lsn() >= lsn) return Progressed::kDurable;
+  if (failure_.failed()) return Progressed::kFailed;
+  const Batch batch = Claim(lsn);
+  if (batch.last >= batch.first &&
+      PersistBatch(batch) == Progressed::kFailed) {
+    return Progressed::kFailed;
+  }
+  AdvanceDurable();
+  return durable_lsn() >= lsn ? Progressed::kDurable : Progressed::kWaiting;
+}
+
+template <Persistence P>
+typename Forcer<P>::Batch Forcer<P>::Claim(Lsn lsn) {
+  pmem_.YieldPoint("force: claim");
+  absl::MutexLock lock(&claim_mutex_);
+  Batch batch{claimed_lsn_ + 1, claimed_lsn_};
+  while (batch.last < lsn && tracker_.IsFinished(batch.last + 1)) {
+    batch.last = batch.last + 1;
+  }
+  claimed_lsn_ = batch.last;
+  return batch;
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::PersistBatch(const Batch& batch) {
+  if (!FlushUnpersisted(batch)) return Progressed::kWaiting;
+  // D3: only a record that its appender does not persist itself is mine alone.
+  if (tracker_.StateOf(batch.first) == CompletionTracker::State::kCompleted) {
+    StoreWatermarkIfMine(batch.first);
+  }
+  if (!pmem_.Fence()) return Fail();
+  for (Lsn lsn = batch.first; lsn <= batch.last; lsn = lsn + 1) {
+    if (tracker_.StateOf(lsn) == CompletionTracker::State::kCompleted) {
+      tracker_.MarkPersisted(lsn);
+    }
+  }
+  return Progressed::kWaiting;
+}
+
+template <Persistence P>
+bool Forcer<P>::FlushUnpersisted(const Batch& batch) {
+  // Adjacent records become one range; the ring's end splits it in two.
+  RingOffset begin;
+  RingOffset end;
+  bool any = false;
+  const auto flush = [this](RingOffset from, RingOffset to) {
+    const uint64_t bytes = to - from;
+    const uint64_t until_end = ring_.UntilEnd(from);
+    pmem_.Flush(ring_.At(from), std::min(bytes, until_end));
+    if (bytes > until_end) {
+      pmem_.Flush(ring_.At(from + until_end), bytes - until_end);
+    }
+  };
+  for (Lsn lsn = batch.first; lsn <= batch.last; lsn = lsn + 1) {
+    if (tracker_.StateOf(lsn) != CompletionTracker::State::kCompleted) continue;
+    const CompletionTracker::Extent extent = tracker_.ExtentOf(lsn);
+    if (any && extent.begin == end) {
+      end = extent.end;
+      continue;
+    }
+    if (any) flush(begin, end);
+    begin = extent.begin;
+    end = extent.end;
+    any = true;
+  }
+  if (any) flush(begin, end);
+  return any;
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::PersistOwn(Lsn lsn) {
+  StoreWatermarkIfMine(lsn);
+  if (!pmem_.Fence()) return Fail();
+  pmem_.YieldPoint("append: fenced");
+  tracker_.MarkPersisted(lsn);
+  AdvanceDurable();
+  return durable_lsn() >= lsn ? Progressed::kDurable : Progressed::kWaiting;
+}
+
+template <Persistence P>
+void Forcer<P>::StoreWatermarkIfMine(Lsn own_lsn) {
+  // Acquire (in durable_lsn): whoever moved it to own_lsn - 1 had seen the
+  // previous watermark writer's record persisted, so its fields are mine now.
+  const Lsn durable = durable_lsn();
+  if (durable + 1 != own_lsn) return;
+  if (++batches_since_watermark_ < P::kWatermarkPeriod) return;
+  batches_since_watermark_ = 0;
+  StoreWatermark(watermark_line_, durable);
+  watermark_line_ = 1 - watermark_line_;
+}
+
+template <Persistence P>
+void Forcer<P>::StoreWatermark(int line, Lsn lsn) {
+  const WatermarkFormat format = EncodeWatermark(log_id_, line, {epoch_, lsn});
+  pmem_.CopyLinesNt(WatermarkLine(region_, line), &format, 1);
+}
+
+template <Persistence P>
+absl::Status Forcer<P>::WriteFinalWatermarks() {
+  for (int i = 0; i < 2; ++i) {
+    StoreWatermark(watermark_line_, durable_lsn());
+    watermark_line_ = 1 - watermark_line_;
+    if (!pmem_.Fence()) {
+      Fail();
+      return failure_.status();
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::Fail() {
+  failure_.Fail(pmem_.Error());
+  progress_.Notify();
+  return Progressed::kFailed;
+}
+
+template <Persistence P>
+void Forcer<P>::AdvanceDurable() {
+  pmem_.YieldPoint("force: advance");
+  uint64_t durable = durable_lsn_.load(std::memory_order_acquire);
+  for (;;) {
+    uint64_t end = durable;
+    while (tracker_.StateOf(Lsn(end + 1)) ==
+           CompletionTracker::State::kPersisted) {
+      ++end;
+    }
+    if (end == durable) return;
+    // Release: who sees the new durable LSN sees the records persisted. A
+    // thread that gives up because its neighbour is not persisted yet may miss
+    // the neighbour's store; the neighbour, or this thread's own wait for its
+    // LSN, then advances for both.
+    if (durable_lsn_.compare_exchange_strong(durable, end,
+                                             std::memory_order_seq_cst)) {
+      durable = end;
+      progress_.Notify();
+    }
+  }
+}
+
+template class Forcer<LibpmemPersistence>;
+template class Forcer<MsyncPersistence>;
+template class Forcer<ModelPersistence>;
+
+}  // namespace alpheus

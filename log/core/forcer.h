@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// forcer: makes finished records persistent, in order, and says up to where.
+//
+// Idea: claiming a batch is serialised and short; flushing and waiting are
+// not. A leader claims the run of finished records behind the last claim,
+// flushes what nobody flushed, fences once, and marks the records persisted;
+// meanwhile another leader claims the next run. The durable LSN then moves
+// over every unbroken run of persisted records, by whoever is first.
+//
+// Invariants:
+//   D1. durable_lsn never decreases, and every record up to it is persisted.
+//   D2. A record is flushed by exactly one thread: by its own appender, or by
+//       the one leader that claimed it.
+//   D3. The watermark is stored only by the thread that alone can make record
+//       durable_lsn + 1 persisted: no two threads write it at once, and each
+//       write is fenced before the next begins (W2, watermark.h).
+//   D4. A watermark names the durable LSN of a moment before its own fence
+//       (W1): batch b's fence carries the end of batch b-1.
+// Persistence: a crash in a batch leaves any subset of its words.
+// Thread safety: all members concurrently.
+// References: Arcadia §4.3, §4.4; protocol A3.2, A3.3, A3.5.
+#ifndef ALPHEUS_LOG_CORE_FORCER_H_
+#define ALPHEUS_LOG_CORE_FORCER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "log/base/bytes.h"
+#include "log/base/ids.h"
+#include "log/base/waiter.h"
+#include "log/core/completion_tracker.h"
+#include "log/core/log_failure.h"
+#include "log/format/layout.h"
+#include "log/format/watermark.h"
+#include "log/pmem/persistence.h"
+
+namespace alpheus {
+
+template <Persistence P>
+class Forcer {
+ public:
+  enum class Progressed {
+    kDurable,  // the wanted LSN is durable
+    kWaiting,  // an earlier record is open, or another leader's batch runs
+    kFailed,   // the medium failed; LogFailure has it
+  };
+
+  // Everything before `next_lsn` is durable. Watermark lines on media are both
+  // of this epoch.
+  Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
+         Epoch epoch, Lsn next_lsn, CompletionTracker& tracker,
+         Progress& progress, LogFailure& failure);
+
+  Lsn durable_lsn() const {
+    return Lsn(durable_lsn_.load(std::memory_order_acquire));
+  }
+  // For the reserver's gate.
+  const std::atomic<uint64_t>& durable_lsn_word() const { return durable_lsn_; }
+
+  // One step towards making all records up to `lsn` durable: claims, flushes
+  // and fences what is finished, advances the durable LSN.
+  Progressed Step(Lsn lsn);
+
+  // For a thread that has stored its own record `lsn` past the cache: adds the
+  // watermark if that is this thread's to write, fences, marks it persisted.
+  Progressed PersistOwn(Lsn lsn);
+
+  // Both watermark lines name the durable LSN; for a clean close.
+  // Requires: no other call is active.
+  absl::Status WriteFinalWatermarks();
+
+ private:
+  struct Batch {
+    Lsn first;
+    Lsn last;  // first - 1: nothing claimed
+  };
+
+  Batch Claim(Lsn lsn);
+  Progressed PersistBatch(const Batch& batch);
+  // Flushes the records of the batch that are not persisted yet; false if
+  // there were none.
+  bool FlushUnpersisted(const Batch& batch);
+  void StoreWatermarkIfMine(Lsn own_lsn);
+  void StoreWatermark(int line, Lsn lsn);
+  Progressed Fail();
+  void AdvanceDurable();
+
+  P& pmem_;
+  const std::span<std::byte> region_;
+  const Ring ring_;
+  const Uuid log_id_;
+  const Epoch epoch_;
+  CompletionTracker& tracker_;
+  Progress& progress_;
+  LogFailure& failure_;
+
+  alignas(kLineBytes) std::atomic<uint64_t> durable_lsn_;
+
+  alignas(kLineBytes) absl::Mutex claim_mutex_;
+  Lsn claimed_lsn_ ABSL_GUARDED_BY(claim_mutex_);
+
+  // Guarded by D3, handed from thread to thread through durable_lsn_.
+  int watermark_line_ = 0;
+  uint64_t batches_since_watermark_ = 0;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_FORCER_H_

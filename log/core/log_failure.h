@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// log_failure: the end of a log instance: nothing is acknowledged after it.
+//
+// Idea: after a failed force the record may or may not be on the medium. If
+// the log went on, a later force would make durable what the application
+// believes lost (H20). So the first failure sticks, and every later call
+// returns it until the log is opened anew.
+//
+// Thread safety: all members concurrently.
+#ifndef ALPHEUS_LOG_CORE_LOG_FAILURE_H_
+#define ALPHEUS_LOG_CORE_LOG_FAILURE_H_
+
+#include <atomic>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+
+namespace alpheus {
+
+class LogFailure {
+ public:
+  // Remembers the first failure. Requires: !status.ok().
+  void Fail(const absl::Status& status) {
+    absl::MutexLock lock(&mutex_);
+    if (status_.ok()) status_ = status;
+    failed_.store(true, std::memory_order_release);
+  }
+
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+  absl::Status status() const {
+    if (!failed()) return absl::OkStatus();
+    absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  std::atomic<bool> failed_{false};
+  mutable absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_LOG_FAILURE_H_

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/core/reclaimer.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "log/pmem/crash_model.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/msync_persistence.h"
+
+namespace alpheus {
+namespace {
+
+// The head is published when this part of the ring would be freed (A6).
+constexpr uint64_t kPublishFraction = 16;
+
+}  // namespace
+
+template <Persistence P>
+Reclaimer<P>::Reclaimer(P& pmem, std::string name, uint64_t ring_offset,
+                        Ring ring, EpochTable table, const LogPosition& head,
+                        std::shared_ptr<LsnIndex> index,
+                        SuperlineStore<P>& superline)
+    : pmem_(pmem),
+      name_(std::move(name)),
+      ring_offset_(ring_offset),
+      ring_(ring),
+      table_(std::move(table)),
+      index_(std::move(index)),
+      superline_(superline),
+      head_(head),
+      published_(head),
+      head_lsn_(head.lsn.value),
+      reuse_limit_(head.offset.value + ring.capacity()) {}
+
+template <Persistence P>
+absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
+  ALPHEUS_RETURN_IF_ERROR(CheckDurable(lsn, durable_lsn));
+  absl::MutexLock lock(&mutex_);
+  const absl::Status already = absl::NotFoundError(absl::StrCat(
+      name_, ": LSN ", lsn.value, " is already cleaned; nothing to do"));
+  if (lsn < head_.lsn) return already;
+  RecordCursor cursor = HeaderCursor(index_->Nearest(lsn, head_));
+  while (cursor.position().lsn <= lsn) {
+    if (cursor.Next() != RecordCursor::Step::kRecord) {
+      return Unreadable(cursor.position());
+    }
+  }
+  const RecordView& record = cursor.record();
+  if (record.cleaned) return already;
+  std::byte* header = ring_.At(record.offset);
+  auto* word = reinterpret_cast<uint64_t*>(
+      header + offsetof(RecordHeader, cleaned));
+  pmem_.Store8(word, CleanedWord(record.seed));
+  // No fence: a hint that is lost only makes the record come back (L9).
+  pmem_.Flush(word, sizeof(*word));
+  ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
+  return PublishLazily();
+}
+
+template <Persistence P>
+absl::Status Reclaimer<P>::CleanThrough(Lsn lsn, Lsn durable_lsn) {
+  ALPHEUS_RETURN_IF_ERROR(CheckDurable(lsn, durable_lsn));
+  absl::MutexLock lock(&mutex_);
+  RecordCursor cursor = HeaderCursor(head_);
+  while (cursor.position().lsn <= lsn) {
+    if (cursor.Next() != RecordCursor::Step::kRecord) {
+      return Unreadable(cursor.position());
+    }
+  }
+  SetHead(cursor.position());
+  ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
+  return PublishLazily();
+}
+
+template <Persistence P>
+absl::StatusOr<bool> Reclaimer<P>::Publish(Lsn durable_lsn) {
+  absl::MutexLock lock(&mutex_);
+  ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
+  if (head_ == published_) return false;
+  ALPHEUS_RETURN_IF_ERROR(PublishLocked());
+  return true;
+}
+
+template <Persistence P>
+absl::Status Reclaimer<P>::CheckDurable(Lsn lsn, Lsn durable_lsn) const {
+  if (lsn <= durable_lsn) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      name_, ": LSN ", lsn.value, " is not durable yet (durable up to ",
+      durable_lsn.value, "); force it before cleaning it, or abort it"));
+}
+
+template <Persistence P>
+absl::Status Reclaimer<P>::AdvanceOverCleaned(Lsn durable_lsn) {
+  RecordCursor cursor = HeaderCursor(head_);
+  LogPosition head = head_;
+  while (cursor.position().lsn <= durable_lsn) {
+    if (cursor.Next() != RecordCursor::Step::kRecord) {
+      return Unreadable(cursor.position());
+    }
+    if (!cursor.record().cleaned && !cursor.record().aborted()) break;
+    head = cursor.position();
+  }
+  SetHead(head);
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status Reclaimer<P>::PublishLazily() {
+  if (head_.offset - published_.offset < ring_.capacity() / kPublishFraction) {
+    return absl::OkStatus();
+  }
+  return PublishLocked();
+}
+
+template <Persistence P>
+absl::Status Reclaimer<P>::PublishLocked() {
+  const LogPosition head = head_;
+  ALPHEUS_RETURN_IF_ERROR(superline_.Update([&head](Superline& superline) {
+    superline.head_lsn = head.lsn;
+    superline.head_offset = head.offset;
+    superline.head_chain = head.chain;
+  }));
+  published_ = head;
+  // Release: who may reuse the bytes knows that the head is on media (H2).
+  reuse_limit_.store(head.offset.value + ring_.capacity(),
+                     std::memory_order_release);
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+void Reclaimer<P>::SetHead(const LogPosition& head) {
+  head_ = head;
+  head_lsn_.store(head.lsn.value, std::memory_order_release);
+}
+
+template <Persistence P>
+RecordCursor Reclaimer<P>::HeaderCursor(const LogPosition& from) const {
+  return {ring_, table_, from, published_.offset + ring_.capacity(),
+          RecordCursor::Payloads::kSkip};
+}
+
+template <Persistence P>
+absl::Status Reclaimer<P>::Unreadable(const LogPosition& at) const {
+  return absl::DataLossError(absl::StrCat(
+      name_, ": the header of LSN ", at.lsn.value, " at offset ",
+      ring_offset_ + ring_.Place(at.offset),
+      " can't be read any more, though the record is durable. Copy what is "
+      "left with `alpheus salvage`"));
+}
+
+template class Reclaimer<LibpmemPersistence>;
+template class Reclaimer<MsyncPersistence>;
+template class Reclaimer<ModelPersistence>;
+
+}  // namespace alpheus

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// reclaimer: cleaned records, the head, and when space may be used again.
+//
+// Idea: cleaning is two things. Marking one record is an 8-byte word beside
+// its header, a hint that need not survive. Moving the head is a superline
+// update, which is dear, so the head in memory runs ahead of the one on media
+// and is published every sixteenth of the ring, on demand and at close. Only
+// the published head lets bytes be reused.
+//
+// Invariants:
+//   H1. published head <= head <= durable_lsn + 1 (L10).
+//   H2. The reuse limit is the published head's offset + capacity, and is set
+//       after the superline update returned (L4).
+//   H3. The head moves only over records that are cleaned or aborted, or
+//       through an LSN that the application named.
+// Persistence: a crash brings back the published head, and of the cleaned
+// words any subset.
+// Thread safety: all members concurrently.
+// References: Arcadia §4.3 "Log Space Reclamation"; protocol A6, L4, L8 to L11.
+#ifndef ALPHEUS_LOG_CORE_RECLAIMER_H_
+#define ALPHEUS_LOG_CORE_RECLAIMER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "log/base/ids.h"
+#include "log/core/lsn_index.h"
+#include "log/core/record_cursor.h"
+#include "log/core/superline_store.h"
+#include "log/format/epoch_table.h"
+#include "log/format/layout.h"
+#include "log/pmem/persistence.h"
+
+namespace alpheus {
+
+template <Persistence P>
+class Reclaimer {
+ public:
+  // `name` is of the region, `ring_offset` where its ring starts; both for
+  // messages.
+  Reclaimer(P& pmem, std::string name, uint64_t ring_offset, Ring ring,
+            EpochTable table, const LogPosition& head,
+            std::shared_ptr<LsnIndex> index, SuperlineStore<P>& superline);
+
+  Lsn head_lsn() const {
+    return Lsn(head_lsn_.load(std::memory_order_acquire));
+  }
+  LogPosition head() const {
+    absl::MutexLock lock(&mutex_);
+    return head_;
+  }
+  // For the reserver's gate: offsets below it may be given out.
+  const std::atomic<uint64_t>& reuse_limit_word() const { return reuse_limit_; }
+  const EpochTable& table() const { return table_; }
+  LsnIndex& index() { return *index_; }
+
+  // Marks one record; moves the head if it was the oldest.
+  // Errors: NotFound (already cleaned), FailedPrecondition (beyond durable),
+  // DataLoss (a header on the way can't be read), Unavailable (medium).
+  absl::Status Clean(Lsn lsn, Lsn durable_lsn);
+
+  // Moves the head behind `lsn`; OK if it is there already. Same errors.
+  absl::Status CleanThrough(Lsn lsn, Lsn durable_lsn);
+
+  // Moves the head over what is cleaned, then writes it to the superline if
+  // that frees space. True if the reuse limit moved.
+  absl::StatusOr<bool> Publish(Lsn durable_lsn);
+
+ private:
+  absl::Status CheckDurable(Lsn lsn, Lsn durable_lsn) const;
+  absl::Status AdvanceOverCleaned(Lsn durable_lsn)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status PublishLazily() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status PublishLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetHead(const LogPosition& head) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  RecordCursor HeaderCursor(const LogPosition& from) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Unreadable(const LogPosition& at) const;
+
+  P& pmem_;
+  const std::string name_;
+  const uint64_t ring_offset_;
+  const Ring ring_;
+  const EpochTable table_;
+  const std::shared_ptr<LsnIndex> index_;
+  SuperlineStore<P>& superline_;
+
+  mutable absl::Mutex mutex_;
+  LogPosition head_ ABSL_GUARDED_BY(mutex_);
+  LogPosition published_ ABSL_GUARDED_BY(mutex_);
+
+  std::atomic<uint64_t> head_lsn_;
+  std::atomic<uint64_t> reuse_limit_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_RECLAIMER_H_

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// reserver: gives LSNs and ring space in one atomic step.
+//
+// Idea: LSN and tail move together, so they share one 64-bit word: the low 24
+// bits of the next LSN and the low 40 bits of the tail, counted in lines. The
+// whole values are rebuilt from the durable LSN and the reuse limit, which are
+// never more than the exposure cap and the ring's capacity behind. One
+// compare-and-swap reserves; PAD at the end of the ring included.
+//
+// Invariants:
+//   V1. LSNs are consecutive; extents are adjacent; no record crosses the end
+//       of the ring.
+//   V2. Nothing beyond the reuse limit is given out (I3, ring_log.h).
+//   V3. No LSN beyond durable + cap is given out (I2, ring_log.h).
+// Why the rebuilt values are right: the word is loaded first, the references
+// after it. A swap succeeds only if the word did not change meanwhile, and then
+// both references belong to a moment at which the word was current, so the
+// distance is in [0, cap] and [0, capacity]. (A word that came back to the same
+// bits in between would need 2^24 LSNs and 2^40 lines to pass, both exactly.)
+// Thread safety: all members concurrently.
+// References: Arcadia §4.3; protocol A3.1, L5, L6, F6.
+#ifndef ALPHEUS_LOG_CORE_RESERVER_H_
+#define ALPHEUS_LOG_CORE_RESERVER_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "log/base/bytes.h"
+#include "log/base/ids.h"
+#include "log/core/record_cursor.h"
+
+namespace alpheus {
+
+class Reserver {
+ public:
+  enum class Outcome {
+    kReserved,
+    kExposureFull,  // the cap on records that are not durable is reached
+    kRingFull,      // not enough space behind the reuse limit
+  };
+
+  struct Space {
+    Lsn lsn;
+    RingOffset begin;   // of the PAD, if offset differs; else of the record
+    RingOffset offset;  // of the record's header
+    RingOffset end;     // behind the record
+  };
+
+  struct Next {
+    Lsn lsn;
+    RingOffset tail;
+  };
+
+  // `durable_lsn` and `reuse_limit` are owned by the forcer and the reclaimer;
+  // the reuse limit is an offset: bytes before it may be given out.
+  // Requires: exposure_records_max <= 2^20, capacity < 2^45.
+  Reserver(uint64_t capacity, uint32_t exposure_records_max, Next start,
+           const std::atomic<uint64_t>& durable_lsn,
+           const std::atomic<uint64_t>& reuse_limit)
+      : capacity_(capacity),
+        exposure_records_max_(exposure_records_max),
+        durable_lsn_(durable_lsn),
+        reuse_limit_(reuse_limit),
+        word_(Pack(start)) {}
+
+  // Takes the next LSN and `record_bytes` (a multiple of a line, at most half
+  // the capacity).
+  Outcome TryReserve(uint64_t record_bytes, Space* space);
+
+  // The LSN and the tail that the next reservation starts from.
+  Next next() const;
+
+ private:
+  static constexpr int kLsnBits = 24;
+  static constexpr int kLineBits = 64 - kLsnBits;
+  static constexpr uint64_t kLsnMask = (uint64_t{1} << kLsnBits) - 1;
+  static constexpr uint64_t kLineMask = (uint64_t{1} << kLineBits) - 1;
+
+  static uint64_t Pack(Next next) {
+    return (next.lsn.value & kLsnMask) << kLineBits |
+           (next.tail.value / kLineBytes & kLineMask);
+  }
+  // The value at or above `reference` whose low bits are `low`.
+  static uint64_t Rebuild(uint64_t reference, uint64_t low, uint64_t mask) {
+    return reference + ((low - reference) & mask);
+  }
+  // Next as of `word`; right only if the word is still current afterwards.
+  Next Unpack(uint64_t word, uint64_t durable_lsn, uint64_t reuse_limit) const;
+
+  const uint64_t capacity_;
+  const uint32_t exposure_records_max_;
+  const std::atomic<uint64_t>& durable_lsn_;
+  const std::atomic<uint64_t>& reuse_limit_;
+  alignas(kLineBytes) std::atomic<uint64_t> word_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_RESERVER_H_

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/core/ring_log.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/base/status_macros.h"
+#include "log/base/thread_token.h"
+#include "log/pmem/crash_model.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/msync_persistence.h"
+
+namespace alpheus {
+
+template <Persistence P>
+RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
+                    const RingLogStart& start, const RingLogOptions& options,
+                    const Clock& clock, Waiter& waiter)
+    : pmem_(pmem),
+      options_(options),
+      ring_(RingOf(region, start.superline)),
+      clock_(clock),
+      progress_(waiter),
+      tracker_(options.exposure_records_max),
+      superline_(pmem, region, start.superline, start.superline_seq),
+      reclaimer_(pmem, options.name, start.superline.ring_offset, ring_,
+                 start.table,
+                 {start.superline.head_lsn, start.superline.head_offset,
+                  start.superline.head_chain},
+                 start.index, superline_),
+      reserver_(ring_.capacity(), tracker_.size(),
+                {start.end.lsn, start.end.offset}, forcer_.durable_lsn_word(),
+                reclaimer_.reuse_limit_word()),
+      writer_(pmem, ring_,
+              reclaimer_.table().KeyOf(&reclaimer_.table().entries().back()),
+              start.superline.log_epoch),
+      forcer_(pmem, region, ring_, start.superline.log_id,
+              start.superline.log_epoch, start.end.lsn, tracker_, progress_,
+              failure_) {
+  CheckInvariants();
+}
+
+template <Persistence P>
+RingLog<P>::~RingLog() {
+  ALPHEUS_CHECK(!HasOpenReservations(),
+                "a Reservation must not outlive its log (reservation.h)");
+}
+
+template <Persistence P>
+absl::StatusOr<ReservedRecord> RingLog<P>::Reserve(size_t bytes,
+                                                   Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  if (bytes > PayloadBytesMax(ring_.capacity())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.name, ": a record of ", bytes,
+        " bytes is larger than the largest that this log takes, ",
+        PayloadBytesMax(ring_.capacity()),
+        " (half the ring less the header). Split it, or format a larger "
+        "region"));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const Reserver::Space space,
+                           TakeSpace(bytes, deadline));
+  pmem_.YieldPoint("reserve: taken");
+  ReservedRecord record;
+  record.lsn = space.lsn;
+  record.begin = space.begin;
+  record.offset = space.offset;
+  record.payload_bytes = bytes;
+  record.payload = ring_.At(space.offset) + kRecordHeaderBytes;
+  record.owner = ThreadToken();
+  tracker_.NoteReserved(space.lsn, {space.begin, space.end}, record.owner);
+  reclaimer_.index().Note(space.lsn, space.offset);
+  return record;
+}
+
+template <Persistence P>
+absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
+                                                      Deadline deadline) {
+  const uint64_t record_bytes = RecordBytes(bytes);
+  Reserver::Space space;
+  if (reserver_.TryReserve(record_bytes, &space) ==
+      Reserver::Outcome::kReserved) {
+    return space;
+  }
+  ALPHEUS_RETURN_IF_ERROR(WaitFor(
+      "reserve", deadline, [&]() -> absl::StatusOr<bool> {
+        for (;;) {
+          const auto outcome = reserver_.TryReserve(record_bytes, &space);
+          if (outcome == Reserver::Outcome::kReserved) return true;
+          ALPHEUS_ASSIGN_OR_RETURN(const bool again,
+                                   MakeRoom(outcome, bytes, deadline));
+          if (!again) return false;
+        }
+      }));
+  return space;
+}
+
+template <Persistence P>
+absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
+                                          size_t bytes, Deadline deadline) {
+  if (failure_.failed()) return failure_.status();
+  // Both refusals end when records become durable: the exposure shrinks, and
+  // aborted records may be passed by the head.
+  const Lsn before = durable_lsn();
+  if (forcer_.Step(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
+    return failure_.status();
+  }
+  if (refusal == Reserver::Outcome::kExposureFull) {
+    if (durable_lsn() > before) return true;
+    ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(first_open_lsn()));
+    return false;
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const bool freed,
+                           reclaimer_.Publish(durable_lsn()));
+  if (freed) return true;
+  // Only the application can clean; without a deadline of its own it would
+  // wait for itself.
+  if (!deadline.is_set() || deadline.HasPassed(clock_.NowNanos())) {
+    return RingFull(bytes);
+  }
+  return false;
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::RingFull(size_t bytes) const {
+  const Reserver::Next next = reserver_.next();
+  const LogPosition head = reclaimer_.head();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      options_.name, ": no room for ", bytes, " bytes: LSN ", head.lsn.value,
+      " to ", next.lsn.value - 1, " hold ", next.tail - head.offset, " of ",
+      ring_.capacity(),
+      " bytes. Clean records that are no longer needed, then reserve again"));
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::Copy(ReservedRecord& record, size_t offset,
+                              std::span<const std::byte> bytes) {
+  if (offset > record.payload_bytes ||
+      bytes.size() > record.payload_bytes - offset) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.name, ": ", bytes.size(), " bytes at offset ", offset,
+        " do not fit LSN ", record.lsn.value, " of ", record.payload_bytes,
+        " bytes"));
+  }
+  writer_.Copy(record, offset, bytes, record.owner == ThreadToken());
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::Complete(ReservedRecord& record) {
+  writer_.Seal(record, RecordType::kData, durable_lsn());
+  FinishReservation(record.lsn);
+  return failure_.status();
+}
+
+template <Persistence P>
+void RingLog<P>::Abort(const ReservedRecord& record) {
+  writer_.Seal(record, RecordType::kAborted, durable_lsn());
+  FinishReservation(record.lsn);
+}
+
+template <Persistence P>
+void RingLog<P>::FinishReservation(Lsn lsn) {
+  pmem_.YieldPoint("complete: sealed");
+  tracker_.MarkCompleted(lsn);
+  progress_.Notify();
+}
+
+template <Persistence P>
+void RingLog<P>::HandOver(ReservedRecord& record) {
+  tracker_.Disown(record.lsn);
+  record.owner = 0;
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::Force(Lsn lsn, Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  return ForceUntilDurable(lsn, deadline);
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::ForceUntilDurable(Lsn lsn, Deadline deadline) {
+  return WaitFor("force", deadline, [&]() -> absl::StatusOr<bool> {
+    switch (forcer_.Step(lsn)) {
+      case Forcer<P>::Progressed::kDurable:
+        return true;
+      case Forcer<P>::Progressed::kFailed:
+        return failure_.status();
+      case Forcer<P>::Progressed::kWaiting:
+        break;
+    }
+    ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(lsn));
+    return false;
+  });
+}
+
+template <Persistence P>
+absl::StatusOr<Lsn> RingLog<P>::Append(
+    std::span<const std::span<const std::byte>> parts, uint32_t frequency,
+    Deadline deadline) {
+  if (frequency == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.name, ": force frequency 0; 1 forces every record"));
+  }
+  size_t bytes = 0;
+  for (const auto& part : parts) bytes += part.size();
+  ALPHEUS_ASSIGN_OR_RETURN(ReservedRecord record, Reserve(bytes, deadline));
+  if (frequency != 1) {
+    ALPHEUS_RETURN_IF_ERROR(AppendUnforced(record, parts));
+    if (record.lsn.value % frequency != 0) return record.lsn;
+    ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(record.lsn, deadline));
+    return record.lsn;
+  }
+  writer_.WriteWhole(record, parts, durable_lsn());
+  switch (forcer_.PersistOwn(record.lsn)) {
+    case Forcer<P>::Progressed::kDurable:
+      break;
+    case Forcer<P>::Progressed::kFailed:
+      // Not a record: but nobody may wait for it either.
+      FinishReservation(record.lsn);
+      return failure_.status();
+    case Forcer<P>::Progressed::kWaiting:
+      ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(record.lsn, deadline));
+      break;
+  }
+  return record.lsn;
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::AppendUnforced(
+    ReservedRecord& record, std::span<const std::span<const std::byte>> parts) {
+  size_t offset = 0;
+  for (const auto& part : parts) {
+    writer_.Copy(record, offset, part, /*is_owner=*/true);
+    offset += part.size();
+  }
+  return Complete(record);
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  return WaitFor("wait for durable", deadline, [&]() -> absl::StatusOr<bool> {
+    if (durable_lsn() >= lsn) return true;
+    if (failure_.failed()) return failure_.status();
+    return false;
+  });
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::Cleanup(Lsn lsn) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Clean(lsn, durable_lsn()));
+  progress_.Notify();
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CleanupThrough(Lsn lsn) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  ALPHEUS_RETURN_IF_ERROR(reclaimer_.CleanThrough(lsn, durable_lsn()));
+  progress_.Notify();
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CleanupAll() {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  if (HasOpenReservations()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options_.name, ": LSN ", first_open_lsn().value,
+        " is still open; complete or abort it before cleaning everything"));
+  }
+  const Lsn last = next_lsn() - 1;
+  if (last >= head_lsn()) {
+    ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
+    ALPHEUS_RETURN_IF_ERROR(reclaimer_.CleanThrough(last, durable_lsn()));
+  }
+  // The superline update is the commit point (L11).
+  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()).status());
+  progress_.Notify();
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::Close() {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  if (HasOpenReservations()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options_.name, ": LSN ", first_open_lsn().value,
+        " is still open; complete or abort it before closing"));
+  }
+  if (const Lsn last = next_lsn() - 1; last > durable_lsn()) {
+    ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
+  }
+  CheckInvariants();
+  ALPHEUS_RETURN_IF_ERROR(forcer_.WriteFinalWatermarks());
+  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()).status());
+  // Last: it says that everything before it is on media.
+  ALPHEUS_RETURN_IF_ERROR(superline_.Update(
+      [](Superline& superline) { superline.clean_close = true; }));
+  closed_.store(true, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+Lsn RingLog<P>::first_open_lsn() const {
+  const Lsn next = next_lsn();
+  Lsn lsn = durable_lsn() + 1;
+  while (lsn < next && tracker_.IsFinished(lsn)) lsn = lsn + 1;
+  return lsn;
+}
+
+template <Persistence P>
+void RingLog<P>::CheckInvariants() const {
+  // Read in the order in which they may only grow apart.
+  const Lsn head = head_lsn();
+  const Lsn durable = durable_lsn();
+  const Lsn next = next_lsn();
+  ALPHEUS_CHECK(head <= durable + 1, "I1 (ring_log.h)");
+  ALPHEUS_CHECK(durable + 1 <= next, "I1 (ring_log.h)");
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::Usable() const {
+  if (failure_.failed()) return failure_.status();
+  if (closed_.load(std::memory_order_acquire)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(options_.name, ": the log is closed; open it again"));
+  }
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CheckGiven(Lsn lsn) const {
+  const Lsn next = next_lsn();
+  if (lsn.value != 0 && lsn < next) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(
+      options_.name, ": LSN ", lsn.value, " was never given; the next is ",
+      next.value));
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CheckNotBlockedBySelf(Lsn lsn) const {
+  const uint32_t self = ThreadToken();
+  for (Lsn at = durable_lsn() + 1; at <= lsn; at = at + 1) {
+    if (!tracker_.IsFinished(at) && tracker_.IsOwnedBy(at, self)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          options_.name, ": this thread holds the open reservation of LSN ",
+          at.value, " and waits behind it. Complete, abort or hand it over "
+          "first"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+template <class Step>
+absl::Status RingLog<P>::WaitFor(const char* call, Deadline deadline,
+                                 Step step) {
+  for (int round = 0;; ++round) {
+    absl::StatusOr<bool> finished = step();
+    if (!finished.ok()) return finished.status();
+    if (*finished) return absl::OkStatus();
+    if (deadline.is_set() && deadline.HasPassed(clock_.NowNanos())) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          options_.name, ": ", call, " reached its deadline; LSN ",
+          first_open_lsn().value, " is the first not finished, durable is ",
+          durable_lsn().value,
+          ". A record that was completed may still become durable"));
+    }
+    if (progress_.Spin(round)) continue;
+    const uint32_t seen = progress_.Announce();
+    finished = step();
+    if (finished.ok() && !*finished) progress_.Wait(seen, deadline);
+    progress_.Withdraw();
+    if (!finished.ok()) return finished.status();
+    if (*finished) return absl::OkStatus();
+  }
+}
+
+template class RingLog<LibpmemPersistence>;
+template class RingLog<MsyncPersistence>;
+template class RingLog<ModelPersistence>;
+
+}  // namespace alpheus

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// superline_store: the superline of an open region and the right to change it.
+//
+// Idea: one object owns the current superline and writes it as a whole through
+// the atomic cell; whoever needs a field changed says which, under one lock
+// (S4: one writer).
+//
+// Thread safety: all members concurrently.
+#ifndef ALPHEUS_LOG_CORE_SUPERLINE_STORE_H_
+#define ALPHEUS_LOG_CORE_SUPERLINE_STORE_H_
+
+#include <cstdint>
+#include <span>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "log/format/atomic_cell.h"
+#include "log/format/layout.h"
+#include "log/format/superline.h"
+#include "log/pmem/persistence.h"
+
+namespace alpheus {
+
+template <Persistence P>
+class SuperlineStore {
+ public:
+  // Requires: both copies on media hold `superline` with number `seq`.
+  SuperlineStore(P& pmem, std::span<std::byte> region,
+                 const Superline& superline, uint64_t seq)
+      : pmem_(pmem),
+        place_(SuperlinePlace(region)),
+        superline_(superline),
+        seq_(seq) {}
+
+  Superline Current() const {
+    absl::MutexLock lock(&mutex_);
+    return superline_;
+  }
+
+  // Applies `change` and persists both copies before it returns OK.
+  // Errors: Unavailable (medium): the update may or may not have happened.
+  template <class Change>
+  absl::Status Update(Change change) {
+    absl::MutexLock lock(&mutex_);
+    Superline next = superline_;
+    change(next);
+    // At rest both copies are equal, so either may be overwritten first.
+    if (!WriteCell(pmem_, place_, /*newest=*/0, seq_ + 1,
+                   EncodeSuperline(next))) {
+      return pmem_.Error();
+    }
+    superline_ = next;
+    ++seq_;
+    return absl::OkStatus();
+  }
+
+ private:
+  P& pmem_;
+  const CellPlace place_;
+  mutable absl::Mutex mutex_;
+  Superline superline_ ABSL_GUARDED_BY(mutex_);
+  uint64_t seq_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_SUPERLINE_STORE_H_
