@@ -85,9 +85,9 @@ class Installer {
     const std::vector<std::byte> content = table.Encode();
     ALPHEUS_RETURN_IF_ERROR(Fenced(
         WriteCellCopy(pmem_, place, first, superline.table_seq, content)));
-    ALPHEUS_RETURN_IF_ERROR(Fenced(WriteCell(
-        pmem_, SuperlinePlace(region_), state_.superline_cell.newest,
-        superline_seq, EncodeSuperline(superline))));
+    ALPHEUS_RETURN_IF_ERROR(Fenced(
+        WriteCell(pmem_, SuperlinePlace(region_), state_.superline_cell.newest,
+                  superline_seq, EncodeSuperline(superline))));
     return Fenced(
         WriteCellCopy(pmem_, place, 1 - first, superline.table_seq, content));
   }
@@ -135,10 +135,10 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
                            ReadRegionState(region, options.name));
   const Superline& found = state.superline;
   if (options.expected_log_id && *options.expected_log_id != found.log_id) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        options.name, ": holds log ", found.log_id.ToString(), ", expected ",
-        options.expected_log_id->ToString(),
-        ". Nothing was changed; name the right region"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(options.name, ": holds log ", found.log_id.ToString(),
+                     ", expected ", options.expected_log_id->ToString(),
+                     ". Nothing was changed; name the right region"));
   }
   const ScanInput input = ScanInputOf(region, state);
   OpenedEpoch opened;
@@ -162,7 +162,8 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
         options.name, ": the epoch table is full: records of ",
         found.table_capacity,
         " openings are live. Nothing was changed. Clean the oldest with "
-        "`alpheus cleanup --through LSN` or LogOptions::cleanup_through; epoch ",
+        "`alpheus cleanup --through LSN` or LogOptions::cleanup_through; "
+        "epoch ",
         table.entries()[1].epoch.value, " starts at LSN ",
         table.entries()[1].start_lsn.value));
   }
@@ -193,8 +194,8 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   return opened;
 }
 
-#define ALPHEUS_INSTANTIATE(P)                                     \
-  template absl::StatusOr<OpenedEpoch> OpenEpochLocally<P>(        \
+#define ALPHEUS_INSTANTIATE(P)                              \
+  template absl::StatusOr<OpenedEpoch> OpenEpochLocally<P>( \
       P&, std::span<std::byte>, const LocalOpeningOptions&, RandomSource&)
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);

@@ -42,18 +42,18 @@ namespace alpheus {
 
 struct LocalOpeningOptions {
   std::string name;  // of the region, for messages
-  std::optional<Uuid> expected_log_id;
+  std::optional<Uuid> expected_log_id = std::nullopt;
   Lsn cleanup_through{0};
 };
 
 struct OpenedEpoch {
-  RingLogStart start;        // for RingLog
-  Epoch epoch;               // opened now
-  Epoch previous_epoch;      // 0 for a new log
+  RingLogStart start;    // for RingLog
+  Epoch epoch;           // opened now
+  Epoch previous_epoch;  // 0 for a new log
   bool was_closed_cleanly = false;
-  LogPosition head;          // of the recovered range, which ends before
-                             // start.end
-  ScanResult scan;           // verdict complete or torn
+  LogPosition head;  // of the recovered range, which ends before
+                     // start.end
+  ScanResult scan;   // verdict complete or torn
   std::vector<std::string> repairs;
 };
 

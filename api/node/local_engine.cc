@@ -57,7 +57,8 @@ class RecoveredSource final : public RecoveredRange::Source {
         name_, ": LSN ", at.lsn.value, " at offset ",
         ring_offset_ + ring_.Place(at.offset),
         " was recovered but can't be read any more; the recovered log goes on "
-        "to LSN ", end_lsn_.value, ". Take what is left with `alpheus salvage`"));
+        "to LSN ",
+        end_lsn_.value, ". Take what is left with `alpheus salvage`"));
   }
 
   RecordCursor cursor_;
@@ -183,22 +184,21 @@ absl::StatusOr<Region> FormattedAnonymousRegion(uint64_t bytes) {
   EntropyRandom random;
   const FormatIdentity identity = NewLocalIdentity(random);
   LibpmemPersistence pmem({});
-  ALPHEUS_RETURN_IF_ERROR(
-      FormatRegion(pmem, region.bytes(), layout, identity));
+  ALPHEUS_RETURN_IF_ERROR(FormatRegion(pmem, region.bytes(), layout, identity));
   return region;
 }
 
 absl::Status CheckOptions(const LogOptions& options) {
   if (options.exposure_records_max < 2 ||
       options.exposure_records_max > (1u << 20)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("exposure_records_max ", options.exposure_records_max,
-                     ": must be 2 to 1048576"));
+    return absl::InvalidArgumentError(absl::StrCat("exposure_records_max ",
+                                                   options.exposure_records_max,
+                                                   ": must be 2 to 1048576"));
   }
   if (options.emulated_latency_ns > 1'000'000) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("emulated_latency_ns ", options.emulated_latency_ns,
-                     ": must be 0 to 1000000"));
+    return absl::InvalidArgumentError(absl::StrCat("emulated_latency_ns ",
+                                                   options.emulated_latency_ns,
+                                                   ": must be 0 to 1000000"));
   }
   return absl::OkStatus();
 }
@@ -214,8 +214,8 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenLocalEngine(
                          : Region::OpenForWriting(options.path));
   if (region.medium() == RegionMedium::kFile) {
     const std::string path = region.path();
-    return OpenWith(std::move(region),
-                    std::make_unique<MsyncPersistence>(path), options);
+    return OpenWith(std::move(region), std::make_unique<MsyncPersistence>(path),
+                    options);
   }
   LibpmemPersistence::Options pmem;
   pmem.auto_flush = LibpmemPersistence::DetectAutoFlush();

@@ -22,8 +22,9 @@ namespace {
 
 absl::Status NotOpen(const char* call) {
   return absl::FailedPreconditionError(absl::StrCat(
-      call, ": the reservation is not open on this log: it was completed, "
-            "aborted, moved from, or belongs to another log"));
+      call,
+      ": the reservation is not open on this log: it was completed, "
+      "aborted, moved from, or belongs to another log"));
 }
 
 absl::Status WriteEmptyLog(Region& region, const Layout& layout,
@@ -95,7 +96,8 @@ absl::Status Log::Force(Lsn lsn, ForceOptions options) {
   }
   if (lsn.value % options.frequency != 0) {
     // Still an answer to "was this LSN given?".
-    if (lsn >= engine_->next_lsn()) return engine_->Force(lsn, options.deadline);
+    if (lsn >= engine_->next_lsn())
+      return engine_->Force(lsn, options.deadline);
     return absl::OkStatus();
   }
   return engine_->Force(lsn, options.deadline);
@@ -167,9 +169,9 @@ void Reservation::HandOver() {
 }
 
 std::string RecoveryReport::ToString() const {
-  std::string text = absl::StrCat(
-      "recovered LSN ", head_lsn.value, " to ", end_lsn.value, ": ", records,
-      " records, ", payload_bytes, " bytes");
+  std::string text =
+      absl::StrCat("recovered LSN ", head_lsn.value, " to ", end_lsn.value,
+                   ": ", records, " records, ", payload_bytes, " bytes");
   if (cleaned_records + aborted_records > 0) {
     absl::StrAppend(&text, ", ", cleaned_records, " cleaned, ", aborted_records,
                     " aborted");

@@ -24,8 +24,8 @@ constexpr int kReadsOfLiveRegionMax = 100;
 absl::StatusOr<RegionState> ReadState(const Region& region) {
   absl::StatusOr<RegionState> state =
       ReadRegionState(region.bytes(), region.path());
-  for (int i = 1; i < kReadsOfLiveRegionMax && !state.ok() && region.HasWriter();
-       ++i) {
+  for (int i = 1;
+       i < kReadsOfLiveRegionMax && !state.ok() && region.HasWriter(); ++i) {
     state = ReadRegionState(region.bytes(), region.path());
   }
   return state;
@@ -113,13 +113,12 @@ class LogReader::Impl {
   VerifyReport Verify(const std::function<void(double)>& progress) {
     const ScanInput input = ScanInputOf(region_.bytes(), state_);
     uint64_t seen = 0;
-    const ScanResult scan =
-        ScanLog(input, [&](const RecordView& record) {
-          constexpr uint64_t kRecordsPerReport = 4096;
-          if (!progress || ++seen % kRecordsPerReport != 0) return;
-          progress(static_cast<double>(record.offset - input.head.offset) /
-                   static_cast<double>(input.ring.capacity()));
-        });
+    const ScanResult scan = ScanLog(input, [&](const RecordView& record) {
+      constexpr uint64_t kRecordsPerReport = 4096;
+      if (!progress || ++seen % kRecordsPerReport != 0) return;
+      progress(static_cast<double>(record.offset - input.head.offset) /
+               static_cast<double>(input.ring.capacity()));
+    });
     VerifyReport report;
     report.verdict = TailVerdictName(scan.verdict);
     report.end_lsn = scan.end.lsn - 1;
@@ -157,8 +156,8 @@ class LogReader::Impl {
     survey.proven_lsn = input.proven_lsn;
     RecordCursor cursor = HeaderCursor();
     while (cursor.Next() == RecordCursor::Step::kRecord) {
-      survey.proven_lsn = std::max(survey.proven_lsn,
-                                   Lsn(cursor.record().header.durable_lsn));
+      survey.proven_lsn =
+          std::max(survey.proven_lsn, Lsn(cursor.record().header.durable_lsn));
     }
     survey.end_lsn = survey.proven_lsn + 1;
     return survey;
@@ -207,8 +206,8 @@ class LogReader::Impl {
       return absl::OutOfRangeError(absl::StrCat(
           info_.path, ": LSN ", at.lsn.value,
           " was cleaned and its space reused while it was being read; the log "
-          "starts at LSN ", now->superline.head_lsn.value,
-          " now. Open the reader again"));
+          "starts at LSN ",
+          now->superline.head_lsn.value, " now. Open the reader again"));
     }
     const Ring ring = RingOf(region_.bytes(), state_.superline);
     return absl::DataLossError(absl::StrCat(

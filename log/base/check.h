@@ -22,9 +22,9 @@ namespace alpheus::internal {
 
 }  // namespace alpheus::internal
 
-#define ALPHEUS_CHECK(condition, invariant)                             \
-  (__builtin_expect(static_cast<bool>(condition), 1)                    \
-       ? static_cast<void>(0)                                           \
+#define ALPHEUS_CHECK(condition, invariant)                               \
+  (__builtin_expect(static_cast<bool>(condition), 1)                      \
+       ? static_cast<void>(0)                                             \
        : ::alpheus::internal::CheckFailed(__FILE__, __LINE__, #condition, \
                                           invariant))
 

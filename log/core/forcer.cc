@@ -2,6 +2,7 @@
 #include "log/core/forcer.h"
 
 #include <algorithm>
+
 #include "log/pmem/crash_model.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
@@ -28,8 +29,7 @@ typename Forcer<P>::Progressed Forcer<P>::Step(Lsn lsn) {
   if (durable_lsn() >= lsn) return Progressed::kDurable;
   if (failure_.failed()) return Progressed::kFailed;
   const Batch batch = Claim(lsn);
-  if (batch.last >= batch.first &&
-      PersistBatch(batch) == Progressed::kFailed) {
+  if (batch.last >= batch.first && PersistBatch(batch) == Progressed::kFailed) {
     return Progressed::kFailed;
   }
   AdvanceDurable();

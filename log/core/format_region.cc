@@ -62,8 +62,8 @@ absl::Status FormatRegion(P& pmem, std::span<std::byte> region,
   return absl::OkStatus();
 }
 
-#define ALPHEUS_INSTANTIATE(P)                                            \
-  template absl::Status FormatRegion<P>(P&, std::span<std::byte>,         \
+#define ALPHEUS_INSTANTIATE(P)                                    \
+  template absl::Status FormatRegion<P>(P&, std::span<std::byte>, \
                                         const Layout&, const FormatIdentity&)
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);

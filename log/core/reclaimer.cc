@@ -50,8 +50,8 @@ absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
   const RecordView& record = cursor.record();
   if (record.cleaned) return already;
   std::byte* header = ring_.At(record.offset);
-  auto* word = reinterpret_cast<uint64_t*>(
-      header + offsetof(RecordHeader, cleaned));
+  auto* word =
+      reinterpret_cast<uint64_t*>(header + offsetof(RecordHeader, cleaned));
   pmem_.Store8(word, CleanedWord(record.seed));
   // No fence: a hint that is lost only makes the record come back (L9).
   pmem_.Flush(word, sizeof(*word));

@@ -23,8 +23,8 @@ RecordCursor::Step RecordCursor::Next() {
   if (ring_.Place(begin) == 0) return Step::kBadHeader;
   // Either a PAD is here, or it was and can't be read (U2), or nothing is.
   RecordView pad;
-  const bool has_pad = ReadHeader(position_.lsn, begin, &pad) &&
-                       IsPad(pad.header);
+  const bool has_pad =
+      ReadHeader(position_.lsn, begin, &pad) && IsPad(pad.header);
   const RingOffset wrapped = begin + ring_.UntilEnd(begin);
   if (wrapped + kLineBytes <= limit_ &&
       ReadRecordHeader(position_.lsn, wrapped, &record_)) {
@@ -37,8 +37,7 @@ RecordCursor::Step RecordCursor::Take(RingOffset begin, bool pad_damaged) {
   record_begin_ = begin;
   pad_damaged_ = pad_damaged;
   position_.lsn = position_.lsn + 1;
-  position_.offset =
-      record_.offset + RecordBytes(record_.header.payload_bytes);
+  position_.offset = record_.offset + RecordBytes(record_.header.payload_bytes);
   position_.chain = ExtendChain(position_.chain, record_.header.header_crc);
   const bool check = payloads_ == Payloads::kCheck && !record_.cleaned;
   if (check && !PayloadIsValid(record_.seed, record_.header, record_.payload)) {

@@ -129,10 +129,9 @@ void RecordWriter<P>::Seal(const ReservedRecord& record, RecordType type,
     const bool carried = !record.filled_in_place && !record.filled_by_others &&
                          record.payload_bytes != 0 &&
                          record.copied_bytes == record.payload_bytes;
-    payload_crc = carried
-                      ? record.copied_crc
-                      : Crc32c(PayloadSeed(seed),
-                               {record.payload, record.payload_bytes});
+    payload_crc = carried ? record.copied_crc
+                          : Crc32c(PayloadSeed(seed),
+                                   {record.payload, record.payload_bytes});
   }
   StoreHeader(pmem_, ring_.At(record.offset),
               MakeHeader(record, type, payload_crc, seed, durable_lsn));
@@ -156,9 +155,9 @@ void RecordWriter<P>::WriteWhole(
   alignas(kLineBytes) std::byte line[kLineBytes];
   std::memcpy(line, &header, kRecordHeaderBytes);
   LineAssembler source(parts);
-  size_t filled = kRecordHeaderBytes +
-                  source.Take(line + kRecordHeaderBytes,
-                              kLineBytes - kRecordHeaderBytes);
+  size_t filled =
+      kRecordHeaderBytes +
+      source.Take(line + kRecordHeaderBytes, kLineBytes - kRecordHeaderBytes);
   std::byte* to = ring_.At(record.offset);
   for (;;) {
     std::memset(line + filled, 0, kLineBytes - filled);
@@ -177,8 +176,7 @@ void RecordWriter<P>::WriteWhole(
 template <Persistence P>
 RecordHeader RecordWriter<P>::MakeHeader(const ReservedRecord& record,
                                          RecordType type, uint32_t payload_crc,
-                                         uint64_t seed,
-                                         Lsn durable_lsn) const {
+                                         uint64_t seed, Lsn durable_lsn) const {
   RecordHeader header{};
   header.lsn = record.lsn.value;
   header.epoch = epoch_.value;
@@ -199,9 +197,9 @@ bool RecordWriter<P>::WritePadBefore(const ReservedRecord& record,
   return true;
 }
 
-#define ALPHEUS_INSTANTIATE(P)                                              \
-  template void WritePad<P>(P&, const Ring&, const EpochKey&, Epoch, Lsn,   \
-                            Lsn, RingOffset);                               \
+#define ALPHEUS_INSTANTIATE(P)                                                 \
+  template void WritePad<P>(P&, const Ring&, const EpochKey&, Epoch, Lsn, Lsn, \
+                            RingOffset);                                       \
   template class RecordWriter<P>
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);

@@ -11,7 +11,8 @@ namespace alpheus {
 namespace {
 
 absl::Status Named(const std::string& name, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
+  return absl::Status(status.code(),
+                      absl::StrCat(name, ": ", status.message()));
 }
 
 bool AllEqual(std::span<const std::byte> bytes, std::byte value) {
@@ -21,7 +22,8 @@ bool AllEqual(std::span<const std::byte> bytes, std::byte value) {
 
 absl::Status NoSuperline(std::span<const std::byte> region,
                          const std::string& name) {
-  const auto start = region.first(std::min<size_t>(region.size(), kTableOffset));
+  const auto start =
+      region.first(std::min<size_t>(region.size(), kTableOffset));
   std::string seen = "neither copy can be read";
   if (AllEqual(start, std::byte{0})) {
     seen = "all bytes are zero: the region was never formatted, or was wiped";
@@ -54,10 +56,9 @@ absl::Status ReadSuperline(std::span<std::byte> region, const std::string& name,
   }
   const int other = 1 - *cell.newest;
   if (!cell.copies[other].valid) {
-    state->single_faults.push_back(
-        absl::StrCat("superline copy ", other, " at offset ",
-                     static_cast<uint64_t>(other) * kSuperlineCopyBytes,
-                     " can't be read"));
+    state->single_faults.push_back(absl::StrCat(
+        "superline copy ", other, " at offset ",
+        static_cast<uint64_t>(other) * kSuperlineCopyBytes, " can't be read"));
   }
   return absl::OkStatus();
 }
@@ -74,9 +75,10 @@ absl::Status ReadEpochTable(std::span<std::byte> region,
   }
   if (state->table_copy < 0) {
     return absl::DataLossError(absl::StrCat(
-        name, ": no copy of epoch table ", seq, ", which the superline names, "
-        "can be read (offsets ", kTableOffset, " and ",
-        kTableOffset + place.capacity_bytes,
+        name, ": no copy of epoch table ", seq,
+        ", which the superline names, "
+        "can be read (offsets ",
+        kTableOffset, " and ", kTableOffset + place.capacity_bytes,
         "). Without its nonces no record can be verified. Restore the region "
         "from a copy"));
   }

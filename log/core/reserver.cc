@@ -42,8 +42,7 @@ Reserver::Outcome Reserver::TryReserve(uint64_t record_bytes, Space* space) {
     }
     // Acq_rel: the next thread to reserve sees what this one saw of durable
     // and limit; on failure `word` is reloaded before the references.
-    if (word_.compare_exchange_weak(word,
-                                    Pack({space->lsn + 1, space->end}),
+    if (word_.compare_exchange_weak(word, Pack({space->lsn + 1, space->end}),
                                     std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
       return Outcome::kReserved;

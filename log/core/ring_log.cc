@@ -24,7 +24,7 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
       clock_(clock),
       progress_(waiter),
       tracker_(options.exposure_records_max),
-      superline_(pmem, region, start.superline, start.superline_seq),
+      superline_(pmem, region, start.superline, start.superline_seq, failure_),
       reclaimer_(pmem, options.name, start.superline.ring_offset, ring_,
                  start.table,
                  {start.superline.head_lsn, start.superline.head_offset,
@@ -84,8 +84,8 @@ absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
       Reserver::Outcome::kReserved) {
     return space;
   }
-  ALPHEUS_RETURN_IF_ERROR(WaitFor(
-      "reserve", deadline, [&]() -> absl::StatusOr<bool> {
+  ALPHEUS_RETURN_IF_ERROR(
+      WaitFor("reserve", deadline, [&]() -> absl::StatusOr<bool> {
         for (;;) {
           const auto outcome = reserver_.TryReserve(record_bytes, &space);
           if (outcome == Reserver::Outcome::kReserved) return true;
@@ -112,8 +112,7 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(first_open_lsn()));
     return false;
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const bool freed,
-                           reclaimer_.Publish(durable_lsn()));
+  ALPHEUS_ASSIGN_OR_RETURN(const bool freed, reclaimer_.Publish(durable_lsn()));
   if (freed) return true;
   // Only the application can clean; without a deadline of its own it would
   // wait for itself.
@@ -139,10 +138,10 @@ absl::Status RingLog<P>::Copy(ReservedRecord& record, size_t offset,
                               std::span<const std::byte> bytes) {
   if (offset > record.payload_bytes ||
       bytes.size() > record.payload_bytes - offset) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options_.name, ": ", bytes.size(), " bytes at offset ", offset,
-        " do not fit LSN ", record.lsn.value, " of ", record.payload_bytes,
-        " bytes"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options_.name, ": ", bytes.size(), " bytes at offset ",
+                     offset, " do not fit LSN ", record.lsn.value, " of ",
+                     record.payload_bytes, " bytes"));
   }
   writer_.Copy(record, offset, bytes, record.owner == ThreadToken());
   return absl::OkStatus();
@@ -292,9 +291,9 @@ template <Persistence P>
 absl::Status RingLog<P>::Close() {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   if (HasOpenReservations()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        options_.name, ": LSN ", first_open_lsn().value,
-        " is still open; complete or abort it before closing"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(options_.name, ": LSN ", first_open_lsn().value,
+                     " is still open; complete or abort it before closing"));
   }
   if (const Lsn last = next_lsn() - 1; last > durable_lsn()) {
     ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
@@ -341,9 +340,9 @@ template <Persistence P>
 absl::Status RingLog<P>::CheckGiven(Lsn lsn) const {
   const Lsn next = next_lsn();
   if (lsn.value != 0 && lsn < next) return absl::OkStatus();
-  return absl::OutOfRangeError(absl::StrCat(
-      options_.name, ": LSN ", lsn.value, " was never given; the next is ",
-      next.value));
+  return absl::OutOfRangeError(absl::StrCat(options_.name, ": LSN ", lsn.value,
+                                            " was never given; the next is ",
+                                            next.value));
 }
 
 template <Persistence P>
@@ -353,7 +352,8 @@ absl::Status RingLog<P>::CheckNotBlockedBySelf(Lsn lsn) const {
     if (!tracker_.IsFinished(at) && tracker_.IsOwnedBy(at, self)) {
       return absl::FailedPreconditionError(absl::StrCat(
           options_.name, ": this thread holds the open reservation of LSN ",
-          at.value, " and waits behind it. Complete, abort or hand it over "
+          at.value,
+          " and waits behind it. Complete, abort or hand it over "
           "first"));
     }
   }

@@ -53,7 +53,7 @@
 namespace alpheus {
 
 struct RingLogOptions {
-  std::string name;  // of the region, for messages
+  std::string name;                      // of the region, for messages
   uint32_t exposure_records_max = 4096;  // rounded up to a power of two
 };
 
@@ -62,7 +62,7 @@ struct RingLogStart {
   Superline superline;
   uint64_t superline_seq = 0;
   EpochTable table;
-  LogPosition end;  // next LSN, tail, chain
+  LogPosition end;                  // next LSN, tail, chain
   std::shared_ptr<LsnIndex> index;  // of the recovered records
 };
 
@@ -112,8 +112,9 @@ class RingLog {
                                 Deadline deadline);
   absl::Status RingFull(size_t bytes) const;
   void FinishReservation(Lsn lsn);
-  absl::Status AppendUnforced(ReservedRecord& record,
-                              std::span<const std::span<const std::byte>> parts);
+  absl::Status AppendUnforced(
+      ReservedRecord& record,
+      std::span<const std::span<const std::byte>> parts);
   absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
   // Fails if a reservation of the calling thread up to `lsn` is open.
   absl::Status CheckNotBlockedBySelf(Lsn lsn) const;

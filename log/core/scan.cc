@@ -88,8 +88,8 @@ ScanResult ScanLog(const ScanInput& input,
   if (step == RecordCursor::Step::kBadPayload) {
     result.bad_payload = true;
     result.bad_bytes = RecordBytes(cursor.record().header.payload_bytes);
-    result.proven_lsn = std::max(result.proven_lsn,
-                                 Lsn(cursor.record().header.durable_lsn));
+    result.proven_lsn =
+        std::max(result.proven_lsn, Lsn(cursor.record().header.durable_lsn));
   }
   InspectBehind(input, cursor, result.end, &result);
   if (result.end.lsn <= result.proven_lsn) {

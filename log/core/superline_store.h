@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "log/core/log_failure.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
@@ -27,8 +28,9 @@ class SuperlineStore {
  public:
   // Requires: both copies on media hold `superline` with number `seq`.
   SuperlineStore(P& pmem, std::span<std::byte> region,
-                 const Superline& superline, uint64_t seq)
+                 const Superline& superline, uint64_t seq, LogFailure& failure)
       : pmem_(pmem),
+        failure_(failure),
         place_(SuperlinePlace(region)),
         superline_(superline),
         seq_(seq) {}
@@ -39,7 +41,8 @@ class SuperlineStore {
   }
 
   // Applies `change` and persists both copies before it returns OK.
-  // Errors: Unavailable (medium): the update may or may not have happened.
+  // Errors: Unavailable (medium): the update may or may not have happened, and
+  // the log has failed.
   template <class Change>
   absl::Status Update(Change change) {
     absl::MutexLock lock(&mutex_);
@@ -48,7 +51,9 @@ class SuperlineStore {
     // At rest both copies are equal, so either may be overwritten first.
     if (!WriteCell(pmem_, place_, /*newest=*/0, seq_ + 1,
                    EncodeSuperline(next))) {
-      return pmem_.Error();
+      // Both copies may differ now; another update must not choose wrongly.
+      failure_.Fail(pmem_.Error());
+      return failure_.status();
     }
     superline_ = next;
     ++seq_;
@@ -57,6 +62,7 @@ class SuperlineStore {
 
  private:
   P& pmem_;
+  LogFailure& failure_;
   const CellPlace place_;
   mutable absl::Mutex mutex_;
   Superline superline_ ABSL_GUARDED_BY(mutex_);

@@ -17,9 +17,9 @@ uint32_t CellSeed(const CellPlace& place, int index) {
 uint32_t CellChecksum(const CellPlace& place, int index,
                       const CellHeader& header,
                       std::span<const std::byte> content) {
-  const uint32_t crc = Crc32c(
-      CellSeed(place, index),
-      std::as_bytes(std::span(&header, 1)).first<kCheckedHeaderBytes>());
+  const uint32_t crc =
+      Crc32c(CellSeed(place, index),
+             std::as_bytes(std::span(&header, 1)).first<kCheckedHeaderBytes>());
   return Crc32c(crc, content);
 }
 

@@ -18,8 +18,8 @@ EpochTable EpochTable::Empty(Uuid log_id) {
 absl::StatusOr<EpochTable> EpochTable::Decode(
     Uuid log_id, std::span<const std::byte> content) {
   if (content.size() % sizeof(EpochEntryFormat) != 0) {
-    return absl::DataLossError(absl::StrCat(
-        "epoch table: ", content.size(), " bytes are no whole entries"));
+    return absl::DataLossError(absl::StrCat("epoch table: ", content.size(),
+                                            " bytes are no whole entries"));
   }
   EpochTable table = Empty(log_id);
   for (size_t at = 0; at < content.size(); at += sizeof(EpochEntryFormat)) {
@@ -30,9 +30,8 @@ absl::StatusOr<EpochTable> EpochTable::Decode(
     if (!table.entries_.empty() &&
         (entry.epoch <= table.entries_.back().epoch ||
          entry.start_lsn < table.entries_.back().start_lsn)) {
-      return absl::DataLossError(
-          absl::StrCat("epoch table: entry of epoch ", f.epoch,
-                       " is out of order"));
+      return absl::DataLossError(absl::StrCat("epoch table: entry of epoch ",
+                                              f.epoch, " is out of order"));
     }
     table.Add(entry);
   }
@@ -66,10 +65,9 @@ const EpochKey& EpochTable::KeyOf(const EpochEntry* entry) const {
 EpochTable EpochTable::With(const EpochEntry& next, Lsn head_lsn) const {
   EpochTable table = Empty(log_id_);
   for (size_t i = 0; i < entries_.size(); ++i) {
-    const Lsn end = i + 1 < entries_.size() ? entries_[i + 1].start_lsn
-                                            : next.start_lsn;
-    const bool owns_live_record =
-        entries_[i].start_lsn < end && head_lsn < end;
+    const Lsn end =
+        i + 1 < entries_.size() ? entries_[i + 1].start_lsn : next.start_lsn;
+    const bool owns_live_record = entries_[i].start_lsn < end && head_lsn < end;
     if (owns_live_record) table.Add(entries_[i]);
   }
   ALPHEUS_CHECK(table.entries_.empty() ||

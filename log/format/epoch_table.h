@@ -34,8 +34,8 @@ inline constexpr uint64_t kEpochTableCapacity = 1024;  // entries, by default
 struct EpochEntry {
   Epoch epoch;
   uint64_t nonce = 0;
-  Lsn start_lsn;            // first LSN that the epoch owns
-  RingOffset start_offset;  // where its first record or PAD goes
+  Lsn start_lsn;             // first LSN that the epoch owns
+  RingOffset start_offset;   // where its first record or PAD goes
   uint64_t start_chain = 0;  // chain value before start_lsn
 
   bool operator==(const EpochEntry&) const = default;

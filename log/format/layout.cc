@@ -28,9 +28,9 @@ uint64_t PayloadBytesMax(uint64_t ring_capacity) {
 absl::StatusOr<Layout> Layout::ForRing(uint64_t ring_capacity,
                                        uint64_t table_capacity) {
   if (ring_capacity < kRingCapacityMin || ring_capacity % kLineBytes != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("ring capacity ", ring_capacity, " bytes: must be a multiple of ",
-                     kLineBytes, " and at least ", kRingCapacityMin));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ring capacity ", ring_capacity, " bytes: must be a multiple of ",
+        kLineBytes, " and at least ", kRingCapacityMin));
   }
   if (table_capacity == 0 || table_capacity > kTableCapacityMax) {
     return absl::InvalidArgumentError(
@@ -95,15 +95,15 @@ absl::Status CheckGeometry(std::span<const std::byte> region,
       Layout::ForRing(superline.ring_capacity, superline.table_capacity);
   if (!layout.ok() || layout->ring_offset != superline.ring_offset ||
       layout->region_bytes > superline.region_bytes) {
-    return absl::DataLossError(absl::StrCat(
-        "superline: ring of ", superline.ring_capacity, " bytes at offset ",
-        superline.ring_offset, " in a region of ", superline.region_bytes,
-        " can't be"));
+    return absl::DataLossError(
+        absl::StrCat("superline: ring of ", superline.ring_capacity,
+                     " bytes at offset ", superline.ring_offset,
+                     " in a region of ", superline.region_bytes, " can't be"));
   }
   if (superline.region_bytes > region.size()) {
     return absl::DataLossError(absl::StrCat(
-        "region was formatted with ", superline.region_bytes,
-        " bytes but has ", region.size(),
+        "region was formatted with ", superline.region_bytes, " bytes but has ",
+        region.size(),
         ": the file was truncated. Restore it from a copy; `alpheus salvage` "
         "reads what is left"));
   }
@@ -113,7 +113,8 @@ absl::Status CheckGeometry(std::span<const std::byte> region,
 WatermarkPair ReadWatermarks(std::span<std::byte> region, Uuid log_id) {
   WatermarkPair pair;
   for (int line = 0; line < 2; ++line) {
-    pair.lines[line] = DecodeWatermark(log_id, line, WatermarkLine(region, line));
+    pair.lines[line] =
+        DecodeWatermark(log_id, line, WatermarkLine(region, line));
   }
   return pair;
 }

@@ -27,8 +27,9 @@ uint64_t EpochKey::Seed(Lsn lsn, RingOffset offset) const {
 uint64_t CleanedWord(uint64_t seed) { return Mix(seed, kCleanedTag) | 1; }
 
 uint32_t HeaderChecksum(uint64_t seed, const RecordHeader& header) {
-  return Crc32c(HeaderSeed(seed),
-                std::as_bytes(std::span(&header, 1)).first<kHeaderCheckedBytes>());
+  return Crc32c(
+      HeaderSeed(seed),
+      std::as_bytes(std::span(&header, 1)).first<kHeaderCheckedBytes>());
 }
 
 bool HeaderIsValid(uint64_t seed, const RecordHeader& header) {

@@ -45,9 +45,9 @@ struct Member {
 
 // Who keeps the log: changed only through a new epoch (H18).
 struct Configuration {
-  uint64_t id = 1;            // grows with each change
-  uint32_t replica_count = 1;  // N, 1 to kMembersMax
-  uint32_t write_quorum = 1;   // W, 1 to N
+  uint64_t id = 1;              // grows with each change
+  uint32_t replica_count = 1;   // N, 1 to kMembersMax
+  uint32_t write_quorum = 1;    // W, 1 to N
   std::vector<Member> members;  // replica_count of them
 
   bool operator==(const Configuration&) const = default;
@@ -63,15 +63,15 @@ struct Superline {
   uint64_t ring_capacity = 0;   // bytes, a multiple of a line
   uint64_t table_capacity = 0;  // entries
   Configuration configuration;
-  Epoch promised_epoch;              // the fence: no older epoch may write
-  NodeId promised_node;              // to whom it was promised
+  Epoch promised_epoch;               // the fence: no older epoch may write
+  NodeId promised_node;               // to whom it was promised
   uint64_t promised_incarnation = 0;  // of that process
-  Epoch log_epoch;                   // last epoch installed here
-  uint64_t table_seq = 0;            // number of the epoch table that holds
+  Epoch log_epoch;                    // last epoch installed here
+  uint64_t table_seq = 0;             // number of the epoch table that holds
   Lsn head_lsn{1};
   RingOffset head_offset;
-  uint64_t head_chain = 0;  // chain value before the record at head
-  bool repairing = false;   // in the middle of a destructive repair (H12)
+  uint64_t head_chain = 0;   // chain value before the record at head
+  bool repairing = false;    // in the middle of a destructive repair (H12)
   bool clean_close = false;  // everything up to the watermark was persisted
   uint64_t unsafe_shutdown_count = 0;  // of the platform, 0 where it has none
 
@@ -80,32 +80,32 @@ struct Superline {
 
 // The content of the cell on media.
 struct SuperlineFormat {
-  uint32_t format_version;  // 0..4
-  uint32_t flags;           // 4..8     bit 0 repairing, bit 1 clean close
-  uint64_t cluster_id[2];   // 8..24    high, low
-  uint64_t log_id[2];       // 24..40   high, low
-  uint64_t node;            // 40..48
-  uint64_t incarnation;     // 48..56
-  uint64_t region_bytes;    // 56..64
-  uint64_t ring_offset;     // 64..72
-  uint64_t ring_capacity;   // 72..80
-  uint64_t table_capacity;  // 80..88
-  uint64_t promised_epoch;  // 88..96
-  uint64_t promised_node;   // 96..104
+  uint32_t format_version;        // 0..4
+  uint32_t flags;                 // 4..8     bit 0 repairing, bit 1 clean close
+  uint64_t cluster_id[2];         // 8..24    high, low
+  uint64_t log_id[2];             // 24..40   high, low
+  uint64_t node;                  // 40..48
+  uint64_t incarnation;           // 48..56
+  uint64_t region_bytes;          // 56..64
+  uint64_t ring_offset;           // 64..72
+  uint64_t ring_capacity;         // 72..80
+  uint64_t table_capacity;        // 80..88
+  uint64_t promised_epoch;        // 88..96
+  uint64_t promised_node;         // 96..104
   uint64_t promised_incarnation;  // 104..112
-  uint64_t log_epoch;       // 112..120
-  uint64_t table_seq;       // 120..128
-  uint64_t head_lsn;        // 128..136
-  uint64_t head_offset;     // 136..144
-  uint64_t head_chain;      // 144..152
+  uint64_t log_epoch;             // 112..120
+  uint64_t table_seq;             // 120..128
+  uint64_t head_lsn;              // 128..136
+  uint64_t head_offset;           // 136..144
+  uint64_t head_chain;            // 144..152
   uint64_t unsafe_shutdown_count;  // 152..160
-  uint64_t configuration_id;  // 160..168
-  uint32_t replica_count;   // 168..172
-  uint32_t write_quorum;    // 172..176
+  uint64_t configuration_id;       // 160..168
+  uint32_t replica_count;          // 168..172
+  uint32_t write_quorum;           // 172..176
   struct {
     uint64_t node;
     uint64_t incarnation;
-  } members[kMembersMax];   // 176..432   the first replica_count count
+  } members[kMembersMax];  // 176..432   the first replica_count count
 };
 static_assert(std::is_trivially_copyable_v<SuperlineFormat>);
 static_assert(sizeof(SuperlineFormat) == 432);

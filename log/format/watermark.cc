@@ -13,8 +13,9 @@ namespace {
 uint32_t LineChecksum(Uuid log_id, int line, const WatermarkFormat& f) {
   const auto seed = static_cast<uint32_t>(
       Mix(Mix(log_id.high, log_id.low), static_cast<uint64_t>(line) + 1));
-  return Crc32c(seed, std::as_bytes(std::span(&f, 1))
-                          .first<offsetof(WatermarkFormat, crc)>());
+  return Crc32c(
+      seed,
+      std::as_bytes(std::span(&f, 1)).first<offsetof(WatermarkFormat, crc)>());
 }
 
 }  // namespace

@@ -172,27 +172,30 @@ std::vector<ModelPersistence::DirtyWord> ModelPersistence::DirtyWords() const {
       continue;
     }
     for (size_t i = line * kLineWords; i < (line + 1) * kLineWords; ++i) {
-      std::vector<uint64_t> values = PossibleValues(i);
-      if (values.size() > 1) {
-        dirty.push_back({i * kWordBytes, std::move(values)});
-      }
+      DirtyWord word = PossibleValues(i);
+      if (word.values.size() > 1) dirty.push_back(std::move(word));
     }
   }
   return dirty;
 }
 
-std::vector<uint64_t> ModelPersistence::PossibleValues(size_t word) const {
-  std::vector<uint64_t> values{LoadWord(persistent_, word)};
+ModelPersistence::DirtyWord ModelPersistence::PossibleValues(
+    size_t word) const {
+  DirtyWord possible;
+  possible.offset = word * kWordBytes;
+  std::vector<uint64_t>& values = possible.values;
   const auto add = [&values](uint64_t value) {
-    if (std::find(values.begin(), values.end(), value) == values.end()) {
-      values.push_back(value);
-    }
+    const auto at = std::find(values.begin(), values.end(), value);
+    if (at != values.end()) return at - values.begin();
+    values.push_back(value);
+    return static_cast<std::ptrdiff_t>(values.size() - 1);
   };
+  add(LoadWord(persistent_, word));
   if (const Word* state = FindWord(word)) {
     for (const Value& value : state->values) add(value.value);
   }
-  add(LoadWord(volatile_, word));
-  return values;
+  possible.current = static_cast<uint8_t>(add(LoadWord(volatile_, word)));
+  return possible;
 }
 
 std::vector<std::byte> ModelPersistence::CutKeepingNone() const {

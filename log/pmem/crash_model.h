@@ -93,9 +93,9 @@ class ModelPersistence {
   struct DirtyWord {
     size_t offset = 0;  // bytes from region start, a multiple of 8
     // Distinct, at least two. values[0] is the floor; then the later values in
-    // the order in which they were stored, the current one last (unless it
-    // equals an earlier one).
+    // the order in which they were stored.
     std::vector<uint64_t> values;
+    uint8_t current = 0;  // index of the value that memory holds now
   };
 
   // A region of `bytes` zeros, all persisted. Requires: a multiple of a line.
@@ -186,7 +186,7 @@ class ModelPersistence {
   void CallHook(Primitive primitive, const char* name, const void* address,
                 size_t bytes);
   size_t OffsetOf(const void* address, size_t bytes) const;
-  std::vector<uint64_t> PossibleValues(size_t word) const;
+  DirtyWord PossibleValues(size_t word) const;
   // What the word holds as far as calls of the primitive show.
   uint64_t LastKnown(size_t word) const;
   const Word* FindWord(size_t word) const;

@@ -76,8 +76,8 @@ class LibpmemPersistence {
 
   void Flush(const void* address, size_t bytes) {
     if (options_.auto_flush || bytes == 0) return;
-    const auto first = RoundDown(reinterpret_cast<uintptr_t>(address),
-                                 kLineBytes);
+    const auto first =
+        RoundDown(reinterpret_cast<uintptr_t>(address), kLineBytes);
     const auto end = reinterpret_cast<uintptr_t>(address) + bytes;
     ThreadPersistenceCounters().flushed_lines +=
         (RoundUp(end, kLineBytes) - first) / kLineBytes;

@@ -35,8 +35,9 @@ absl::Status FileError(const std::string& path, const char* call, int error) {
     case EDQUOT:
     case EFBIG:
       return absl::ResourceExhaustedError(absl::StrCat(
-          what, ". The region was not created; free space or format a smaller "
-                "one"));
+          what,
+          ". The region was not created; free space or format a smaller "
+          "one"));
     case EACCES:
     case EPERM:
     case EROFS:
@@ -65,7 +66,7 @@ class FileDescriptor {
 };
 
 struct flock WholeFile(short type) {
-  struct flock lock {};
+  struct flock lock{};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
   return lock;
@@ -76,8 +77,9 @@ absl::Status TakeWriterLock(const std::string& path, int fd) {
   if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return absl::OkStatus();
   if (errno == EAGAIN || errno == EACCES) {
     return absl::FailedPreconditionError(absl::StrCat(
-        path, ": another writer has this region open. A region has one writer "
-              "at a time; close the other one, or read it with LogReader"));
+        path,
+        ": another writer has this region open. A region has one writer "
+        "at a time; close the other one, or read it with LogReader"));
   }
   return FileError(path, "fcntl(F_OFD_SETLK)", errno);
 }
@@ -86,7 +88,8 @@ absl::Status TakeWriterLock(const std::string& path, int fd) {
 absl::Status SyncDirectoryOf(const std::string& path) {
   std::filesystem::path directory = std::filesystem::path(path).parent_path();
   if (directory.empty()) directory = ".";
-  FileDescriptor fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  FileDescriptor fd(
+      open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) return FileError(directory, "open", errno);
   if (fsync(fd.get()) != 0) return FileError(directory, "fsync", errno);
   return absl::OkStatus();
@@ -101,12 +104,12 @@ absl::Status AllocateNewFile(const std::string& path, int fd, size_t bytes) {
 
 // Bytes of a file or a device-DAX (whose st_size is 0).
 absl::StatusOr<size_t> SizeOf(const std::string& path, int fd) {
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd, &info) != 0) return FileError(path, "fstat", errno);
   if (S_ISREG(info.st_mode)) return static_cast<size_t>(info.st_size);
   if (!S_ISCHR(info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": neither a regular file nor a DAX device"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": neither a regular file nor a DAX device"));
   }
   std::ifstream size_file(absl::StrCat("/sys/dev/char/", major(info.st_rdev),
                                        ":", minor(info.st_rdev), "/size"));
@@ -119,7 +122,7 @@ absl::StatusOr<size_t> SizeOf(const std::string& path, int fd) {
 }
 
 bool IsExistingDevice(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
 }
 
@@ -182,8 +185,9 @@ absl::StatusOr<Region> Region::MapForWriting(const std::string& path, int fd) {
   ALPHEUS_ASSIGN_OR_RETURN(const size_t bytes, SizeOf(path, fd));
   if (bytes == 0) {
     return absl::DataLossError(absl::StrCat(
-        path, ": the file is empty, not a log region; restore it, or remove it "
-              "and run `alpheus format`"));
+        path,
+        ": the file is empty, not a log region; restore it, or remove it "
+        "and run `alpheus format`"));
   }
   size_t mapped_bytes = 0;
   int is_pmem = 0;
@@ -193,8 +197,8 @@ absl::StatusOr<Region> Region::MapForWriting(const std::string& path, int fd) {
   region.data_ = static_cast<std::byte*>(data);
   region.size_ = mapped_bytes;
   region.mapped_size_ = mapped_bytes;
-  region.medium_ = is_pmem != 0 ? RegionMedium::kPersistentMemory
-                                : RegionMedium::kFile;
+  region.medium_ =
+      is_pmem != 0 ? RegionMedium::kPersistentMemory : RegionMedium::kFile;
   region.writable_ = true;
   region.mapped_by_libpmem_ = true;
   region.fd_ = fd;

@@ -17,9 +17,9 @@
 // written, checksum set), persisted (inside the local persistence domain),
 // durable (persisted on W replicas; in local mode, here), recovered (found
 // again by Open), cleaned (no longer needed). Table 2 of the Arcadia paper maps
-// to: reserve Reserve, copy Copy, complete Complete, force Force, append Append,
-// getLSN Reservation::lsn, cleanup Cleanup, cleanupAll CleanupAll, begin/end
-// Recovered().
+// to: reserve Reserve, copy Copy, complete Complete, force Force, append
+// Append, getLSN Reservation::lsn, cleanup Cleanup, cleanupAll CleanupAll,
+// begin/end Recovered().
 //
 // Invariants:
 //   L1. A record whose Force or Append returned OK is recovered by every later

@@ -39,7 +39,8 @@ struct ReaderRecord {
   Epoch epoch;
   RecordState state = RecordState::kDurable;
   uint64_t offset = 0;  // of its header, bytes from the start of the region
-  std::span<const std::byte> payload;  // valid during the call; empty if aborted
+  std::span<const std::byte>
+      payload;  // valid during the call; empty if aborted
 };
 
 struct EpochInfo {
@@ -80,9 +81,9 @@ struct VerifyReport {
   absl::Status status;
   // "complete", "torn" or "corrupt".
   std::string verdict;
-  Lsn end_lsn;              // last readable LSN in unbroken order
+  Lsn end_lsn;               // last readable LSN in unbroken order
   uint64_t tail_offset = 0;  // monotone, behind it
-  Lsn proven_lsn;           // acknowledged for certain up to here
+  Lsn proven_lsn;            // acknowledged for certain up to here
   uint64_t data_records = 0;
   uint64_t cleaned_records = 0;
   uint64_t aborted_records = 0;

@@ -15,7 +15,7 @@ namespace alpheus {
 struct FormatOptions {
   // File to create (on a DAX file system it is used as persistent memory), or
   // an existing device-DAX.
-  std::string path;
+  std::string path = {};
   // Of the region, superline and epoch table included; at least 104 KiB.
   // 0 with a device-DAX: the whole device.
   uint64_t region_bytes = 64 << 20;
@@ -24,10 +24,10 @@ struct FormatOptions {
 struct LogOptions {
   // Region file or device; empty: anonymous memory that lives and dies with
   // the Log (anonymous_bytes), for tests and scratch logs.
-  std::string path;
+  std::string path = {};
   uint64_t anonymous_bytes = 64 << 20;
   // Refuse a region that holds another log.
-  std::optional<Uuid> expected_log_id;
+  std::optional<Uuid> expected_log_id = std::nullopt;
   // Clean all records up to and including this LSN before the new epoch is
   // opened; the way out when the epoch table is full. 0: none.
   Lsn cleanup_through{0};
@@ -43,7 +43,7 @@ struct LogOptions {
 struct ForceOptions {
   // Force only LSNs divisible by this; 1: every one. 0 is refused.
   uint32_t frequency = 1;
-  Deadline deadline;
+  Deadline deadline = {};
 };
 
 }  // namespace alpheus

@@ -26,7 +26,7 @@ namespace alpheus {
 
 struct RecoveredRecord {
   Lsn lsn;
-  Epoch epoch;  // in which it was written
+  Epoch epoch;                         // in which it was written
   std::span<const std::byte> payload;  // in the ring, until it is cleaned
 };
 

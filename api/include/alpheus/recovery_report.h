@@ -14,7 +14,8 @@ namespace alpheus {
 // How the log ended. (A corrupt log is an error of Open, not a report.)
 enum class RecoveryVerdict {
   kComplete,  // nothing was cut off
-  kTornTail,  // the records from torn_lsn on were never acknowledged and are cut
+  kTornTail,  // the records from torn_lsn on were never acknowledged and are
+              // cut
 };
 
 struct RecoveryReport {
@@ -23,8 +24,8 @@ struct RecoveryReport {
   Epoch epoch;           // opened now
   Epoch previous_epoch;  // of the last opening; 0 for a new log
   bool was_closed_cleanly = false;
-  Lsn head_lsn;  // first recovered LSN, or end_lsn + 1
-  Lsn end_lsn;   // last recovered LSN; head_lsn - 1 if there is none
+  Lsn head_lsn;          // first recovered LSN, or end_lsn + 1
+  Lsn end_lsn;           // last recovered LSN; head_lsn - 1 if there is none
   uint64_t records = 0;  // recovered, not cleaned, not aborted
   uint64_t cleaned_records = 0;
   uint64_t aborted_records = 0;

@@ -26,7 +26,8 @@ class Reservation {
  public:
   Reservation() = default;
   Reservation(Reservation&& other) noexcept
-      : engine_(std::exchange(other.engine_, nullptr)), record_(other.record_) {}
+      : engine_(std::exchange(other.engine_, nullptr)),
+        record_(other.record_) {}
   Reservation& operator=(Reservation&& other) noexcept {
     if (this != &other) {
       Abort();

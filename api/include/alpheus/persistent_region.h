@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// persistent_region: persistent memory of one's own, for the two primitives
+// below the log (integrity.h, atomicity.h).
+//
+// Idea: a mapped file, DAX device or anonymous memory with the way to persist
+// it that its medium needs: CPU instructions or msync.
+//
+// Thread safety: all members may be called concurrently; what a Persist covers
+// is the range that it names.
+#ifndef ALPHEUS_API_INCLUDE_ALPHEUS_PERSISTENT_REGION_H_
+#define ALPHEUS_API_INCLUDE_ALPHEUS_PERSISTENT_REGION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace alpheus {
+
+struct AtomicPlace;
+
+class PersistentRegion {
+ public:
+  // Creates a file of zero bytes, all blocks allocated, and takes its lock.
+  // Errors: AlreadyExists; ResourceExhausted (file system full; nothing is
+  // left behind); InvalidArgument; Unavailable.
+  static absl::StatusOr<PersistentRegion> Create(const std::string& path,
+                                                 size_t bytes);
+  // Errors: NotFound; FailedPrecondition (another writer has it open);
+  // DataLoss (empty file); Unavailable.
+  static absl::StatusOr<PersistentRegion> Open(const std::string& path);
+  // Memory of this process, gone with it.
+  static absl::StatusOr<PersistentRegion> Anonymous(size_t bytes);
+
+  PersistentRegion(PersistentRegion&&) noexcept;
+  PersistentRegion& operator=(PersistentRegion&&) noexcept;
+  ~PersistentRegion();
+
+  // The memory, page-aligned, valid as long as the region.
+  std::span<std::byte> bytes();
+  std::span<const std::byte> bytes() const;
+
+  // Everything stored to bytes()[offset, offset + size) before the call is
+  // inside the persistence domain when it returns OK.
+  // Errors: OutOfRange; Unavailable (medium: what is persistent is unknown).
+  absl::Status Persist(size_t offset, size_t size);
+
+ private:
+  friend absl::Status AtomicWrite(PersistentRegion& region,
+                                  const AtomicPlace& place,
+                                  std::span<const std::byte> value);
+  class Impl;
+  explicit PersistentRegion(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_INCLUDE_ALPHEUS_PERSISTENT_REGION_H_

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/format/record.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string_view>
+
+#include "log/base/random.h"
+#include "log/format/checksum.h"
+
+namespace alpheus {
+namespace {
+
+const EpochKey kKey({1, 2}, Epoch(3), 4);
+constexpr std::string_view kPayload = "a payload";
+
+RecordHeader Header(uint64_t seed) {
+  RecordHeader header{};
+  header.lsn = 7;
+  header.epoch = 3;
+  header.payload_bytes = kPayload.size();
+  header.magic = kRecordMagic;
+  header.type = static_cast<uint8_t>(RecordType::kData);
+  header.payload_crc = Crc32c(PayloadSeed(seed), AsBytes(kPayload));
+  header.header_crc = HeaderChecksum(seed, header);
+  return header;
+}
+
+uint64_t Seed() { return kKey.Seed(Lsn(7), RingOffset(128)); }
+
+TEST(ChecksumTest, IsCrc32cWithoutTheFinalInversion) {
+  EXPECT_EQ(~Crc32c(~0u, AsBytes("123456789")), 0xe3069283u);
+  EXPECT_EQ(Crc32c(Crc32c(5, AsBytes("ab")), AsBytes("cd")),
+            Crc32c(5, AsBytes("abcd")));
+}
+
+TEST(RecordTest, SealedRecordValidates) {
+  const RecordHeader header = Header(Seed());
+  EXPECT_TRUE(HeaderIsValid(Seed(), header));
+  EXPECT_TRUE(PayloadIsValid(Seed(), header, AsBytes(kPayload)));
+}
+
+// F1, F3 (record.h): every bit of the header is covered, but for the cleaned
+// word, which no single flip turns into "cleaned".
+TEST(RecordTest, OneFlippedBitOfTheHeaderIsSeenOrMeansNothing) {
+  const RecordHeader good = Header(Seed());
+  for (size_t bit = 0; bit < 8 * sizeof(good); ++bit) {
+    RecordHeader header = good;
+    reinterpret_cast<unsigned char*>(&header)[bit / 8] ^= 1u << bit % 8;
+    if (bit / 8 >= offsetof(RecordHeader, cleaned)) {
+      EXPECT_NE(header.cleaned, CleanedWord(Seed()));
+    } else {
+      EXPECT_FALSE(HeaderIsValid(Seed(), header)) << "bit " << bit;
+    }
+  }
+}
+
+TEST(RecordTest, OneFlippedBitOfThePayloadIsSeen) {
+  const RecordHeader header = Header(Seed());
+  std::string payload(kPayload);
+  for (size_t bit = 0; bit < 8 * payload.size(); ++bit) {
+    payload[bit / 8] ^= static_cast<char>(1u << bit % 8);
+    EXPECT_FALSE(PayloadIsValid(Seed(), header, AsBytes(payload)));
+    payload[bit / 8] ^= static_cast<char>(1u << bit % 8);
+  }
+}
+
+// F2: the same bytes under another LSN, offset, epoch, nonce or log.
+TEST(RecordTest, RecordOfAnotherPlaceDoesNotValidate) {
+  const RecordHeader header = Header(Seed());
+  for (const uint64_t other :
+       {kKey.Seed(Lsn(8), RingOffset(128)), kKey.Seed(Lsn(7), RingOffset(192)),
+        EpochKey({1, 2}, Epoch(4), 4).Seed(Lsn(7), RingOffset(128)),
+        EpochKey({1, 2}, Epoch(3), 5).Seed(Lsn(7), RingOffset(128)),
+        EpochKey({1, 9}, Epoch(3), 4).Seed(Lsn(7), RingOffset(128))}) {
+    EXPECT_FALSE(HeaderIsValid(other, header));
+    EXPECT_FALSE(PayloadIsValid(other, header, AsBytes(kPayload)));
+    EXPECT_NE(CleanedWord(other), CleanedWord(Seed()));
+  }
+}
+
+// L2: memory that was never written.
+TEST(RecordTest, UniformMemoryIsNoRecord) {
+  for (int byte = 0; byte < 256; ++byte) {
+    RecordHeader header;
+    std::memset(static_cast<void*>(&header), byte, sizeof(header));
+    EXPECT_FALSE(HeaderIsValid(Seed(), header));
+  }
+}
+
+TEST(RecordTest, RandomMemoryIsNoRecord) {
+  Random random(20260101);
+  for (int i = 0; i < 100'000; ++i) {
+    RecordHeader header;
+    uint64_t words[sizeof(header) / 8];
+    for (uint64_t& word : words) word = random.Next();
+    std::memcpy(static_cast<void*>(&header), words, sizeof(header));
+    header.magic = kRecordMagic;
+    header.type = 1;
+    EXPECT_FALSE(HeaderIsValid(Seed(), header));
+  }
+}
+
+TEST(RecordTest, EmptyPayloadHasAChecksumToo) {
+  RecordHeader header = Header(Seed());
+  header.payload_bytes = 0;
+  header.payload_crc = 0;
+  header.header_crc = HeaderChecksum(Seed(), header);
+  EXPECT_FALSE(PayloadIsValid(Seed(), header, {}));
+  header.payload_crc = PayloadSeed(Seed());
+  header.header_crc = HeaderChecksum(Seed(), header);
+  EXPECT_TRUE(PayloadIsValid(Seed(), header, {}));
+}
+
+TEST(RecordTest, SizesRoundUpToLines) {
+  EXPECT_EQ(RecordLines(0), 1u);
+  EXPECT_EQ(RecordLines(16), 1u);
+  EXPECT_EQ(RecordLines(17), 2u);
+  EXPECT_EQ(RecordLines(80), 2u);
+  EXPECT_EQ(RecordLines(81), 3u);
+}
+
+TEST(RecordTest, ChainDependsOnOrder) {
+  EXPECT_NE(ExtendChain(ExtendChain(0, 1), 2),
+            ExtendChain(ExtendChain(0, 2), 1));
+}
+
+}  // namespace
+}  // namespace alpheus

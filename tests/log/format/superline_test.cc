@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/format/superline.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace alpheus {
+namespace {
+
+Superline Example() {
+  Superline s;
+  s.cluster_id = {1, 2};
+  s.log_id = {3, 4};
+  s.node = NodeId(5);
+  s.incarnation = 6;
+  s.region_bytes = 7;
+  s.ring_offset = 8;
+  s.ring_capacity = 9;
+  s.table_capacity = 10;
+  s.configuration = {
+      11, 3, 2, {{NodeId(5), 6}, {NodeId(12), 13}, {NodeId(14), 15}}};
+  s.promised_epoch = Epoch(16);
+  s.promised_node = NodeId(17);
+  s.promised_incarnation = 18;
+  s.log_epoch = Epoch(19);
+  s.table_seq = 20;
+  s.head_lsn = Lsn(21);
+  s.head_offset = RingOffset(22);
+  s.head_chain = 23;
+  s.repairing = true;
+  s.clean_close = true;
+  s.unsafe_shutdown_count = 24;
+  return s;
+}
+
+TEST(SuperlineTest, SurvivesEncoding) {
+  const auto decoded = DecodeSuperline(EncodeSuperline(Example()));
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(*decoded, Example());
+}
+
+TEST(SuperlineTest, OtherVersionIsUnimplementedAndNamed) {
+  std::vector<std::byte> content = EncodeSuperline(Example());
+  content[0] = std::byte{2};
+  const auto refused = DecodeSuperline(content);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_NE(refused.status().message().find("version 2"),
+            absl::string_view::npos);
+}
+
+// A newer version may have a longer superline; its number is read first.
+TEST(SuperlineTest, OtherVersionIsSeenWhateverTheLength) {
+  std::vector<std::byte> content = EncodeSuperline(Example());
+  content[0] = std::byte{2};
+  content.resize(1000);
+  EXPECT_EQ(DecodeSuperline(content).status().code(),
+            absl::StatusCode::kUnimplemented);
+}
+
+TEST(SuperlineTest, ImpossibleContentIsDataLoss) {
+  std::vector<std::byte> content = EncodeSuperline(Example());
+  content.pop_back();
+  EXPECT_EQ(DecodeSuperline(content).status().code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(DecodeSuperline({}).status().code(), absl::StatusCode::kDataLoss);
+  for (const uint32_t n : {0u, 17u, 0xffffffffu}) {
+    content = EncodeSuperline(Example());
+    std::memcpy(content.data() + offsetof(SuperlineFormat, replica_count), &n,
+                sizeof(n));
+    EXPECT_EQ(DecodeSuperline(content).status().code(),
+              absl::StatusCode::kDataLoss);
+  }
+  content = EncodeSuperline(Example());
+  const uint32_t w = 4;  // of N = 3
+  std::memcpy(content.data() + offsetof(SuperlineFormat, write_quorum), &w,
+              sizeof(w));
+  EXPECT_EQ(DecodeSuperline(content).status().code(),
+            absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace alpheus

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/format/watermark.h"
+
+#include <gtest/gtest.h>
+
+namespace alpheus {
+namespace {
+
+constexpr Uuid kLog{1, 2};
+
+const std::byte* Bytes(const WatermarkFormat& f) {
+  return reinterpret_cast<const std::byte*>(&f);
+}
+
+TEST(WatermarkTest, SurvivesEncoding) {
+  const Watermark watermark{Epoch(3), Lsn(4)};
+  const WatermarkFormat f = EncodeWatermark(kLog, 1, watermark);
+  EXPECT_EQ(DecodeWatermark(kLog, 1, Bytes(f)), watermark);
+}
+
+TEST(WatermarkTest, OtherLineOrLogDoesNotValidate) {
+  const WatermarkFormat f = EncodeWatermark(kLog, 1, {Epoch(3), Lsn(4)});
+  EXPECT_FALSE(DecodeWatermark(kLog, 0, Bytes(f)));
+  EXPECT_FALSE(DecodeWatermark({1, 3}, 1, Bytes(f)));
+}
+
+TEST(WatermarkTest, EveryFlippedBitIsSeen) {
+  WatermarkFormat f = EncodeWatermark(kLog, 0, {Epoch(3), Lsn(4)});
+  auto* bytes = reinterpret_cast<std::byte*>(&f);
+  for (size_t bit = 0; bit < 8 * sizeof(f); ++bit) {
+    bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    EXPECT_FALSE(DecodeWatermark(kLog, 0, bytes)) << "bit " << bit;
+    bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+  }
+}
+
+// W3 (watermark.h).
+TEST(WatermarkTest, OnlyLinesOfTheAskedEpochProveAnything) {
+  WatermarkPair pair;
+  EXPECT_EQ(pair.Proven(Epoch(3)), Lsn(0));
+  pair.lines[0] = {Epoch(2), Lsn(100)};
+  pair.lines[1] = {Epoch(3), Lsn(50)};
+  EXPECT_EQ(pair.Proven(Epoch(3)), Lsn(50));
+  pair.lines[0] = {Epoch(3), Lsn(51)};
+  EXPECT_EQ(pair.Proven(Epoch(3)), Lsn(51));
+}
+
+// W2: the line that holds is written last.
+TEST(WatermarkTest, NextLineIsNeverTheOneThatHolds) {
+  WatermarkPair pair;
+  pair.lines[0] = {Epoch(3), Lsn(50)};
+  EXPECT_EQ(pair.NextLine(Epoch(3)), 1);
+  pair.lines[1] = {Epoch(2), Lsn(70)};
+  EXPECT_EQ(pair.NextLine(Epoch(3)), 1);
+  pair.lines[1] = {Epoch(3), Lsn(60)};
+  EXPECT_EQ(pair.NextLine(Epoch(3)), 0);
+}
+
+}  // namespace
+}  // namespace alpheus

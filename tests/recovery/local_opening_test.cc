@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/local_opening.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "log/core/format_region.h"
+#include "log/core/region_state.h"
+#include "tests/testing/log_harness.h"
+
+namespace alpheus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::LivePayloads;
+using testing::LogHarness;
+using ::testing::SizeIs;
+
+using Code = absl::StatusCode;
+
+std::vector<std::byte> Snapshot(LogHarness& harness) {
+  return {harness.region().begin(), harness.region().end()};
+}
+
+class LocalOpeningTest : public ::testing::Test {
+ protected:
+  LocalOpeningTest()
+      : harness_({.ring_capacity = 1024, .table_capacity = 102}) {}
+
+  Superline ReadSuperline() {
+    return ReadRegionState(harness_.region(), "model")->superline;
+  }
+
+  LogHarness harness_;
+};
+
+TEST_F(LocalOpeningTest, NewLogOpensItsFirstEpoch) {
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_EQ(harness_.opened().epoch, Epoch(1));
+  EXPECT_EQ(harness_.opened().previous_epoch, Epoch(0));
+  EXPECT_EQ(harness_.log().next_lsn(), Lsn(1));
+}
+
+TEST_F(LocalOpeningTest, EveryOpeningHasAnEpochAndANonceOfItsOwn) {
+  std::set<uint64_t> nonces;
+  for (uint64_t i = 1; i <= 10; ++i) {
+    ASSERT_TRUE(harness_.Open().ok());
+    EXPECT_EQ(harness_.opened().epoch, Epoch(i));
+    nonces.insert(harness_.opened().start.table.entries().back().nonce);
+    harness_.Append("x");
+  }
+  EXPECT_THAT(nonces, SizeIs(10));
+  EXPECT_THAT(harness_.Recovered(), SizeIs(10));
+}
+
+// H13: what the verdict cut off never comes back, not even beside new records.
+TEST_F(LocalOpeningTest, TornTailNeverResurrects) {
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.Append("kept");
+  auto open = harness_.log().Reserve(1, Deadline());
+  auto cut = harness_.log().Reserve(3, Deadline());
+  ASSERT_TRUE(harness_.log().Copy(*cut, 0, AsBytes("cut")).ok());
+  ASSERT_TRUE(harness_.log().Complete(*cut).ok());
+  const std::vector<std::byte> image = Snapshot(harness_);
+  harness_.log().Abort(*open);
+  harness_.Drop();
+  harness_.pmem().Reset(image);  // the crash, before the abort
+
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_EQ(harness_.opened().scan.verdict, TailVerdict::kTorn);
+  EXPECT_EQ(harness_.opened().scan.cut_records, 1u);
+  EXPECT_THAT(harness_.Recovered(), ElementsAre("kept"));
+  harness_.Append("2");  // of the very size of the hole
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_THAT(harness_.Recovered(), ElementsAre("kept", "2"));
+}
+
+// H7: what recovery returned is durable, even if it was only visible before.
+TEST_F(LocalOpeningTest, VisibleRecordIsPersistedBeforeItIsShown) {
+  ASSERT_TRUE(harness_.Open().ok());
+  auto record = harness_.log().Reserve(7, Deadline());
+  ASSERT_TRUE(harness_.log().Copy(*record, 0, AsBytes("visible")).ok());
+  ASSERT_TRUE(harness_.log().Complete(*record).ok());
+  harness_.Drop();  // kill -9: the caches survive
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_THAT(harness_.Recovered(), ElementsAre("visible"));
+  harness_.PowerCut();
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_THAT(harness_.Recovered(), ElementsAre("visible"));
+}
+
+// O1: a refused region is left byte for byte.
+TEST_F(LocalOpeningTest, CorruptRecordIsDataLossAndChangesNothing) {
+  ASSERT_TRUE(harness_.Open().ok());
+  for (int i = 0; i < 3; ++i) harness_.Append("payload");
+  ASSERT_TRUE(harness_.log().Close().ok());
+  const Superline superline = ReadSuperline();
+  harness_.Drop();
+  harness_.region()[superline.ring_offset + 64 + 50] ^= std::byte{4};
+  const std::vector<std::byte> before = Snapshot(harness_);
+  const absl::Status refused = harness_.Open();
+  EXPECT_EQ(refused.code(), Code::kDataLoss);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("LSN 2"),
+                    HasSubstr(std::to_string(superline.ring_offset + 64)),
+                    HasSubstr("alpheus salvage")));
+  EXPECT_EQ(Snapshot(harness_), before);
+}
+
+TEST_F(LocalOpeningTest, OtherLogThanExpectedIsRefusedAndChangesNothing) {
+  const std::vector<std::byte> before = Snapshot(harness_);
+  Random random(1);
+  LocalOpeningOptions options{"model", Uuid{7, 7}, Lsn(0)};
+  const auto refused =
+      OpenEpochLocally(harness_.pmem(), harness_.region(), options, random);
+  EXPECT_EQ(refused.status().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(Snapshot(harness_), before);
+}
+
+// A2: one bad copy, or one bad watermark line, is made whole again.
+TEST_F(LocalOpeningTest, SingleFaultsAreRepaired) {
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.Append("a");
+  ASSERT_TRUE(harness_.log().Close().ok());
+  harness_.Drop();
+  const Superline superline = ReadSuperline();
+  const CellPlace table = EpochTablePlace(harness_.region(), superline);
+  const std::vector<std::byte> image = Snapshot(harness_);
+  for (const int copy : {0, 1}) {
+    harness_.pmem().Reset(image);
+    harness_.region()[copy * kPageBytes + 30] ^= std::byte{1};
+    table.copies[copy][30] ^= std::byte{1};
+    WatermarkLine(harness_.region(), copy)[3] ^= std::byte{1};
+    ASSERT_TRUE(harness_.Open().ok());
+    EXPECT_THAT(harness_.opened().repairs, SizeIs(3));
+    EXPECT_THAT(harness_.Recovered(), ElementsAre("a"));
+    harness_.Drop();
+    const auto state = ReadRegionState(harness_.region(), "model");
+    EXPECT_THAT(state->single_faults, IsEmpty());
+    EXPECT_TRUE(state->superline_cell.at_rest());
+    EXPECT_TRUE(state->table_cell.at_rest());
+  }
+}
+
+TEST_F(LocalOpeningTest, DoubleFaultsAreDataLossAndChangeNothing) {
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.Append("a");
+  ASSERT_TRUE(harness_.log().Close().ok());
+  harness_.Drop();
+  const Superline superline = ReadSuperline();
+  const CellPlace table = EpochTablePlace(harness_.region(), superline);
+  const std::vector<std::byte> image = Snapshot(harness_);
+  const std::vector<std::vector<std::byte*>> faults = {
+      {&harness_.region()[30], &harness_.region()[kPageBytes + 30]},
+      {table.copies[0] + 30, table.copies[1] + 30},
+      {WatermarkLine(harness_.region(), 0),
+       WatermarkLine(harness_.region(), 1)}};
+  for (const auto& fault : faults) {
+    harness_.pmem().Reset(image);
+    for (std::byte* byte : fault) *byte ^= std::byte{1};
+    const std::vector<std::byte> before = Snapshot(harness_);
+    EXPECT_EQ(harness_.Open().code(), Code::kDataLoss);
+    EXPECT_EQ(Snapshot(harness_), before);
+  }
+}
+
+TEST_F(LocalOpeningTest, DamagedPadIsWrittenAnew) {
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.Append(std::string(400, 'a'));  // 448 bytes
+  harness_.Append(std::string(400, 'b'));  // 448, then 128 to the end
+  ASSERT_TRUE(harness_.log().CleanupThrough(Lsn(1)).ok());
+  harness_.Append(std::string(200, 'c'));  // behind a PAD
+  ASSERT_TRUE(harness_.log().Close().ok());
+  harness_.Drop();
+  const Superline superline = ReadSuperline();
+  harness_.region()[superline.ring_offset + 896 + 20] ^= std::byte{1};
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_THAT(harness_.opened().repairs, ElementsAre(HasSubstr("PAD")));
+  harness_.PowerCut();
+  const auto state = ReadRegionState(harness_.region(), "model");
+  const ScanResult scan = ScanLog(ScanInputOf(harness_.region(), *state));
+  EXPECT_THAT(scan.damaged_pads, IsEmpty());
+  EXPECT_EQ(scan.data_records, 2u);
+}
+
+// T3 (epoch_table.h): the table has room for its capacity of live openings;
+// then the log says how to go on, and goes on.
+TEST_F(LocalOpeningTest, FullEpochTableIsRefusedWithAWayOut) {
+  LogHarness harness({.ring_capacity = 1024, .table_capacity = 3});
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(harness.Open().ok());
+    harness.Append("x");
+  }
+  harness.Drop();
+  const std::vector<std::byte> before = Snapshot(harness);
+  const absl::Status refused = harness.Open();
+  EXPECT_EQ(refused.code(), Code::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--through"));
+  EXPECT_EQ(Snapshot(harness), before);
+  ASSERT_TRUE(harness.Open(/*cleanup_through=*/Lsn(1)).ok());
+  EXPECT_THAT(harness.Recovered(), SizeIs(2));
+}
+
+TEST_F(LocalOpeningTest, CleaningBeyondTheEndIsRefusedAndChangesNothing) {
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.Append("x");
+  harness_.Drop();
+  const std::vector<std::byte> before = Snapshot(harness_);
+  EXPECT_EQ(harness_.Open(Lsn(2)).code(), Code::kOutOfRange);
+  EXPECT_EQ(Snapshot(harness_), before);
+  EXPECT_TRUE(harness_.Open(Lsn(1)).ok());
+  EXPECT_THAT(harness_.Recovered(), IsEmpty());
+  EXPECT_EQ(harness_.log().next_lsn(), Lsn(2));
+}
+
+// Every fence of an opening may be the last one before the medium fails.
+TEST_F(LocalOpeningTest, FailureAtEachFenceIsReportedAndTheLogReopens) {
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.Append("a");
+  harness_.Drop();
+  uint64_t fence = 1;
+  for (;; ++fence) {
+    harness_.pmem().FailFence(fence);
+    const absl::Status opened = harness_.Open();
+    harness_.Drop();
+    if (opened.ok()) break;
+    EXPECT_EQ(opened.code(), Code::kUnavailable);
+    harness_.PowerCut();
+    ASSERT_TRUE(harness_.Open().ok());
+    EXPECT_THAT(harness_.Recovered(), ElementsAre("a"));
+    harness_.Drop();
+  }
+  EXPECT_EQ(fence, 8u) << "an opening has seven fences";
+}
+
+TEST(FormatRegionTest, FailureAtEachFenceIsReported) {
+  const Layout layout = *Layout::ForRing(1024, 16);
+  for (uint64_t fence = 1;; ++fence) {
+    ModelPersistence pmem(layout.region_bytes);
+    Random random(1);
+    pmem.FailFence(fence);
+    const absl::Status formatted =
+        FormatRegion(pmem, pmem.region(), layout, NewLocalIdentity(random));
+    if (formatted.ok()) break;
+    EXPECT_EQ(formatted.code(), Code::kUnavailable);
+    // Either no log or a whole one.
+    std::vector<std::byte> image = pmem.CutKeepingNone();
+    const auto state = ReadRegionState(image, "model");
+    if (!state.ok()) continue;
+    EXPECT_THAT(state->table.entries(), IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace alpheus
