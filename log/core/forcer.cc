@@ -39,7 +39,7 @@ typename Forcer<P>::Progressed Forcer<P>::Step(Lsn lsn) {
 template <Persistence P>
 typename Forcer<P>::Batch Forcer<P>::Claim(Lsn lsn) {
   pmem_.YieldPoint("force: claim");
-  absl::MutexLock lock(&claim_mutex_);
+  const MutexLock lock(claim_mutex_);
   Batch batch{claimed_lsn_ + 1, claimed_lsn_};
   while (batch.last < lsn && tracker_.IsFinished(batch.last + 1)) {
     batch.last = batch.last + 1;

@@ -29,9 +29,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
+#include "log/base/mutex.h"
 #include "log/base/waiter.h"
 #include "log/core/completion_tracker.h"
 #include "log/core/log_failure.h"
@@ -101,7 +101,7 @@ class Forcer {
 
   alignas(kLineBytes) std::atomic<uint64_t> durable_lsn_;
 
-  alignas(kLineBytes) absl::Mutex claim_mutex_;
+  alignas(kLineBytes) Mutex claim_mutex_;
   Lsn claimed_lsn_ ABSL_GUARDED_BY(claim_mutex_);
 
   // Guarded by D3, handed from thread to thread through durable_lsn_.

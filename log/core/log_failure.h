@@ -14,7 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
+#include "log/base/mutex.h"
 
 namespace alpheus {
 
@@ -22,7 +22,7 @@ class LogFailure {
  public:
   // Remembers the first failure. Requires: !status.ok().
   void Fail(const absl::Status& status) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     if (status_.ok()) status_ = status;
     failed_.store(true, std::memory_order_release);
   }
@@ -31,13 +31,13 @@ class LogFailure {
 
   absl::Status status() const {
     if (!failed()) return absl::OkStatus();
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     return status_;
   }
 
  private:
   std::atomic<bool> failed_{false};
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 

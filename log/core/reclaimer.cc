@@ -37,7 +37,7 @@ Reclaimer<P>::Reclaimer(P& pmem, std::string name, uint64_t ring_offset,
 template <Persistence P>
 absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
   ALPHEUS_RETURN_IF_ERROR(CheckDurable(lsn, durable_lsn));
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(mutex_);
   const absl::Status already = absl::NotFoundError(absl::StrCat(
       name_, ": LSN ", lsn.value, " is already cleaned; nothing to do"));
   if (lsn < head_.lsn) return already;
@@ -62,7 +62,7 @@ absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
 template <Persistence P>
 absl::Status Reclaimer<P>::CleanThrough(Lsn lsn, Lsn durable_lsn) {
   ALPHEUS_RETURN_IF_ERROR(CheckDurable(lsn, durable_lsn));
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(mutex_);
   RecordCursor cursor = HeaderCursor(head_);
   while (cursor.position().lsn <= lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
@@ -76,7 +76,7 @@ absl::Status Reclaimer<P>::CleanThrough(Lsn lsn, Lsn durable_lsn) {
 
 template <Persistence P>
 absl::StatusOr<bool> Reclaimer<P>::Publish(Lsn durable_lsn) {
-  absl::MutexLock lock(&mutex_);
+  const MutexLock lock(mutex_);
   ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
   if (head_ == published_) return false;
   ALPHEUS_RETURN_IF_ERROR(PublishLocked());

@@ -28,8 +28,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "log/base/ids.h"
+#include "log/base/mutex.h"
 #include "log/core/lsn_index.h"
 #include "log/core/record_cursor.h"
 #include "log/core/superline_store.h"
@@ -52,7 +52,7 @@ class Reclaimer {
     return Lsn(head_lsn_.load(std::memory_order_acquire));
   }
   LogPosition head() const {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     return head_;
   }
   // For the reserver's gate: offsets below it may be given out.
@@ -91,7 +91,7 @@ class Reclaimer {
   const std::shared_ptr<LsnIndex> index_;
   SuperlineStore<P>& superline_;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   LogPosition head_ ABSL_GUARDED_BY(mutex_);
   LogPosition published_ ABSL_GUARDED_BY(mutex_);
 

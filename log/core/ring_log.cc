@@ -30,15 +30,15 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
                  {start.superline.head_lsn, start.superline.head_offset,
                   start.superline.head_chain},
                  start.index, superline_),
+      forcer_(pmem, region, ring_, start.superline.log_id,
+              start.superline.log_epoch, start.end.lsn, tracker_, progress_,
+              failure_),
       reserver_(ring_.capacity(), tracker_.size(),
                 {start.end.lsn, start.end.offset}, forcer_.durable_lsn_word(),
                 reclaimer_.reuse_limit_word()),
       writer_(pmem, ring_,
               reclaimer_.table().KeyOf(&reclaimer_.table().entries().back()),
-              start.superline.log_epoch),
-      forcer_(pmem, region, ring_, start.superline.log_id,
-              start.superline.log_epoch, start.end.lsn, tracker_, progress_,
-              failure_) {
+              start.superline.log_epoch) {
   CheckInvariants();
 }
 

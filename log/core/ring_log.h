@@ -135,9 +135,9 @@ class RingLog {
   CompletionTracker tracker_;
   SuperlineStore<P> superline_;
   Reclaimer<P> reclaimer_;
+  Forcer<P> forcer_;
   Reserver reserver_;
   RecordWriter<P> writer_;
-  Forcer<P> forcer_;
 };
 
 }  // namespace alpheus

@@ -14,7 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
+#include "log/base/mutex.h"
 #include "log/core/log_failure.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
@@ -36,7 +36,7 @@ class SuperlineStore {
         seq_(seq) {}
 
   Superline Current() const {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     return superline_;
   }
 
@@ -45,7 +45,7 @@ class SuperlineStore {
   // the log has failed.
   template <class Change>
   absl::Status Update(Change change) {
-    absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     Superline next = superline_;
     change(next);
     // At rest both copies are equal, so either may be overwritten first.
@@ -64,7 +64,7 @@ class SuperlineStore {
   P& pmem_;
   LogFailure& failure_;
   const CellPlace place_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   Superline superline_ ABSL_GUARDED_BY(mutex_);
   uint64_t seq_ ABSL_GUARDED_BY(mutex_);
 };

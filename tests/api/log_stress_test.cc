@@ -170,7 +170,7 @@ class LogStressTest : public ::testing::Test {
 
 int Operations() {
   const char* operations = std::getenv("ALPHEUS_STRESS_OPERATIONS");
-  return operations != nullptr ? std::atoi(operations) : 2000;
+  return operations != nullptr ? std::atoi(operations) : 20000;
 }
 
 TEST_F(LogStressTest, SixteenThreadsOnAFileLoseNothing) {
