@@ -65,19 +65,29 @@ class Installer {
       : pmem_(pmem), region_(region), state_(state) {}
 
   // 1. What recovery read may only have been visible (H7): kill -9 leaves
-  // stores in the cache that a later power cut takes.
-  absl::Status PersistRing(const ScanResult& scan) {
+  // stores in the cache that a later power cut takes. That goes for the copies
+  // of superline, table and watermark too: the one that is about to be
+  // overwritten may be the only one on media.
+  absl::Status PersistWhatWasRead(const ScanResult& scan) {
     const Ring ring = RingOf(region_, state_.superline);
     for (const DamagedPad& pad : scan.damaged_pads) {
       const EpochEntry* owner = state_.table.Owner(pad.next_lsn);
       WritePad(pmem_, ring, state_.table.KeyOf(owner), owner->epoch,
                pad.next_lsn, Lsn(0), pad.offset);
     }
-    pmem_.Flush(ring.At(RingOffset(0)), ring.capacity());
+    pmem_.Flush(region_.data(), state_.superline.region_bytes);
     return Fenced(pmem_.Fence());
   }
 
-  // 2. to 5. The copy that the superline does not name is overwritten first.
+  // 2. Before any copy is touched, so that a copy that a power cut tears from
+  // here on is not taken for damage.
+  absl::Status UnmarkCleanClose() {
+    uint64_t* word = CleanCloseAddress(region_);
+    pmem_.Store8(word, 0);
+    return Fenced(Persist(pmem_, word, sizeof(*word)));
+  }
+
+  // 3. to 5. The copy that the superline does not name is overwritten first.
   absl::Status InstallEpoch(const EpochTable& table, const Superline& superline,
                             uint64_t superline_seq) {
     const CellPlace place = EpochTablePlace(region_, superline);
@@ -140,7 +150,14 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
                      ", expected ", options.expected_log_id->ToString(),
                      ". Nothing was changed; name the right region"));
   }
-  const ScanInput input = ScanInputOf(region, state);
+  if (found.configuration.replica_count != 1 || found.repairing) {
+    return absl::UnimplementedError(absl::StrCat(
+        options.name,
+        ": a replica of a log with N=", found.configuration.replica_count,
+        found.repairing ? " in the middle of a repair" : "",
+        " can't be opened on its own. Nothing was changed"));
+  }
+  ScanInput input = ScanInputOf(region, state);
   OpenedEpoch opened;
   opened.start.index = std::make_shared<LsnIndex>(found.ring_capacity);
   opened.scan = ScanLog(input, [&opened](const RecordView& record) {
@@ -153,6 +170,11 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   ALPHEUS_ASSIGN_OR_RETURN(
       opened.head,
       HeadBehind(input, end, options.cleanup_through, options.name));
+  if (opened.head != input.head) {
+    // What is cleaned now is not among what is reported as recovered.
+    input.head = opened.head;
+    opened.scan = ScanLog(input);
+  }
 
   const Epoch epoch = std::max(found.promised_epoch, found.log_epoch) + 1;
   const EpochTable table = state.table.With(
@@ -170,7 +192,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
 
   opened.epoch = epoch;
   opened.previous_epoch = found.log_epoch;
-  opened.was_closed_cleanly = found.clean_close;
+  opened.was_closed_cleanly = state.closed_cleanly;
   opened.repairs = RepairsOf(state, opened.scan);
   opened.start.end = end;
   opened.start.table = table;
@@ -184,10 +206,10 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   next.head_lsn = opened.head.lsn;
   next.head_offset = opened.head.offset;
   next.head_chain = opened.head.chain;
-  next.clean_close = false;
 
   Installer<P> installer(pmem, region, state);
-  ALPHEUS_RETURN_IF_ERROR(installer.PersistRing(opened.scan));
+  ALPHEUS_RETURN_IF_ERROR(installer.PersistWhatWasRead(opened.scan));
+  ALPHEUS_RETURN_IF_ERROR(installer.UnmarkCleanClose());
   ALPHEUS_RETURN_IF_ERROR(
       installer.InstallEpoch(table, next, opened.start.superline_seq));
   ALPHEUS_RETURN_IF_ERROR(installer.RenewWatermarks(epoch, end.lsn - 1));

@@ -9,14 +9,14 @@
 // Invariants:
 //   O1. Nothing is written before the verdict; an error changes no byte.
 //   O2. Everything that was recovered is persisted before the new epoch's
-//       superline is (H7): the whole ring is flushed first.
+//       superline is (H7): the whole region is flushed first.
 //   O3. The log is shown only after the superline update (H3).
 // Persistence, crash states in order, each reopened as the log before or, from
 // the superline on, as the log after:
-//   1. ring flushed, damaged PADs rewritten
-//   2. damaged copy of superline or table made equal to the good one
+//   1. region flushed, damaged PADs rewritten
+//   2. clean-close word cleared
 //   3. epoch table with the new entry in one copy (the superline names the
-//      other)
+//      other, which may be damaged)
 //   4. superline: log_epoch = e, names the new table        <- commit
 //   5. epoch table in the other copy
 //   6. watermark lines of epoch e, one after the other

@@ -122,8 +122,8 @@ class LocalEngine final : public LogEngine {
   }
   void Abort(const ReservedRecord& record) override { log_.Abort(record); }
   void HandOver(ReservedRecord& record) override { log_.HandOver(record); }
-  absl::Status Force(Lsn lsn, Deadline deadline) override {
-    return log_.Force(lsn, deadline);
+  absl::Status Force(Lsn lsn, const ForceOptions& options) override {
+    return log_.Force(lsn, options.frequency, options.deadline);
   }
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              const ForceOptions& options) override {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "alpheus/log.h"
 
-#include <cstdio>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,6 +48,12 @@ absl::StatusOr<Uuid> Log::Format(const FormatOptions& options) {
                            Region::Create(options.path, options.region_bytes));
   ALPHEUS_ASSIGN_OR_RETURN(const Layout layout,
                            Layout::ForRegion(region.bytes().size()));
+  // A device exists before it is formatted; a log on it must not be lost.
+  if (ReadCell(SuperlinePlace(region.bytes())).newest) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        options.path, ": holds a log. Nothing was changed; wipe its first ",
+        kTableOffset, " bytes if that log is no longer needed"));
+  }
   EntropyRandom random;
   const FormatIdentity identity = NewLocalIdentity(random);
   ALPHEUS_RETURN_IF_ERROR(WriteEmptyLog(region, layout, identity));
@@ -90,17 +96,7 @@ absl::StatusOr<Lsn> Log::Complete(Reservation&& reservation) {
 }
 
 absl::Status Log::Force(Lsn lsn, ForceOptions options) {
-  if (options.frequency == 0) {
-    return absl::InvalidArgumentError(
-        "Force: frequency 0; 1 forces every record");
-  }
-  if (lsn.value % options.frequency != 0) {
-    // Still an answer to "was this LSN given?".
-    if (lsn >= engine_->next_lsn())
-      return engine_->Force(lsn, options.deadline);
-    return absl::OkStatus();
-  }
-  return engine_->Force(lsn, options.deadline);
+  return engine_->Force(lsn, options);
 }
 
 absl::StatusOr<Lsn> Log::Append(std::span<const std::byte> bytes,
@@ -154,7 +150,7 @@ RecoveredRange Log::Recovered() const {
 const RecoveryReport& Log::report() const { return engine_->report(); }
 
 RecoveredRange::~RecoveredRange() {
-  ALPHEUS_CHECK(status_was_read_,
+  ALPHEUS_CHECK(status_was_read_ || std::uncaught_exceptions() > 0,
                 "the status of recovered records must be read "
                 "(recovered_range.h)");
 }

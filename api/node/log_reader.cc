@@ -2,6 +2,7 @@
 #include "alpheus/log_reader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,14 +22,31 @@ namespace {
 // outlast it by far.
 constexpr int kReadsOfLiveRegionMax = 100;
 
-absl::StatusOr<RegionState> ReadState(const Region& region) {
+absl::StatusOr<RegionState> ReadState(const Region& region, ReadingMode mode) {
   absl::StatusOr<RegionState> state =
-      ReadRegionState(region.bytes(), region.path());
+      ReadRegionState(region.bytes(), region.path(), mode);
   for (int i = 1;
        i < kReadsOfLiveRegionMax && !state.ok() && region.HasWriter(); ++i) {
-    state = ReadRegionState(region.bytes(), region.path());
+    state = ReadRegionState(region.bytes(), region.path(), mode);
   }
   return state;
+}
+
+// A region for salvage: as mapped, or, if the file is shorter than its
+// superline says, a copy in memory with zeros where the file ends.
+absl::StatusOr<Region> PadIfTruncated(Region region) {
+  const size_t bytes = region.bytes().size();
+  size_t wanted = kTableOffset;
+  if (bytes >= kTableOffset) {
+    const CellState cell = ReadCell(SuperlinePlace(region.bytes()));
+    if (!cell.newest) return region;
+    const absl::StatusOr<Superline> superline =
+        DecodeSuperline(cell.copies[*cell.newest].content);
+    if (!superline.ok()) return region;
+    wanted = superline->region_bytes;
+  }
+  if (bytes >= wanted) return region;
+  return region.ZeroPadded(wanted);
 }
 
 RegionInfo MakeInfo(const Region& region, const RegionState& state) {
@@ -50,7 +68,7 @@ RegionInfo MakeInfo(const Region& region, const RegionState& state) {
   info.promised_epoch = superline.promised_epoch;
   info.log_epoch = superline.log_epoch;
   info.repairing = superline.repairing;
-  info.closed_cleanly = superline.clean_close;
+  info.closed_cleanly = state.closed_cleanly;
   for (const EpochEntry& entry : state.table.entries()) {
     info.epochs.push_back({entry.epoch, entry.start_lsn});
   }
@@ -65,8 +83,9 @@ RegionInfo MakeInfo(const Region& region, const RegionState& state) {
 
 class LogReader::Impl {
  public:
-  Impl(Region region, RegionState state)
+  Impl(Region region, RegionState state, ReadingMode mode)
       : region_(std::move(region)),
+        mode_(mode),
         state_(std::move(state)),
         info_(MakeInfo(region_, state_)) {}
 
@@ -74,21 +93,23 @@ class LogReader::Impl {
 
   absl::Status ForEach(
       const std::function<absl::Status(const ReaderRecord&)>& visit) {
+    ALPHEUS_RETURN_IF_ERROR(Refresh());
     const Survey survey = MakeSurvey();
-    RecordCursor cursor = HeaderCursor();
-    while (cursor.position().lsn < survey.end_lsn) {
-      const LogPosition at = cursor.position();
-      if (!ReadNext(cursor)) return Unreadable(at, survey.proven_lsn);
-      ALPHEUS_RETURN_IF_ERROR(visit(MakeRecord(cursor, survey)));
-    }
-    if (survey.corrupt) return Unreadable(cursor.position(), survey.proven_lsn);
+    ALPHEUS_RETURN_IF_ERROR(Walk(survey, visit));
     return SingleFaults();
   }
 
   absl::Status ForEachSalvageable(
       const std::function<absl::Status(const ReaderRecord&)>& visit,
       const std::function<void(Lsn, Lsn)>& lost) {
-    Survey survey = MakeSurvey();
+    ALPHEUS_RETURN_IF_ERROR(Refresh());
+    if (info_.has_writer) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          info_.path,
+          ": a writer has this log open; salvage is for a log that "
+          "can't be opened"));
+    }
+    const Survey survey = MakeSurvey();
     const ScanInput input = ScanInputOf(region_.bytes(), state_);
     RecordCursor cursor = HeaderCursor();
     for (;;) {
@@ -111,26 +132,15 @@ class LogReader::Impl {
   }
 
   VerifyReport Verify(const std::function<void(double)>& progress) {
-    const ScanInput input = ScanInputOf(region_.bytes(), state_);
-    uint64_t seen = 0;
-    const ScanResult scan = ScanLog(input, [&](const RecordView& record) {
-      constexpr uint64_t kRecordsPerReport = 4096;
-      if (!progress || ++seen % kRecordsPerReport != 0) return;
-      progress(static_cast<double>(record.offset - input.head.offset) /
-               static_cast<double>(input.ring.capacity()));
-    });
     VerifyReport report;
-    report.verdict = TailVerdictName(scan.verdict);
-    report.end_lsn = scan.end.lsn - 1;
-    report.tail_offset = scan.end.offset.value;
-    report.proven_lsn = scan.proven_lsn;
-    report.data_records = scan.data_records;
-    report.cleaned_records = scan.cleaned_records;
-    report.aborted_records = scan.aborted_records;
-    report.damaged_pads = scan.damaged_pads.size();
-    report.payload_bytes = scan.payload_bytes;
-    report.cut_records = scan.cut_records;
-    report.status = Judge(scan);
+    report.status = Refresh();
+    if (!report.status.ok()) {
+      report.verdict = TailVerdictName(TailVerdict::kCorrupt);
+    } else if (info_.has_writer) {
+      VerifyLive(&report);
+    } else {
+      VerifyDead(progress, &report);
+    }
     if (progress) progress(1.0);
     return report;
   }
@@ -143,16 +153,28 @@ class LogReader::Impl {
     bool corrupt = false;
   };
 
+  // Each pass starts from what the region says now.
+  absl::Status Refresh() {
+    ALPHEUS_ASSIGN_OR_RETURN(state_, ReadState(region_, mode_));
+    info_ = MakeInfo(region_, state_);
+    return absl::OkStatus();
+  }
+
   Survey MakeSurvey() const {
     const ScanInput input = ScanInputOf(region_.bytes(), state_);
+    Survey survey;
     if (!info_.has_writer) {
       const ScanResult scan = ScanLog(input);
-      return {scan.end.lsn, scan.proven_lsn,
-              scan.verdict == TailVerdict::kCorrupt};
+      survey.end_lsn = scan.end.lsn;
+      survey.proven_lsn = scan.proven_lsn;
+      survey.corrupt = scan.verdict == TailVerdict::kCorrupt;
+      if (state_.watermarks.both_bad()) {  // salvage: any record is evidence
+        survey.proven_lsn = std::max(survey.proven_lsn, scan.cut_last_lsn);
+      }
+      return survey;
     }
     // Beside a writer only what a header or the watermark proves is shown;
     // what lies behind may be half written.
-    Survey survey;
     survey.proven_lsn = input.proven_lsn;
     RecordCursor cursor = HeaderCursor();
     while (cursor.Next() == RecordCursor::Step::kRecord) {
@@ -161,6 +183,70 @@ class LogReader::Impl {
     }
     survey.end_lsn = survey.proven_lsn + 1;
     return survey;
+  }
+
+  // Delivers the records of the survey.
+  absl::Status Walk(
+      const Survey& survey,
+      const std::function<absl::Status(const ReaderRecord&)>& visit) {
+    RecordCursor cursor = HeaderCursor();
+    while (cursor.position().lsn < survey.end_lsn) {
+      const LogPosition at = cursor.position();
+      if (!ReadNext(cursor)) return Unreadable(at, survey.proven_lsn);
+      ALPHEUS_RETURN_IF_ERROR(visit(MakeRecord(cursor, survey)));
+      tail_offset_ = cursor.position().offset;
+    }
+    return survey.corrupt ? Unreadable(cursor.position(), survey.proven_lsn)
+                          : absl::OkStatus();
+  }
+
+  void VerifyLive(VerifyReport* report) {
+    const Survey survey = MakeSurvey();
+    report->proven_lsn = survey.proven_lsn;
+    report->end_lsn = info_.head_lsn - 1;
+    tail_offset_ = state_.superline.head_offset;
+    report->status = Walk(survey, [report](const ReaderRecord& record) {
+      report->end_lsn = record.lsn;
+      switch (record.state) {
+        case RecordState::kCleaned:
+          ++report->cleaned_records;
+          break;
+        case RecordState::kAborted:
+          ++report->aborted_records;
+          break;
+        default:
+          ++report->data_records;
+          report->payload_bytes += record.payload.size();
+      }
+      return absl::OkStatus();
+    });
+    report->tail_offset = tail_offset_.value;
+    report->verdict = TailVerdictName(absl::IsDataLoss(report->status)
+                                          ? TailVerdict::kCorrupt
+                                          : TailVerdict::kComplete);
+  }
+
+  void VerifyDead(const std::function<void(double)>& progress,
+                  VerifyReport* report) {
+    const ScanInput input = ScanInputOf(region_.bytes(), state_);
+    uint64_t seen = 0;
+    const ScanResult scan = ScanLog(input, [&](const RecordView& record) {
+      constexpr uint64_t kRecordsPerReport = 4096;
+      if (!progress || ++seen % kRecordsPerReport != 0) return;
+      progress(static_cast<double>(record.offset - input.head.offset) /
+               static_cast<double>(input.ring.capacity()));
+    });
+    report->verdict = TailVerdictName(scan.verdict);
+    report->end_lsn = scan.end.lsn - 1;
+    report->tail_offset = scan.end.offset.value;
+    report->proven_lsn = scan.proven_lsn;
+    report->data_records = scan.data_records;
+    report->cleaned_records = scan.cleaned_records;
+    report->aborted_records = scan.aborted_records;
+    report->damaged_pads = scan.damaged_pads.size();
+    report->payload_bytes = scan.payload_bytes;
+    report->cut_records = scan.cut_records;
+    report->status = Judge(scan);
   }
 
   RecordCursor HeaderCursor() const {
@@ -201,7 +287,7 @@ class LogReader::Impl {
 
   // Overtaken by a live writer, or damaged.
   absl::Status Unreadable(const LogPosition& at, Lsn proven_lsn) const {
-    const absl::StatusOr<RegionState> now = ReadState(region_);
+    const absl::StatusOr<RegionState> now = ReadState(region_, mode_);
     if (now.ok() && now->superline.head_lsn > at.lsn) {
       return absl::OutOfRangeError(absl::StrCat(
           info_.path, ": LSN ", at.lsn.value,
@@ -248,10 +334,12 @@ class LogReader::Impl {
     return absl::OkStatus();
   }
 
-  Region region_;
+  const Region region_;
+  const ReadingMode mode_;
   RegionState state_;
   RegionInfo info_;
   std::vector<std::byte> payload_;
+  RingOffset tail_offset_;  // behind the last record that Walk delivered
 };
 
 const char* RecordStateName(RecordState state) {
@@ -271,9 +359,20 @@ const char* RecordStateName(RecordState state) {
 absl::StatusOr<std::unique_ptr<LogReader>> LogReader::Open(
     const std::string& path) {
   ALPHEUS_ASSIGN_OR_RETURN(Region region, Region::OpenForReading(path));
-  ALPHEUS_ASSIGN_OR_RETURN(RegionState state, ReadState(region));
-  return std::unique_ptr<LogReader>(new LogReader(
-      std::make_unique<Impl>(std::move(region), std::move(state))));
+  ALPHEUS_ASSIGN_OR_RETURN(RegionState state,
+                           ReadState(region, ReadingMode::kExact));
+  return std::unique_ptr<LogReader>(new LogReader(std::make_unique<Impl>(
+      std::move(region), std::move(state), ReadingMode::kExact)));
+}
+
+absl::StatusOr<std::unique_ptr<LogReader>> LogReader::OpenForSalvage(
+    const std::string& path) {
+  ALPHEUS_ASSIGN_OR_RETURN(Region opened, Region::OpenForReading(path));
+  ALPHEUS_ASSIGN_OR_RETURN(Region region, PadIfTruncated(std::move(opened)));
+  ALPHEUS_ASSIGN_OR_RETURN(RegionState state,
+                           ReadState(region, ReadingMode::kSalvage));
+  return std::unique_ptr<LogReader>(new LogReader(std::make_unique<Impl>(
+      std::move(region), std::move(state), ReadingMode::kSalvage)));
 }
 
 LogReader::LogReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -29,9 +29,9 @@ absl::Status CheckRange(size_t offset, size_t size, size_t region_bytes) {
   if (offset <= region_bytes && size <= region_bytes - offset) {
     return absl::OkStatus();
   }
-  return absl::OutOfRangeError(
-      absl::StrCat(size, " bytes at offset ", offset, " lie outside a region of ",
-                   region_bytes, " bytes"));
+  return absl::OutOfRangeError(absl::StrCat(size, " bytes at offset ", offset,
+                                            " lie outside a region of ",
+                                            region_bytes, " bytes"));
 }
 
 size_t CellCopyBytes(size_t bytes_max) {
@@ -45,6 +45,9 @@ absl::StatusOr<CellPlace> CellPlaceOf(std::span<std::byte> region,
         absl::StrCat("cell at offset ", place.offset,
                      ": must be a multiple of ", kPageBytes));
   }
+  // Bounded before anything is added to it.
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckRange(place.offset, place.bytes_max, region.size()));
   const size_t copy_bytes = CellCopyBytes(place.bytes_max);
   ALPHEUS_RETURN_IF_ERROR(
       CheckRange(place.offset, 2 * copy_bytes, region.size()));
@@ -96,7 +99,7 @@ class PersistentRegion::Impl {
 
  private:
   Region region_;
-  std::unique_ptr<MsyncPersistence> msync_;      // one of the two is set
+  std::unique_ptr<MsyncPersistence> msync_;  // one of the two is set
   std::unique_ptr<LibpmemPersistence> libpmem_;
 };
 
@@ -109,7 +112,11 @@ absl::StatusOr<PersistentRegion> PersistentRegion::Create(
 absl::StatusOr<PersistentRegion> PersistentRegion::Open(
     const std::string& path) {
   ALPHEUS_ASSIGN_OR_RETURN(Region region, Region::OpenForWriting(path));
-  return PersistentRegion(std::make_unique<Impl>(std::move(region)));
+  PersistentRegion opened(std::make_unique<Impl>(std::move(region)));
+  // What a killed process left may only be visible: AtomicWrite is about to
+  // overwrite the copy that is on media and keep the one that is not.
+  ALPHEUS_RETURN_IF_ERROR(opened.Persist(0, opened.bytes().size()));
+  return opened;
 }
 
 absl::StatusOr<PersistentRegion> PersistentRegion::Anonymous(size_t bytes) {
@@ -156,9 +163,9 @@ absl::StatusOr<std::vector<std::byte>> ReliableRead(
   std::optional<std::vector<std::byte>> data =
       Unseal(identity, region.bytes().subspan(offset));
   if (data) return *std::move(data);
-  return absl::DataLossError(absl::StrCat(
-      "no sealed bytes of identity ", identity, " at offset ", offset,
-      ": torn, damaged or never written"));
+  return absl::DataLossError(absl::StrCat("no sealed bytes of identity ",
+                                          identity, " at offset ", offset,
+                                          ": torn, damaged or never written"));
 }
 
 size_t AtomicBytes(size_t bytes_max) { return 2 * CellCopyBytes(bytes_max); }
@@ -168,9 +175,8 @@ absl::Status AtomicWrite(PersistentRegion& region, const AtomicPlace& place,
   ALPHEUS_ASSIGN_OR_RETURN(const CellPlace cell,
                            CellPlaceOf(region.bytes(), place));
   if (value.size() > place.bytes_max) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("value of ", value.size(), " bytes for a cell of ",
-                     place.bytes_max));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "value of ", value.size(), " bytes for a cell of ", place.bytes_max));
   }
   const CellState state = ReadCell(cell);
   const uint64_t seq = state.newest ? state.copies[*state.newest].seq + 1 : 1;
@@ -186,16 +192,15 @@ absl::StatusOr<std::vector<std::byte>> AtomicRead(
                            CellPlaceOf(Mutable(region.bytes()), place));
   CellState state = ReadCell(cell);
   if (state.newest) return std::move(state.copies[*state.newest].content);
-  const std::span<const std::byte> all(cell.copies[0],
-                                       2 * cell.capacity_bytes);
+  const std::span<const std::byte> all(cell.copies[0], 2 * cell.capacity_bytes);
   if (std::all_of(all.begin(), all.end(),
                   [](std::byte b) { return b == std::byte{0}; })) {
     return absl::NotFoundError(
         absl::StrCat("cell at offset ", place.offset, ": never written"));
   }
-  return absl::DataLossError(absl::StrCat(
-      "cell of identity ", place.identity, " at offset ", place.offset,
-      ": neither copy can be read"));
+  return absl::DataLossError(absl::StrCat("cell of identity ", place.identity,
+                                          " at offset ", place.offset,
+                                          ": neither copy can be read"));
 }
 
 }  // namespace alpheus

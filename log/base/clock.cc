@@ -27,7 +27,9 @@ const Clock& Clock::Real() {
 }
 
 Deadline Deadline::In(std::chrono::nanoseconds timeout) {
-  return AtNanos(SteadyNanos() + timeout.count());
+  const int64_t now = SteadyNanos();
+  return timeout.count() >= kNever - now ? Deadline()
+                                         : AtNanos(now + timeout.count());
 }
 
 }  // namespace alpheus

@@ -26,7 +26,7 @@ class Deadline {
   // unless a test injected another one).
   static constexpr Deadline AtNanos(int64_t nanos) { return Deadline(nanos); }
 
-  // `timeout` from now on std::chrono::steady_clock.
+  // `timeout` from now on std::chrono::steady_clock; beyond its range: none.
   static Deadline In(std::chrono::nanoseconds timeout);
 
   // True when the caller gave one.

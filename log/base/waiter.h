@@ -55,11 +55,13 @@ class Progress {
  public:
   explicit Progress(Waiter& waiter) : waiter_(waiter) {}
 
-  // Announces a waiter; the caller then takes its last step. seq_cst: the
-  // announcement precedes that step's loads in the order in which a producer's
-  // store precedes its load in Notify, so one of the two sees the other.
+  // Announces a waiter; the caller then takes its last step. The fence keeps
+  // that step's loads behind the announcement; a producer's locked instruction
+  // keeps its load in Notify behind its store; so one of the two sees the
+  // other.
   uint32_t Announce() {
     waiters_.fetch_add(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     return generation_.load(std::memory_order_seq_cst);
   }
   void Withdraw() { waiters_.fetch_sub(1, std::memory_order_release); }

@@ -40,6 +40,9 @@ template <Persistence P>
 typename Forcer<P>::Batch Forcer<P>::Claim(Lsn lsn) {
   pmem_.YieldPoint("force: claim");
   const MutexLock lock(claim_mutex_);
+  // Appenders make their own records durable without a claim; what is durable
+  // needs none, and its slots may belong to later LSNs by now.
+  claimed_lsn_ = std::max(claimed_lsn_, durable_lsn());
   Batch batch{claimed_lsn_ + 1, claimed_lsn_};
   while (batch.last < lsn && tracker_.IsFinished(batch.last + 1)) {
     batch.last = batch.last + 1;
@@ -56,6 +59,9 @@ typename Forcer<P>::Progressed Forcer<P>::PersistBatch(const Batch& batch) {
     StoreWatermarkIfMine(batch.first);
   }
   if (!pmem_.Fence()) return Fail();
+  // Another thread's fence may have failed meanwhile: its record could be
+  // among these, finished by its failure only (I4, ring_log.h).
+  if (failure_.failed()) return Progressed::kFailed;
   for (Lsn lsn = batch.first; lsn <= batch.last; lsn = lsn + 1) {
     if (tracker_.StateOf(lsn) == CompletionTracker::State::kCompleted) {
       tracker_.MarkPersisted(lsn);
@@ -98,6 +104,7 @@ template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::PersistOwn(Lsn lsn) {
   StoreWatermarkIfMine(lsn);
   if (!pmem_.Fence()) return Fail();
+  if (failure_.failed()) return Progressed::kFailed;
   pmem_.YieldPoint("append: fenced");
   tracker_.MarkPersisted(lsn);
   AdvanceDurable();

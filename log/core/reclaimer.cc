@@ -38,9 +38,7 @@ template <Persistence P>
 absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
   ALPHEUS_RETURN_IF_ERROR(CheckDurable(lsn, durable_lsn));
   const MutexLock lock(mutex_);
-  const absl::Status already = absl::NotFoundError(absl::StrCat(
-      name_, ": LSN ", lsn.value, " is already cleaned; nothing to do"));
-  if (lsn < head_.lsn) return already;
+  if (lsn < head_.lsn) return AlreadyCleaned(lsn);
   RecordCursor cursor = HeaderCursor(index_->Nearest(lsn, head_));
   while (cursor.position().lsn <= lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
@@ -48,13 +46,13 @@ absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
     }
   }
   const RecordView& record = cursor.record();
-  if (record.cleaned) return already;
+  if (record.cleaned) return AlreadyCleaned(lsn);
   std::byte* header = ring_.At(record.offset);
   auto* word =
       reinterpret_cast<uint64_t*>(header + offsetof(RecordHeader, cleaned));
   pmem_.Store8(word, CleanedWord(record.seed));
   // No fence: a hint that is lost only makes the record come back (L9).
-  pmem_.Flush(word, sizeof(*word));
+  pmem_.FlushHint(word, sizeof(*word));
   ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
   return PublishLazily();
 }
@@ -75,12 +73,10 @@ absl::Status Reclaimer<P>::CleanThrough(Lsn lsn, Lsn durable_lsn) {
 }
 
 template <Persistence P>
-absl::StatusOr<bool> Reclaimer<P>::Publish(Lsn durable_lsn) {
+absl::Status Reclaimer<P>::Publish(Lsn durable_lsn) {
   const MutexLock lock(mutex_);
   ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
-  if (head_ == published_) return false;
-  ALPHEUS_RETURN_IF_ERROR(PublishLocked());
-  return true;
+  return head_ == published_ ? absl::OkStatus() : PublishLocked();
 }
 
 template <Persistence P>
@@ -89,6 +85,12 @@ absl::Status Reclaimer<P>::CheckDurable(Lsn lsn, Lsn durable_lsn) const {
   return absl::FailedPreconditionError(absl::StrCat(
       name_, ": LSN ", lsn.value, " is not durable yet (durable up to ",
       durable_lsn.value, "); force it before cleaning it, or abort it"));
+}
+
+template <Persistence P>
+absl::Status Reclaimer<P>::AlreadyCleaned(Lsn lsn) const {
+  return absl::NotFoundError(absl::StrCat(
+      name_, ": LSN ", lsn.value, " is already cleaned; nothing to do"));
 }
 
 template <Persistence P>

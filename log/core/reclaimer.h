@@ -69,11 +69,12 @@ class Reclaimer {
   absl::Status CleanThrough(Lsn lsn, Lsn durable_lsn);
 
   // Moves the head over what is cleaned, then writes it to the superline if
-  // that frees space. True if the reuse limit moved.
-  absl::StatusOr<bool> Publish(Lsn durable_lsn);
+  // that frees space.
+  absl::Status Publish(Lsn durable_lsn);
 
  private:
   absl::Status CheckDurable(Lsn lsn, Lsn durable_lsn) const;
+  absl::Status AlreadyCleaned(Lsn lsn) const;
   absl::Status AdvanceOverCleaned(Lsn durable_lsn)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PublishLazily() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -113,7 +113,7 @@ void RecordWriter<P>::Copy(ReservedRecord& record, size_t offset,
     return;
   }
   if (offset == 0) {
-    record.copied_crc = PayloadSeed(key_.Seed(record.lsn, record.offset));
+    record.copied_crc = kCrcStart;
   }
   record.copied_crc = Crc32c(record.copied_crc, bytes);
   record.copied_bytes += bytes.size();
@@ -129,9 +129,10 @@ void RecordWriter<P>::Seal(const ReservedRecord& record, RecordType type,
     const bool carried = !record.filled_in_place && !record.filled_by_others &&
                          record.payload_bytes != 0 &&
                          record.copied_bytes == record.payload_bytes;
-    payload_crc = carried ? record.copied_crc
-                          : Crc32c(PayloadSeed(seed),
-                                   {record.payload, record.payload_bytes});
+    payload_crc = PayloadChecksum(
+        seed, carried
+                  ? record.copied_crc
+                  : Crc32c(kCrcStart, {record.payload, record.payload_bytes}));
   }
   StoreHeader(pmem_, ring_.At(record.offset),
               MakeHeader(record, type, payload_crc, seed, durable_lsn));
@@ -145,10 +146,10 @@ void RecordWriter<P>::WriteWhole(
     pmem_.Flush(ring_.At(record.begin), kRecordHeaderBytes);
   }
   const uint64_t seed = key_.Seed(record.lsn, record.offset);
-  uint32_t crc = PayloadSeed(seed);
+  uint32_t crc = kCrcStart;
   for (const auto& part : parts) crc = Crc32c(crc, part);
-  const RecordHeader header =
-      MakeHeader(record, RecordType::kData, crc, seed, durable_lsn);
+  const RecordHeader header = MakeHeader(
+      record, RecordType::kData, PayloadChecksum(seed, crc), seed, durable_lsn);
 
   // Every line is stored once and whole: two partial stores to one line cost
   // nearly twice (docs/performance.md).

@@ -63,16 +63,21 @@ absl::Status ReadSuperline(std::span<std::byte> region, const std::string& name,
   return absl::OkStatus();
 }
 
+// The copy that holds, or -1.
+int ChooseTableCopy(const CellState& cell, uint64_t seq, ReadingMode mode) {
+  for (int i = 1; i >= 0; --i) {
+    if (cell.copies[i].valid && cell.copies[i].seq == seq) return i;
+  }
+  return mode == ReadingMode::kSalvage ? cell.newest.value_or(-1) : -1;
+}
+
 absl::Status ReadEpochTable(std::span<std::byte> region,
-                            const std::string& name, RegionState* state) {
+                            const std::string& name, ReadingMode mode,
+                            RegionState* state) {
   const CellPlace place = EpochTablePlace(region, state->superline);
   state->table_cell = ReadCell(place);
   const uint64_t seq = state->superline.table_seq;
-  state->table_copy = -1;
-  for (int i = 0; i < 2; ++i) {
-    const CellCopy& copy = state->table_cell.copies[i];
-    if (copy.valid && copy.seq == seq) state->table_copy = i;
-  }
+  state->table_copy = ChooseTableCopy(state->table_cell, seq, mode);
   if (state->table_copy < 0) {
     return absl::DataLossError(absl::StrCat(
         name, ": no copy of epoch table ", seq,
@@ -98,9 +103,10 @@ absl::Status ReadEpochTable(std::span<std::byte> region,
 }
 
 absl::Status ReadWatermarkLines(std::span<std::byte> region,
-                                const std::string& name, RegionState* state) {
+                                const std::string& name, ReadingMode mode,
+                                RegionState* state) {
   state->watermarks = ReadWatermarks(region, state->superline.log_id);
-  if (state->watermarks.both_bad()) {
+  if (state->watermarks.both_bad() && mode == ReadingMode::kExact) {
     return absl::DataLossError(absl::StrCat(
         name, ": neither watermark line can be read (offsets ",
         kWatermarkOffset, " and ", kWatermarkOffset + kPageBytes,
@@ -118,6 +124,52 @@ absl::Status ReadWatermarkLines(std::span<std::byte> region,
   return absl::OkStatus();
 }
 
+// Bounds within which no sum of LSNs or offsets overflows; no log gets there
+// (2^60 records at a hundred million a second take 365 years).
+constexpr uint64_t kLsnMax = uint64_t{1} << 60;
+constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
+constexpr uint64_t kNumberMax = uint64_t{1} << 62;  // epochs and seqs
+
+bool IsPosition(Lsn lsn, RingOffset offset) {
+  return lsn.value >= 1 && lsn.value <= kLsnMax && offset.value <= kOffsetMax &&
+         offset.value % kLineBytes == 0;
+}
+
+// Checksums keep out accidents, not a region that was made to look right.
+absl::Status CheckConsistency(const std::string& name, ReadingMode mode,
+                              const RegionState& state) {
+  const Superline& superline = state.superline;
+  const std::vector<EpochEntry>& entries = state.table.entries();
+  std::string wrong;
+  if (!IsPosition(superline.head_lsn, superline.head_offset)) {
+    wrong = absl::StrCat("head LSN ", superline.head_lsn.value, " at offset ",
+                         superline.head_offset.value);
+  } else if (superline.log_epoch > superline.promised_epoch ||
+             superline.promised_epoch.value > kNumberMax) {
+    wrong =
+        absl::StrCat("log epoch ", superline.log_epoch.value,
+                     " with promised epoch ", superline.promised_epoch.value);
+  } else if (superline.table_seq > kNumberMax ||
+             state.superline_cell.copies[*state.superline_cell.newest].seq >
+                 kNumberMax) {
+    wrong = "a copy's number";
+  } else if (mode == ReadingMode::kExact &&
+             (entries.empty() ? Epoch(0) : entries.back().epoch) !=
+                 superline.log_epoch) {
+    wrong = absl::StrCat("an epoch table that does not end with the log epoch ",
+                         superline.log_epoch.value);
+  }
+  for (const EpochEntry& entry : entries) {
+    if (IsPosition(entry.start_lsn, entry.start_offset)) continue;
+    wrong = absl::StrCat("start of epoch ", entry.epoch.value);
+  }
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      name, ": ", wrong,
+      " can't be, though its checksum holds: not written by "
+      "this program, or by a faulty one. Restore the region from a copy"));
+}
+
 }  // namespace
 
 Lsn RegionState::ProvenLsn() const {
@@ -129,11 +181,17 @@ Lsn RegionState::ProvenLsn() const {
 }
 
 absl::StatusOr<RegionState> ReadRegionState(std::span<std::byte> region,
-                                            const std::string& name) {
+                                            const std::string& name,
+                                            ReadingMode mode) {
   RegionState state;
   ALPHEUS_RETURN_IF_ERROR(ReadSuperline(region, name, &state));
-  ALPHEUS_RETURN_IF_ERROR(ReadEpochTable(region, name, &state));
-  ALPHEUS_RETURN_IF_ERROR(ReadWatermarkLines(region, name, &state));
+  ALPHEUS_RETURN_IF_ERROR(ReadEpochTable(region, name, mode, &state));
+  ALPHEUS_RETURN_IF_ERROR(ReadWatermarkLines(region, name, mode, &state));
+  ALPHEUS_RETURN_IF_ERROR(CheckConsistency(name, mode, state));
+  const uint64_t seq =
+      state.superline_cell.copies[*state.superline_cell.newest].seq;
+  state.closed_cleanly =
+      *CleanCloseAddress(region) == CleanCloseWord(state.superline.log_id, seq);
   return state;
 }
 

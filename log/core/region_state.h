@@ -36,6 +36,8 @@ struct RegionState {
   int table_copy = 0;  // the copy that the superline names
   WatermarkPair watermarks;
 
+  bool closed_cleanly = false;
+
   // Copies and lines that can't be read although an equal one can, one
   // sentence each; opening the log writes them anew. In a log that was closed
   // cleanly this is damage; after a crash it may be an interrupted update.
@@ -49,15 +51,24 @@ struct RegionState {
   Lsn ProvenLsn() const;
 };
 
+enum class ReadingMode {
+  kExact,
+  // Makes do with less: no watermark, an epoch table of another number. What
+  // is read then is evidence, not a log that may be opened.
+  kSalvage,
+};
+
 // `name` (the file) is for messages. Errors, each with offset and remedy:
 //   DataLoss       no superline copy can be read (zeros, ones, random bytes,
 //                  not a region at all), the geometry does not fit the file
-//                  (truncated), no epoch table or no watermark can be read
+//                  (truncated), no epoch table or no watermark can be read, or
+//                  what they say contradicts itself
 //   Unimplemented  another format version
 // On a region with a live writer, an error can mean an update was under way;
 // read again before believing it (S5).
-absl::StatusOr<RegionState> ReadRegionState(std::span<std::byte> region,
-                                            const std::string& name);
+absl::StatusOr<RegionState> ReadRegionState(
+    std::span<std::byte> region, const std::string& name,
+    ReadingMode mode = ReadingMode::kExact);
 
 ScanInput ScanInputOf(std::span<std::byte> region, const RegionState& state);
 

@@ -22,7 +22,7 @@ struct ReservedRecord {
   std::byte* payload = nullptr;  // in the ring
   uint32_t owner = 0;            // thread that reserved it
 
-  // Checksum of payload[0, copied_bytes), as long as the owner alone copies in
+  // CRC of payload[0, copied_bytes), as long as the owner alone copies in
   // sequence; complete computes it anew when anybody did otherwise.
   uint32_t copied_crc = 0;
   size_t copied_bytes = 0;

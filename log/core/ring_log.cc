@@ -19,6 +19,7 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
                     const RingLogStart& start, const RingLogOptions& options,
                     const Clock& clock, Waiter& waiter)
     : pmem_(pmem),
+      region_(region),
       options_(options),
       ring_(RingOf(region, start.superline)),
       clock_(clock),
@@ -87,10 +88,11 @@ absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
   ALPHEUS_RETURN_IF_ERROR(
       WaitFor("reserve", deadline, [&]() -> absl::StatusOr<bool> {
         for (;;) {
+          const uint64_t limit = reclaimer_.reuse_limit_word().load();
           const auto outcome = reserver_.TryReserve(record_bytes, &space);
           if (outcome == Reserver::Outcome::kReserved) return true;
           ALPHEUS_ASSIGN_OR_RETURN(const bool again,
-                                   MakeRoom(outcome, bytes, deadline));
+                                   MakeRoom(outcome, limit, bytes, deadline));
           if (!again) return false;
         }
       }));
@@ -99,7 +101,8 @@ absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
 
 template <Persistence P>
 absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
-                                          size_t bytes, Deadline deadline) {
+                                          uint64_t limit, size_t bytes,
+                                          Deadline deadline) {
   if (failure_.failed()) return failure_.status();
   // Both refusals end when records become durable: the exposure shrinks, and
   // aborted records may be passed by the head.
@@ -112,8 +115,13 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(first_open_lsn()));
     return false;
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const bool freed, reclaimer_.Publish(durable_lsn()));
-  if (freed) return true;
+  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
+  // Freed by this call or by another thread since the refusal.
+  if (reclaimer_.reuse_limit_word().load() != limit) return true;
+  if (head_lsn() > durable_lsn()) {
+    // Nothing durable is left to clean: what fills the ring is open.
+    ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(first_open_lsn()));
+  }
   // Only the application can clean; without a deadline of its own it would
   // wait for itself.
   if (!deadline.is_set() || deadline.HasPassed(clock_.NowNanos())) {
@@ -174,9 +182,11 @@ void RingLog<P>::HandOver(ReservedRecord& record) {
 }
 
 template <Persistence P>
-absl::Status RingLog<P>::Force(Lsn lsn, Deadline deadline) {
+absl::Status RingLog<P>::Force(Lsn lsn, uint32_t frequency, Deadline deadline) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckFrequency(frequency));
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  if (lsn.value % frequency != 0) return absl::OkStatus();
   return ForceUntilDurable(lsn, deadline);
 }
 
@@ -200,9 +210,10 @@ template <Persistence P>
 absl::StatusOr<Lsn> RingLog<P>::Append(
     std::span<const std::span<const std::byte>> parts, uint32_t frequency,
     Deadline deadline) {
-  if (frequency == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options_.name, ": force frequency 0; 1 forces every record"));
+  ALPHEUS_RETURN_IF_ERROR(CheckFrequency(frequency));
+  if (frequency == 1) {
+    // Before anything is written: a refusal must mean that nothing happened.
+    ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(next_lsn() - 1));
   }
   size_t bytes = 0;
   for (const auto& part : parts) bytes += part.size();
@@ -210,6 +221,12 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
   if (frequency != 1) {
     ALPHEUS_RETURN_IF_ERROR(AppendUnforced(record, parts));
     if (record.lsn.value % frequency != 0) return record.lsn;
+    if (const absl::Status self = CheckNotBlockedBySelf(record.lsn);
+        !self.ok()) {
+      return absl::AbortedError(
+          absl::StrCat(options_.name, ": LSN ", record.lsn.value,
+                       " is completed but not forced. ", self.message()));
+    }
     ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(record.lsn, deadline));
     return record.lsn;
   }
@@ -246,6 +263,7 @@ absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
   return WaitFor("wait for durable", deadline, [&]() -> absl::StatusOr<bool> {
     if (durable_lsn() >= lsn) return true;
     if (failure_.failed()) return failure_.status();
+    ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(lsn));
     return false;
   });
 }
@@ -282,7 +300,7 @@ absl::Status RingLog<P>::CleanupAll() {
     ALPHEUS_RETURN_IF_ERROR(reclaimer_.CleanThrough(last, durable_lsn()));
   }
   // The superline update is the commit point (L11).
-  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()).status());
+  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
   progress_.Notify();
   return absl::OkStatus();
 }
@@ -300,20 +318,33 @@ absl::Status RingLog<P>::Close() {
   }
   CheckInvariants();
   ALPHEUS_RETURN_IF_ERROR(forcer_.WriteFinalWatermarks());
-  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()).status());
-  // Last: it says that everything before it is on media.
-  ALPHEUS_RETURN_IF_ERROR(superline_.Update(
-      [](Superline& superline) { superline.clean_close = true; }));
+  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
+  ALPHEUS_RETURN_IF_ERROR(WriteCleanCloseWord());
   closed_.store(true, std::memory_order_release);
   return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::WriteCleanCloseWord() {
+  // After everything that it vouches for is on media.
+  uint64_t* word = CleanCloseAddress(region_);
+  pmem_.Store8(word,
+               CleanCloseWord(superline_.Current().log_id, superline_.seq()));
+  if (Persist(pmem_, word, sizeof(*word))) return absl::OkStatus();
+  failure_.Fail(pmem_.Error());
+  return failure_.status();
 }
 
 template <Persistence P>
 Lsn RingLog<P>::first_open_lsn() const {
   const Lsn next = next_lsn();
   Lsn lsn = durable_lsn() + 1;
-  while (lsn < next && tracker_.IsFinished(lsn)) lsn = lsn + 1;
-  return lsn;
+  while (lsn < next) {
+    if (!tracker_.IsFinished(lsn) && lsn > durable_lsn()) return lsn;
+    // Finished, or durable since: then its slot may have a new user.
+    lsn = lsn + 1;
+  }
+  return next;
 }
 
 template <Persistence P>
@@ -324,6 +355,7 @@ void RingLog<P>::CheckInvariants() const {
   const Lsn next = next_lsn();
   ALPHEUS_CHECK(head <= durable + 1, "I1 (ring_log.h)");
   ALPHEUS_CHECK(durable + 1 <= next, "I1 (ring_log.h)");
+  ALPHEUS_CHECK(next - durable - 1 <= tracker_.size(), "I2 (ring_log.h)");
 }
 
 template <Persistence P>
@@ -334,6 +366,13 @@ absl::Status RingLog<P>::Usable() const {
         absl::StrCat(options_.name, ": the log is closed; open it again"));
   }
   return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CheckFrequency(uint32_t frequency) const {
+  if (frequency != 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      options_.name, ": force frequency 0; 1 forces every record"));
 }
 
 template <Persistence P>

@@ -14,7 +14,8 @@
 //
 // Invariants:
 //   I1. head_lsn <= durable_lsn + 1 <= next_lsn.
-//   I2. next_lsn - 1 - durable_lsn <= exposure_records_max (F6).
+//   I2. next_lsn - 1 - durable_lsn <= exposure_records_max, rounded up to a
+//       power of two (F6).
 //   I3. Ring bytes are given out only if the head in the persisted superline
 //       has passed them (L4).
 //   I4. After a failed fence nothing is acknowledged any more (H20).
@@ -82,7 +83,7 @@ class RingLog {
   absl::Status Complete(ReservedRecord& record);
   void Abort(const ReservedRecord& record);
   void HandOver(ReservedRecord& record);
-  absl::Status Force(Lsn lsn, Deadline deadline);
+  absl::Status Force(Lsn lsn, uint32_t frequency, Deadline deadline);
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              uint32_t frequency, Deadline deadline);
   absl::Status WaitDurable(Lsn lsn, Deadline deadline);
@@ -105,11 +106,13 @@ class RingLog {
 
  private:
   absl::Status Usable() const;
+  absl::Status CheckFrequency(uint32_t frequency) const;
   absl::Status CheckGiven(Lsn lsn) const;
   absl::StatusOr<Reserver::Space> TakeSpace(size_t bytes, Deadline deadline);
   // One try to make room after a refusal. True: it is worth trying again.
-  absl::StatusOr<bool> MakeRoom(Reserver::Outcome refusal, size_t bytes,
-                                Deadline deadline);
+  // `limit` is the reuse limit before the refusal.
+  absl::StatusOr<bool> MakeRoom(Reserver::Outcome refusal, uint64_t limit,
+                                size_t bytes, Deadline deadline);
   absl::Status RingFull(size_t bytes) const;
   void FinishReservation(Lsn lsn);
   absl::Status AppendUnforced(
@@ -120,12 +123,15 @@ class RingLog {
   absl::Status CheckNotBlockedBySelf(Lsn lsn) const;
   bool HasOpenReservations() const { return first_open_lsn() < next_lsn(); }
 
+  absl::Status WriteCleanCloseWord();
+
   // Runs `step` until it is finished, waiting for progress in between.
   // Step: StatusOr<bool>(); true or an error finishes.
   template <class Step>
   absl::Status WaitFor(const char* call, Deadline deadline, Step step);
 
   P& pmem_;
+  const std::span<std::byte> region_;
   const RingLogOptions options_;
   const Ring ring_;
   const Clock& clock_;

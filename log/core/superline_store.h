@@ -40,6 +40,12 @@ class SuperlineStore {
     return superline_;
   }
 
+  // Number of the superline on media.
+  uint64_t seq() const {
+    const MutexLock lock(mutex_);
+    return seq_;
+  }
+
   // Applies `change` and persists both copies before it returns OK.
   // Errors: Unavailable (medium): the update may or may not have happened, and
   // the log has failed.

@@ -15,6 +15,8 @@ uint64_t TableCopyBytes(uint64_t table_capacity) {
                  kPageBytes);
 }
 
+// The reserver counts lines in 40 bits (reserver.h).
+constexpr uint64_t kRegionBytesMax = uint64_t{1} << 44;
 constexpr uint64_t kTableCapacityMax = uint64_t{1} << 20;
 
 }  // namespace
@@ -85,14 +87,27 @@ std::byte* WatermarkLine(std::span<std::byte> region, int line) {
          static_cast<uint64_t>(line) * kPageBytes;
 }
 
+uint64_t* CleanCloseAddress(std::span<std::byte> region) {
+  return reinterpret_cast<uint64_t*>(region.data() + kWatermarkOffset +
+                                     kLineBytes);
+}
+
+uint64_t CleanCloseWord(Uuid log_id, uint64_t superline_seq) {
+  // Never 0, which is what an open log has.
+  return Mix(Mix(log_id.high, log_id.low), superline_seq) | 1;
+}
+
 Ring RingOf(std::span<std::byte> region, const Superline& superline) {
   return {region.data() + superline.ring_offset, superline.ring_capacity};
 }
 
 absl::Status CheckGeometry(std::span<const std::byte> region,
                            const Superline& superline) {
-  const absl::StatusOr<Layout> layout =
-      Layout::ForRing(superline.ring_capacity, superline.table_capacity);
+  // Bounded before anything is added to it.
+  const bool bounded = superline.ring_capacity <= superline.region_bytes &&
+                       superline.region_bytes <= kRegionBytesMax;
+  const absl::StatusOr<Layout> layout = Layout::ForRing(
+      bounded ? superline.ring_capacity : 0, superline.table_capacity);
   if (!layout.ok() || layout->ring_offset != superline.ring_offset ||
       layout->region_bytes > superline.region_bytes) {
     return absl::DataLossError(

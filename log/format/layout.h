@@ -3,7 +3,8 @@
 //
 //   0        superline, copy 0 (4 KiB)
 //   4 KiB    superline, copy 1 (4 KiB)
-//   8 KiB    watermark, line 0 (4 KiB, one line used)
+//   8 KiB    watermark, line 0 (4 KiB, one line used); the clean-close word in
+//            the line after it
 //   12 KiB   watermark, line 1 (4 KiB, one line used)
 //   16 KiB   epoch table, copy 0, then copy 1 (whole pages each)
 //   then     ring, to the end
@@ -89,6 +90,13 @@ Ring RingOf(std::span<std::byte> region, const Superline& superline);
 // region. Errors: DataLoss with both sizes (a truncated file, for example).
 absl::Status CheckGeometry(std::span<const std::byte> region,
                            const Superline& superline);
+
+// The word that says that the log was closed cleanly: then every copy and every
+// record must be whole. One 8-byte word, so that a power cut never leaves it
+// in doubt; tied to the superline's number, so that it means nothing once the
+// superline has changed.
+uint64_t* CleanCloseAddress(std::span<std::byte> region);
+uint64_t CleanCloseWord(Uuid log_id, uint64_t superline_seq);
 
 // Both watermark lines as they are on media.
 WatermarkPair ReadWatermarks(std::span<std::byte> region, Uuid log_id);

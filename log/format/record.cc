@@ -20,16 +20,17 @@ bool TypeIsKnown(uint8_t type) {
 EpochKey::EpochKey(Uuid log_id, Epoch epoch, uint64_t nonce)
     : key_(Mix(Mix(Mix(log_id.high, log_id.low), epoch.value), nonce)) {}
 
-uint64_t EpochKey::Seed(Lsn lsn, RingOffset offset) const {
-  return Mix(Mix(key_, lsn.value), offset.value);
-}
-
 uint64_t CleanedWord(uint64_t seed) { return Mix(seed, kCleanedTag) | 1; }
 
+uint32_t PayloadChecksum(uint64_t seed, uint32_t crc) {
+  return crc ^ static_cast<uint32_t>(seed >> 32);
+}
+
 uint32_t HeaderChecksum(uint64_t seed, const RecordHeader& header) {
-  return Crc32c(
-      HeaderSeed(seed),
-      std::as_bytes(std::span(&header, 1)).first<kHeaderCheckedBytes>());
+  return static_cast<uint32_t>(seed) ^
+         Crc32c(
+             kCrcStart,
+             std::as_bytes(std::span(&header, 1)).first<kHeaderCheckedBytes>());
 }
 
 bool HeaderIsValid(uint64_t seed, const RecordHeader& header) {
@@ -40,7 +41,8 @@ bool HeaderIsValid(uint64_t seed, const RecordHeader& header) {
 bool PayloadIsValid(uint64_t seed, const RecordHeader& header,
                     std::span<const std::byte> payload) {
   if (header.type != static_cast<uint8_t>(RecordType::kData)) return true;
-  return header.payload_crc == Crc32c(PayloadSeed(seed), payload);
+  return header.payload_crc ==
+         PayloadChecksum(seed, Crc32c(kCrcStart, payload));
 }
 
 uint64_t ExtendChain(uint64_t chain, uint32_t header_crc) {

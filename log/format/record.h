@@ -30,6 +30,7 @@
 
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
+#include "log/base/mix.h"
 
 namespace alpheus {
 
@@ -88,20 +89,23 @@ class EpochKey {
   EpochKey() = default;
   EpochKey(Uuid log_id, Epoch epoch, uint64_t nonce);
 
-  // 64 bits for one place of one record: low half seeds the header's checksum,
-  // high half the payload's.
-  uint64_t Seed(Lsn lsn, RingOffset offset) const;
+  // 64 bits for one place of one record: the low half goes into the header's
+  // checksum, the high half into the payload's. The odd factor spreads LSNs
+  // over the bits that offsets leave free.
+  uint64_t Seed(Lsn lsn, RingOffset offset) const {
+    return Mix(key_ ^ lsn.value * 0xd6e8feb86659fd93u ^ offset.value);
+  }
 
  private:
   uint64_t key_ = 0;
 };
 
-constexpr uint32_t HeaderSeed(uint64_t seed) {
-  return static_cast<uint32_t>(seed);
-}
-constexpr uint32_t PayloadSeed(uint64_t seed) {
-  return static_cast<uint32_t>(seed >> 32);
-}
+// Where the CRCs of records start; the seed comes in at the end, so that bytes
+// can be summed before their place is known.
+inline constexpr uint32_t kCrcStart = 0xffffffff;
+
+// The checksum of a payload from the CRC of its bytes.
+uint32_t PayloadChecksum(uint64_t seed, uint32_t crc);
 
 // The value of RecordHeader::cleaned that means "cleaned" at this place;
 // never 0.

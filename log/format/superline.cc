@@ -11,7 +11,6 @@ namespace alpheus {
 namespace {
 
 constexpr uint32_t kFlagRepairing = 1;
-constexpr uint32_t kFlagCleanClose = 2;
 
 }  // namespace
 
@@ -21,8 +20,7 @@ std::vector<std::byte> EncodeSuperline(const Superline& superline) {
                 "members fit the superline");
   SuperlineFormat f{};
   f.format_version = kFormatVersion;
-  f.flags = (superline.repairing ? kFlagRepairing : 0) |
-            (superline.clean_close ? kFlagCleanClose : 0);
+  f.flags = superline.repairing ? kFlagRepairing : 0;
   f.cluster_id[0] = superline.cluster_id.high;
   f.cluster_id[1] = superline.cluster_id.low;
   f.log_id[0] = superline.log_id.high;
@@ -96,7 +94,6 @@ absl::StatusOr<Superline> DecodeSuperline(std::span<const std::byte> content) {
   s.head_offset = RingOffset(f.head_offset);
   s.head_chain = f.head_chain;
   s.repairing = (f.flags & kFlagRepairing) != 0;
-  s.clean_close = (f.flags & kFlagCleanClose) != 0;
   s.unsafe_shutdown_count = f.unsafe_shutdown_count;
   s.configuration.id = f.configuration_id;
   s.configuration.replica_count = f.replica_count;

@@ -70,9 +70,8 @@ struct Superline {
   uint64_t table_seq = 0;             // number of the epoch table that holds
   Lsn head_lsn{1};
   RingOffset head_offset;
-  uint64_t head_chain = 0;   // chain value before the record at head
-  bool repairing = false;    // in the middle of a destructive repair (H12)
-  bool clean_close = false;  // everything up to the watermark was persisted
+  uint64_t head_chain = 0;  // chain value before the record at head
+  bool repairing = false;   // in the middle of a destructive repair (H12)
   uint64_t unsafe_shutdown_count = 0;  // of the platform, 0 where it has none
 
   bool operator==(const Superline&) const = default;
@@ -80,24 +79,24 @@ struct Superline {
 
 // The content of the cell on media.
 struct SuperlineFormat {
-  uint32_t format_version;        // 0..4
-  uint32_t flags;                 // 4..8     bit 0 repairing, bit 1 clean close
-  uint64_t cluster_id[2];         // 8..24    high, low
-  uint64_t log_id[2];             // 24..40   high, low
-  uint64_t node;                  // 40..48
-  uint64_t incarnation;           // 48..56
-  uint64_t region_bytes;          // 56..64
-  uint64_t ring_offset;           // 64..72
-  uint64_t ring_capacity;         // 72..80
-  uint64_t table_capacity;        // 80..88
-  uint64_t promised_epoch;        // 88..96
-  uint64_t promised_node;         // 96..104
-  uint64_t promised_incarnation;  // 104..112
-  uint64_t log_epoch;             // 112..120
-  uint64_t table_seq;             // 120..128
-  uint64_t head_lsn;              // 128..136
-  uint64_t head_offset;           // 136..144
-  uint64_t head_chain;            // 144..152
+  uint32_t format_version;         // 0..4
+  uint32_t flags;                  // 4..8     bit 0 repairing
+  uint64_t cluster_id[2];          // 8..24    high, low
+  uint64_t log_id[2];              // 24..40   high, low
+  uint64_t node;                   // 40..48
+  uint64_t incarnation;            // 48..56
+  uint64_t region_bytes;           // 56..64
+  uint64_t ring_offset;            // 64..72
+  uint64_t ring_capacity;          // 72..80
+  uint64_t table_capacity;         // 80..88
+  uint64_t promised_epoch;         // 88..96
+  uint64_t promised_node;          // 96..104
+  uint64_t promised_incarnation;   // 104..112
+  uint64_t log_epoch;              // 112..120
+  uint64_t table_seq;              // 120..128
+  uint64_t head_lsn;               // 128..136
+  uint64_t head_offset;            // 136..144
+  uint64_t head_chain;             // 144..152
   uint64_t unsafe_shutdown_count;  // 152..160
   uint64_t configuration_id;       // 160..168
   uint32_t replica_count;          // 168..172

@@ -114,6 +114,7 @@ class ModelPersistence {
   void Copy(void* dst, const void* src, size_t bytes);
   void CopyLinesNt(void* dst, const void* src, size_t lines);
   void Flush(const void* address, size_t bytes);
+  void FlushHint(const void* address, size_t bytes) { Flush(address, bytes); }
   bool Fence();
   // Unavailable once a fence has failed.
   absl::Status Error() const;

@@ -84,6 +84,8 @@ class LibpmemPersistence {
     FlushLines(address, bytes);
   }
 
+  void FlushHint(const void* address, size_t bytes) { Flush(address, bytes); }
+
   bool Fence() {
     ++ThreadPersistenceCounters().fences;
 #if defined(__SSE2__)

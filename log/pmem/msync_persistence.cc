@@ -14,16 +14,21 @@ namespace alpheus {
 namespace {
 
 struct PageRange {
+  uint64_t instance;  // of the MsyncPersistence that noted it
   uintptr_t begin;
   uintptr_t end;
 };
 
-// Pages noted by this thread since its last Fence. One list serves all regions
-// of the process: the ranges are addresses, and a fence that also syncs what
-// the thread noted elsewhere is merely early there.
+// Pages noted by this thread and not fenced yet, of all regions it uses; each
+// fence takes its own. (By number, not by address: an address comes again.)
 thread_local std::vector<PageRange> pending_pages;
 
 }  // namespace
+
+uint64_t MsyncPersistence::NextInstance() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
 
 int MsyncPersistence::SyncPages(const void* address, size_t bytes) {
   ++ThreadPersistenceCounters().msyncs;
@@ -38,10 +43,11 @@ void MsyncPersistence::CopyLinesNt(void* dst, const void* src, size_t lines) {
 void MsyncPersistence::Flush(const void* address, size_t bytes) {
   if (bytes == 0) return;
   const auto start = reinterpret_cast<uintptr_t>(address);
-  PageRange range{RoundDown(start, kPageBytes),
+  PageRange range{instance_, RoundDown(start, kPageBytes),
                   RoundUp(start + bytes, kPageBytes)};
   for (PageRange& known : pending_pages) {
-    if (range.begin <= known.end && known.begin <= range.end) {
+    if (known.instance == instance_ && range.begin <= known.end &&
+        known.begin <= range.end) {
       known.begin = std::min(known.begin, range.begin);
       known.end = std::max(known.end, range.end);
       return;
@@ -53,6 +59,7 @@ void MsyncPersistence::Flush(const void* address, size_t bytes) {
 bool MsyncPersistence::Fence() {
   ++ThreadPersistenceCounters().fences;
   for (const PageRange& range : pending_pages) {
+    if (range.instance != instance_) continue;
     const int error = sync_(reinterpret_cast<const void*>(range.begin),
                             range.end - range.begin);
     if (error != 0) {
@@ -60,7 +67,9 @@ bool MsyncPersistence::Fence() {
       errno_.compare_exchange_strong(none, error);
     }
   }
-  pending_pages.clear();
+  std::erase_if(pending_pages, [this](const PageRange& range) {
+    return range.instance == instance_;
+  });
   return errno_.load() == 0;
 }
 

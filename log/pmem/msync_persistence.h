@@ -50,13 +50,19 @@ class MsyncPersistence {
   void Flush(const void* address, size_t bytes);
   bool Fence();
 
+  // Nothing: a hint is not worth a system call.
+  void FlushHint(const void* /*address*/, size_t /*bytes*/) {}
+
   // Unavailable with the file and the errno after a failed Fence.
   absl::Status Error() const;
   void YieldPoint(const char* /*name*/) {}
 
  private:
+  static uint64_t NextInstance();
+
   std::string path_;
   SyncFunction sync_;
+  const uint64_t instance_ = NextInstance();
   std::atomic<int> errno_{0};  // first failure; never cleared
 };
 

@@ -2,7 +2,7 @@
 // persistence: the one primitive through which library code writes persistent
 // memory, as a compile-time policy.
 //
-// Idea: a backend is a class with the seven members of the concept below; the
+// Idea: a backend is a class with the members of the concept below; the
 // log's templates are instantiated once per backend, so that the release
 // build's append path makes no call through a pointer per store and the crash
 // tests run the same source on modelled memory.
@@ -19,6 +19,7 @@
 //   CopyLinesNt(d,s,n)  n whole lines past the cache; persistent after a Fence
 //                       of the *same* thread, and of no other (F3).
 //   Flush(p, n)         starts write-back of the lines that hold [p, p+n).
+//   FlushHint(p, n)     Flush for what may be lost: no Fence will follow.
 //   Fence()             OK = every Flush and CopyLinesNt of this thread before
 //                       it is inside the persistence domain. On failure what
 //                       is persistent is unknown; the log is poisoned.
@@ -49,6 +50,7 @@ concept Persistence =
       { p.Copy(dst, src, n) } -> std::same_as<void>;
       { p.CopyLinesNt(dst, src, n) } -> std::same_as<void>;
       { p.Flush(src, n) } -> std::same_as<void>;
+      { p.FlushHint(src, n) } -> std::same_as<void>;
       { p.Fence() } -> std::same_as<bool>;
       { p.Error() } -> std::same_as<absl::Status>;
       { p.YieldPoint("name") } -> std::same_as<void>;

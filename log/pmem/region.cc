@@ -240,6 +240,14 @@ absl::StatusOr<Region> Region::Anonymous(size_t bytes) {
   return region;
 }
 
+absl::StatusOr<Region> Region::ZeroPadded(size_t bytes) const {
+  ALPHEUS_ASSIGN_OR_RETURN(Region copy, Anonymous(bytes));
+  std::memcpy(copy.data_, data_, size_);
+  copy.writable_ = false;
+  copy.path_ = path_;
+  return copy;
+}
+
 bool Region::HasWriter() const {
   if (medium_ == RegionMedium::kAnonymous || writable_) return writable_;
   struct flock lock = WholeFile(F_WRLCK);

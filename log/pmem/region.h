@@ -56,6 +56,10 @@ class Region {
   // Zeroed memory of this process.
   static absl::StatusOr<Region> Anonymous(size_t bytes);
 
+  // A copy in memory of `bytes` bytes, zeros where this region ends; not
+  // writable. Requires: bytes >= bytes().size().
+  absl::StatusOr<Region> ZeroPadded(size_t bytes) const;
+
   Region(Region&& other) noexcept;
   Region& operator=(Region&& other) noexcept;
   ~Region();

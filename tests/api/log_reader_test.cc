@@ -168,6 +168,82 @@ TEST_F(LogReaderTest, SalvageGoesOnBehindDamage) {
   EXPECT_THAT(lost, ElementsAre(Pair(2, 3), Pair(4, 0)));
 }
 
+TEST_F(LogReaderTest, SalvageReadsWhatOpenRefuses) {
+  AppendAndClose({"a", "b", "c"});
+  const auto whole = testing::ReadFile(path_);
+  const auto salvage = [this] {
+    std::vector<std::string> payloads;
+    const auto reader = LogReader::OpenForSalvage(path_);
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    if (!reader.ok()) return payloads;
+    EXPECT_TRUE((*reader)
+                    ->ForEachSalvageable(
+                        [&](const ReaderRecord& record) {
+                          payloads.emplace_back(AsText(record.payload));
+                          return absl::OkStatus();
+                        },
+                        [&](Lsn, Lsn) { payloads.emplace_back("(gap)"); })
+                    .ok());
+    return payloads;
+  };
+  // Neither watermark line.
+  Flip(8192);
+  Flip(12288);
+  EXPECT_EQ(LogReader::Open(path_).status().code(), Code::kDataLoss);
+  EXPECT_THAT(salvage(), ElementsAre("a", "b", "c"));
+  // Nor the second record: only a later record says that there was one.
+  std::vector<std::byte> damaged = testing::ReadFile(path_);
+  const uint64_t ring_offset = 106496;
+  damaged[ring_offset + 64] ^= std::byte{1};
+  testing::WriteFile(path_, damaged);
+  EXPECT_THAT(salvage(), ElementsAre("a", "(gap)", "c"));
+  // A file that ends in the middle of the ring.
+  damaged = whole;
+  damaged.resize(ring_offset + 128);
+  testing::WriteFile(path_, damaged);
+  EXPECT_EQ(LogReader::Open(path_).status().code(), Code::kDataLoss);
+  EXPECT_THAT(salvage(), ElementsAre("a", "b", "(gap)"));
+  // No superline: nothing can be read.
+  damaged = whole;
+  damaged[30] ^= std::byte{1};
+  damaged[4096 + 30] ^= std::byte{1};
+  testing::WriteFile(path_, damaged);
+  EXPECT_EQ(LogReader::OpenForSalvage(path_).status().code(), Code::kDataLoss);
+  damaged.resize(100);
+  testing::WriteFile(path_, damaged);
+  EXPECT_EQ(LogReader::OpenForSalvage(path_).status().code(), Code::kDataLoss);
+}
+
+TEST_F(LogReaderTest, SalvageBesideAWriterIsRefused) {
+  const std::unique_ptr<Log> log = OpenLog();
+  const auto reader = LogReader::OpenForSalvage(path_);
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ((*reader)
+                ->ForEachSalvageable(
+                    [](const ReaderRecord&) { return absl::OkStatus(); },
+                    [](Lsn, Lsn) {})
+                .code(),
+            Code::kFailedPrecondition);
+}
+
+// A reader that was opened before the writer notices it.
+TEST_F(LogReaderTest, ReaderNoticesAWriterThatComesLater) {
+  const std::unique_ptr<LogReader> reader = OpenReader();
+  EXPECT_FALSE(reader->info().has_writer);
+  const std::unique_ptr<Log> log = OpenLog();
+  ASSERT_TRUE(log->Append("a").ok());
+  ASSERT_TRUE(log->Append("b").ok());
+  int records = 0;
+  EXPECT_TRUE(reader
+                  ->ForEach([&](const ReaderRecord&) {
+                    ++records;
+                    return absl::OkStatus();
+                  })
+                  .ok());
+  EXPECT_TRUE(reader->info().has_writer);
+  EXPECT_GE(records, 1);
+}
+
 // A reader beside a writer that wraps the ring all the time sees whole records
 // in order or is told that it was overtaken; never a torn or wrong one.
 TEST_F(LogReaderTest, ReaderBesideABusyWriterNeverSeesATornRecord) {
@@ -201,6 +277,9 @@ TEST_F(LogReaderTest, ReaderBesideABusyWriterNeverSeesATornRecord) {
           return absl::OkStatus();
         });
     EXPECT_TRUE(status.ok() || status.code() == Code::kOutOfRange) << status;
+    const absl::Status verified = (*reader)->Verify().status;
+    EXPECT_TRUE(verified.ok() || verified.code() == Code::kOutOfRange)
+        << verified;
     complete += status.ok() ? 1 : 0;
   }
   stop = true;

@@ -76,8 +76,9 @@ class Log {
   // than options.expected_log_id); DataLoss (an acknowledged record, or the
   // region's own data, can't be read: message names LSN, offset, remedy;
   // nothing was changed); ResourceExhausted (epoch table full, see
-  // LogOptions::cleanup_through); Unimplemented (format version);
-  // InvalidArgument (options); Unavailable (system error).
+  // LogOptions::cleanup_through); OutOfRange (cleanup_through was never given);
+  // Unimplemented (format version, replicated log); InvalidArgument (options);
+  // Unavailable (system error).
   static absl::StatusOr<std::unique_ptr<Log>> Open(const LogOptions& options);
 
   // Closes if Close was not called. Aborts the process if a Reservation is
@@ -122,7 +123,10 @@ class Log {
   absl::Status Force(Lsn lsn, ForceOptions options = {});
 
   // Reserve, Copy, Complete and Force in one call, with one fence. Several
-  // parts are joined in order. Errors: as the four calls.
+  // parts are joined in order.
+  // Errors: as the four calls; Aborted (with frequency > 1: the record is
+  // completed, but this thread's own open reservation keeps it from being
+  // forced).
   absl::StatusOr<Lsn> Append(std::span<const std::byte> bytes,
                              ForceOptions options = {});
   absl::StatusOr<Lsn> Append(std::string_view text, ForceOptions options = {});

@@ -97,8 +97,15 @@ class LogReader {
   // Errors: NotFound; DataLoss, Unimplemented as Log::Open; Unavailable.
   static absl::StatusOr<std::unique_ptr<LogReader>> Open(
       const std::string& path);
+  // Reads what Open refuses: truncated files, regions without watermark or with
+  // an epoch table of another number, as long as one superline copy and one
+  // epoch table can be read. For ForEachSalvageable.
+  // Errors: NotFound; DataLoss, Unimplemented; Unavailable.
+  static absl::StatusOr<std::unique_ptr<LogReader>> OpenForSalvage(
+      const std::string& path);
   ~LogReader();
 
+  // As of the last pass, or of opening.
   const RegionInfo& info() const;
 
   // Calls `visit` with each record in LSN order from the head, cleaned and
@@ -113,6 +120,8 @@ class LogReader {
   // Like ForEach, but goes on behind damage at the next record that can be
   // read; `lost` is told each gap (first LSN that is missing, first LSN behind
   // it; equal to 0 if nothing follows).
+  // Errors: FailedPrecondition (a writer has the log open); whatever `visit`
+  // returns.
   absl::Status ForEachSalvageable(
       const std::function<absl::Status(const ReaderRecord&)>& visit,
       const std::function<void(Lsn first, Lsn behind)>& lost);

@@ -16,7 +16,7 @@ struct FormatOptions {
   // File to create (on a DAX file system it is used as persistent memory), or
   // an existing device-DAX.
   std::string path = {};
-  // Of the region, superline and epoch table included; at least 104 KiB.
+  // Of the region, superline and epoch table included; at least 108 KiB.
   // 0 with a device-DAX: the whole device.
   uint64_t region_bytes = 64 << 20;
 };

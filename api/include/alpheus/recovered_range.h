@@ -18,6 +18,7 @@
 #include <iterator>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "log/base/ids.h"
@@ -71,8 +72,11 @@ class RecoveredRange {
 
   explicit RecoveredRange(std::unique_ptr<Source> source)
       : source_(std::move(source)) {}
-  RecoveredRange(RecoveredRange&&) = default;
-  // Aborts the process if records were taken and status() was never read.
+  RecoveredRange(RecoveredRange&& other) noexcept
+      : source_(std::move(other.source_)),
+        status_was_read_(std::exchange(other.status_was_read_, true)) {}
+  // Aborts the process if records were taken and status() was never read,
+  // unless an exception is on its way.
   ~RecoveredRange();
 
   // Starts the one pass that the range allows.

@@ -42,7 +42,7 @@ class RingLogTest : public ::testing::Test {
   }
   void CompleteAndForce(ReservedRecord record) {
     ASSERT_TRUE(log().Complete(record).ok());
-    ASSERT_TRUE(log().Force(record.lsn, Deadline()).ok());
+    ASSERT_TRUE(log().Force(record.lsn, 1, Deadline()).ok());
   }
   std::vector<std::string> RecoverAfterPowerCut() {
     harness_.PowerCut();
@@ -141,7 +141,7 @@ TEST_F(RingLogTest, ForceOfABatchCostsOneFence) {
   }
   const uint64_t fences = harness_.pmem().fence_count();
   const uint64_t clean_lines = harness_.pmem().lint().clean_lines_flushed;
-  ASSERT_TRUE(log().Force(last.lsn, Deadline()).ok());
+  ASSERT_TRUE(log().Force(last.lsn, 1, Deadline()).ok());
   EXPECT_EQ(harness_.pmem().fence_count() - fences, 1u);
   EXPECT_EQ(harness_.pmem().lint().clean_lines_flushed, clean_lines);
 }
@@ -149,7 +149,7 @@ TEST_F(RingLogTest, ForceOfABatchCostsOneFence) {
 TEST_F(RingLogTest, ForceOfADurableRecordCostsNothing) {
   const Lsn lsn = harness_.Append("durable");
   const uint64_t before = harness_.pmem().fence_count();
-  ASSERT_TRUE(log().Force(lsn, Deadline()).ok());
+  ASSERT_TRUE(log().Force(lsn, 1, Deadline()).ok());
   EXPECT_EQ(harness_.pmem().fence_count(), before);
 }
 
@@ -161,6 +161,43 @@ TEST_F(RingLogTest, FrequencyForcesOnlyDivisibleLsns) {
   }
 }
 
+// Appends become durable without a claim by the forcer, and their slots are
+// used again; a force after any number of them must still find its records.
+TEST_F(RingLogTest, ForceWorksAfterMoreAppendsThanTheCap) {
+  for (int i = 0; i < 100; ++i) {
+    harness_.Append("x");
+    ASSERT_TRUE(log().CleanupThrough(log().durable_lsn()).ok());
+  }
+  CompleteAndForce(ReserveFilled("forced"));
+  EXPECT_EQ(log().durable_lsn(), Lsn(101));
+  EXPECT_TRUE(log().Close().ok());
+}
+
+// A refusal before anything is written means that nothing happened.
+TEST_F(RingLogTest, AppendBehindOwnOpenReservationWritesNothing) {
+  const ReservedRecord open = Reserve(1);
+  const std::span<const std::byte> part = AsBytes("refused");
+  EXPECT_EQ(log().Append({&part, 1}, 1, Deadline()).status().code(),
+            Code::kFailedPrecondition);
+  EXPECT_EQ(log().next_lsn(), Lsn(2));
+  // With a frequency the record is completed, and the answer says so.
+  EXPECT_EQ(log().Append({&part, 1}, 2, Deadline()).status().code(),
+            Code::kAborted);
+  EXPECT_EQ(log().next_lsn(), Lsn(3));
+  EXPECT_EQ(log().WaitDurable(Lsn(2), Deadline()).code(),
+            Code::kFailedPrecondition);
+  log().Abort(open);
+}
+
+TEST_F(RingLogTest, RingFullOfOwnReservationsIsNotForCleaning) {
+  const ReservedRecord first = Reserve(2000);
+  const ReservedRecord second = Reserve(1900);
+  EXPECT_EQ(log().Reserve(100, Deadline()).status().code(),
+            Code::kFailedPrecondition);
+  log().Abort(first);
+  log().Abort(second);
+}
+
 // F1: dropping a reservation never blocks anybody.
 TEST_F(RingLogTest, AbortedRecordIsPassedOver) {
   harness_.Append("before");
@@ -168,7 +205,7 @@ TEST_F(RingLogTest, AbortedRecordIsPassedOver) {
   const ReservedRecord kept = ReserveFilled("after");
   log().Abort(given_up);
   CompleteAndForce(kept);
-  EXPECT_TRUE(log().Force(given_up.lsn, Deadline()).ok());
+  EXPECT_TRUE(log().Force(given_up.lsn, 1, Deadline()).ok());
   EXPECT_THAT(RecoverAfterPowerCut(), ElementsAre("before", "after"));
 }
 
@@ -177,11 +214,11 @@ TEST_F(RingLogTest, ForceBehindOwnOpenReservationIsRefused) {
   const ReservedRecord open = Reserve(1);
   ReservedRecord done = ReserveFilled("done");
   ASSERT_TRUE(log().Complete(done).ok());
-  const absl::Status refused = log().Force(done.lsn, Deadline());
+  const absl::Status refused = log().Force(done.lsn, 1, Deadline());
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("LSN 1"));
   log().Abort(open);
-  EXPECT_TRUE(log().Force(done.lsn, Deadline()).ok());
+  EXPECT_TRUE(log().Force(done.lsn, 1, Deadline()).ok());
 }
 
 TEST_F(RingLogTest, ForceBehindAHandedOverReservationWaits) {
@@ -189,11 +226,11 @@ TEST_F(RingLogTest, ForceBehindAHandedOverReservationWaits) {
   log().HandOver(open);
   ReservedRecord done = ReserveFilled("done");
   ASSERT_TRUE(log().Complete(done).ok());
-  EXPECT_EQ(log().Force(done.lsn, Deadline::AtNanos(1'000'000)).code(),
+  EXPECT_EQ(log().Force(done.lsn, 1, Deadline::AtNanos(1'000'000)).code(),
             Code::kDeadlineExceeded);
   // A caller's own deadline is no failure of the log (A3.6).
   log().Abort(open);
-  EXPECT_TRUE(log().Force(done.lsn, Deadline()).ok());
+  EXPECT_TRUE(log().Force(done.lsn, 1, Deadline()).ok());
 }
 
 TEST_F(RingLogTest, ReserveAtTheExposureCapForces) {
@@ -278,7 +315,7 @@ TEST_F(RingLogTest, CopyBeyondTheRecordIsRefused) {
 TEST_F(RingLogTest, LsnThatWasNeverGivenIsOutOfRange) {
   harness_.Append("x");
   for (const Lsn lsn : {Lsn(0), Lsn(2), Lsn(~uint64_t{0})}) {
-    EXPECT_EQ(log().Force(lsn, Deadline()).code(), Code::kOutOfRange);
+    EXPECT_EQ(log().Force(lsn, 1, Deadline()).code(), Code::kOutOfRange);
     EXPECT_EQ(log().Cleanup(lsn).code(), Code::kOutOfRange);
     EXPECT_EQ(log().CleanupThrough(lsn).code(), Code::kOutOfRange);
     EXPECT_EQ(log().WaitDurable(lsn, Deadline()).code(), Code::kOutOfRange);
@@ -378,7 +415,7 @@ TEST_F(RingLogTest, FailureOfTheMediumSticks) {
     if (status.ok()) {
       auto record = log.Reserve(1, Deadline());
       ASSERT_TRUE(log.Complete(*record).ok());
-      status = log.Force(record->lsn, Deadline());
+      status = log.Force(record->lsn, 1, Deadline());
     }
     if (status.ok()) status = log.CleanupAll();
     if (status.ok()) status = log.Close();

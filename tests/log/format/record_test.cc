@@ -22,7 +22,8 @@ RecordHeader Header(uint64_t seed) {
   header.payload_bytes = kPayload.size();
   header.magic = kRecordMagic;
   header.type = static_cast<uint8_t>(RecordType::kData);
-  header.payload_crc = Crc32c(PayloadSeed(seed), AsBytes(kPayload));
+  header.payload_crc =
+      PayloadChecksum(seed, Crc32c(kCrcStart, AsBytes(kPayload)));
   header.header_crc = HeaderChecksum(seed, header);
   return header;
 }
@@ -108,7 +109,7 @@ TEST(RecordTest, EmptyPayloadHasAChecksumToo) {
   header.payload_crc = 0;
   header.header_crc = HeaderChecksum(Seed(), header);
   EXPECT_FALSE(PayloadIsValid(Seed(), header, {}));
-  header.payload_crc = PayloadSeed(Seed());
+  header.payload_crc = PayloadChecksum(Seed(), kCrcStart);
   header.header_crc = HeaderChecksum(Seed(), header);
   EXPECT_TRUE(PayloadIsValid(Seed(), header, {}));
 }

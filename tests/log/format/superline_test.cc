@@ -29,7 +29,6 @@ Superline Example() {
   s.head_offset = RingOffset(22);
   s.head_chain = 23;
   s.repairing = true;
-  s.clean_close = true;
   s.unsafe_shutdown_count = 24;
   return s;
 }

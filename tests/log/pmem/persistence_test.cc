@@ -77,6 +77,24 @@ TEST_F(MsyncPersistenceTest, FailureSticks) {
               AllOf(HasSubstr("some file"), HasSubstr("Input/output error")));
 }
 
+// Two logs in one thread: each fence answers for its own pages only.
+TEST_F(MsyncPersistenceTest, FenceTakesOnlyItsOwnPages) {
+  MsyncPersistence other("other file", RecordSync);
+  pmem_.Flush(At(0), 1);
+  ASSERT_TRUE(other.Fence());
+  EXPECT_EQ(sync_calls.size(), 0u);
+  sync_result = EIO;
+  EXPECT_FALSE(pmem_.Fence());
+  EXPECT_EQ(sync_calls.size(), 1u);
+  EXPECT_TRUE(other.Error().ok());
+}
+
+TEST_F(MsyncPersistenceTest, HintCostsNoSystemCall) {
+  pmem_.FlushHint(At(0), 8);
+  ASSERT_TRUE(pmem_.Fence());
+  EXPECT_EQ(sync_calls.size(), 0u);
+}
+
 TEST_F(MsyncPersistenceTest, RealSyncSucceeds) {
   MsyncPersistence pmem("anonymous");
   pmem.Store8(reinterpret_cast<uint64_t*>(At(8)), 42);
