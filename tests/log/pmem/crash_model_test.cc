@@ -100,6 +100,13 @@ TEST_F(ModelPersistenceTest, StoreBetweenFlushAndFenceIsNotCovered) {
   EXPECT_EQ(Possible(2), (Values{0, 9}));
 }
 
+TEST_F(ModelPersistenceTest, HintPersistsNothing) {
+  model_.Store8(Word(1), 7);
+  model_.FlushHint(Word(1), 8);
+  model_.Fence();
+  EXPECT_EQ(Possible(1), (Values{0, 7}));
+}
+
 // M1, for stores that no call of the primitive shows.
 TEST_F(ModelPersistenceTest, UserStoreBetweenFlushAndFenceIsNotCovered) {
   *Word(1) = 7;

@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""lint: rules of this project that no compiler and no clang-tidy checks.
+
+Usage: lint.py [ROOT]. Prints `path:line: rule: message` for each finding and
+exits with 1 if there is one. tests/lint_test.py tests every rule.
+
+A finding is waived on its own line or by a comment line right above it:
+    // lint: allow(<rule>) <reason>
+A waiver without a reason, of an unknown rule, or that waives nothing is itself
+a finding.
+"""
+
+import os
+import re
+import sys
+
+# ---------------------------------------------------------------------------
+# The rules.
+
+# What is checked: sources in these folders, and build files beside them.
+FOLDERS = ("log", "quorum", "replication", "recovery", "api", "tools", "bench",
+           "tests")
+CODE_SUFFIXES = (".h", ".cc", ".c")
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+
+# include-order: a file includes only from its own rank and from lower ones.
+# Two folders of one rank do not include each other.
+FOLDER_RANK = {"log": 0, "quorum": 1, "replication": 2, "recovery": 3,
+               "api": 4, "tools": 5, "bench": 5, "tests": 6}
+# The same inside a folder.
+SUBFOLDER_RANK = {"log": {"base": 0, "pmem": 1, "format": 2, "core": 3}}
+
+# include-path: public headers are written as their users write them.
+PUBLIC_ROOT = "api/include/"
+PUBLIC_PREFIX = "alpheus/"
+
+# door: (what it is, pattern of the included path, who may include it). An
+# entry that ends in / is a folder, any other one a file.
+DOORS = (
+    ("libpmemlog", r"libpmemlog\.h", ("bench/",)),
+    ("libpmem", r"libpmem(2|obj)?(\.h|/|\+\+)", ("log/pmem/",)),
+    ("verbs", r"(infiniband|rdma)/", ("replication/fabric/verbs/",)),
+    ("sockets", r"(sys/(socket|un)\.h|netdb\.h|netinet/|arpa/)",
+     ("replication/fabric/tcp/",)),
+    ("ZooKeeper", r"zookeeper(/|\.)", ("quorum/",)),
+    ("RocksDB", r"rocksdb/", ("api/rocksdb/",)),
+    ("ISA-L", r"isa-l([./]|_)", ("log/format/checksum.cc",)),
+    ("gRPC", r"(grpc|grpcpp|grpc\+\+)/|.*\.grpc\.pb\.h", ("tools/", "api/")),
+    ("CLI11", r"CLI/", ("tools/", "bench/")),
+    ("GoogleTest", r"(gtest|gmock)/", ("tests/",)),
+    ("Google Benchmark", r"benchmark/", ("bench/",)),
+)
+# public-abseil: the only abseil headers that public headers may include.
+PUBLIC_ABSEIL = r"absl/status/(status|statusor)\.h"
+
+# A call of a free function: no member, no other namespace, no declaration.
+FREE = r"(?<![\w.>:])((?<=\breturn )|(?<!\w )(?<!\w[&*] ))(::\s*)?"
+# Calls: (rule, pattern in code, who may, message). Comments and literals are
+# blanked out before.
+CALLS = (
+    ("time",
+     r"::\s*now\s*\(|\babsl::Now\b|\bGetCurrentTimeNanos\b"
+     r"|\b(clock_gettime|gettimeofday|timespec_get|ftime|__?rdtscp?)\s*\("
+     r"|\b__builtin_ia32_rdtscp?\b|\bstd::(time|clock)\s*\("
+     rf"|{FREE}time\s*\(",
+     ("log/base/", "bench/"), "time comes from an injected Clock"),
+    ("random",
+     r"\bstd::(random_device|mt19937(_64)?|default_random_engine|minstd_rand0?"
+     r"|ranlux\w+|knuth_b|rand|srand)\b|\babsl::(\w*BitGen)\b"
+     rf"|{FREE}(s?rand|s?random|[delmnj]rand48|rand_r)\s*\("
+     r"|\b(getrandom|getentropy|arc4random\w*)\s*\(",
+     ("log/base/",), "randomness comes from an injected RandomSource"),
+    ("sleep",
+     r"\bsleep_(for|until)\b|\babsl::SleepFor\b"
+     r"|\b(usleep|nanosleep|clock_nanosleep)\s*\("
+     rf"|{FREE}sleep\s*\(",
+     ("log/base/", "tools/", "bench/"),
+     "code waits by an injected Waiter or by Poll, tests by conditions"),
+    ("thread",
+     r"\bstd::(thread|jthread|async)\b|\bpthread_create\b|\bthrd_create\b",
+     ("api/node/", "tools/", "tests/", "bench/"),
+     "protocol code is driven by Poll and starts no thread"),
+    ("exception", r"\b(throw|try|catch)\b", ("tools/",),
+     "errors are absl::Status"),
+    ("goto", r"\bgoto\b", (), "no goto"),
+    # In place of clang-tidy's concurrency-mt-unsafe, which also takes glibc's
+    # strerror for unsafe. The environment is set before there are threads.
+    ("mt-unsafe",
+     r"\b(strtok|localtime|gmtime|asctime|ctime|setlocale|tmpnam|getpwnam"
+     r"|getpwuid|gethostbyname|getservbyname|inet_ntoa|ttyname)\s*\(",
+     (), "another thread may overwrite the result"),
+    ("mt-unsafe", r"\b(setenv|unsetenv|putenv)\s*\(", ("tools/", "bench/"),
+     "another thread may read the environment"),
+)
+# Includes that belong to a call rule: (rule, pattern of the path, who may).
+CALL_INCLUDES = (
+    # tools need its timespec to sleep.
+    ("time", r"(ctime|time\.h|sys/time\.h|sys/timeb\.h)$",
+     ("log/base/", "tools/", "bench/")),
+    ("random", r"(random|sys/random\.h|absl/random/.*)$", ("log/base/",)),
+)
+
+RULES = frozenset(
+    {"include-order", "include-path", "door", "public-abseil", "spdx", "guard",
+     "header-comment", "todo", "waiver"} | {call[0] for call in CALLS})
+
+TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
+WAIVER = re.compile(r"//\s*lint:\s*allow\(([^)]*)\)[ \t]*(.*)$")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
+
+# ---------------------------------------------------------------------------
+# The machinery.
+
+LITERAL_OR_COMMENT = re.compile(
+    r"""//[^\n]*
+      | /\*.*?(?:\*/|\Z)
+      | (?:u8|[uUL])?R"(?P<tag>[^\s()\\]{0,16})\(.*?\)(?P=tag)"
+      | "(?:\\.|[^"\\\n])*"
+      | (?<![0-9a-zA-Z_])(?:u8|[uUL])?'(?:\\.|[^'\\\n])+'
+    """, re.DOTALL | re.VERBOSE)
+
+
+def blank(text, keep_comments):
+    """Blanks out literals and comments (or all but comments); keeps lines."""
+
+    def spaces(piece):
+        return re.sub(r"[^\n]", " ", piece)
+
+    out = []
+    end = 0
+    for match in LITERAL_OR_COMMENT.finditer(text):
+        code, piece = text[end:match.start()], match.group()
+        is_comment = piece.startswith(("//", "/*"))
+        if keep_comments:
+            out += [spaces(code), piece if is_comment else spaces(piece)]
+        else:
+            out += [code, spaces(piece)]
+        end = match.end()
+    out.append(spaces(text[end:]) if keep_comments else text[end:])
+    return "".join(out).split("\n")
+
+
+def is_allowed(path, places):
+    return any(path.startswith(place) if place.endswith("/") else path == place
+               for place in places)
+
+
+class File:
+    """One source: its lines three ways, and the findings in it."""
+
+    def __init__(self, root, path):
+        self.root = root
+        self.path = path
+        with open(os.path.join(root, path), encoding="utf-8") as source:
+            text = source.read()
+        self.lines = text.split("\n")
+        self.code = blank(text, keep_comments=False)
+        self.comments = blank(text, keep_comments=True)
+        self.findings = []
+
+    def find(self, line_index, rule, message):
+        self.findings.append((line_index, rule, message))
+
+    def includes(self):
+        """Yields (line index, opening delimiter, included path)."""
+        for i, line in enumerate(self.lines):
+            # The directive itself must be code, not a part of a comment.
+            match = INCLUDE.match(line)
+            if match and "#" in self.code[i]:
+                yield i, match.group(1), match.group(2)
+
+
+def check_includes(file):
+    for i, delimiter, included in file.includes():
+        if delimiter == '"':
+            check_own_include(file, i, included)
+        for name, pattern, places in DOORS:
+            if re.match(pattern, included):
+                if not is_allowed(file.path, places):
+                    where = " and ".join(places)
+                    file.find(i, "door", f"{name} is included only in {where}")
+                break
+        if (file.path.startswith(PUBLIC_ROOT) and included.startswith("absl/")
+                and not re.fullmatch(PUBLIC_ABSEIL, included)):
+            file.find(i, "public-abseil",
+                      "absl::Status is the only abseil type in public headers")
+        for rule, pattern, places in CALL_INCLUDES:
+            if re.match(pattern, included) and not is_allowed(file.path, places):
+                file.find(i, rule, f"<{included}> is included only in "
+                          + " and ".join(places))
+
+
+def check_own_include(file, i, included):
+    beside = os.path.join(file.root, os.path.dirname(file.path), included)
+    from_root = os.path.join(file.root, included)
+    if included.startswith(PUBLIC_ROOT):
+        file.find(i, "include-path",
+                  f'write "{included[len(PUBLIC_ROOT):]}"')
+    elif ".." in included.split("/") or "/" not in included or (
+            os.path.exists(beside) and not os.path.exists(from_root)):
+        file.find(i, "include-path",
+                  f'"{included}" is not a path from the root of the repository')
+    own = file.path.split("/")
+    other = included.split("/")
+    if included.startswith(PUBLIC_PREFIX):
+        other = ["api"]
+    if other[0] not in FOLDER_RANK or own[0] not in FOLDER_RANK:
+        return
+    if own[0] != other[0]:
+        if FOLDER_RANK[other[0]] >= FOLDER_RANK[own[0]]:
+            file.find(i, "include-order",
+                      f"{own[0]} must not include from {other[0]}")
+        return
+    ranks = SUBFOLDER_RANK.get(own[0])
+    if ranks is None:
+        return
+    if own[1] not in ranks or other[1] not in ranks:
+        file.find(i, "include-order",
+                  f"{own[0]}/{own[1]} or {own[0]}/{other[1]} has no rank in "
+                  "SUBFOLDER_RANK (.ci/lint.py)")
+    elif ranks[other[1]] > ranks[own[1]]:
+        file.find(i, "include-order", f"{own[0]}/{own[1]} must not include "
+                  f"from {own[0]}/{other[1]}")
+
+
+def check_calls(file):
+    for i, line in enumerate(file.code):
+        if INCLUDE.match(line):
+            continue
+        for rule, pattern, places, message in CALLS:
+            if is_allowed(file.path, places):
+                continue
+            match = re.search(pattern, line)
+            if match:
+                file.find(i, rule, f"`{match.group().strip()}`: {message}")
+
+
+def check_spdx(file, comment_mark):
+    # A script may have its interpreter in the first line.
+    first = 1 if file.lines[0].startswith("#!") else 0
+    if file.lines[first:first + 1] != [f"{comment_mark} {SPDX}"]:
+        file.find(0, "spdx", f"first line is not `{comment_mark} {SPDX}`")
+
+
+def check_header(file):
+    guard = "ALPHEUS_" + re.sub(r"[^A-Z0-9]", "_", file.path.upper()) + "_"
+    directives = [(i, line.split()) for i, line in enumerate(file.code)
+                  if line.lstrip().startswith("#")]
+    if [words for _, words in directives[:2]] != [["#ifndef", guard],
+                                                  ["#define", guard]]:
+        file.find(directives[0][0] if directives else 0, "guard",
+                  f"include guard is not {guard}")
+    elif directives[-1][1] != ["#endif"] or not file.lines[
+            directives[-1][0]].rstrip().endswith(f"#endif  // {guard}"):
+        file.find(directives[-1][0], "guard",
+                  f"last directive is not `#endif  // {guard}`")
+    name = os.path.splitext(os.path.basename(file.path))[0]
+    second = file.lines[1] if len(file.lines) > 1 else ""
+    if not re.match(rf"// {re.escape(name)}: \S", second):
+        file.find(min(1, len(file.lines) - 1), "header-comment",
+                  f"second line is not `// {name}: <what it is>`")
+
+
+def check_todos(file):
+    for i, line in enumerate(file.comments):
+        match = TODO.search(line)
+        if match:
+            file.find(i, "todo", f"write `{match.group(1)}(#<issue>): `")
+
+
+def apply_waivers(file):
+    """Removes the findings that are waived, adds those of bad waivers."""
+    for i, line in enumerate(file.comments):
+        match = WAIVER.search(line)
+        if not match:
+            continue
+        rule, reason = match.group(1), match.group(2).strip()
+        # A comment on a line of its own speaks for the next line of code,
+        # even if the reason goes on for more lines.
+        target = i
+        if not file.code[i].strip():
+            while target + 1 < len(file.code) and not file.code[
+                    target].strip() and file.comments[target].strip():
+                target += 1
+        if rule not in RULES or rule == "waiver":
+            file.find(i, "waiver", f"no rule is called `{rule}`")
+            continue
+        if not reason:
+            file.find(i, "waiver", f"allow({rule}) needs a reason")
+            continue
+        kept = [f for f in file.findings if f[:2] != (target, rule)]
+        if len(kept) == len(file.findings):
+            file.find(i, "waiver", f"allow({rule}) waives nothing")
+        else:
+            file.findings = kept
+
+
+def lint_file(root, path):
+    file = File(root, path)
+    if path.endswith(CODE_SUFFIXES):
+        check_spdx(file, "//")
+        check_includes(file)
+        check_calls(file)
+        check_todos(file)
+        if path.endswith(".h"):
+            check_header(file)
+        apply_waivers(file)
+    else:
+        check_spdx(file, "#")
+    return [f"{path}:{i + 1}: {rule}: {message}"
+            for i, rule, message in sorted(set(file.findings))]
+
+
+def sources(root):
+    """Paths of all checked files, relative to the root, in order."""
+    found = ["CMakeLists.txt"]
+    for top in FOLDERS + ("cmake", ".ci"):
+        for folder, subfolders, names in os.walk(os.path.join(root, top)):
+            subfolders[:] = [s for s in subfolders if s != "__pycache__"]
+            relative = os.path.relpath(folder, root)
+            found += [os.path.join(relative, name) for name in names
+                      if name.endswith(CODE_SUFFIXES + (".py", ".cmake"))
+                      or name == "CMakeLists.txt"]
+    return sorted(f for f in found if os.path.exists(os.path.join(root, f)))
+
+
+def lint(root):
+    """Findings in the tree at root, one string each."""
+    return [finding for path in sources(root)
+            for finding in lint_file(root, path)]
+
+
+def main(arguments):
+    if len(arguments) > 2:
+        print("usage: lint.py [ROOT]", file=sys.stderr)
+        return 2
+    default = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    root = arguments[1] if len(arguments) == 2 else default
+    if not sources(root):
+        print(f"lint: nothing to check in {root}", file=sys.stderr)
+        return 2
+    findings = lint(root)
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests .ci/lint.py: for every rule snippets that it must and must not find.
+
+Method: each case is one file in a tree of its own, linted as the repository
+is. The last test lints the repository itself.
+"""
+
+import importlib.util
+import os
+import re
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SPEC = importlib.util.spec_from_file_location(
+    "lint", os.path.join(ROOT, ".ci", "lint.py"))
+lint = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(lint)
+
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+
+# (rule, path, code behind the SPDX line): exactly one finding, of this rule.
+BAD = [
+    # Folders.
+    ("include-order", "log/core/a.cc", '#include "recovery/local_opening.h"'),
+    ("include-order", "log/core/a.cc", '#include "alpheus/log.h"'),
+    ("include-order", "quorum/a.cc", '#include "replication/a.h"'),
+    ("include-order", "replication/a.cc", '#include "recovery/a.h"'),
+    ("include-order", "recovery/a.cc", '#include "api/node/a.h"'),
+    ("include-order", "api/node/a.cc", '#include "tools/a.h"'),
+    ("include-order", "tools/a.cc", '#include "bench/a.h"'),
+    ("include-order", "bench/a.cc", '#include "tools/a.h"'),
+    ("include-order", "bench/a.cc", '#include "tests/a.h"'),
+    ("include-order", "tools/a.cc", '  #  include "tests/a.h"'),
+    # Folders of log.
+    ("include-order", "log/base/a.cc", '#include "log/pmem/region.h"'),
+    ("include-order", "log/pmem/a.cc", '#include "log/format/record.h"'),
+    ("include-order", "log/format/a.cc", '#include "log/core/scan.h"'),
+    ("include-order", "log/other/a.cc", '#include "log/base/ids.h"'),
+    # Paths.
+    ("include-path", "api/node/a.cc", '#include "api/include/alpheus/log.h"'),
+    ("include-path", "log/core/a.cc", '#include "scan.h"'),
+    ("include-path", "log/core/a.cc", '#include "../base/ids.h"'),
+    ("include-path", "tools/sim/a.cc", '#include "near/b.h"'),
+    # Doors.
+    ("door", "log/core/a.cc", "#include <libpmem.h>"),
+    ("door", "log/core/a.cc", '#include "libpmem2/base.h"'),
+    ("door", "log/pmem/a.cc", "#include <libpmemlog.h>"),
+    ("door", "replication/fabric/tcp/a.cc", "#include <infiniband/verbs.h>"),
+    ("door", "replication/a.cc", "#include <rdma/rdma_cma.h>"),
+    ("door", "replication/a.cc", "#include <sys/socket.h>"),
+    ("door", "tools/a.cc", "#include <netinet/tcp.h>"),
+    ("door", "tools/a.cc", "#include <arpa/inet.h>"),
+    ("door", "api/node/a.cc", "#include <zookeeper/zookeeper.h>"),
+    ("door", "api/node/a.cc", "#include <rocksdb/db.h>"),
+    ("door", "log/format/record.cc", "#include <isa-l/crc.h>"),
+    ("door", "recovery/a.cc", "#include <grpcpp/grpcpp.h>"),
+    ("door", "api/node/a.cc", "#include <CLI/CLI.hpp>"),
+    ("door", "tools/a.cc", '#include "gtest/gtest.h"'),
+    ("door", "tests/a.cc", "#include <benchmark/benchmark.h>"),
+    ("public-abseil", "api/include/alpheus/a.cc",
+     '#include "absl/strings/str_cat.h"'),
+    # Time.
+    ("time", "log/core/a.cc", "auto t = std::chrono::steady_clock::now();"),
+    ("time", "tools/a.cc", "using C = SystemClock; auto t = C::now ();"),
+    ("time", "tests/a.cc", "auto t = absl::Now();"),
+    ("time", "log/core/a.cc", "long t = time(nullptr);"),
+    ("time", "log/core/a.cc", "long F() { return time(nullptr); }"),
+    ("time", "log/core/a.cc", "long t = ::time(nullptr);"),
+    ("time", "log/core/a.cc", "long t = std::time(nullptr);"),
+    ("time", "log/core/a.cc", "clock_gettime(CLOCK_REALTIME, &spec);"),
+    ("time", "log/core/a.cc", "gettimeofday(&now, nullptr);"),
+    ("time", "log/core/a.cc", "auto t = __rdtsc();"),
+    ("time", "tests/a.cc", "#include <ctime>"),
+    # Randomness.
+    ("random", "tests/a.cc", "int n = rand() % 6;"),
+    ("random", "tests/a.cc", "int F() { return random(); }"),
+    ("random", "tests/a.cc", "int n = mask & random();"),
+    ("random", "tools/a.cc", "std::random_device device;"),
+    ("random", "bench/a.cc", "std::mt19937_64 generator(1);"),
+    ("random", "log/core/a.cc", "getrandom(&value, 8, 0);"),
+    ("random", "log/core/a.cc", "#include <random>"),
+    # Sleeping.
+    ("sleep", "tests/a.cc", "std::this_thread::sleep_for(1ms);"),
+    ("sleep", "tests/a.cc", "absl::SleepFor(absl::Seconds(1));"),
+    ("sleep", "log/core/a.cc", "sleep(1);"),
+    ("sleep", "log/core/a.cc", "usleep(1);"),
+    ("sleep", "recovery/a.cc", "nanosleep(&spec, nullptr);"),
+    # Threads.
+    ("thread", "log/core/a.cc", "std::thread worker(Run);"),
+    ("thread", "replication/a.cc", "std::jthread worker(Run);"),
+    ("thread", "recovery/a.cc", "pthread_create(&id, nullptr, Run, nullptr);"),
+    ("thread", "api/store/a.cc", "auto done = std::async(Run);"),
+    # Exceptions and goto.
+    ("exception", "log/core/a.cc", "throw 1;"),
+    ("exception", "log/core/a.cc", "void F() try {}"),
+    ("exception", "tests/a.cc", "} catch (...) {"),
+    ("goto", "tools/a.cc", "goto out;"),
+    ("mt-unsafe", "tools/a.cc", "char* word = strtok(text, sep);"),
+    ("mt-unsafe", "log/core/a.cc", 'setenv("A", "1", 1);'),
+    # Comments.
+    ("todo", "log/core/a.cc", "// TODO: later"),
+    ("todo", "log/core/a.cc", "/* FIXME(someone): later */"),
+    ("todo", "log/core/a.cc", "int a;  // TODO(#12) no colon"),
+    # Waivers.
+    ("waiver", "log/core/a.cc", "throw 1;  // lint: allow(exception)"),
+    ("waiver", "log/core/a.cc", "int a;  // lint: allow(goto) nothing here"),
+    ("waiver", "log/core/a.cc", "int a;  // lint: allow(nonsense) a reason"),
+    ("waiver", "log/core/a.cc", "int a;  // lint: allow(waiver) a reason"),
+    ("goto", "log/core/a.cc", "// lint: allow(goto) one line only\n"
+     "int a;  // lint: allow(goto) here\ngoto out;"),
+]
+
+# (rule that must not speak, path, code behind the SPDX line): no finding.
+GOOD = [
+    ("include-order", "log/core/a.cc", '#include "log/base/ids.h"\n'
+     '#include "log/pmem/region.h"\n#include "log/format/record.h"\n'
+     '#include "log/core/scan.h"'),
+    ("include-order", "tests/log/a.cc", '#include "tools/a.h"\n'
+     '#include "bench/a.h"\n#include "alpheus/log.h"'),
+    ("include-order", "tools/a.cc", '#include "alpheus/log.h"\n'
+     '#include "api/node/a.h"\n#include "quorum/a.h"'),
+    ("include-order", "log/base/a.cc", '// #include "tools/a.h"\n'
+     '/*\n#include "tools/a.h"\n*/\n#include <vector>'),
+    ("include-path", "log/core/a.cc", '#include "log/core/scan.h"\n'
+     '#include "absl/status/status.h"'),
+    ("door", "log/pmem/a.cc", "#include <libpmem.h>"),
+    ("door", "bench/a.cc", "#include <libpmemlog.h>\n"
+     "#include <benchmark/benchmark.h>"),
+    ("door", "replication/fabric/verbs/a.cc", "#include <infiniband/verbs.h>\n"
+     "#include <rdma/rdma_cma.h>"),
+    ("door", "replication/fabric/tcp/a.cc", "#include <sys/socket.h>\n"
+     "#include <netinet/in.h>\n#include <arpa/inet.h>"),
+    ("door", "quorum/a.cc", "#include <zookeeper/zookeeper.h>"),
+    ("door", "api/rocksdb/a.cc", "#include <rocksdb/file_system.h>"),
+    ("door", "log/format/checksum.cc", "#include <isa-l/crc.h>"),
+    ("door", "tools/a.cc", "#include <grpcpp/grpcpp.h>\n#include <CLI/CLI.hpp>"),
+    ("door", "api/node/a.cc", "#include <grpcpp/grpcpp.h>"),
+    ("door", "tests/a.cc", '#include "gmock/gmock.h"'),
+    ("public-abseil", "api/include/alpheus/a.cc",
+     '#include "absl/status/statusor.h"'),
+    ("public-abseil", "api/node/a.cc", '#include "absl/strings/str_cat.h"'),
+    ("time", "log/base/a.cc", "#include <ctime>\n"
+     "auto t = std::chrono::steady_clock::now();"),
+    ("time", "bench/a.cc", "auto t = std::chrono::steady_clock::now();"),
+    ("time", "log/core/a.cc", "int64_t t = clock.NowNanos();\n"
+     "int64_t time(int n);\nint64_t u = event.time();\nRuntime(1);\n"
+     "std::chrono::nanoseconds timeout(5);"),
+    ("random", "log/base/a.cc", "#include <sys/random.h>\n"
+     "getrandom(&value, 8, 0);"),
+    ("random", "log/core/a.cc", "Random random(seed);\nstrand(1);\n"
+     "RandomSource& random();"),
+    ("sleep", "log/base/a.cc", "nanosleep(&spec, nullptr);"),
+    ("sleep", "tools/a.cc", "std::this_thread::sleep_for(1ms);"),
+    ("sleep", "tools/a.cc", "#include <ctime>\nnanosleep(&spec, nullptr);"),
+    ("sleep", "tests/a.cc", "std::this_thread::yield();\nclient.sleep(1);"),
+    ("thread", "tests/a.cc", "std::thread worker(Run);"),
+    ("thread", "api/node/a.cc", "std::jthread worker(Run);"),
+    ("thread", "bench/a.cc", "std::thread worker(Run);"),
+    ("thread", "log/core/a.cc", "thread_local int a;\nThreadToken();"),
+    ("exception", "tools/a.cc", "try {} catch (const CLI::Error&) {}"),
+    ("exception", "log/core/a.cc", "// try again\nvoid F() noexcept;\n"
+     'const char* a = "throw";\nconst char* b = R"(a "try" b)";\n'
+     "TryClaim(1'000'000); char c = '\"'; char d = '\\'';"),
+    ("goto", "log/core/a.cc", "/* goto\n goto */ int a;"),
+    ("mt-unsafe", "tools/a.cc", "char* text = std::strerror(errno);\n"
+     "strtok_r(text, sep, &rest);\nconst char* home = getenv(name);"),
+    ("mt-unsafe", "bench/a.cc", 'setenv("A", "1", 1);'),
+    ("spdx", "log/core/a.cc", "int a;"),
+    ("todo", "log/core/a.cc", "// TODO(#12): later\nTODO();"),
+    ("waiver", "log/core/a.cc", "throw 1;  // lint: allow(exception) a test"),
+    ("waiver", "log/core/a.cc", "// lint: allow(exception) a test whose reason\n"
+     "// needs two lines.\nthrow 1;"),
+]
+
+GUARD = "ALPHEUS_LOG_CORE_A_H_"
+GOOD_HEADER = (SPDX + "// a: what it is.\n//\n// #include no directive.\n"
+               f"#ifndef {GUARD}\n#define {GUARD}\n\n#include <vector>\n\n"
+               f"#endif  // {GUARD}\n")
+
+
+class LintTest(unittest.TestCase):
+
+    def lint(self, path, content, others=()):
+        """Rules of the findings in one file with this content."""
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in [(path, content), *others]:
+                full = os.path.join(root, name)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                with open(full, "w", encoding="utf-8") as out:
+                    out.write(text)
+            findings = lint.lint(root)
+        for finding in findings:
+            self.assertRegex(finding, rf"^{re.escape(path)}:\d+: [a-z-]+: \S")
+        return [finding.split(": ")[1] for finding in findings]
+
+    def test_finds_what_is_bad(self):
+        near = [("tools/sim/near/b.h", GOOD_HEADER.replace(
+            GUARD, "ALPHEUS_TOOLS_SIM_NEAR_B_H_").replace("// a:", "// b:"))]
+        for rule, path, code in BAD:
+            with self.subTest(rule=rule, path=path, code=code):
+                found = set(self.lint(path, SPDX + code + "\n", near))
+                # A waiver without reason waives nothing.
+                self.assertEqual(found - {"exception"} if rule == "waiver"
+                                 else found - {"waiver"}, {rule})
+
+    def test_is_silent_about_what_is_good(self):
+        for rule, path, code in GOOD:
+            with self.subTest(rule=rule, path=path, code=code):
+                self.assertEqual(self.lint(path, SPDX + code + "\n"), [])
+
+    def test_waiver_without_reason_waives_nothing(self):
+        self.assertEqual(
+            sorted(self.lint("log/core/a.cc",
+                             SPDX + "throw 1;  // lint: allow(exception)\n")),
+            ["exception", "waiver"])
+
+    def test_names_the_line(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, "log/core"))
+            with open(os.path.join(root, "log/core/a.cc"), "w",
+                      encoding="utf-8") as out:
+                out.write(SPDX + "/* two\nlines */\n  goto out;\n")
+            self.assertEqual(lint.lint(root),
+                             ["log/core/a.cc:4: goto: `goto`: no goto"])
+
+    def test_first_line_is_spdx(self):
+        for path in ("log/core/a.cc", "tests/a.c"):
+            self.assertEqual(self.lint(path, "int a;\n"), ["spdx"])
+            self.assertEqual(self.lint(path, "\n" + SPDX), ["spdx"])
+            self.assertEqual(self.lint(path, ""), ["spdx"])
+        hash_spdx = SPDX.replace("//", "#")
+        for path in ("log/CMakeLists.txt", "cmake/A.cmake", "tests/a.py"):
+            self.assertEqual(self.lint(path, "a\n"), ["spdx"])
+            self.assertEqual(self.lint(path, hash_spdx), [])
+        self.assertEqual(
+            self.lint("tests/a.py", "#!/usr/bin/env python3\n" + hash_spdx), [])
+
+    def test_headers_have_guard_and_comment(self):
+        path = "log/core/a.h"
+        self.assertEqual(self.lint(path, GOOD_HEADER), [])
+        self.assertEqual(
+            self.lint("api/include/alpheus/a.h", GOOD_HEADER.replace(
+                GUARD, "ALPHEUS_API_INCLUDE_ALPHEUS_A_H_")), [])
+        for rule, old, new in (
+                ("guard", GUARD, "ALPHEUS_LOG_A_H_"),
+                ("guard", GUARD, "ALPHEUS_LOG_CORE_A_H"),
+                ("guard", f"#ifndef {GUARD}\n#define {GUARD}", "#pragma once"),
+                ("guard", f"#endif  // {GUARD}", "#endif"),
+                ("guard", f"#define {GUARD}", "#define OTHER"),
+                ("header-comment", "// a: what", "// what"),
+                ("header-comment", "// a: what it is.", "// a:"),
+                ("header-comment", "// a: what", "// b: what"),
+                ("spdx", SPDX, "// Apache\n")):
+            with self.subTest(rule=rule, old=old, new=new):
+                self.assertEqual(
+                    self.lint(path, GOOD_HEADER.replace(old, new)), [rule])
+
+    def test_every_rule_has_good_and_bad_cases(self):
+        in_headers = {"guard", "header-comment", "spdx"}
+        self.assertEqual({case[0] for case in BAD} | in_headers, lint.RULES)
+        self.assertEqual({case[0] for case in GOOD} | in_headers, lint.RULES)
+
+    def test_every_door_is_tried(self):
+        for name, pattern, _ in lint.DOORS:
+            for cases in (BAD, GOOD):
+                codes = [case[2] for case in cases if case[0] == "door"]
+                self.assertTrue(
+                    any(re.match(pattern, included) for code in codes
+                        for included in re.findall(r'[<"]([^>"]+)[>"]', code)),
+                    name)
+
+    def test_repository_is_clean(self):
+        self.assertGreater(len(lint.sources(ROOT)), 50)
+        self.assertEqual(lint.lint(ROOT), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

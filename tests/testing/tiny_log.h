@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// tiny_log: a log of a few lines on modelled memory, what can be done to it,
+// and how a crash image of it is judged.
+//
+// Idea: bugs of a ring log show at its seams (wrap, PAD, full, empty, one
+// record, crash inside recovery), and a ring of four lines is nothing but
+// seams. TinyLog runs single operations and tells the oracle; RecoveryChecker
+// recovers an image that a power cut may have left and holds the result
+// against the oracle, then against itself: recovering again gives the same
+// (C4), and a record appended after it is all that comes on top (H13).
+//
+// Thread safety: one thread; model threads (fibers) may share a TinyLog's
+// RingLog, not its Run.
+// References: design of the tests, section 1; protocol B1, H7, H9, H13.
+#ifndef ALPHEUS_TESTS_TESTING_TINY_LOG_H_
+#define ALPHEUS_TESTS_TESTING_TINY_LOG_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "log/base/random.h"
+#include "log/base/waiter.h"
+#include "log/core/reserved_record.h"
+#include "log/core/ring_log.h"
+#include "log/pmem/crash_model.h"
+#include "recovery/local_opening.h"
+#include "tests/testing/crash_enumerator.h"
+#include "tests/testing/log_oracle.h"
+
+namespace alpheus::testing {
+
+using ModelLog = RingLog<ModelPersistence>;
+
+// A clock that stands still.
+class StoppedClock final : public Clock {
+ public:
+  int64_t NowNanos() const override { return 0; }
+};
+
+// For logs with one thread, where waiting would be for ever: aborts and says
+// what was going on.
+class SoloWaiter final : public Waiter {
+ public:
+  explicit SoloWaiter(std::function<std::string()> describe)
+      : describe_(std::move(describe)) {}
+
+  bool Spin(int round) override { return round < 2; }
+  void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
+            Deadline deadline) override;
+  void WakeAll(const std::atomic<uint32_t>&) override {}
+
+ private:
+  const std::function<std::string()> describe_;
+};
+
+struct TinyConfig {
+  uint64_t ring_lines = 4;
+  // Lines by which the ring has advanced when the sequence starts, in the
+  // same epoch; from ring_lines on, no byte of the ring is fresh.
+  uint64_t phase_lines = 0;
+  uint64_t seed = 1;
+
+  std::string Describe() const;
+};
+
+enum class TinyOp {
+  kAppendOneLine,  // append and force
+  kAppendTwoLines,
+  kFillInPlace,  // reserve, store through the pointer, complete; no force
+  kForceLast,
+  kAbort,         // reserve, store a little, give up
+  kOpen,          // reserve two lines, keep open
+  kCompleteOpen,  // the oldest that is kept open
+  kCleanOldest,
+  kCleanMiddle,   // the second of the live records
+  kCleanThrough,  // the first two
+  kCleanAll,
+  kReopen,  // close, open again
+};
+inline constexpr int kTinyOpCount = 12;
+const char* TinyOpName(TinyOp op);
+std::string TinyOpNames(std::span<const TinyOp> ops);
+
+// Opens the next epoch of the region in `model`.
+absl::StatusOr<OpenedEpoch> OpenModel(ModelPersistence& model, uint64_t seed);
+// What an opening recovered; payloads point into the model's region. DataLoss
+// if a record of the range can't be read.
+absl::StatusOr<RecoveredLog> ReadRecovered(ModelPersistence& model,
+                                           const OpenedEpoch& opened);
+
+class TinyLog {
+ public:
+  // Formatted, opened, and advanced to the phase. Aborts if that fails.
+  // `waiter` is for those who call log() on several model threads; without
+  // one, waiting aborts.
+  explicit TinyLog(const TinyConfig& config, Waiter* waiter = nullptr);
+  // Gives open reservations up.
+  ~TinyLog();
+
+  // False if the operation can't be done now (nothing is kept open).
+  bool CanRun(TinyOp op) const;
+  // Runs the operation and tells the oracle. Empty if its result is one that
+  // the contract allows, else what is wrong.
+  std::string Run(TinyOp op);
+  // What the last operation returned.
+  const absl::Status& last_status() const { return last_status_; }
+
+  // Throws the log away as a power cut would and recovers from `image`, with
+  // which the oracle must agree.
+  std::string CrashAndReopen(std::span<const std::byte> image);
+
+  // Empty if every byte of every durable record is persisted, whatever the
+  // durable LSN was told to.
+  std::string CheckDurableIsPersisted();
+
+  ModelPersistence& model() { return *model_; }
+  // Null while it is being reopened, or when the medium failed in that.
+  ModelLog* log() { return log_.get(); }
+  // Told of what is durable at this moment.
+  LogOracle& oracle();
+
+  // Configuration and the operations that ran, the one that runs last.
+  std::string Describe() const;
+
+  // The next payload: differs from all others of this TinyLog.
+  std::string MakePayload(size_t bytes);
+
+ private:
+  absl::Status Open();
+  void Advance(uint64_t lines);
+  std::string Append(size_t bytes);
+  std::string FillInPlace();
+  std::string ForceLast();
+  std::string Abort();
+  std::string OpenReservation();
+  std::string CompleteOpen();
+  std::string Clean(Lsn lsn, bool through);
+  std::string CleanAll();
+  std::string Reopen();
+  std::string Judge(const char* what, const absl::Status& status,
+                    std::initializer_list<absl::StatusCode> allowed);
+  // Codes that an operation may fail with when it needs room.
+  std::string JudgeRoom(const char* what, const absl::Status& status,
+                        bool was_empty);
+  void DropOpen();
+
+  const TinyConfig config_;
+  StoppedClock clock_;
+  SoloWaiter solo_waiter_;
+  Waiter& waiter_;
+  std::unique_ptr<ModelPersistence> model_;
+  std::unique_ptr<ModelLog> log_;
+  LogPosition opened_head_;
+  LogOracle oracle_;
+  std::optional<ReservedRecord> open_;
+  std::string open_payload_;
+  absl::Status last_status_;
+  std::vector<TinyOp> ran_;  // since the phase was reached
+  uint64_t payload_count_ = 0;
+  uint64_t openings_ = 0;
+};
+
+class RecoveryChecker {
+ public:
+  struct Options {
+    uint64_t seed = 1;
+    // Crashes inside recovery: 0 none, 1 inside the first recovery, 2 inside
+    // the recovery from that too. Of the images at each depth, one in so many
+    // is recovered with crashes inside.
+    int depth = 0;
+    std::array<uint64_t, 2> crash_inside_one_in = {1, 1024};
+    // Of the images of crashes inside recovery, one in so many is recovered
+    // three times and appended to, as all others are; the rest once.
+    uint64_t nested_repeat_one_in = 4;
+    CrashEnumerator::Options nested;
+  };
+  struct Counts {
+    uint64_t recoveries = 0;
+    // Distinct images of crashes inside recovery, by depth.
+    std::array<uint64_t, 2> nested_states{};
+  };
+
+  explicit RecoveryChecker(const Options& options);
+
+  // Recovers `image` and holds it against the oracle. Empty, or what is wrong.
+  std::string Check(std::span<const std::byte> image, uint64_t hash,
+                    const LogOracle& oracle);
+
+  Counts counts() const;
+
+ private:
+  static constexpr int kLevels = 3;  // crashes inside recovery, plus one
+  struct Level {
+    // Recovered from the image, from what that left, and once more.
+    std::array<std::unique_ptr<ModelPersistence>, 3> models;
+    std::unique_ptr<CrashEnumerator> crashes;
+  };
+
+  std::string CheckAt(int level, std::span<const std::byte> image,
+                      uint64_t hash, const LogOracle& oracle);
+  std::string CheckCrashesInside(int level, ModelPersistence& model,
+                                 const LogOracle& oracle);
+  std::string CheckRepeats(int level, const OpenedEpoch& opened,
+                           const RecoveredLog& first, uint64_t hash);
+  std::string RecoverAgain(ModelPersistence& from, ModelPersistence& to,
+                           const RecoveredLog& expected, const char* after,
+                           OpenedEpoch* opened);
+  // Appends a record; `expected` becomes what must be recovered from then on.
+  std::string AppendOneMore(ModelPersistence& model, const OpenedEpoch& opened,
+                            RecoveredLog* expected);
+  ModelPersistence& Model(int level, int which,
+                          std::span<const std::byte> image);
+
+  const Options options_;
+  StoppedClock clock_;
+  SoloWaiter waiter_;
+  std::array<Level, kLevels> levels_;
+  std::string extra_payload_;
+  uint64_t recoveries_ = 0;
+  std::array<uint64_t, kLevels - 1> nested_states_{};
+  uint64_t nonce_count_ = 0;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_TESTING_TINY_LOG_H_

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "alpheus/log.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/append_workers.h"
+#include "tools/cli/arguments.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/framing.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/standard_streams.h"
+
+namespace alpheus::cli {
+namespace {
+
+constexpr int kThreadsMax = 256;
+// The exposure cap must be at least twice the frequency (protocol A3.1), and
+// the log takes at most 2^20.
+constexpr uint32_t kFrequencyMax = uint32_t{1} << 19;
+
+struct AppendArguments {
+  std::string file;
+  std::string framing = "lines";
+  int threads = 1;
+  uint32_t frequency = 1;
+  bool ack = false;
+};
+
+absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
+  LogOptions options;
+  options.path = arguments.file;
+  options.exposure_records_max =
+      std::max(options.exposure_records_max, 2 * arguments.frequency);
+  return Log::Open(options);
+}
+
+// Opening is silent unless it cut or repaired something.
+void TellRecovery(const std::string& file, const RecoveryReport& report) {
+  if (report.verdict == RecoveryVerdict::kComplete && report.repairs.empty()) {
+    return;
+  }
+  std::fprintf(stderr, "alpheus: %s: %s\n", file.c_str(),
+               report.ToString().c_str());
+}
+
+absl::Status FeedRecords(FrameReader* reader, AppendWorkers* workers) {
+  ProgressLine progress("appending");
+  std::string record;
+  for (uint64_t fed = 1;; ++fed) {
+    ALPHEUS_ASSIGN_OR_RETURN(const bool found, reader->Next(&record));
+    if (!found || !workers->Push(std::move(record))) return absl::OkStatus();
+    progress.ShowCount(fed);
+  }
+}
+
+absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
+                         Log* log) {
+  AppendWorkersOptions options;
+  options.threads = arguments.threads;
+  options.frequency = arguments.frequency;
+  options.ack_fd = arguments.ack ? STDOUT_FILENO : -1;
+  Input input(STDIN_FILENO);
+  const std::unique_ptr<FrameReader> reader =
+      MakeFrameReader(framing, &input, log->payload_bytes_max());
+  AppendWorkers workers(log, options);
+  const absl::Status fed = FeedRecords(reader.get(), &workers);
+  const absl::Status finished = workers.Finish();
+  const absl::Status& failure = finished.ok() ? fed : finished;
+  if (failure.ok()) return failure;
+  return absl::Status(
+      failure.code(),
+      absl::StrCat(failure.message(), ". ", workers.appended_count(),
+                   " records of this input are in the log; `alpheus cat "
+                   "--file ",
+                   arguments.file, "` shows them"));
+}
+
+absl::Status RunAppend(const AppendArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(const Framing framing,
+                           ParseFraming(arguments.framing));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(arguments));
+  TellRecovery(arguments.file, log->report());
+  absl::Status appended = AppendInput(arguments, framing, log.get());
+  const Lsn durable = log->durable_lsn();
+  absl::Status closed = log->Close();
+  absl::Status told = WriteAll(
+      STDOUT_FILENO,
+      absl::StrCat(arguments.ack ? "durable " : "", durable.value, "\n"));
+  for (const absl::Status& status : {appended, closed}) {
+    if (!status.ok()) return status;
+  }
+  return told;
+}
+
+}  // namespace
+
+void AddAppendCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<AppendArguments>();
+  CLI::App* command = app->add_subcommand(
+      "append",
+      "Append records from standard input. Prints the durable LSN at the end: "
+      "all records up to it survive any crash.");
+  AddFileOption(command, &arguments->file);
+  AddFramingOption(command, &arguments->framing);
+  command
+      ->add_option("--threads", arguments->threads,
+                   "Number of appending threads; record i goes to thread i mod "
+                   "N, and each keeps its order")
+      ->check(DecimalNumber())
+      ->check(CLI::Range(1, kThreadsMax))
+      ->capture_default_str();
+  command
+      ->add_option("--frequency", arguments->frequency,
+                   "Force only LSNs divisible by this; a crash may take up to "
+                   "that many of the last records")
+      ->check(DecimalNumber())
+      ->check(CLI::Range(uint32_t{1}, kFrequencyMax))
+      ->capture_default_str();
+  command->add_flag("--ack", arguments->ack,
+                    "Print '<lsn> <record index> <thread>' for each record as "
+                    "soon as it is durable, and 'durable <lsn>' at the end");
+  command->callback([arguments, chosen] {
+    *chosen = [arguments] { return RunAppend(*arguments); };
+  });
+}
+
+}  // namespace alpheus::cli

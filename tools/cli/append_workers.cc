@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/append_workers.h"
+
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/standard_streams.h"
+
+namespace alpheus::cli {
+
+bool RecordQueue::Push(NumberedRecord record) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return HasRoomOrIsCancelled(); });
+  if (cancelled_) return false;
+  bytes_ += record.payload.size();
+  records_.push_back(std::move(record));
+  // Only the first one is waited for.
+  if (records_.size() == 1) changed_.notify_one();
+  return true;
+}
+
+bool RecordQueue::PopAll(std::deque<NumberedRecord>* records) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return HasRecordsOrEnded(); });
+  records->clear();
+  records->swap(records_);
+  bytes_ = 0;
+  changed_.notify_one();
+  return !records->empty();
+}
+
+void RecordQueue::End() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void RecordQueue::Cancel() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  cancelled_ = true;
+  ended_ = true;
+  records_.clear();
+  bytes_ = 0;
+  changed_.notify_all();
+}
+
+bool RecordQueue::HasRoomOrIsCancelled() const {
+  return cancelled_ || records_.empty() ||
+         (records_.size() < kQueueRecordsMax && bytes_ < kQueueBytesMax);
+}
+
+bool RecordQueue::HasRecordsOrEnded() const {
+  return ended_ || !records_.empty();
+}
+
+AppendWorkers::AppendWorkers(Log* log, const AppendWorkersOptions& options)
+    : log_(*log), options_(options) {
+  for (int i = 0; i < options_.threads; ++i) {
+    workers_.push_back(std::make_unique<Worker>());
+  }
+  // Only now: a worker that fails cancels the queues of all.
+  for (int i = 0; i < options_.threads; ++i) {
+    workers_[i]->thread = std::thread([this, i] { Work(i); });
+  }
+}
+
+AppendWorkers::~AppendWorkers() {
+  for (const auto& worker : workers_) worker->queue.Cancel();
+  Join();
+}
+
+bool AppendWorkers::Push(std::string payload) {
+  const uint64_t index = next_index_++;
+  Worker& worker = *workers_[index % workers_.size()];
+  return worker.queue.Push({index, std::move(payload)});
+}
+
+absl::Status AppendWorkers::Finish() {
+  for (const auto& worker : workers_) worker->queue.End();
+  Join();
+  absl::Status forced = ForceAll();
+  const MutexLock lock(failure_mutex_);
+  return failure_.ok() ? forced : failure_;
+}
+
+void AppendWorkers::Work(int worker_index) {
+  std::deque<NumberedRecord> records;
+  while (workers_[worker_index]->queue.PopAll(&records)) {
+    for (const NumberedRecord& record : records) {
+      absl::Status status = AppendOne(worker_index, record);
+      if (status.ok()) continue;
+      Fail(record.index, status);
+      return;
+    }
+  }
+}
+
+absl::Status AppendWorkers::AppendOne(int worker_index,
+                                      const NumberedRecord& record) {
+  {
+    const MutexLock lock(failure_mutex_);
+    if (!failure_.ok()) return failure_;  // Q3
+  }
+  ForceOptions force;
+  force.frequency = options_.frequency;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const Lsn lsn, log_.Append(std::string_view(record.payload), force));
+  appended_count_.fetch_add(1, std::memory_order_relaxed);
+  if (options_.ack_fd < 0) return absl::OkStatus();
+  workers_[worker_index]->unacknowledged.push_back({lsn, record.index});
+  return Acknowledge(worker_index);
+}
+
+absl::Status AppendWorkers::Acknowledge(int worker_index) {
+  std::deque<Appended>& waiting = workers_[worker_index]->unacknowledged;
+  while (!waiting.empty() && waiting.front().lsn <= log_.durable_lsn()) {
+    const Appended appended = waiting.front();
+    waiting.pop_front();
+    ALPHEUS_RETURN_IF_ERROR(WriteAll(
+        options_.ack_fd, absl::StrCat(appended.lsn.value, " ", appended.index,
+                                      " ", worker_index, "\n")));
+  }
+  return absl::OkStatus();
+}
+
+void AppendWorkers::Fail(uint64_t record_index, const absl::Status& status) {
+  {
+    const MutexLock lock(failure_mutex_);
+    if (failure_.ok()) {
+      failure_ = absl::Status(
+          status.code(),
+          absl::StrCat("record ", record_index, ": ", status.message()));
+    }
+  }
+  for (const auto& worker : workers_) worker->queue.Cancel();
+}
+
+void AppendWorkers::Join() {
+  for (const auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+absl::Status AppendWorkers::ForceAll() {
+  const Lsn next = log_.next_lsn();
+  if (log_.durable_lsn() + 1 < next) {
+    ALPHEUS_RETURN_IF_ERROR(log_.Force(next - 1));
+  }
+  if (options_.ack_fd < 0) return absl::OkStatus();
+  for (int i = 0; i < options_.threads; ++i) {
+    ALPHEUS_RETURN_IF_ERROR(Acknowledge(i));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace alpheus::cli

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// append_workers: threads that append numbered records side by side.
+//
+// Record i goes to worker i mod N through a bounded queue, so records of one
+// worker keep their order in the log, and records of different workers race,
+// as those of an application's threads do.
+//
+// Invariants:
+//   Q1. A queue never holds more than kQueueRecordsMax records, nor more than
+//       kQueueBytesMax bytes unless it holds one record only.
+//   Q2. An acknowledgement is written only after its record is durable.
+//   Q3. After the first failure nothing new is appended.
+// Thread safety: one thread calls the members of AppendWorkers.
+#ifndef ALPHEUS_TOOLS_CLI_APPEND_WORKERS_H_
+#define ALPHEUS_TOOLS_CLI_APPEND_WORKERS_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "alpheus/log.h"
+#include "log/base/mutex.h"
+
+namespace alpheus::cli {
+
+struct NumberedRecord {
+  uint64_t index = 0;
+  std::string payload;
+};
+
+// Hands records from one thread to another, in order.
+class RecordQueue {
+ public:
+  // Waits for room. False after Cancel: the record was not taken.
+  bool Push(NumberedRecord record);
+  // Takes all records that are there, waiting for the first one. False when
+  // there will be no more.
+  bool PopAll(std::deque<NumberedRecord>* records);
+  // No more Push: PopAll still gives what is there.
+  void End();
+  // Drops what is there and ends both sides.
+  void Cancel();
+
+ private:
+  static constexpr size_t kQueueRecordsMax = 1024;
+  static constexpr size_t kQueueBytesMax = 4 << 20;
+
+  // Requires: mutex_ held.
+  bool HasRoomOrIsCancelled() const;
+  bool HasRecordsOrEnded() const;
+
+  // A plain one, for the condition variable. Guards all that follows.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<NumberedRecord> records_;
+  size_t bytes_ = 0;  // payloads in records_
+  bool ended_ = false;
+  bool cancelled_ = false;
+};
+
+struct AppendWorkersOptions {
+  int threads = 1;
+  uint32_t frequency = 1;  // of ForceOptions
+  // Where "<lsn> <record index> <thread>" is written for each durable record,
+  // by one write(2) each; -1: nowhere.
+  int ack_fd = -1;
+};
+
+class AppendWorkers {
+ public:
+  // `log` must outlive the workers.
+  AppendWorkers(Log* log, const AppendWorkersOptions& options);
+  ~AppendWorkers();
+
+  // Hands over the next record. False when a worker has failed; Finish says
+  // why.
+  bool Push(std::string payload);
+
+  // Waits until all records are appended, forces them, and writes the
+  // acknowledgements that are due. To be called once.
+  // Errors: the first failure, with the index of its record; what the log says
+  // to the last force.
+  absl::Status Finish();
+
+  // Records appended, durable or not.
+  uint64_t appended_count() const {
+    return appended_count_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  struct Appended {
+    Lsn lsn;
+    uint64_t index;
+  };
+  struct Worker {
+    RecordQueue queue;
+    std::deque<Appended> unacknowledged;  // of the worker's thread
+    std::thread thread;
+  };
+
+  void Work(int worker_index);
+  absl::Status AppendOne(int worker_index, const NumberedRecord& record);
+  absl::Status Acknowledge(int worker_index);
+  void Fail(uint64_t record_index, const absl::Status& status);
+  void Join();
+  absl::Status ForceAll();
+
+  Log& log_;
+  const AppendWorkersOptions options_;
+  uint64_t next_index_ = 0;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  // Statistics only: relaxed.
+  std::atomic<uint64_t> appended_count_{0};
+
+  Mutex failure_mutex_;
+  absl::Status failure_ ABSL_GUARDED_BY(failure_mutex_);
+};
+
+}  // namespace alpheus::cli
+
+#endif  // ALPHEUS_TOOLS_CLI_APPEND_WORKERS_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// arguments: options that several commands share, and how their values are
+// read.
+#ifndef ALPHEUS_TOOLS_CLI_ARGUMENTS_H_
+#define ALPHEUS_TOOLS_CLI_ARGUMENTS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+
+namespace alpheus::cli {
+
+// A number of bytes: decimal digits, then nothing or B, or one of KiB, MiB,
+// GiB, TiB (powers of 1024) or KB, MB, GB, TB (powers of 1000).
+// Errors: InvalidArgument (also: 2^63 or more).
+absl::StatusOr<uint64_t> ParseSize(const std::string& text);
+
+// Accepts decimal digits only: CLI11 by itself takes -1 for 2^64 - 1 and 010
+// for 8.
+CLI::Validator DecimalNumber();
+
+void AddFileOption(CLI::App* command, std::string* file);
+void AddFramingOption(CLI::App* command, std::string* framing);
+
+}  // namespace alpheus::cli
+
+#endif  // ALPHEUS_TOOLS_CLI_ARGUMENTS_H_

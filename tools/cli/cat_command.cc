@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "alpheus/log_reader.h"
+#include "log/base/bytes.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/arguments.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/framing.h"
+#include "tools/cli/json_output.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/standard_streams.h"
+
+namespace alpheus::cli {
+namespace {
+
+using Visitor = std::function<absl::Status(const ReaderRecord&)>;
+
+// How often a live writer may outrun the reader without a record between.
+constexpr int kReopenMax = 100;
+
+struct CatArguments {
+  std::string file;
+  std::string framing = "lines";
+  bool json = false;
+};
+
+bool HasContent(const ReaderRecord& record) {
+  return record.state == RecordState::kDurable ||
+         record.state == RecordState::kCompleted;
+}
+
+Json Describe(const ReaderRecord& record) {
+  Json json;
+  json["lsn"] = record.lsn.value;
+  json["epoch"] = record.epoch.value;
+  json["length"] = record.payload.size();
+  json["state"] = RecordStateName(record.state);
+  return json;
+}
+
+Visitor PayloadWriter(Framing framing, Output* output) {
+  return [framing, output](const ReaderRecord& record) {
+    if (!HasContent(record)) return absl::OkStatus();
+    return WriteFrame(framing, AsText(record.payload), output);
+  };
+}
+
+Visitor JsonWriter(Output* output) {
+  return [output](const ReaderRecord& record) {
+    return output->Write(ToLine(Describe(record)));
+  };
+}
+
+// One pass behind *last, which follows the records that were visited.
+absl::Status VisitBehind(const std::string& file, const Visitor& visit,
+                         Lsn* last) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> reader,
+                           LogReader::Open(file));
+  ProgressLine progress("reading");
+  uint64_t count = 0;
+  return reader->ForEach([&](const ReaderRecord& record) {
+    if (record.lsn <= *last) return absl::OkStatus();
+    *last = record.lsn;
+    progress.ShowCount(++count);
+    return visit(record);
+  });
+}
+
+// A live writer may clean and reuse what is about to be read: those records
+// are no longer needed, and the reader goes on at the new head.
+absl::Status VisitAll(const std::string& file, const Visitor& visit) {
+  Lsn last;
+  for (int reopened = 0;; ++reopened) {
+    const Lsn before = last;
+    absl::Status status = VisitBehind(file, visit, &last);
+    if (last > before) reopened = 0;
+    if (!absl::IsOutOfRange(status) || reopened >= kReopenMax) return status;
+  }
+}
+
+absl::Status RunCat(const CatArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(const Framing framing,
+                           ParseFraming(arguments.framing));
+  Output output(STDOUT_FILENO);
+  const Visitor visit =
+      arguments.json ? JsonWriter(&output) : PayloadWriter(framing, &output);
+  absl::Status visited = VisitAll(arguments.file, visit);
+  // What was read before the damage is worth having.
+  absl::Status flushed = output.Flush();
+  return visited.ok() ? flushed : visited;
+}
+
+}  // namespace
+
+void AddCatCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<CatArguments>();
+  CLI::App* command = app->add_subcommand(
+      "cat",
+      "Write the payloads of all records to standard output, in LSN order. "
+      "Reads only: works beside a writer, which it shows the durable records "
+      "of. At damage it stops with exit status 3, after all records before "
+      "it.");
+  AddFileOption(command, &arguments->file);
+  AddFramingOption(command, &arguments->framing);
+  command->add_flag("--json", arguments->json,
+                    "Instead of payloads one JSON object per line: lsn, epoch, "
+                    "length, state (durable, completed, cleaned, aborted); "
+                    "cleaned and aborted records are listed too");
+  command->callback([arguments, chosen] {
+    *chosen = [arguments] { return RunCat(*arguments); };
+  });
+}
+
+}  // namespace alpheus::cli

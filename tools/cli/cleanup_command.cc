@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "alpheus/log.h"
+#include "alpheus/log_reader.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/arguments.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/standard_streams.h"
+
+namespace alpheus::cli {
+namespace {
+
+struct CleanupArguments {
+  std::string file;
+  std::optional<uint64_t> through;
+  std::vector<uint64_t> lsns;
+  bool all = false;
+};
+
+using StatesByLsn = std::map<Lsn, std::optional<RecordState>>;
+
+// Opening for writing changes a region, so what can't be cleaned is refused
+// before, by reading. Damage is left for Log::Open to judge.
+absl::Status FindStates(LogReader* reader, StatesByLsn* states, Lsn* end) {
+  ProgressLine progress("reading");
+  uint64_t count = 0;
+  return reader->ForEach([&](const ReaderRecord& record) {
+    progress.ShowCount(++count);
+    *end = record.lsn;
+    const auto wanted = states->find(record.lsn);
+    if (wanted != states->end()) wanted->second = record.state;
+    return absl::OkStatus();
+  });
+}
+
+absl::Status NeverGiven(const std::string& file, Lsn lsn, Lsn end) {
+  return absl::OutOfRangeError(absl::StrCat(
+      file, ": LSN ", lsn.value, " was never given: the last one is ",
+      end.value, ". Nothing was changed"));
+}
+
+absl::Status CheckLsn(const std::string& file, Lsn lsn,
+                      const std::optional<RecordState>& state, Lsn head,
+                      Lsn end) {
+  if (lsn < head || state == RecordState::kCleaned) {
+    return absl::NotFoundError(absl::StrCat(
+        file, ": LSN ", lsn.value, " is cleaned already (head is LSN ",
+        head.value, "). Nothing was changed"));
+  }
+  if (!state) return NeverGiven(file, lsn, end);
+  return absl::OkStatus();
+}
+
+absl::Status CheckArguments(const CleanupArguments& arguments) {
+  const bool has_zero = arguments.through == 0u ||
+                        std::find(arguments.lsns.begin(), arguments.lsns.end(),
+                                  0u) != arguments.lsns.end();
+  if (!has_zero) return absl::OkStatus();
+  return absl::InvalidArgumentError("LSN 0: LSNs begin with 1");
+}
+
+// Refuses LSNs that can't be cleaned. A region that is open for writing is
+// left to Log::Open, which names the reason.
+absl::Status CheckRequest(const CleanupArguments& arguments) {
+  ALPHEUS_RETURN_IF_ERROR(CheckArguments(arguments));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> reader,
+                           LogReader::Open(arguments.file));
+  if (arguments.all || reader->info().has_writer) return absl::OkStatus();
+  StatesByLsn states;
+  for (const uint64_t lsn : arguments.lsns) states[Lsn(lsn)];
+  const Lsn head = reader->info().head_lsn;
+  Lsn end = head - 1;
+  const absl::Status read = FindStates(reader.get(), &states, &end);
+  if (!read.ok() && !absl::IsDataLoss(read)) return read;
+  if (arguments.through && Lsn(*arguments.through) > end) {
+    return read.ok() ? NeverGiven(arguments.file, Lsn(*arguments.through), end)
+                     : read;
+  }
+  for (const auto& [lsn, state] : states) {
+    const absl::Status checked =
+        CheckLsn(arguments.file, lsn, state, head, end);
+    if (!checked.ok()) return read.ok() ? checked : read;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Lsn> EndLsn(const std::string& file) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> reader,
+                           LogReader::Open(file));
+  return reader->Verify().end_lsn;
+}
+
+absl::StatusOr<std::unique_ptr<Log>> OpenLog(
+    const CleanupArguments& arguments) {
+  LogOptions options;
+  options.path = arguments.file;
+  options.cleanup_through = Lsn(arguments.through.value_or(0));
+  absl::StatusOr<std::unique_ptr<Log>> log = Log::Open(options);
+  if (!arguments.all || !absl::IsResourceExhausted(log.status())) return log;
+  // The epoch table is full of epochs that own the records to be cleaned.
+  ALPHEUS_ASSIGN_OR_RETURN(options.cleanup_through, EndLsn(arguments.file));
+  return Log::Open(options);
+}
+
+absl::Status Clean(const CleanupArguments& arguments, Log* log) {
+  if (arguments.all) return log->CleanupAll();
+  if (arguments.through) return log->CleanupThrough(Lsn(*arguments.through));
+  for (const uint64_t lsn : arguments.lsns) {
+    ALPHEUS_RETURN_IF_ERROR(log->Cleanup(Lsn(lsn)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunCleanup(CleanupArguments arguments) {
+  std::sort(arguments.lsns.begin(), arguments.lsns.end());
+  arguments.lsns.erase(
+      std::unique(arguments.lsns.begin(), arguments.lsns.end()),
+      arguments.lsns.end());
+  ALPHEUS_RETURN_IF_ERROR(CheckRequest(arguments));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(arguments));
+  absl::Status cleaned = Clean(arguments, log.get());
+  const Lsn head = log->head_lsn();
+  absl::Status closed = log->Close();
+  ALPHEUS_RETURN_IF_ERROR(cleaned);
+  ALPHEUS_RETURN_IF_ERROR(closed);
+  return WriteAll(STDOUT_FILENO, absl::StrCat(head.value, "\n"));
+}
+
+void AddWhatOptions(CLI::App* command, CleanupArguments* arguments) {
+  CLI::Option_group* what = command->add_option_group("What to clean");
+  what->add_option("--through", arguments->through,
+                   "All records up to and including this LSN; works even when "
+                   "the epoch table is full")
+      ->check(DecimalNumber());
+  what->add_option("--lsn", arguments->lsns, "Just these records")
+      ->check(DecimalNumber());
+  what->add_flag("--all", arguments->all,
+                 "Every record; none of them ever comes back");
+  what->require_option(1);
+}
+
+}  // namespace
+
+void AddCleanupCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<CleanupArguments>();
+  CLI::App* command = app->add_subcommand(
+      "cleanup",
+      "Mark records as no longer needed, so that their space can be reused. "
+      "Prints the head: the oldest LSN that is not cleaned.");
+  AddFileOption(command, &arguments->file);
+  AddWhatOptions(command, arguments.get());
+  command->callback([arguments, chosen] {
+    *chosen = [arguments] { return RunCleanup(*arguments); };
+  });
+}
+
+}  // namespace alpheus::cli

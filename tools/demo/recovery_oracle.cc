@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/demo/recovery_oracle.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "absl/strings/str_cat.h"
+
+namespace alpheus::demo {
+namespace {
+
+constexpr size_t kViolationsShownMax = 10;
+
+class Judge {
+ public:
+  Judge(const Feed& feed, const KillFacts& facts)
+      : feed_(feed), facts_(facts) {}
+
+  Judgement Run() {
+    PlaceRecovered();
+    CheckSurvivors();
+    CheckAcknowledgements();
+    CheckUnbroken();
+    CheckThreads();
+    return std::move(judgement_);
+  }
+
+ private:
+  template <class... Parts>
+  void Violate(uint64_t* count, const Parts&... parts) {
+    ++*count;
+    if (judgement_.violations.size() < kViolationsShownMax) {
+      judgement_.violations.push_back(absl::StrCat(parts...));
+    }
+  }
+
+  bool IsOfThisRound(uint64_t number) const {
+    return number >= facts_.first_number &&
+           number - facts_.first_number < facts_.fed_count;
+  }
+
+  // K3, and the "exactly once" of K1 and K2.
+  void PlaceRecovered() {
+    for (const PlacedRecord& survivor : facts_.survivors) {
+      was_survivor_[survivor.number] = true;
+    }
+    for (const RecoveredRecord& record : facts_.recovered) {
+      const auto number = Feed::NumberOf(record.payload);
+      const bool known =
+          number && (IsOfThisRound(*number) || was_survivor_.count(*number));
+      if (!known || feed_.Record(*number) != record.payload) {
+        Violate(&judgement_.invented_count, "K3: LSN ", record.lsn,
+                " holds what was never fed: '",
+                std::string(record.payload.substr(0, 60)), "'");
+        continue;
+      }
+      if (!lsn_of_.emplace(*number, record.lsn).second) {
+        Violate(&judgement_.duplicated_count, "K1: record ", *number,
+                " is there twice, at LSN ", lsn_of_[*number], " and ",
+                record.lsn);
+        continue;
+      }
+      judgement_.survivors.push_back({record.lsn, *number});
+      judgement_.recovered_count += IsOfThisRound(*number) ? 1 : 0;
+    }
+  }
+
+  // K2.
+  void CheckSurvivors() {
+    for (size_t i = 0; i < facts_.survivors.size(); ++i) {
+      const PlacedRecord& survivor = facts_.survivors[i];
+      if (i < judgement_.survivors.size() &&
+          judgement_.survivors[i] == survivor) {
+        continue;
+      }
+      Misses(survivor, "K2: recovered once");
+    }
+  }
+
+  // K1.
+  void CheckAcknowledgements() {
+    for (const Acknowledgement& ack : facts_.acknowledgements) {
+      const auto found = lsn_of_.find(ack.record.number);
+      if (found == lsn_of_.end() || found->second != ack.record.lsn) {
+        Misses(ack.record, "K1: acknowledged");
+      }
+    }
+    judgement_.unacknowledged_count =
+        judgement_.recovered_count -
+        std::min<uint64_t>(judgement_.recovered_count,
+                           facts_.acknowledgements.size());
+  }
+
+  void Misses(const PlacedRecord& record, const char* claim) {
+    const auto found = lsn_of_.find(record.number);
+    if (found == lsn_of_.end()) {
+      Violate(&judgement_.lost_count, claim, ", then lost: record ",
+              record.number, " of LSN ", record.lsn);
+    } else {
+      Violate(&judgement_.out_of_order_count, claim, " as LSN ", record.lsn,
+              ", then moved: record ", record.number, " has LSN ",
+              found->second);
+    }
+  }
+
+  // K4.
+  void CheckUnbroken() {
+    for (size_t i = 1; i < facts_.recovered.size(); ++i) {
+      const uint64_t before = facts_.recovered[i - 1].lsn;
+      const uint64_t lsn = facts_.recovered[i].lsn;
+      if (lsn != before + 1) {
+        Violate(&judgement_.out_of_order_count, "K4: LSN ", lsn,
+                " comes behind LSN ", before);
+      }
+    }
+  }
+
+  // K5.
+  void CheckThreads() {
+    std::vector<uint64_t> acknowledged(facts_.threads, 0);
+    for (const Acknowledgement& ack : facts_.acknowledgements) {
+      const uint64_t index = ack.record.number - facts_.first_number;
+      const uint64_t thread = index % facts_.threads;
+      if (ack.thread != thread ||
+          index / facts_.threads != acknowledged[thread]) {
+        Violate(&judgement_.out_of_order_count, "K5: thread ", ack.thread,
+                " acknowledged record ", ack.record.number, " as its ",
+                acknowledged[thread], "th");
+      }
+      ++acknowledged[thread];
+    }
+    const std::vector<uint64_t> recovered = CountInOrder();
+    for (uint64_t thread = 0; thread < facts_.threads; ++thread) {
+      if (recovered[thread] > acknowledged[thread] + 1) {
+        Violate(&judgement_.out_of_order_count, "K5: thread ", thread, " has ",
+                recovered[thread], " records there, but acknowledged only ",
+                acknowledged[thread]);
+      }
+    }
+  }
+
+  // Records of each thread, each of which must be the thread's next.
+  std::vector<uint64_t> CountInOrder() {
+    std::vector<uint64_t> next(facts_.threads, 0);
+    for (const PlacedRecord& record : judgement_.survivors) {
+      if (!IsOfThisRound(record.number)) continue;
+      const uint64_t index = record.number - facts_.first_number;
+      const uint64_t thread = index % facts_.threads;
+      if (index / facts_.threads != next[thread]) {
+        Violate(&judgement_.out_of_order_count, "K5: thread ", thread,
+                ": record ", record.number, " stands where its ", next[thread],
+                "th must");
+      }
+      ++next[thread];
+    }
+    return next;
+  }
+
+  const Feed& feed_;
+  const KillFacts& facts_;
+  Judgement judgement_;
+  std::unordered_map<uint64_t, bool> was_survivor_;
+  std::unordered_map<uint64_t, uint64_t> lsn_of_;  // by number
+};
+
+}  // namespace
+
+Judgement JudgeRecovery(const Feed& feed, const KillFacts& facts) {
+  return Judge(feed, facts).Run();
+}
+
+}  // namespace alpheus::demo

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// recovery_oracle: judges what a log gave back after its writer was killed.
+//
+// Idea: the oracle knows what was fed, what was acknowledged and what had been
+// there before, and none of the log's code. From that follow both bounds:
+// nothing that was acknowledged may be missing, nothing may be there that was
+// not fed, and of each thread no more than its one record in flight may have
+// come without an acknowledgement.
+//
+// Invariants checked (numbers are cited in the messages):
+//   K1. Every acknowledged record is there, exactly once, under the LSN of its
+//       acknowledgement.
+//   K2. Every record that an earlier recovery gave back is there, at the
+//       front, under its LSN.
+//   K3. Every record that is there was fed, and has exactly its bytes.
+//   K4. LSNs are an unbroken run.
+//   K5. Of each thread exactly its first k records are there, in order;
+//       k is the number of its acknowledgements, or one more.
+// Thread safety: pure.
+#ifndef ALPHEUS_TOOLS_DEMO_RECOVERY_ORACLE_H_
+#define ALPHEUS_TOOLS_DEMO_RECOVERY_ORACLE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/demo/feed.h"
+
+namespace alpheus::demo {
+
+// A record by its number in the feed.
+struct PlacedRecord {
+  uint64_t lsn = 0;
+  uint64_t number = 0;
+
+  bool operator==(const PlacedRecord&) const = default;
+};
+
+struct Acknowledgement {
+  PlacedRecord record;
+  uint64_t thread = 0;
+};
+
+// What the log gave back.
+struct RecoveredRecord {
+  uint64_t lsn = 0;
+  std::string payload;
+
+  bool operator==(const RecoveredRecord&) const = default;
+};
+
+struct KillFacts {
+  uint64_t threads = 1;
+  std::vector<PlacedRecord> survivors;  // of the last recovery, not cleaned
+  uint64_t first_number = 0;  // of the records fed to the killed process
+  uint64_t fed_count = 0;     // wholly written to its standard input
+  std::vector<Acknowledgement> acknowledgements;
+  std::vector<RecoveredRecord> recovered;
+};
+
+struct Judgement {
+  uint64_t recovered_count = 0;  // of the records fed to the killed process
+  uint64_t unacknowledged_count = 0;    // of those: without acknowledgement
+  uint64_t lost_count = 0;              // K1, K2
+  uint64_t duplicated_count = 0;        // K1, K2
+  uint64_t invented_count = 0;          // K3
+  uint64_t out_of_order_count = 0;      // K4, K5
+  std::vector<std::string> violations;  // the first few, for people
+  // What the next round must find again.
+  std::vector<PlacedRecord> survivors;
+
+  bool holds() const {
+    return lost_count + duplicated_count + invented_count +
+               out_of_order_count ==
+           0;
+  }
+};
+
+Judgement JudgeRecovery(const Feed& feed, const KillFacts& facts);
+
+}  // namespace alpheus::demo
+
+#endif  // ALPHEUS_TOOLS_DEMO_RECOVERY_ORACLE_H_
