@@ -125,11 +125,11 @@ void ModelPersistence::Flush(const void* address, size_t bytes) {
   const size_t end = (offset + bytes + kLineBytes - 1) / kLineBytes;
   for (size_t line = offset / kLineBytes; line < end; ++line) {
     ++lint_.flushed_lines;
-    NoteUserStores(line * kLineWords, (line + 1) * kLineWords);
-    if (line_index_[line] < 0) {
+    if (!LineHasNews(line)) {
       ++lint_.clean_lines_flushed;
       continue;
     }
+    NoteUserStores(line * kLineWords, (line + 1) * kLineWords);
     ThisThread().flushed.push_back({line, ++time_});
   }
 }
@@ -166,11 +166,7 @@ void ModelPersistence::YieldPoint(const char* name) {
 std::vector<ModelPersistence::DirtyWord> ModelPersistence::DirtyWords() const {
   std::vector<DirtyWord> dirty;
   for (size_t line = 0; line < line_index_.size(); ++line) {
-    if (line_index_[line] < 0 &&
-        std::memcmp(volatile_ + line * kLineBytes,
-                    persistent_ + line * kLineBytes, kLineBytes) == 0) {
-      continue;
-    }
+    if (!LineHasNews(line)) continue;
     for (size_t i = line * kLineWords; i < (line + 1) * kLineWords; ++i) {
       DirtyWord word = PossibleValues(i);
       if (word.values.size() > 1) dirty.push_back(std::move(word));
@@ -260,6 +256,12 @@ size_t ModelPersistence::OffsetOf(const void* address, size_t bytes) const {
   ALPHEUS_CHECK(at + bytes <= begin + size_,
                 "addresses lie in the region (crash_model.h)");
   return at - begin;
+}
+
+bool ModelPersistence::LineHasNews(size_t line) const {
+  return line_index_[line] >= 0 ||
+         std::memcmp(volatile_ + line * kLineBytes,
+                     persistent_ + line * kLineBytes, kLineBytes) != 0;
 }
 
 const ModelPersistence::Word* ModelPersistence::FindWord(size_t word) const {

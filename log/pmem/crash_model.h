@@ -114,7 +114,8 @@ class ModelPersistence {
   void Copy(void* dst, const void* src, size_t bytes);
   void CopyLinesNt(void* dst, const void* src, size_t lines);
   void Flush(const void* address, size_t bytes);
-  void FlushHint(const void* address, size_t bytes) { Flush(address, bytes); }
+  // Does nothing: nobody may count on it.
+  void FlushHint(const void* /*address*/, size_t /*bytes*/) {}
   bool Fence();
   // Unavailable once a fence has failed.
   absl::Status Error() const;
@@ -190,6 +191,8 @@ class ModelPersistence {
   DirtyWord PossibleValues(size_t word) const;
   // What the word holds as far as calls of the primitive show.
   uint64_t LastKnown(size_t word) const;
+  // False: what a power cut leaves of the line is what memory holds.
+  bool LineHasNews(size_t line) const;
   const Word* FindWord(size_t word) const;
   Word& TouchWord(size_t word);
   // Takes the word's present content as a value that was stored by cache or
