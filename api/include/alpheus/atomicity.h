@@ -23,9 +23,9 @@ namespace alpheus {
 
 // Where a cell lies in its region.
 struct AtomicPlace {
-  size_t offset = 0;         // a multiple of 4,096
-  size_t bytes_max = 0;      // largest value
-  uint64_t identity = 0;     // any number of the caller's, the same to read
+  size_t offset = 0;      // a multiple of 4,096
+  size_t bytes_max = 0;   // largest value
+  uint64_t identity = 0;  // any number of the caller's, the same to read
 };
 
 // Bytes that a cell takes in the region: two copies on pages of their own.

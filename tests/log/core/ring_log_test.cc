@@ -394,7 +394,8 @@ TEST_F(RingLogTest, ClosedLogRefusesEverything) {
   EXPECT_EQ(log().Close().code(), Code::kFailedPrecondition);
   EXPECT_EQ(log().Reserve(1, Deadline()).status().code(),
             Code::kFailedPrecondition);
-  EXPECT_EQ(log().Force(Lsn(1), 1, Deadline()).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(log().Force(Lsn(1), 1, Deadline()).code(),
+            Code::kFailedPrecondition);
   EXPECT_EQ(log().Cleanup(Lsn(1)).code(), Code::kFailedPrecondition);
   EXPECT_EQ(log().CleanupAll().code(), Code::kFailedPrecondition);
 }
