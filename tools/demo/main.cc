@@ -165,10 +165,8 @@ void TellStart(const Arguments& arguments, const Feed& feed,
 void TellRound(const RoundReport& report) {
   const Judgement& judgement = report.judgement;
   absl::PrintF(
-      "killed      %.3f ms after its start, %d us after %d acknowledgements "
-      "were seen\n",
-      Millis(report.alive_nanos), report.plan.delay_nanos / 1000,
-      report.plan.ack_count);
+      "killed      %.3f ms after its start, at a moment drawn at random\n",
+      Millis(report.alive_nanos));
   absl::PrintF("left        %s tail\n", report.tail_verdict);
   absl::PrintF(
       "recovered   in %.3f ms (a whole process: start, recover, open an "
