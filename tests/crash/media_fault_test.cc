@@ -108,7 +108,7 @@ Specimen Make(const Recipe& recipe) {
   Specimen specimen;
   specimen.name = recipe.name;
   specimen.closed_cleanly = recipe.ending == Ending::kClosed;
-  TinyLog log({/*ring_lines=*/8, recipe.phase_lines, kSeed});
+  TinyLog log({.ring_lines = 8, .phase_lines = recipe.phase_lines});
   uint64_t fences = 0;
   for (size_t i = 0; i < recipe.ops.size(); ++i) {
     if (i + 1 == recipe.ops.size() && recipe.cut_before_fence != 0) {

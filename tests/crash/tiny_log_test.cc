@@ -196,6 +196,19 @@ struct Ring {
   uint64_t phase;
 };
 
+// Whatever the ring, four lines are free, so that three operations fill it
+// and go over its end.
+constexpr uint64_t kFreeLines = 4;
+
+TinyConfig ConfigOf(const Ring& ring) {
+  TinyConfig config;
+  config.ring_lines = ring.lines;
+  // A whole lap before, so that old records of this epoch lie everywhere.
+  config.phase_lines = ring.lines + ring.phase;
+  config.live_records = ring.lines - kFreeLines;
+  return config;
+}
+
 std::string RingName(const ::testing::TestParamInfo<Ring>& info) {
   return absl::StrCat("Ring", info.param.lines, "Phase", info.param.phase);
 }
@@ -217,10 +230,7 @@ TEST_P(TinyLogTest, EverySequenceSurvivesEveryPowerCut) {
   const size_t length_max = SequenceLengthMax(3);
   PowerCutter cutter(absl::StrCat("ring ", ring.lines, " phase ", ring.phase),
                      {}, {});
-  TinyConfig config;
-  config.ring_lines = ring.lines;
-  // A whole lap before, so that old records of this epoch lie everywhere.
-  config.phase_lines = ring.lines + ring.phase;
+  const TinyConfig config = ConfigOf(ring);
   for (size_t length = 1; length <= length_max; ++length) {
     ForEachSequence(length, [&](std::span<const TinyOp> ops) {
       cutter.RunSequence(config, ops);
@@ -239,9 +249,7 @@ class TinyLogRecoveryTest : public ::testing::TestWithParam<Ring> {};
 
 TEST_P(TinyLogRecoveryTest, EveryCrashInsideRecoveryIsRecoveredFrom) {
   const Ring ring = GetParam();
-  TinyConfig config;
-  config.ring_lines = ring.lines;
-  config.phase_lines = ring.lines + ring.phase;
+  const TinyConfig config = ConfigOf(ring);
   for (size_t length = 1; length <= SequenceLengthMax(3) - 1; ++length) {
     RecoveryChecker::Options recovery;
     recovery.depth = 2;
@@ -336,9 +344,7 @@ TEST_P(TinyLogFailureTest, NothingIsAcknowledgedAfterAFailedFence) {
   PowerCutter cutter(
       absl::StrCat("failed fences, ring ", ring.lines, " phase ", ring.phase),
       {}, {});
-  TinyConfig config;
-  config.ring_lines = ring.lines;
-  config.phase_lines = ring.lines + ring.phase;
+  const TinyConfig config = ConfigOf(ring);
   const auto run = [&](std::span<const TinyOp> ops) {
     const uint64_t fences = FencesOfLast(config, ops);
     for (uint64_t n = 1; n <= fences && !cutter.Failed(); ++n) {

@@ -43,7 +43,7 @@ struct Program {
   const char* name;
   uint64_t ring_lines;
   uint64_t phase_lines;
-  uint64_t records_before;  // of one line, live when the threads start
+  uint64_t live_records;  // when the threads start
   std::vector<std::vector<Step>> threads;
 };
 
@@ -113,11 +113,11 @@ class ProgramRun {
         enumerator_(enumerator),
         checker_(checker),
         waiter_(schedules),
-        log_({program.ring_lines, program.phase_lines, /*seed=*/1}, &waiter_),
+        log_({.ring_lines = program.ring_lines,
+              .phase_lines = program.phase_lines,
+              .live_records = program.live_records},
+             &waiter_),
         threads_(program.threads.size()) {
-    for (uint64_t i = 0; i < program.records_before; ++i) {
-      Expect(log_.Run(TinyOp::kAppendOneLine), "");
-    }
     log_.model().FailFence(failing_fence);
   }
 

@@ -30,6 +30,7 @@
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/waiter.h"
+#include "log/core/record_cursor.h"
 #include "log/core/reserved_record.h"
 #include "log/core/ring_log.h"
 #include "log/pmem/crash_model.h"
@@ -68,6 +69,8 @@ struct TinyConfig {
   // Lines by which the ring has advanced when the sequence starts, in the
   // same epoch; from ring_lines on, no byte of the ring is fresh.
   uint64_t phase_lines = 0;
+  // Records of one line that are live then.
+  uint64_t live_records = 0;
   uint64_t seed = 1;
 
   std::string Describe() const;
@@ -153,6 +156,9 @@ class TinyLog {
   std::string JudgeRoom(const char* what, const absl::Status& status,
                         bool was_empty);
   void DropOpen();
+  RecordCursor LiveRecords() const;
+  // Of a closed log everything is persisted but the marks on cleaned records.
+  std::string CheckOnlyHintsAreOpen();
 
   const TinyConfig config_;
   StoppedClock clock_;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -368,6 +370,10 @@ TEST_F(CliTest, BadUsageIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(File("new")));
 }
 
+TEST_F(CliTest, UnknownCommandIsNamed) {
+  EXPECT_THAT(RunAlpheus({"frobnicate"}).error, HasSubstr("'frobnicate'"));
+}
+
 TEST_F(CliTest, HelpIsNoError) {
   EXPECT_THAT(RunWell({"--help"}), HasSubstr("Exit status"));
   for (const std::string command :
@@ -545,6 +551,39 @@ TEST_F(CliTest, ReadersWorkBesideAWriter) {
               HasSubstr("\"has_writer\":true"));
   RunWell({"verify", "--file", region_});
   EXPECT_EQ(writer.Finish(), kGood);
+}
+
+// Appends numbers and cleans what is old, until told to stop: the ring is
+// reused every few hundred records, below the feet of all readers.
+void AppendAndReclaim(Log* log, const std::atomic<bool>* stop) {
+  constexpr uint64_t kKept = 50;
+  for (uint64_t i = 1; !stop->load(); ++i) {
+    const absl::StatusOr<Lsn> lsn = log->Append(absl::StrCat(i));
+    ASSERT_TRUE(lsn.ok()) << lsn.status();
+    if (i % kKept != 0 || i <= kKept) continue;
+    const absl::Status cleaned = log->CleanupThrough(*lsn - kKept);
+    ASSERT_TRUE(cleaned.ok()) << cleaned;
+  }
+}
+
+TEST_F(CliTest, ReadersSurviveAWriterThatReusesTheRing) {
+  Format();
+  auto log = Log::Open({.path = region_});
+  ASSERT_TRUE(log.ok()) << log.status();
+  std::atomic<bool> stop{false};
+  std::thread writer(AppendAndReclaim, log->get(), &stop);
+  for (int i = 0; i < 20; ++i) {
+    uint64_t last = 0;
+    for (const std::string& line :
+         SplitLines(RunWell({"cat", "--file", region_}))) {
+      EXPECT_GT(std::stoull(line), last);
+      last = std::stoull(line);
+    }
+    RunWell({"verify", "--file", region_});
+    RunWell({"inspect", "--file", region_});
+  }
+  stop = true;
+  writer.join();
 }
 
 TEST_F(CliTest, KilledWriterLeavesNoLockAndLosesNothing) {

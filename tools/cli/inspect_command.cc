@@ -6,13 +6,12 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "alpheus/log_reader.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
-#include "tools/cli/progress.h"
 #include "tools/cli/region_report.h"
 #include "tools/cli/standard_streams.h"
+#include "tools/cli/verification.h"
 
 namespace alpheus::cli {
 namespace {
@@ -22,25 +21,21 @@ struct InspectArguments {
   bool json = false;
 };
 
-std::string InspectionOf(const RegionInfo& info, const VerifyReport& report,
-                         bool as_json) {
-  if (!as_json) return absl::StrCat(RegionText(info), RecordsText(report));
-  Json json = DescribeRegion(info);
-  json["records"] = DescribeRecords(report);
+std::string InspectionOf(const Verification& found, bool as_json) {
+  if (!as_json) {
+    return absl::StrCat(RegionText(found.info), RecordsText(found.report));
+  }
+  Json json = DescribeRegion(found.info);
+  json["records"] = DescribeRecords(found.report);
   return ToLine(json);
 }
 
 absl::Status RunInspect(const InspectArguments& arguments) {
-  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> reader,
-                           LogReader::Open(arguments.file));
-  VerifyReport report;
-  {
-    ProgressLine progress("reading");
-    report = reader->Verify([&](double done) { progress.ShowFraction(done); });
-  }
-  ALPHEUS_RETURN_IF_ERROR(WriteAll(
-      STDOUT_FILENO, InspectionOf(reader->info(), report, arguments.json)));
-  return report.status;
+  ALPHEUS_ASSIGN_OR_RETURN(const Verification found,
+                           VerifyRegion(arguments.file));
+  ALPHEUS_RETURN_IF_ERROR(
+      WriteAll(STDOUT_FILENO, InspectionOf(found, arguments.json)));
+  return found.report.status;
 }
 
 }  // namespace

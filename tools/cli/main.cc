@@ -2,6 +2,7 @@
 // alpheus: the command line of the log. See commands.h and exit_status.h.
 #include <cstdio>
 #include <iostream>
+#include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
@@ -31,6 +32,10 @@ void AddCommands(CLI::App* app, Command* chosen) {
 
 // Of the parser: 0 is --help, everything else a bad command line.
 ExitStatus Report(const CLI::App& app, const CLI::ParseError& error) {
+  // The parser itself would only say that a command is missing.
+  for (const std::string& word : app.remaining()) {
+    std::fprintf(stderr, "alpheus: '%s' is no command\n", word.c_str());
+  }
   const int code = app.exit(error);
   std::cout.flush();
   if (!std::cout) return ExitStatus::kFailed;

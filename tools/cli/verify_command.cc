@@ -5,13 +5,12 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
-#include "alpheus/log_reader.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
-#include "tools/cli/progress.h"
 #include "tools/cli/region_report.h"
 #include "tools/cli/standard_streams.h"
+#include "tools/cli/verification.h"
 
 namespace alpheus::cli {
 namespace {
@@ -21,38 +20,27 @@ struct VerifyArguments {
   bool json = false;
 };
 
-std::string VerdictOf(const RegionInfo& info, const VerifyReport& report,
-                      bool as_json) {
-  if (!as_json) return VerdictText(info, report);
+std::string VerdictOf(const Verification& found, bool as_json) {
+  if (!as_json) return VerdictText(found.info, found.report);
   Json json;
-  json["file"] = info.path;
-  json["head_lsn"] = info.head_lsn.value;
-  json["single_faults"] = info.single_faults;
-  json.update(DescribeRecords(report));
+  json["file"] = found.info.path;
+  json["head_lsn"] = found.info.head_lsn.value;
+  json["single_faults"] = found.info.single_faults;
+  json.update(DescribeRecords(found.report));
   return ToLine(json);
 }
 
 absl::Status RunVerify(const VerifyArguments& arguments) {
-  const absl::StatusOr<std::unique_ptr<LogReader>> reader =
-      LogReader::Open(arguments.file);
-  if (!reader.ok()) {
+  const absl::StatusOr<Verification> found = VerifyRegion(arguments.file);
+  std::string verdict;
+  if (found.ok()) {
+    verdict = VerdictOf(*found, arguments.json);
+  } else if (arguments.json) {
     // Scripts that read JSON get a verdict in any case.
-    if (arguments.json) {
-      ALPHEUS_RETURN_IF_ERROR(WriteAll(
-          STDOUT_FILENO,
-          ToLine(DescribeUnreadable(arguments.file, reader.status()))));
-    }
-    return reader.status();
+    verdict = ToLine(DescribeUnreadable(arguments.file, found.status()));
   }
-  VerifyReport report;
-  {
-    ProgressLine progress("verifying");
-    report =
-        (*reader)->Verify([&](double done) { progress.ShowFraction(done); });
-  }
-  ALPHEUS_RETURN_IF_ERROR(WriteAll(
-      STDOUT_FILENO, VerdictOf((*reader)->info(), report, arguments.json)));
-  return report.status;
+  ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, verdict));
+  return found.ok() ? found->report.status : found.status();
 }
 
 }  // namespace
