@@ -45,16 +45,25 @@ uint64_t Seed() {
 // with crashes inside.
 constexpr uint64_t kCrashInsideOneIn = 32;
 
-// Calls `visit` with each sequence of exactly `length` operations.
+std::vector<TinyOp> AllOps() {
+  std::vector<TinyOp> ops;
+  for (int op = 0; op < kTinyOpCount; ++op) {
+    ops.push_back(static_cast<TinyOp>(op));
+  }
+  return ops;
+}
+
+// Calls `visit` with each sequence of exactly `length` operations from `among`.
 template <class Visit>
-void ForEachSequence(size_t length, Visit visit) {
-  std::vector<int> digits(length, 0);
+void ForEachSequence(std::span<const TinyOp> among, size_t length,
+                     Visit visit) {
+  std::vector<size_t> digits(length, 0);
   std::vector<TinyOp> ops(length);
   for (;;) {
-    for (size_t i = 0; i < length; ++i) ops[i] = static_cast<TinyOp>(digits[i]);
+    for (size_t i = 0; i < length; ++i) ops[i] = among[digits[i]];
     if (!visit(ops)) return;
     size_t i = 0;
-    while (i < length && ++digits[i] == kTinyOpCount) digits[i++] = 0;
+    while (i < length && ++digits[i] == among.size()) digits[i++] = 0;
     if (i == length) return;
   }
 }
@@ -232,13 +241,39 @@ TEST_P(TinyLogTest, EverySequenceSurvivesEveryPowerCut) {
                      {}, {});
   const TinyConfig config = ConfigOf(ring);
   for (size_t length = 1; length <= length_max; ++length) {
-    ForEachSequence(length, [&](std::span<const TinyOp> ops) {
+    ForEachSequence(AllOps(), length, [&](std::span<const TinyOp> ops) {
       cutter.RunSequence(config, ops);
       return !cutter.Failed();
     });
   }
   cutter.Print();
 }
+
+// Six operations deep, with the four that fill and empty a ring: it goes over
+// its end several times, in every phase.
+constexpr TinyOp kFillAndEmpty[] = {TinyOp::kAppendTwoLines,
+                                    TinyOp::kFillInPlace, TinyOp::kForceLast,
+                                    TinyOp::kCleanOldest};
+
+class TinyLogSixOperationsTest : public ::testing::TestWithParam<Ring> {};
+
+TEST_P(TinyLogSixOperationsTest, FillingAndEmptyingSurvivesEveryPowerCut) {
+  const Ring ring = GetParam();
+  PowerCutter cutter(
+      absl::StrCat("six operations, ring ", ring.lines, " phase ", ring.phase),
+      {}, {});
+  const TinyConfig config = ConfigOf(ring);
+  for (size_t length = 4; length <= 6; ++length) {
+    ForEachSequence(kFillAndEmpty, length, [&](std::span<const TinyOp> ops) {
+      cutter.RunSequence(config, ops);
+      return !cutter.Failed();
+    });
+  }
+  cutter.Print();
+}
+
+INSTANTIATE_TEST_SUITE_P(AllRings, TinyLogSixOperationsTest,
+                         ::testing::ValuesIn(AllRings()), RingName);
 
 INSTANTIATE_TEST_SUITE_P(AllRings, TinyLogTest, ::testing::ValuesIn(AllRings()),
                          RingName);
@@ -257,7 +292,7 @@ TEST_P(TinyLogRecoveryTest, EveryCrashInsideRecoveryIsRecoveredFrom) {
     PowerCutter cutter(absl::StrCat("recovery, ring ", ring.lines, " phase ",
                                     ring.phase, " length ", length),
                        {}, recovery);
-    ForEachSequence(length, [&](std::span<const TinyOp> ops) {
+    ForEachSequence(AllOps(), length, [&](std::span<const TinyOp> ops) {
       cutter.RunSequence(config, ops);
       return !cutter.Failed();
     });
@@ -355,7 +390,7 @@ TEST_P(TinyLogFailureTest, NothingIsAcknowledgedAfterAFailedFence) {
     return !cutter.Failed();
   };
   for (size_t length = 1; length <= SequenceLengthMax(3) - 1; ++length) {
-    ForEachSequence(length, run);
+    ForEachSequence(AllOps(), length, run);
   }
   cutter.Print();
 }
