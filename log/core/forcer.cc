@@ -145,7 +145,6 @@ absl::Status Forcer<P>::WriteFinalWatermarks() {
 template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::Fail() {
   failure_.Fail(pmem_.Error());
-  progress_.Notify();
   return Progressed::kFailed;
 }
 

@@ -15,16 +15,25 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "log/base/mutex.h"
+#include "log/base/waiter.h"
 
 namespace alpheus {
 
 class LogFailure {
  public:
+  // Whoever waits on `progress` is woken by a failure: what it waits for may
+  // never come.
+  explicit LogFailure(Progress& progress) : progress_(progress) {}
+
   // Remembers the first failure. Requires: !status.ok().
   void Fail(const absl::Status& status) {
-    const MutexLock lock(mutex_);
-    if (status_.ok()) status_ = status;
-    failed_.store(true, std::memory_order_release);
+    {
+      const MutexLock lock(mutex_);
+      if (status_.ok()) status_ = status;
+    }
+    // A locked instruction, as Notify requires.
+    failed_.exchange(true, std::memory_order_seq_cst);
+    progress_.Notify();
   }
 
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -36,6 +45,7 @@ class LogFailure {
   }
 
  private:
+  Progress& progress_;
   std::atomic<bool> failed_{false};
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);

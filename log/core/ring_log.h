@@ -137,7 +137,7 @@ class RingLog {
   const Clock& clock_;
   std::atomic<bool> closed_{false};
   Progress progress_;
-  LogFailure failure_;
+  LogFailure failure_{progress_};
   CompletionTracker tracker_;
   SuperlineStore<P> superline_;
   Reclaimer<P> reclaimer_;
