@@ -82,6 +82,27 @@ void ModelPersistence::Reset(std::span<const std::byte> image) {
   lint_ = {};
 }
 
+void ModelPersistence::CopyAfterKill(const ModelPersistence& other) {
+  ALPHEUS_CHECK(other.size_ == size_, "the size stays (crash_model.h)");
+  Reset({other.persistent_, size_});
+  std::memcpy(volatile_, other.volatile_, size_);
+  time_ = other.time_;
+  for (size_t line = 0; line < line_index_.size(); ++line) {
+    if (other.line_index_[line] < 0) continue;
+    for (size_t word = line * kLineWords; word < (line + 1) * kLineWords;
+         ++word) {
+      Word& copy = TouchWord(word);
+      copy = *other.FindWord(word);
+      for (Value& value : copy.values) value.nt_thread = kCached;
+      // What may land behind the floor may do so no longer.
+      std::erase_if(copy.values, [&copy](const Value& value) {
+        return value.time <= copy.floor_time;
+      });
+    }
+    ReleaseIfClean(line);
+  }
+}
+
 void ModelPersistence::Store8(uint64_t* word, uint64_t value) {
   CallHook(Primitive::kStore8, nullptr, word, sizeof(value));
   const size_t offset = OffsetOf(word, sizeof(value));

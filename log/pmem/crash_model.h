@@ -155,6 +155,13 @@ class ModelPersistence {
   // Requires: image.size() == region().size().
   void Reset(std::span<const std::byte> image);
 
+  // Becomes what `other` is for the next process when the present one is
+  // killed: memory is kept, but nobody fences any more what was flushed, and
+  // non-temporal stores are stores like any other (whatever ends a process
+  // drains them). Hook and thread stay.
+  // Requires: other.region().size() == region().size().
+  void CopyAfterKill(const ModelPersistence& other);
+
   const PersistenceLint& lint() const { return lint_; }
 
  private:

@@ -80,6 +80,9 @@ class PowerCutter {
   // Reports what went wrong in `log` since the last operation, if anything.
   bool Failed() const { return failed_; }
 
+  // From now on the process is killed, and the power is cut in the recovery.
+  void KillInstead() { kill_ = true; }
+
   void RunSequence(const TinyConfig& config, std::span<const TinyOp> ops) {
     TinyLog log(config);
     for (const TinyOp op : ops.first(ops.size() - 1)) {
@@ -136,6 +139,9 @@ class PowerCutter {
   void Print() const {
     const CrashEnumerator::Counts& c = enumerator_.counts();
     const RecoveryChecker::Counts r = checker_.counts();
+    if (kill_)
+      std::printf("[   counts ] %s: kills %" PRIu64 "\n", what_.c_str(),
+                  kills_);
     std::printf("[   counts ] %s: sequences %" PRIu64 ", crash points %" PRIu64
                 " (%" PRIu64 " in full), images %" PRIu64
                 ", crash states %" PRIu64 ", inside recovery %" PRIu64
@@ -181,6 +187,13 @@ class PowerCutter {
     point_name_ = name;
     if (failed_) return;
     const LogOracle& oracle = log.oracle();
+    if (kill_) {
+      ++kills_;
+      Expect(
+          checker_.CheckAfterKill(log.model(), Mix(sequences_, point_), oracle),
+          log, "");
+      return;
+    }
     enumerator_.Enumerate(log.model(), oracle.Digest(),
                           [&](const CrashState& state) {
                             if (failed_) return;
@@ -197,6 +210,8 @@ class PowerCutter {
   int point_ = 0;
   const char* point_name_ = "";
   uint64_t sequences_ = 0;
+  bool kill_ = false;
+  uint64_t kills_ = 0;
   bool failed_ = false;
 };
 
@@ -301,6 +316,33 @@ TEST_P(TinyLogRecoveryTest, EveryCrashInsideRecoveryIsRecoveredFrom) {
 }
 
 INSTANTIATE_TEST_SUITE_P(SmallestRing, TinyLogRecoveryTest,
+                         ::testing::Values(Ring{4, 0}, Ring{4, 1}, Ring{4, 2},
+                                           Ring{4, 3}),
+                         RingName);
+
+// H7: after a kill, what recovery saw in the cache is on media before anything
+// is built on it.
+class TinyLogKillTest : public ::testing::TestWithParam<Ring> {};
+
+TEST_P(TinyLogKillTest, PowerCutsInTheRecoveryAfterAKillAreSurvived) {
+  const Ring ring = GetParam();
+  RecoveryChecker::Options recovery;
+  recovery.nested_repeat_one_in = 16;
+  PowerCutter cutter(
+      absl::StrCat("kills, ring ", ring.lines, " phase ", ring.phase), {},
+      recovery);
+  cutter.KillInstead();
+  const TinyConfig config = ConfigOf(ring);
+  for (size_t length = 1; length <= SequenceLengthMax(3) - 1; ++length) {
+    ForEachSequence(AllOps(), length, [&](std::span<const TinyOp> ops) {
+      cutter.RunSequence(config, ops);
+      return !cutter.Failed();
+    });
+  }
+  cutter.Print();
+}
+
+INSTANTIATE_TEST_SUITE_P(SmallestRing, TinyLogKillTest,
                          ::testing::Values(Ring{4, 0}, Ring{4, 1}, Ring{4, 2},
                                            Ring{4, 3}),
                          RingName);

@@ -281,6 +281,12 @@ std::string TinyLog::CompleteOpen() {
   if (!copied.ok()) return Judge("copy", copied, {});
   ReservedRecord record = *open_;
   open_.reset();
+  if (record.lsn.value % 2 == 0) {
+    // A last change through the pointer, after all was copied.
+    open_payload_[3] ^= 1;
+    record.payload[3] ^= std::byte{1};
+    record.filled_in_place = true;
+  }
   oracle_.NoteCompleting(record.lsn, open_payload_);
   return Judge("complete", log_->Complete(record), {});
 }
@@ -330,6 +336,7 @@ std::string TinyLog::Reopen() {
   oracle_.NoteDurable(next - 1);
   if (std::string wrong = CheckOnlyHintsAreOpen(); !wrong.empty()) return wrong;
   log_.reset();
+  closed_ = true;
   return Judge("open", Open(), {});
 }
 
@@ -345,7 +352,14 @@ absl::Status TinyLog::Open() {
                                             recovered->Describe()));
   }
   oracle_.NoteRecovered(*recovered);
-  opened_head_ = opened->head;
+  if (closed_ && !opened->was_closed_cleanly) {
+    return absl::InternalError("closed cleanly, but not opened as such");
+  }
+  if (closed_ && !opened->repairs.empty()) {
+    return absl::InternalError(
+        absl::StrCat("closed cleanly, but needs repair: ", opened->repairs[0]));
+  }
+  closed_ = false;
   log_ = std::make_unique<ModelLog>(*model_, model_->region(), opened->start,
                                     LogOptionsForTiny(), clock_, waiter_);
   return absl::OkStatus();
@@ -354,6 +368,7 @@ absl::Status TinyLog::Open() {
 std::string TinyLog::CrashAndReopen(std::span<const std::byte> image) {
   DropOpen();
   log_.reset();
+  closed_ = false;
   model_->Reset(image);
   const absl::Status opened = Open();
   return opened.ok() ? "" : absl::StrCat("after a crash: ", opened.ToString());
@@ -461,16 +476,29 @@ RecoveryChecker::RecoveryChecker(const Options& options)
 
 std::string RecoveryChecker::Check(std::span<const std::byte> image,
                                    uint64_t hash, const LogOracle& oracle) {
-  return CheckAt(0, image, hash, oracle);
+  Model(0, 0, image.size()).Reset(image);
+  return CheckAt(0, hash, oracle, CrashesInside(0, hash));
 }
 
-std::string RecoveryChecker::CheckAt(int level,
-                                     std::span<const std::byte> image,
-                                     uint64_t hash, const LogOracle& oracle) {
-  ModelPersistence& model = Model(level, 0, image);
+std::string RecoveryChecker::CheckAfterKill(const ModelPersistence& model,
+                                            uint64_t hash,
+                                            const LogOracle& oracle) {
+  Model(0, 0, model.persistent().size()).CopyAfterKill(model);
+  const std::string wrong = CheckAt(0, hash, oracle, /*crash_inside=*/true);
+  return wrong.empty() ? wrong : absl::StrCat("killed, not cut: ", wrong);
+}
+
+bool RecoveryChecker::CrashesInside(int level, uint64_t hash) const {
+  return level < options_.depth &&
+         hash % options_.crash_inside_one_in[level] == 0;
+}
+
+std::string RecoveryChecker::CheckAt(int level, uint64_t hash,
+                                     const LogOracle& oracle,
+                                     bool crash_inside) {
+  ModelPersistence& model = *levels_[level].models[0];
   std::string wrong_inside;
-  if (level < options_.depth &&
-      hash % options_.crash_inside_one_in[level] == 0) {
+  if (crash_inside) {
     model.SetHook([&](const ModelPersistence::Event& event) {
       if (event.primitive == ModelPersistence::Primitive::kFence &&
           wrong_inside.empty()) {
@@ -507,7 +535,9 @@ std::string RecoveryChecker::CheckCrashesInside(int level,
   const auto visit = [&](const CrashState& state) {
     if (!wrong.empty()) return;
     ++nested_states_[level];
-    wrong = CheckAt(level + 1, state.image, state.hash, oracle);
+    Model(level + 1, 0, state.image.size()).Reset(state.image);
+    wrong = CheckAt(level + 1, state.hash, oracle,
+                    CrashesInside(level + 1, state.hash));
     if (!wrong.empty()) {
       wrong = absl::StrCat(wrong, "\n crash inside recovery, before fence ",
                            model.fence_count() + 1, ":\n", state.Describe());
@@ -521,26 +551,27 @@ std::string RecoveryChecker::CheckRepeats(int level, const OpenedEpoch& opened,
                                           const RecoveredLog& first,
                                           uint64_t hash) {
   auto& models = levels_[level].models;
+  const size_t size = models[0]->region().size();
   RecoveredLog expected = first;
   OpenedEpoch again;
   // Half of the images are recovered twice before the next record comes, the
   // others twice after it.
   const bool append_last = hash % 2 == 0;
   if (append_last) {
-    std::string wrong = RecoverAgain(*models[0], Model(level, 1, {}), expected,
-                                     "recovering again", &again);
+    std::string wrong = RecoverAgain(*models[0], Model(level, 1, size),
+                                     expected, "recovering again", &again);
     if (wrong.empty()) wrong = AppendOneMore(*models[1], again, &expected);
     if (!wrong.empty()) return wrong;
   } else {
     std::string wrong = AppendOneMore(*models[0], opened, &expected);
     if (wrong.empty()) {
-      wrong = RecoverAgain(*models[0], Model(level, 1, {}), expected,
+      wrong = RecoverAgain(*models[0], Model(level, 1, size), expected,
                            "one more record", &again);
     }
     if (!wrong.empty()) return wrong;
   }
   return RecoverAgain(
-      *models[1], Model(level, 2, {}), expected,
+      *models[1], Model(level, 2, size), expected,
       append_last ? "one more record" : "one more record and recovering again",
       &again);
 }
@@ -601,15 +632,11 @@ std::string RecoveryChecker::AppendOneMore(ModelPersistence& model,
   return "";
 }
 
-ModelPersistence& RecoveryChecker::Model(int level, int which,
-                                         std::span<const std::byte> image) {
+ModelPersistence& RecoveryChecker::Model(int level, int which, size_t bytes) {
   std::unique_ptr<ModelPersistence>& model = levels_[level].models[which];
-  if (model == nullptr) {
-    const size_t bytes =
-        which == 0 ? image.size() : levels_[level].models[0]->region().size();
+  if (model == nullptr || model->region().size() != bytes) {
     model = std::make_unique<ModelPersistence>(bytes);
   }
-  if (which == 0) model->Reset(image);
   return *model;
 }
 

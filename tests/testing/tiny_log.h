@@ -166,8 +166,8 @@ class TinyLog {
   Waiter& waiter_;
   std::unique_ptr<ModelPersistence> model_;
   std::unique_ptr<ModelLog> log_;
-  LogPosition opened_head_;
   LogOracle oracle_;
+  bool closed_ = false;
   std::optional<ReservedRecord> open_;
   std::string open_payload_;
   absl::Status last_status_;
@@ -202,6 +202,11 @@ class RecoveryChecker {
   std::string Check(std::span<const std::byte> image, uint64_t hash,
                     const LogOracle& oracle);
 
+  // The same for what a kill of the process leaves now, memory kept, with
+  // power cuts inside that recovery (H7). `hash` is any number of this point.
+  std::string CheckAfterKill(const ModelPersistence& model, uint64_t hash,
+                             const LogOracle& oracle);
+
   Counts counts() const;
 
  private:
@@ -212,8 +217,9 @@ class RecoveryChecker {
     std::unique_ptr<CrashEnumerator> crashes;
   };
 
-  std::string CheckAt(int level, std::span<const std::byte> image,
-                      uint64_t hash, const LogOracle& oracle);
+  // Recovers what models[0] of the level holds.
+  std::string CheckAt(int level, uint64_t hash, const LogOracle& oracle,
+                      bool crash_inside);
   std::string CheckCrashesInside(int level, ModelPersistence& model,
                                  const LogOracle& oracle);
   std::string CheckRepeats(int level, const OpenedEpoch& opened,
@@ -224,8 +230,8 @@ class RecoveryChecker {
   // Appends a record; `expected` becomes what must be recovered from then on.
   std::string AppendOneMore(ModelPersistence& model, const OpenedEpoch& opened,
                             RecoveredLog* expected);
-  ModelPersistence& Model(int level, int which,
-                          std::span<const std::byte> image);
+  bool CrashesInside(int level, uint64_t hash) const;
+  ModelPersistence& Model(int level, int which, size_t bytes);
 
   const Options options_;
   StoppedClock clock_;

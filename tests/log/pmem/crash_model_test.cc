@@ -400,6 +400,27 @@ TEST_F(ModelPersistenceTest, ResetForgetsWhatWasPending) {
   EXPECT_EQ(Possible(1), (Values{0x5555555555555555, 7}));
 }
 
+// H7: kill -9 leaves stores in the cache that a later power cut takes.
+TEST_F(ModelPersistenceTest, KillKeepsMemoryButNoPromiseOfPersistence) {
+  model_.Store8(Word(1), 7);
+  model_.Store8(Word(1), 8);
+  model_.Flush(Word(1), 8);
+  StoreNt(1, 9);
+  *Word(17) = 10;
+  ModelPersistence next(model_.region().size());
+  next.CopyAfterKill(model_);
+  EXPECT_EQ(next.CutKeepingAll(), model_.CutKeepingAll());
+  EXPECT_EQ(next.CutKeepingNone(), model_.CutKeepingNone());
+  next.Fence();
+  const auto words = next.DirtyWords();
+  ASSERT_EQ(words.size(), 1u + 8 + 1);
+  EXPECT_EQ(words[0].values, (Values{0, 7, 8}));
+  next.Flush(next.region().data(), next.region().size());
+  next.Fence();
+  EXPECT_TRUE(next.DirtyWords().empty());
+  EXPECT_EQ(model_.DirtyWords().size(), 10u);
+}
+
 TEST_F(ModelPersistenceTest, RegionIsAlignedAndStays) {
   const std::byte* at = model_.region().data();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(at) % kPageBytes, 0u);
