@@ -18,6 +18,11 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 add_compile_options(-Wall -Wextra -Werror)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  # For the CRC32 instruction; every processor that can have persistent memory
+  # has it.
+  add_compile_options(-march=x86-64-v2)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # The only compiler that checks which lock guards what.
   add_compile_options(-Wthread-safety)

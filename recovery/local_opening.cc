@@ -67,15 +67,22 @@ class Installer {
   // 1. What recovery read may only have been visible (H7): kill -9 leaves
   // stores in the cache that a later power cut takes. That goes for the copies
   // of superline, table and watermark too: the one that is about to be
-  // overwritten may be the only one on media.
-  absl::Status PersistWhatWasRead(const ScanResult& scan) {
+  // overwritten may be the only one on media. Records that are proven to have
+  // been persisted need no second flush; `unproven` is where the others start.
+  absl::Status PersistWhatWasRead(const ScanResult& scan, RingOffset unproven) {
     const Ring ring = RingOf(region_, state_.superline);
     for (const DamagedPad& pad : scan.damaged_pads) {
       const EpochEntry* owner = state_.table.Owner(pad.next_lsn);
       WritePad(pmem_, ring, state_.table.KeyOf(owner), owner->epoch,
                pad.next_lsn, Lsn(0), pad.offset);
+      pmem_.Flush(ring.At(pad.offset), kRecordHeaderBytes);
     }
-    pmem_.Flush(region_.data(), state_.superline.region_bytes);
+    pmem_.Flush(region_.data(), state_.superline.ring_offset);
+    const uint64_t bytes = scan.end.offset - unproven;
+    const uint64_t until_end = ring.UntilEnd(unproven);
+    pmem_.Flush(ring.At(unproven), std::min(bytes, until_end));
+    if (bytes > until_end)
+      pmem_.Flush(ring.At(RingOffset(0)), bytes - until_end);
     return Fenced(pmem_.Fence());
   }
 
@@ -160,9 +167,11 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   ScanInput input = ScanInputOf(region, state);
   OpenedEpoch opened;
   opened.start.index = std::make_shared<LsnIndex>(found.ring_capacity);
-  opened.scan = ScanLog(input, [&opened](const RecordView& record) {
-    opened.start.index->Note(record.lsn(), record.offset);
-  });
+  LsnIndex& index = *opened.start.index;
+  opened.scan =
+      ScanLog(input, [&index](const LogPosition& before, const RecordView&) {
+        index.Note(before);
+      });
   if (opened.scan.verdict == TailVerdict::kCorrupt) {
     return Corrupt(options.name, found, opened.scan);
   }
@@ -208,7 +217,9 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   next.head_chain = opened.head.chain;
 
   Installer<P> installer(pmem, region, state);
-  ALPHEUS_RETURN_IF_ERROR(installer.PersistWhatWasRead(opened.scan));
+  const Lsn unproven = std::max(opened.scan.proven_lsn + 1, opened.head.lsn);
+  ALPHEUS_RETURN_IF_ERROR(installer.PersistWhatWasRead(
+      opened.scan, index.Nearest(unproven, opened.head).offset));
   ALPHEUS_RETURN_IF_ERROR(installer.UnmarkCleanClose());
   ALPHEUS_RETURN_IF_ERROR(
       installer.InstallEpoch(table, next, opened.start.superline_seq));

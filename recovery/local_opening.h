@@ -9,11 +9,12 @@
 // Invariants:
 //   O1. Nothing is written before the verdict; an error changes no byte.
 //   O2. Everything that was recovered is persisted before the new epoch's
-//       superline is (H7): the whole region is flushed first.
+//       superline is (H7): what nothing proves persisted (W1, watermark.h) is
+//       flushed first, with everything before the ring.
 //   O3. The log is shown only after the superline update (H3).
 // Persistence, crash states in order, each reopened as the log before or, from
 // the superline on, as the log after:
-//   1. region flushed, damaged PADs rewritten
+//   1. unproven records flushed, damaged PADs rewritten
 //   2. clean-close word cleared
 //   3. epoch table with the new entry in one copy (the superline names the
 //      other, which may be damaged)

@@ -28,7 +28,9 @@ class RecoveredSource final : public RecoveredRange::Source {
   RecoveredSource(const Ring& ring, uint64_t ring_offset,
                   const EpochTable& table, const LogPosition& head, Lsn end_lsn,
                   std::string name)
-      : cursor_(ring, table, head, head.offset + ring.capacity()),
+      // Open has just checked the payloads.
+      : cursor_(ring, table, head, head.offset + ring.capacity(),
+                RecordCursor::Payloads::kSkip),
         ring_(ring),
         ring_offset_(ring_offset),
         end_lsn_(end_lsn),

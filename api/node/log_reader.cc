@@ -230,12 +230,13 @@ class LogReader::Impl {
                   VerifyReport* report) {
     const ScanInput input = ScanInputOf(region_.bytes(), state_);
     uint64_t seen = 0;
-    const ScanResult scan = ScanLog(input, [&](const RecordView& record) {
-      constexpr uint64_t kRecordsPerReport = 4096;
-      if (!progress || ++seen % kRecordsPerReport != 0) return;
-      progress(static_cast<double>(record.offset - input.head.offset) /
-               static_cast<double>(input.ring.capacity()));
-    });
+    const ScanResult scan =
+        ScanLog(input, [&](const LogPosition&, const RecordView& record) {
+          constexpr uint64_t kRecordsPerReport = 4096;
+          if (!progress || ++seen % kRecordsPerReport != 0) return;
+          progress(static_cast<double>(record.offset - input.head.offset) /
+                   static_cast<double>(input.ring.capacity()));
+        });
     report->verdict = TailVerdictName(scan.verdict);
     report->end_lsn = scan.end.lsn - 1;
     report->tail_offset = scan.end.offset.value;

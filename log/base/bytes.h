@@ -26,6 +26,11 @@ constexpr uint64_t RoundDown(uint64_t n, uint64_t unit) {
   return n & ~(unit - 1);
 }
 
+// The content of one line as words, for stores from registers.
+struct LineWords {
+  uint64_t word[kLineBytes / sizeof(uint64_t)];
+};
+
 // Views of text as bytes and back; no copy, same lifetime.
 inline std::span<const std::byte> AsBytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};

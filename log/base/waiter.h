@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "log/base/asymmetric_barrier.h"
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 
@@ -55,13 +56,12 @@ class Progress {
  public:
   explicit Progress(Waiter& waiter) : waiter_(waiter) {}
 
-  // Announces a waiter; the caller then takes its last step. The fence keeps
-  // that step's loads behind the announcement; a producer's locked instruction
-  // keeps its load in Notify behind its store; so one of the two sees the
-  // other.
+  // Announces a waiter; the caller then takes its last step. Either that step
+  // sees the producer's store, or the producer's load in Notify sees the
+  // announcement: the barrier acts on both threads (asymmetric_barrier.h).
   uint32_t Announce() {
     waiters_.fetch_add(1, std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    HeavyBarrier();
     return generation_.load(std::memory_order_seq_cst);
   }
   void Withdraw() { waiters_.fetch_sub(1, std::memory_order_release); }
@@ -73,10 +73,12 @@ class Progress {
     waiter_.Wait(generation_, seen, deadline);
   }
 
-  // Requires: a locked instruction of this thread since the store that is the
-  // progress; without it the load below could run ahead of that store.
+  // The store that is the progress comes before the call. No locked
+  // instruction while nobody sleeps: it is on the append path.
   void Notify() {
-    if (waiters_.load(std::memory_order_seq_cst) == 0) return;
+    LightBarrier();
+    if (waiters_.load(std::memory_order_relaxed) == 0) [[likely]]
+      return;
     generation_.fetch_add(1, std::memory_order_seq_cst);
     waiter_.WakeAll(generation_);
   }

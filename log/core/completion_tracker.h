@@ -9,8 +9,11 @@
 //
 // Invariants:
 //   K1. The states of one LSN only go open -> completed -> persisted, or
-//       open -> persisted.
-//   K2. begin and end of a slot are readable by whoever saw its LSN finished.
+//       open -> persisted. A record whose appender itself moved the durable
+//       LSN over it stays open here: nobody asks for the state of what is
+//       durable.
+//   K2. What a slot says of its record (extent, header checksum) is readable by
+//       whoever saw its LSN finished.
 //   K3. At most size() consecutive LSNs are in use (I2, ring_log.h).
 // Thread safety: NoteReserved and Mark… by the LSN's own writer or, for
 // MarkPersisted, by the leader that claimed it; readers any.
@@ -59,18 +62,23 @@ class CompletionTracker {
     slot.owner.store(OwnerWord(lsn, owner), std::memory_order_relaxed);
   }
 
-  // The record is sealed; the forcer may take it. A locked instruction, so
-  // that the caller's Progress::Notify is ordered after it.
-  void MarkCompleted(Lsn lsn) {
-    SlotOf(lsn).word.exchange(Word(lsn, State::kCompleted),
-                              std::memory_order_seq_cst);
+  // The record is sealed; the forcer may take it.
+  void MarkCompleted(Lsn lsn, uint32_t header_crc) {
+    Slot& slot = SlotOf(lsn);
+    slot.header_crc.store(header_crc, std::memory_order_relaxed);
+    slot.word.store(Word(lsn, State::kCompleted), std::memory_order_release);
   }
 
-  // Requires: the caller's fence covered the record. Release: who sees it
-  // persisted also sees what the fence covered.
+  // By the leader that claimed it. Requires: the caller's fence covered the
+  // record. Release: who sees it persisted also sees what the fence covered.
   void MarkPersisted(Lsn lsn) {
     SlotOf(lsn).word.store(Word(lsn, State::kPersisted),
                            std::memory_order_release);
+  }
+  // By its own appender, which did not complete it before.
+  void MarkPersisted(Lsn lsn, uint32_t header_crc) {
+    SlotOf(lsn).header_crc.store(header_crc, std::memory_order_relaxed);
+    MarkPersisted(lsn);
   }
 
   State StateOf(Lsn lsn) const {
@@ -87,6 +95,11 @@ class CompletionTracker {
     const Slot& slot = SlotOf(lsn);
     return {RingOffset(slot.begin.load(std::memory_order_relaxed)),
             RingOffset(slot.end.load(std::memory_order_relaxed))};
+  }
+
+  // Requires: as ExtentOf, and `lsn` is a record (not given up by a failure).
+  uint32_t HeaderCrcOf(Lsn lsn) const {
+    return SlotOf(lsn).header_crc.load(std::memory_order_relaxed);
   }
 
   // True if `owner` reserved `lsn` and did not hand it over.
@@ -108,6 +121,7 @@ class CompletionTracker {
     std::atomic<uint64_t> begin{0};
     std::atomic<uint64_t> end{0};
     std::atomic<uint64_t> owner{0};
+    std::atomic<uint32_t> header_crc{0};
   };
 
   static uint64_t Word(Lsn lsn, State state) {

@@ -11,18 +11,23 @@ namespace alpheus {
 
 template <Persistence P>
 Forcer<P>::Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
-                  Epoch epoch, Lsn next_lsn, CompletionTracker& tracker,
+                  Epoch epoch, const LogPosition& next,
+                  CompletionTracker& tracker, LsnIndex& index,
                   Progress& progress, LogFailure& failure)
     : pmem_(pmem),
       region_(region),
       ring_(ring),
-      log_id_(log_id),
-      epoch_(epoch),
+      watermarks_{WatermarkEncoder(log_id, 0, epoch),
+                  WatermarkEncoder(log_id, 1, epoch)},
       tracker_(tracker),
+      index_(index),
       progress_(progress),
       failure_(failure),
-      durable_lsn_(next_lsn.value - 1),
-      claimed_lsn_(next_lsn - 1) {}
+      durable_lsn_(next.lsn.value - 1),
+      chain_(next.chain),
+      claimed_lsn_(next.lsn - 1) {
+  index_.Note(next);
+}
 
 template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::Step(Lsn lsn) {
@@ -101,14 +106,25 @@ bool Forcer<P>::FlushUnpersisted(const Batch& batch) {
 }
 
 template <Persistence P>
-typename Forcer<P>::Progressed Forcer<P>::PersistOwn(Lsn lsn) {
-  StoreWatermarkIfMine(lsn);
+typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
+    const Reserver::Space& space, uint32_t header_crc) {
+  StoreWatermarkIfMine(space.lsn);
   if (!pmem_.Fence()) return Fail();
   if (failure_.failed()) return Progressed::kFailed;
   pmem_.YieldPoint("append: fenced");
-  tracker_.MarkPersisted(lsn);
+  if (durable_lsn() + 1 == space.lsn) [[likely]] {
+    Extend(space.lsn, space.end, header_crc);
+    // Release: who sees the new durable LSN sees the record persisted.
+    durable_lsn_.store(space.lsn.value, std::memory_order_release);
+    progress_.Notify();
+    AdvanceDurable();
+    return Progressed::kDurable;
+  }
+  tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
+  tracker_.MarkPersisted(space.lsn, header_crc);
   AdvanceDurable();
-  return durable_lsn() >= lsn ? Progressed::kDurable : Progressed::kWaiting;
+  return durable_lsn() >= space.lsn ? Progressed::kDurable
+                                    : Progressed::kWaiting;
 }
 
 template <Persistence P>
@@ -117,23 +133,24 @@ void Forcer<P>::StoreWatermarkIfMine(Lsn own_lsn) {
   // previous watermark writer's record persisted, so its fields are mine now.
   const Lsn durable = durable_lsn();
   if (durable + 1 != own_lsn) return;
-  if (++batches_since_watermark_ < P::kWatermarkPeriod) return;
-  batches_since_watermark_ = 0;
-  StoreWatermark(watermark_line_, durable);
-  watermark_line_ = 1 - watermark_line_;
+  if constexpr (P::kWatermarkPeriod > 1) {
+    if (++batches_since_watermark_ < P::kWatermarkPeriod) return;
+    batches_since_watermark_ = 0;
+  }
+  StoreWatermark(durable);
 }
 
 template <Persistence P>
-void Forcer<P>::StoreWatermark(int line, Lsn lsn) {
-  const WatermarkFormat format = EncodeWatermark(log_id_, line, {epoch_, lsn});
-  pmem_.CopyLinesNt(WatermarkLine(region_, line), &format, 1);
+void Forcer<P>::StoreWatermark(Lsn lsn) {
+  pmem_.StoreLineNt(WatermarkLine(region_, watermark_line_),
+                    watermarks_[watermark_line_].Encode(lsn));
+  watermark_line_ = 1 - watermark_line_;
 }
 
 template <Persistence P>
 absl::Status Forcer<P>::WriteFinalWatermarks() {
   for (int i = 0; i < 2; ++i) {
-    StoreWatermark(watermark_line_, durable_lsn());
-    watermark_line_ = 1 - watermark_line_;
+    StoreWatermark(durable_lsn());
     if (!pmem_.Fence()) {
       Fail();
       return failure_.status();
@@ -151,24 +168,33 @@ typename Forcer<P>::Progressed Forcer<P>::Fail() {
 template <Persistence P>
 void Forcer<P>::AdvanceDurable() {
   pmem_.YieldPoint("force: advance");
-  uint64_t durable = durable_lsn_.load(std::memory_order_acquire);
-  for (;;) {
-    uint64_t end = durable;
-    while (tracker_.StateOf(Lsn(end + 1)) ==
-           CompletionTracker::State::kPersisted) {
-      ++end;
+  // A thread that gives up here because its neighbour is not persisted yet may
+  // miss the neighbour's store; the neighbour, or this thread's own wait for
+  // its LSN, then advances for both.
+  const auto is_persisted = [this](Lsn lsn) {
+    return tracker_.StateOf(lsn) == CompletionTracker::State::kPersisted;
+  };
+  if (!is_persisted(durable_lsn() + 1)) [[likely]]
+    return;
+  {
+    const MutexLock lock(advance_mutex_);
+    const Lsn before = durable_lsn();
+    Lsn lsn = before;
+    while (is_persisted(lsn + 1)) {
+      lsn = lsn + 1;
+      Extend(lsn, tracker_.ExtentOf(lsn).end, tracker_.HeaderCrcOf(lsn));
     }
-    if (end == durable) return;
-    // Release: who sees the new durable LSN sees the records persisted. A
-    // thread that gives up because its neighbour is not persisted yet may miss
-    // the neighbour's store; the neighbour, or this thread's own wait for its
-    // LSN, then advances for both.
-    if (durable_lsn_.compare_exchange_strong(durable, end,
-                                             std::memory_order_seq_cst)) {
-      durable = end;
-      progress_.Notify();
-    }
+    if (lsn == before) return;
+    // Release: as in PersistOwn.
+    durable_lsn_.store(lsn.value, std::memory_order_release);
   }
+  progress_.Notify();
+}
+
+template <Persistence P>
+void Forcer<P>::Extend(Lsn lsn, RingOffset end, uint32_t header_crc) {
+  chain_ = ExtendChain(chain_, header_crc);
+  index_.Note({lsn + 1, end, chain_});
 }
 
 template class Forcer<LibpmemPersistence>;

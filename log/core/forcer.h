@@ -5,7 +5,8 @@
 // not. A leader claims the run of finished records behind the last claim,
 // flushes what nobody flushed, fences once, and marks the records persisted;
 // meanwhile another leader claims the next run. The durable LSN then moves
-// over every unbroken run of persisted records, by whoever is first.
+// over every unbroken run of persisted records, by whoever is first. A thread
+// that persisted the next record itself moves it without asking anybody.
 //
 // Invariants:
 //   D1. durable_lsn never decreases, and every record up to it is persisted.
@@ -16,12 +17,16 @@
 //       write is fenced before the next begins (W2, watermark.h).
 //   D4. A watermark names the durable LSN of a moment before its own fence
 //       (W1): batch b's fence carries the end of batch b-1.
+//   D5. The durable LSN and its chain are moved by the holder of advance_mutex_
+//       over a record that is marked persisted, or by the appender of record
+//       durable_lsn + 1 while it has not marked it: never by two at once.
 // Persistence: a crash in a batch leaves any subset of its words.
 // Thread safety: all members concurrently.
 // References: Arcadia §4.3, §4.4; protocol A3.2, A3.3, A3.5.
 #ifndef ALPHEUS_LOG_CORE_FORCER_H_
 #define ALPHEUS_LOG_CORE_FORCER_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +40,8 @@
 #include "log/base/waiter.h"
 #include "log/core/completion_tracker.h"
 #include "log/core/log_failure.h"
+#include "log/core/lsn_index.h"
+#include "log/core/reserver.h"
 #include "log/format/layout.h"
 #include "log/format/watermark.h"
 #include "log/pmem/persistence.h"
@@ -50,11 +57,11 @@ class Forcer {
     kFailed,   // the medium failed; LogFailure has it
   };
 
-  // Everything before `next_lsn` is durable. Watermark lines on media are both
-  // of this epoch.
+  // Everything before `next` is durable. Watermark lines on media are both of
+  // this epoch.
   Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
-         Epoch epoch, Lsn next_lsn, CompletionTracker& tracker,
-         Progress& progress, LogFailure& failure);
+         Epoch epoch, const LogPosition& next, CompletionTracker& tracker,
+         LsnIndex& index, Progress& progress, LogFailure& failure);
 
   Lsn durable_lsn() const {
     return Lsn(durable_lsn_.load(std::memory_order_acquire));
@@ -66,9 +73,10 @@ class Forcer {
   // and fences what is finished, advances the durable LSN.
   Progressed Step(Lsn lsn);
 
-  // For a thread that has stored its own record `lsn` past the cache: adds the
-  // watermark if that is this thread's to write, fences, marks it persisted.
-  Progressed PersistOwn(Lsn lsn);
+  // For a thread that has stored its own record past the cache: adds the
+  // watermark if that is this thread's to write, fences, moves the durable LSN
+  // if that is this thread's to move, else marks the record persisted.
+  Progressed PersistOwn(const Reserver::Space& space, uint32_t header_crc);
 
   // Both watermark lines name the durable LSN; for a clean close.
   // Requires: no other call is active.
@@ -86,27 +94,31 @@ class Forcer {
   // there were none.
   bool FlushUnpersisted(const Batch& batch);
   void StoreWatermarkIfMine(Lsn own_lsn);
-  void StoreWatermark(int line, Lsn lsn);
+  void StoreWatermark(Lsn lsn);
   Progressed Fail();
+  // Moves the durable LSN over what is marked persisted.
   void AdvanceDurable();
+  // The record that ends at `end` and is durable_lsn + 1 joins the chain.
+  void Extend(Lsn lsn, RingOffset end, uint32_t header_crc);
 
   P& pmem_;
   const std::span<std::byte> region_;
   const Ring ring_;
-  const Uuid log_id_;
-  const Epoch epoch_;
+  const std::array<WatermarkEncoder, 2> watermarks_;
   CompletionTracker& tracker_;
+  LsnIndex& index_;
   Progress& progress_;
   LogFailure& failure_;
 
   alignas(kLineBytes) std::atomic<uint64_t> durable_lsn_;
-
-  alignas(kLineBytes) Mutex claim_mutex_;
-  Lsn claimed_lsn_ ABSL_GUARDED_BY(claim_mutex_);
-
+  uint64_t chain_;  // after durable_lsn_; guarded by D5
   // Guarded by D3, handed from thread to thread through durable_lsn_.
   int watermark_line_ = 0;
   uint64_t batches_since_watermark_ = 0;
+
+  alignas(kLineBytes) Mutex advance_mutex_;
+  alignas(kLineBytes) Mutex claim_mutex_;
+  Lsn claimed_lsn_ ABSL_GUARDED_BY(claim_mutex_);
 };
 
 }  // namespace alpheus

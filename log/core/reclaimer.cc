@@ -61,7 +61,8 @@ template <Persistence P>
 absl::Status Reclaimer<P>::CleanThrough(Lsn lsn, Lsn durable_lsn) {
   ALPHEUS_RETURN_IF_ERROR(CheckDurable(lsn, durable_lsn));
   const MutexLock lock(mutex_);
-  RecordCursor cursor = HeaderCursor(head_);
+  if (lsn < head_.lsn) return absl::OkStatus();
+  RecordCursor cursor = HeaderCursor(index_->Nearest(lsn + 1, head_));
   while (cursor.position().lsn <= lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
       return Unreadable(cursor.position());

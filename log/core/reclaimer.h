@@ -58,7 +58,6 @@ class Reclaimer {
   // For the reserver's gate: offsets below it may be given out.
   const std::atomic<uint64_t>& reuse_limit_word() const { return reuse_limit_; }
   const EpochTable& table() const { return table_; }
-  LsnIndex& index() { return *index_; }
 
   // Marks one record; moves the head if it was the oldest.
   // Errors: NotFound (already cleaned), FailedPrecondition (beyond durable),

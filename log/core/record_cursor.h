@@ -41,6 +41,7 @@ struct LogPosition {
 struct RecordView {
   RecordHeader header{};  // a copy: safe against bytes that change
   RingOffset offset;      // of the header
+  uint64_t bytes = 0;     // in the ring, header included
   uint64_t seed = 0;      // of its checksums
   bool cleaned = false;
   std::span<const std::byte> payload;  // in the ring; empty when aborted
@@ -68,6 +69,7 @@ class RecordCursor {
       : ring_(ring),
         table_(table),
         position_(start),
+        place_(ring.Place(start.offset)),
         limit_(limit),
         payloads_(payloads) {}
 
@@ -76,7 +78,10 @@ class RecordCursor {
   Step Next();
 
   // Goes on at another place, after a hole. The chain is broken there.
-  void Resume(LogPosition position) { position_ = position; }
+  void Resume(LogPosition position) {
+    position_ = position;
+    place_ = ring_.Place(position.offset);
+  }
 
   // Next LSN, its offset (of its PAD, if it has one), chain before it.
   const LogPosition& position() const { return position_; }
@@ -94,15 +99,37 @@ class RecordCursor {
   bool ReadAnyHeader(RingOffset offset, RecordView* record) const;
 
  private:
-  bool ReadHeader(Lsn lsn, RingOffset offset, RecordView* record) const;
-  bool ReadRecordHeader(Lsn lsn, RingOffset offset, RecordView* record) const;
+  // An epoch, the LSNs that it owns, and its key.
+  struct Owner {
+    Lsn first{1};
+    Lsn end{1};  // nothing yet
+    Epoch epoch;
+    EpochKey key;
+
+    bool Owns(Lsn lsn) const { return first <= lsn && lsn < end; }
+  };
+
+  // False if no epoch owns `lsn`.
+  bool FindOwner(Lsn lsn, Owner* owner) const;
+  // `place` is where `offset` lies in the ring. The view is valid only if true
+  // is returned.
+  [[gnu::always_inline]] bool ReadHeader(const Owner& owner, Lsn lsn,
+                                         RingOffset offset, uint64_t place,
+                                         RecordView* record) const;
+  [[gnu::always_inline]] bool ReadRecordHeader(const Owner& owner, Lsn lsn,
+                                               RingOffset offset,
+                                               uint64_t place,
+                                               RecordView* record) const;
+  Step NextBehindPad();
   Step Take(RingOffset begin, bool pad_damaged);
 
   Ring ring_;
   const EpochTable& table_;
   LogPosition position_;
+  uint64_t place_;  // of position_.offset
   RingOffset limit_;
   Payloads payloads_;
+  Owner owner_;  // of the last LSN
   RecordView record_;
   RingOffset record_begin_;
   bool pad_damaged_ = false;

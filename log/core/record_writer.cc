@@ -15,14 +15,6 @@
 namespace alpheus {
 namespace {
 
-// Both checksums as the one word that publishes the record.
-uint64_t PublishWord(const RecordHeader& header) {
-  uint64_t word = 0;
-  static_assert(offsetof(RecordHeader, payload_crc) % 8 == 0);
-  std::memcpy(&word, &header.payload_crc, sizeof(word));
-  return word;
-}
-
 template <Persistence P>
 void StoreHeader(P& pmem, std::byte* to, const RecordHeader& header) {
   constexpr size_t kPublishOffset = offsetof(RecordHeader, payload_crc);
@@ -36,51 +28,101 @@ void StoreHeader(P& pmem, std::byte* to, const RecordHeader& header) {
               PublishWord(header));
 }
 
-// Fills whole lines from a list of byte ranges; full lines inside one range
-// are passed on without a copy.
-class LineAssembler {
- public:
-  explicit LineAssembler(std::span<const std::span<const std::byte>> parts)
-      : parts_(parts) {}
-
-  // Copies up to `bytes` into `to`; returns how many there were.
-  size_t Take(std::byte* to, size_t bytes) {
-    size_t taken = 0;
-    while (taken < bytes && Skip()) {
-      const size_t n =
-          std::min(bytes - taken, parts_.front().size() - consumed_);
-      std::memcpy(to + taken, parts_.front().data() + consumed_, n);
-      consumed_ += n;
-      taken += n;
-    }
-    return taken;
+// Up to eight bytes as a word, the rest zero.
+uint64_t LoadWord(const std::byte* from, size_t bytes) {
+  uint64_t word = 0;
+  if (bytes >= sizeof(word)) [[likely]] {
+    std::memcpy(&word, from, sizeof(word));
+  } else {
+    std::memcpy(&word, from, bytes);
   }
+  return word;
+}
 
-  // The whole lines that lie together at the front of the current range.
-  std::span<const std::byte> TakeWholeLines() {
-    if (!Skip()) return {};
-    const size_t bytes =
-        RoundDown(parts_.front().size() - consumed_, kLineBytes);
-    const auto lines = parts_.front().subspan(consumed_, bytes);
-    consumed_ += bytes;
-    return lines;
-  }
-
- private:
-  // Moves to the next range that has bytes left; false if there is none.
-  bool Skip() {
-    while (!parts_.empty() && consumed_ == parts_.front().size()) {
-      parts_ = parts_.subspan(1);
-      consumed_ = 0;
-    }
-    return !parts_.empty();
-  }
-
-  std::span<const std::span<const std::byte>> parts_;
-  size_t consumed_ = 0;  // of parts_.front()
+// Words that a header leaves of its line to the payload.
+constexpr size_t kWordsBesideHeader =
+    (kLineBytes - kRecordHeaderBytes) / sizeof(uint64_t);
+static_assert(kWordsBesideHeader == 2);
+struct WordsBesideHeader {
+  uint64_t word[kWordsBesideHeader];
 };
 
+// The first bytes of a payload that is one range; the lines behind them go
+// past the cache to `to`, each stored once and whole: two partial stores to one
+// line cost nearly twice (docs/performance.md).
+template <Persistence P>
+WordsBesideHeader StoreRange(P& pmem, std::byte* to,
+                             std::span<const std::byte> range) {
+  constexpr size_t kFirstBytes = sizeof(WordsBesideHeader);
+  const std::byte* from = range.data();
+  size_t left = range.size();
+  WordsBesideHeader first{};
+  const auto take = [&from, &left] {
+    if (left == 0) return uint64_t{0};
+    const uint64_t word = LoadWord(from, left);
+    const size_t taken = std::min(left, sizeof(word));
+    from += taken;
+    left -= taken;
+    return word;
+  };
+  if (left < kFirstBytes) return {{take(), take()}};
+  std::memcpy(&first, from, kFirstBytes);
+  from += kFirstBytes;
+  left -= kFirstBytes;
+  if (const size_t lines = left / kLineBytes; lines != 0) {
+    pmem.CopyLinesNt(to, from, lines);
+    to += lines * kLineBytes;
+    from += lines * kLineBytes;
+    left -= lines * kLineBytes;
+  }
+  if (left != 0) {
+    LineWords tail{};
+    for (uint64_t& word : tail.word) word = take();
+    pmem.StoreLineNt(to, tail);
+  }
+  return first;
+}
+
+// The same for several ranges, which are gathered line by line.
+template <Persistence P>
+WordsBesideHeader StoreParts(P& pmem, std::byte* to, const Payload& payload) {
+  constexpr size_t kFirstBytes = sizeof(WordsBesideHeader);
+  WordsBesideHeader first{};
+  alignas(kLineBytes) std::byte line[kLineBytes] = {};
+  size_t filled = kLineBytes - kFirstBytes;  // the header's share of line one
+  bool is_first = true;
+  const auto emit = [&] {
+    if (is_first) {
+      std::memcpy(&first, line + kLineBytes - kFirstBytes, kFirstBytes);
+      is_first = false;
+    } else {
+      pmem.CopyLinesNt(to, line, 1);
+      to += kLineBytes;
+    }
+    std::memset(line, 0, kLineBytes);
+    filled = 0;
+  };
+  for (std::span<const std::byte> part : payload.parts) {
+    while (!part.empty()) {
+      const size_t n = std::min(part.size(), kLineBytes - filled);
+      std::memcpy(line + filled, part.data(), n);
+      filled += n;
+      part = part.subspan(n);
+      if (filled == kLineBytes) emit();
+    }
+  }
+  if (filled != 0 || is_first) emit();
+  return first;
+}
+
 }  // namespace
+
+Payload::Payload(std::span<const std::span<const std::byte>> p) : parts(p) {
+  for (const auto& part : parts) {
+    bytes += part.size();
+    crc = Crc32c(crc, part);
+  }
+}
 
 template <Persistence P>
 void WritePad(P& pmem, const Ring& ring, const EpochKey& key, Epoch epoch,
@@ -120,81 +162,88 @@ void RecordWriter<P>::Copy(ReservedRecord& record, size_t offset,
 }
 
 template <Persistence P>
-void RecordWriter<P>::Seal(const ReservedRecord& record, RecordType type,
-                           Lsn durable_lsn) {
-  WritePadBefore(record, durable_lsn);
-  const uint64_t seed = key_.Seed(record.lsn, record.offset);
-  uint32_t payload_crc = 0;
+uint32_t RecordWriter<P>::Seal(const ReservedRecord& record, RecordType type,
+                               Lsn durable_lsn) {
+  WritePadBefore(record.lsn, record.begin, record.offset, durable_lsn);
+  uint32_t crc = 0;
   if (type == RecordType::kData) {
     const bool carried = !record.filled_in_place && !record.filled_by_others &&
                          record.payload_bytes != 0 &&
                          record.copied_bytes == record.payload_bytes;
-    payload_crc = PayloadChecksum(
-        seed, carried
-                  ? record.copied_crc
-                  : Crc32c(kCrcStart, {record.payload, record.payload_bytes}));
+    crc = carried ? record.copied_crc
+                  : Crc32c(kCrcStart, {record.payload, record.payload_bytes});
   }
-  StoreHeader(pmem_, ring_.At(record.offset),
-              MakeHeader(record, type, payload_crc, seed, durable_lsn));
-}
-
-template <Persistence P>
-void RecordWriter<P>::WriteWhole(
-    const ReservedRecord& record,
-    std::span<const std::span<const std::byte>> parts, Lsn durable_lsn) {
-  if (WritePadBefore(record, durable_lsn)) {
-    pmem_.Flush(ring_.At(record.begin), kRecordHeaderBytes);
-  }
-  const uint64_t seed = key_.Seed(record.lsn, record.offset);
-  uint32_t crc = kCrcStart;
-  for (const auto& part : parts) crc = Crc32c(crc, part);
   const RecordHeader header = MakeHeader(
-      record, RecordType::kData, PayloadChecksum(seed, crc), seed, durable_lsn);
-
-  // Every line is stored once and whole: two partial stores to one line cost
-  // nearly twice (docs/performance.md).
-  alignas(kLineBytes) std::byte line[kLineBytes];
-  std::memcpy(line, &header, kRecordHeaderBytes);
-  LineAssembler source(parts);
-  size_t filled =
-      kRecordHeaderBytes +
-      source.Take(line + kRecordHeaderBytes, kLineBytes - kRecordHeaderBytes);
-  std::byte* to = ring_.At(record.offset);
-  for (;;) {
-    std::memset(line + filled, 0, kLineBytes - filled);
-    pmem_.CopyLinesNt(to, line, 1);
-    to += kLineBytes;
-    const std::span<const std::byte> lines = source.TakeWholeLines();
-    if (!lines.empty()) {
-      pmem_.CopyLinesNt(to, lines.data(), lines.size() / kLineBytes);
-      to += lines.size();
-    }
-    filled = source.Take(line, kLineBytes);
-    if (filled == 0) return;
-  }
+      record.lsn, record.offset, type, record.payload_bytes, crc, durable_lsn);
+  StoreHeader(pmem_, ring_.At(record.offset), header);
+  return header.header_crc;
 }
 
 template <Persistence P>
-RecordHeader RecordWriter<P>::MakeHeader(const ReservedRecord& record,
-                                         RecordType type, uint32_t payload_crc,
-                                         uint64_t seed, Lsn durable_lsn) const {
+uint32_t RecordWriter<P>::WriteWhole(const Reserver::Space& space,
+                                     const Payload& payload, Lsn durable_lsn) {
+  std::byte* const to = ring_.At(space.offset);
+  const WordsBesideHeader first =
+      payload.parts.size() == 1
+          ? StoreRange(pmem_, to + kLineBytes, payload.parts.front())
+          : StoreParts(pmem_, to + kLineBytes, payload);
+  const RecordHeader header =
+      MakeHeader(space.lsn, space.offset, RecordType::kData, payload.bytes,
+                 payload.crc, durable_lsn);
+  pmem_.StoreLineNt(to, {{header.lsn, header.epoch, header.durable_lsn,
+                          LengthAndTypeWord(header), PublishWord(header),
+                          header.cleaned, first.word[0], first.word[1]}});
+  if (WritePadBefore(space.lsn, space.begin, space.offset, durable_lsn)) {
+    pmem_.Flush(ring_.At(space.begin), kRecordHeaderBytes);
+  }
+  return header.header_crc;
+}
+
+template <Persistence P>
+uint32_t RecordWriter<P>::WriteCached(const Reserver::Space& space,
+                                      const Payload& payload, Lsn durable_lsn) {
+  WritePadBefore(space.lsn, space.begin, space.offset, durable_lsn);
+  std::byte* const header_at = ring_.At(space.offset);
+  std::byte* to = header_at + kRecordHeaderBytes;
+  for (const auto& part : payload.parts) {
+    if (part.empty()) continue;
+    pmem_.Copy(to, part.data(), part.size());
+    to += part.size();
+  }
+  const RecordHeader header =
+      MakeHeader(space.lsn, space.offset, RecordType::kData, payload.bytes,
+                 payload.crc, durable_lsn);
+  StoreHeader(pmem_, header_at, header);
+  return header.header_crc;
+}
+
+template <Persistence P>
+RecordHeader RecordWriter<P>::MakeHeader(Lsn lsn, RingOffset offset,
+                                         RecordType type,
+                                         uint64_t payload_bytes,
+                                         uint32_t payload_crc,
+                                         Lsn durable_lsn) const {
+  const uint64_t seed = key_.Seed(lsn, offset);
   RecordHeader header{};
-  header.lsn = record.lsn.value;
+  header.lsn = lsn.value;
   header.epoch = epoch_.value;
   header.durable_lsn = durable_lsn.value;
-  header.payload_bytes = static_cast<uint32_t>(record.payload_bytes);
+  header.payload_bytes = static_cast<uint32_t>(payload_bytes);
   header.magic = kRecordMagic;
   header.type = static_cast<uint8_t>(type);
-  header.payload_crc = payload_crc;
+  if (type == RecordType::kData) {
+    header.payload_crc = PayloadChecksum(seed, payload_crc);
+  }
   header.header_crc = HeaderChecksum(seed, header);
   return header;
 }
 
 template <Persistence P>
-bool RecordWriter<P>::WritePadBefore(const ReservedRecord& record,
-                                     Lsn durable_lsn) {
-  if (record.begin == record.offset) return false;
-  WritePad(pmem_, ring_, key_, epoch_, record.lsn, durable_lsn, record.begin);
+bool RecordWriter<P>::WritePadBefore(Lsn lsn, RingOffset begin,
+                                     RingOffset offset, Lsn durable_lsn) {
+  if (begin == offset) [[likely]]
+    return false;
+  WritePad(pmem_, ring_, key_, epoch_, lsn, durable_lsn, begin);
   return true;
 }
 

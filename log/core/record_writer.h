@@ -4,12 +4,13 @@
 // Idea: two ways to the same bytes. `Seal` finishes a record whose payload was
 // stored by anybody in any way (cached): checksum, header, and last the
 // publish word in one atomic store; a flush and a fence of any thread make it
-// persistent. `WriteWhole` knows all bytes beforehand: it assembles header and
-// payload line by line and stores whole lines past the cache, so that one
-// fence of its own is the whole cost.
+// persistent. `WriteWhole` knows all bytes beforehand: it stores whole lines
+// past the cache, payload first, so that they drain while the header is made,
+// and one fence of its own is the whole cost.
 //
 // Invariants:
-//   X1. The publish word, with both checksums, is stored last (A1).
+//   X1. Seal stores the publish word, with both checksums, last (A1).
+//       WriteWhole stores in any order: nothing is read before its fence.
 //   X2. The PAD in front of a record is written with the record and belongs to
 //       its extent, so it is persisted by the same fence (L5).
 // Thread safety: one thread per record.
@@ -23,12 +24,23 @@
 
 #include "log/base/ids.h"
 #include "log/core/reserved_record.h"
+#include "log/core/reserver.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "log/format/record.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
+
+// What one record is to hold: parts that are joined in order. Its CRC needs no
+// LSN, so it is computed before anything is reserved.
+struct Payload {
+  explicit Payload(std::span<const std::span<const std::byte>> p);
+
+  std::span<const std::span<const std::byte>> parts;
+  size_t bytes = 0;
+  uint32_t crc = kCrcStart;
+};
 
 // Writes a PAD from `begin` to the end of the ring with cached stores; not
 // persisted. `next_lsn` is of the record after it.
@@ -49,20 +61,26 @@ class RecordWriter {
             std::span<const std::byte> bytes, bool is_owner);
 
   // Header and PAD of a record whose payload is filled, or of one that is
-  // given up (kAborted). Completed when it returns, not persisted.
-  void Seal(const ReservedRecord& record, RecordType type, Lsn durable_lsn);
+  // given up (kAborted). Completed when it returns, not persisted. Returns the
+  // header's checksum.
+  uint32_t Seal(const ReservedRecord& record, RecordType type, Lsn durable_lsn);
 
-  // PAD, header and payload from `parts`, past the cache: persisted after the
-  // caller's next fence. Requires: sizes of parts add up to payload_bytes.
-  void WriteWhole(const ReservedRecord& record,
-                  std::span<const std::span<const std::byte>> parts,
-                  Lsn durable_lsn);
+  // PAD, header and payload, past the cache: persisted after the caller's next
+  // fence. Returns the header's checksum.
+  uint32_t WriteWhole(const Reserver::Space& space, const Payload& payload,
+                      Lsn durable_lsn);
+
+  // The same through the cache: persisted after any thread's flush and fence.
+  uint32_t WriteCached(const Reserver::Space& space, const Payload& payload,
+                       Lsn durable_lsn);
 
  private:
-  RecordHeader MakeHeader(const ReservedRecord& record, RecordType type,
-                          uint32_t payload_crc, uint64_t seed,
+  RecordHeader MakeHeader(Lsn lsn, RingOffset offset, RecordType type,
+                          uint64_t payload_bytes, uint32_t payload_crc,
                           Lsn durable_lsn) const;
-  bool WritePadBefore(const ReservedRecord& record, Lsn durable_lsn);
+  // True if the record has a PAD in front; it is then written.
+  bool WritePadBefore(Lsn lsn, RingOffset begin, RingOffset offset,
+                      Lsn durable_lsn);
 
   P& pmem_;
   const Ring ring_;

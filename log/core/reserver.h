@@ -27,7 +27,7 @@
 
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
-#include "log/core/record_cursor.h"
+#include "log/format/layout.h"
 
 namespace alpheus {
 
@@ -57,7 +57,7 @@ class Reserver {
   Reserver(uint64_t capacity, uint32_t exposure_records_max, Next start,
            const std::atomic<uint64_t>& durable_lsn,
            const std::atomic<uint64_t>& reuse_limit)
-      : capacity_(capacity),
+      : ring_(nullptr, capacity),
         exposure_records_max_(exposure_records_max),
         durable_lsn_(durable_lsn),
         reuse_limit_(reuse_limit),
@@ -65,7 +65,35 @@ class Reserver {
 
   // Takes the next LSN and `record_bytes` (a multiple of a line, at most half
   // the capacity).
-  Outcome TryReserve(uint64_t record_bytes, Space* space);
+  Outcome TryReserve(uint64_t record_bytes, Space* space) {
+    // Acquire: the references below must not be older than the word.
+    uint64_t word = word_.load(std::memory_order_acquire);
+    for (;;) {
+      const uint64_t durable = durable_lsn_.load(std::memory_order_acquire);
+      const uint64_t limit = reuse_limit_.load(std::memory_order_acquire);
+      *space = SpaceAt(Unpack(word, durable, limit), record_bytes);
+      Outcome outcome = Outcome::kReserved;
+      if (space->lsn.value - durable > exposure_records_max_) {
+        outcome = Outcome::kExposureFull;
+      } else if (space->end.value > limit) {
+        outcome = Outcome::kRingFull;
+      }
+      if (outcome != Outcome::kReserved) [[unlikely]] {
+        // A refusal, too, counts only if the word was current.
+        const uint64_t current = word_.load(std::memory_order_acquire);
+        if (current == word) return outcome;
+        word = current;
+        continue;
+      }
+      // Acq_rel: the next thread to reserve sees what this one saw of durable
+      // and limit; on failure `word` is reloaded before the references.
+      if (word_.compare_exchange_weak(word, Pack({space->lsn + 1, space->end}),
+                                      std::memory_order_acq_rel,
+                                      std::memory_order_acquire)) [[likely]] {
+        return Outcome::kReserved;
+      }
+    }
+  }
 
   // The LSN and the tail that the next reservation starts from.
   Next next() const;
@@ -85,9 +113,27 @@ class Reserver {
     return reference + ((low - reference) & mask);
   }
   // Next as of `word`; right only if the word is still current afterwards.
-  Next Unpack(uint64_t word, uint64_t durable_lsn, uint64_t reuse_limit) const;
+  Next Unpack(uint64_t word, uint64_t durable_lsn, uint64_t reuse_limit) const {
+    const uint64_t head = reuse_limit - ring_.capacity();
+    Next next;
+    next.lsn = Lsn(Rebuild(durable_lsn, word >> kLineBits, kLsnMask));
+    next.tail = RingOffset(
+        Rebuild(head / kLineBytes, word & kLineMask, kLineMask) * kLineBytes);
+    return next;
+  }
+  // A PAD goes before a record that would cross the end of the ring (V1).
+  Space SpaceAt(const Next& next, uint64_t record_bytes) const {
+    const uint64_t until_end = ring_.UntilEnd(next.tail);
+    Space space;
+    space.lsn = next.lsn;
+    space.begin = next.tail;
+    space.offset =
+        record_bytes <= until_end ? next.tail : next.tail + until_end;
+    space.end = space.offset + record_bytes;
+    return space;
+  }
 
-  const uint64_t capacity_;
+  const Ring ring_;
   const uint32_t exposure_records_max_;
   const std::atomic<uint64_t>& durable_lsn_;
   const std::atomic<uint64_t>& reuse_limit_;

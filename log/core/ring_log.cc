@@ -8,6 +8,7 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 #include "log/base/thread_token.h"
+#include "log/core/own_reservations.h"
 #include "log/pmem/crash_model.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
@@ -22,6 +23,7 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
       region_(region),
       options_(options),
       ring_(RingOf(region, start.superline)),
+      payload_bytes_max_(PayloadBytesMax(ring_.capacity())),
       clock_(clock),
       progress_(waiter),
       tracker_(options.exposure_records_max),
@@ -32,8 +34,8 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
                   start.superline.head_chain},
                  start.index, superline_),
       forcer_(pmem, region, ring_, start.superline.log_id,
-              start.superline.log_epoch, start.end.lsn, tracker_, progress_,
-              failure_),
+              start.superline.log_epoch, start.end, tracker_, *start.index,
+              progress_, failure_),
       reserver_(ring_.capacity(), tracker_.size(),
                 {start.end.lsn, start.end.offset}, forcer_.durable_lsn_word(),
                 reclaimer_.reuse_limit_word()),
@@ -52,17 +54,10 @@ RingLog<P>::~RingLog() {
 template <Persistence P>
 absl::StatusOr<ReservedRecord> RingLog<P>::Reserve(size_t bytes,
                                                    Deadline deadline) {
-  ALPHEUS_RETURN_IF_ERROR(Usable());
-  if (bytes > PayloadBytesMax(ring_.capacity())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options_.name, ": a record of ", bytes,
-        " bytes is larger than the largest that this log takes, ",
-        PayloadBytesMax(ring_.capacity()),
-        " (half the ring less the header). Split it, or format a larger "
-        "region"));
+  Reserver::Space space;
+  if (!TryTakeSpace(bytes, &space)) {
+    ALPHEUS_ASSIGN_OR_RETURN(space, TakeSpace(bytes, deadline));
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const Reserver::Space space,
-                           TakeSpace(bytes, deadline));
   pmem_.YieldPoint("reserve: taken");
   ReservedRecord record;
   record.lsn = space.lsn;
@@ -72,19 +67,31 @@ absl::StatusOr<ReservedRecord> RingLog<P>::Reserve(size_t bytes,
   record.payload = ring_.At(space.offset) + kRecordHeaderBytes;
   record.owner = ThreadToken();
   tracker_.NoteReserved(space.lsn, {space.begin, space.end}, record.owner);
-  reclaimer_.index().Note(space.lsn, space.offset);
+  ++OwnReservationsMax();
   return record;
+}
+
+template <Persistence P>
+bool RingLog<P>::TryTakeSpace(size_t bytes, Reserver::Space* space) {
+  return IsUsable() && bytes <= payload_bytes_max_ &&
+         reserver_.TryReserve(RecordBytes(bytes), space) ==
+             Reserver::Outcome::kReserved;
 }
 
 template <Persistence P>
 absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
                                                       Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  if (bytes > payload_bytes_max_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.name, ": a record of ", bytes,
+        " bytes is larger than the largest that this log takes, ",
+        payload_bytes_max_,
+        " (half the ring less the header). Split it, or format a larger "
+        "region"));
+  }
   const uint64_t record_bytes = RecordBytes(bytes);
   Reserver::Space space;
-  if (reserver_.TryReserve(record_bytes, &space) ==
-      Reserver::Outcome::kReserved) {
-    return space;
-  }
   ALPHEUS_RETURN_IF_ERROR(
       WaitFor("reserve", deadline, [&]() -> absl::StatusOr<bool> {
         for (;;) {
@@ -157,27 +164,33 @@ absl::Status RingLog<P>::Copy(ReservedRecord& record, size_t offset,
 
 template <Persistence P>
 absl::Status RingLog<P>::Complete(ReservedRecord& record) {
-  writer_.Seal(record, RecordType::kData, durable_lsn());
-  FinishReservation(record.lsn);
+  Finish(record, RecordType::kData);
   return failure_.status();
 }
 
 template <Persistence P>
 void RingLog<P>::Abort(const ReservedRecord& record) {
-  writer_.Seal(record, RecordType::kAborted, durable_lsn());
-  FinishReservation(record.lsn);
+  Finish(record, RecordType::kAborted);
 }
 
 template <Persistence P>
-void RingLog<P>::FinishReservation(Lsn lsn) {
+void RingLog<P>::Finish(const ReservedRecord& record, RecordType type) {
+  const uint32_t header_crc = writer_.Seal(record, type, durable_lsn());
+  if (record.owner == ThreadToken()) --OwnReservationsMax();
+  MarkCompleted(record.lsn, header_crc);
+}
+
+template <Persistence P>
+void RingLog<P>::MarkCompleted(Lsn lsn, uint32_t header_crc) {
   pmem_.YieldPoint("complete: sealed");
-  tracker_.MarkCompleted(lsn);
+  tracker_.MarkCompleted(lsn, header_crc);
   progress_.Notify();
 }
 
 template <Persistence P>
 void RingLog<P>::HandOver(ReservedRecord& record) {
   tracker_.Disown(record.lsn);
+  if (record.owner == ThreadToken()) --OwnReservationsMax();
   record.owner = 0;
 }
 
@@ -210,50 +223,51 @@ template <Persistence P>
 absl::StatusOr<Lsn> RingLog<P>::Append(
     std::span<const std::span<const std::byte>> parts, uint32_t frequency,
     Deadline deadline) {
-  ALPHEUS_RETURN_IF_ERROR(CheckFrequency(frequency));
-  if (frequency == 1) {
+  if (frequency != 1) {
+    ALPHEUS_RETURN_IF_ERROR(CheckFrequency(frequency));
+  } else if (OwnReservationsMax() != 0) {
     // Before anything is written: a refusal must mean that nothing happened.
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(next_lsn() - 1));
   }
-  size_t bytes = 0;
-  for (const auto& part : parts) bytes += part.size();
-  ALPHEUS_ASSIGN_OR_RETURN(ReservedRecord record, Reserve(bytes, deadline));
-  if (frequency != 1) {
-    ALPHEUS_RETURN_IF_ERROR(AppendUnforced(record, parts));
-    if (record.lsn.value % frequency != 0) return record.lsn;
-    if (const absl::Status self = CheckNotBlockedBySelf(record.lsn);
-        !self.ok()) {
-      return absl::AbortedError(
-          absl::StrCat(options_.name, ": LSN ", record.lsn.value,
-                       " is completed but not forced. ", self.message()));
-    }
-    ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(record.lsn, deadline));
-    return record.lsn;
+  const Payload payload(parts);
+  Reserver::Space space;
+  if (!TryTakeSpace(payload.bytes, &space)) [[unlikely]] {
+    ALPHEUS_ASSIGN_OR_RETURN(space, TakeSpace(payload.bytes, deadline));
   }
-  writer_.WriteWhole(record, parts, durable_lsn());
-  switch (forcer_.PersistOwn(record.lsn)) {
+  pmem_.YieldPoint("reserve: taken");
+  if (frequency != 1) return AppendCached(space, payload, frequency, deadline);
+  const uint32_t header_crc = writer_.WriteWhole(space, payload, durable_lsn());
+  switch (forcer_.PersistOwn(space, header_crc)) {
     case Forcer<P>::Progressed::kDurable:
       break;
     case Forcer<P>::Progressed::kFailed:
       // Not a record: but nobody may wait for it either.
-      FinishReservation(record.lsn);
+      tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
+      MarkCompleted(space.lsn, header_crc);
       return failure_.status();
     case Forcer<P>::Progressed::kWaiting:
-      ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(record.lsn, deadline));
+      ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(space.lsn, deadline));
       break;
   }
-  return record.lsn;
+  return space.lsn;
 }
 
 template <Persistence P>
-absl::Status RingLog<P>::AppendUnforced(
-    ReservedRecord& record, std::span<const std::span<const std::byte>> parts) {
-  size_t offset = 0;
-  for (const auto& part : parts) {
-    writer_.Copy(record, offset, part, /*is_owner=*/true);
-    offset += part.size();
+absl::StatusOr<Lsn> RingLog<P>::AppendCached(const Reserver::Space& space,
+                                             const Payload& payload,
+                                             uint32_t frequency,
+                                             Deadline deadline) {
+  tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
+  MarkCompleted(space.lsn, writer_.WriteCached(space, payload, durable_lsn()));
+  if (failure_.failed()) return failure_.status();
+  if (space.lsn.value % frequency != 0) return space.lsn;
+  if (const absl::Status self = CheckNotBlockedBySelf(space.lsn); !self.ok()) {
+    return absl::AbortedError(
+        absl::StrCat(options_.name, ": LSN ", space.lsn.value,
+                     " is completed but not forced. ", self.message()));
   }
-  return Complete(record);
+  ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(space.lsn, deadline));
+  return space.lsn;
 }
 
 template <Persistence P>
@@ -359,6 +373,11 @@ void RingLog<P>::CheckInvariants() const {
 }
 
 template <Persistence P>
+bool RingLog<P>::IsUsable() const {
+  return !failure_.failed() && !closed_.load(std::memory_order_acquire);
+}
+
+template <Persistence P>
 absl::Status RingLog<P>::Usable() const {
   if (failure_.failed()) return failure_.status();
   if (closed_.load(std::memory_order_acquire)) {
@@ -386,6 +405,7 @@ absl::Status RingLog<P>::CheckGiven(Lsn lsn) const {
 
 template <Persistence P>
 absl::Status RingLog<P>::CheckNotBlockedBySelf(Lsn lsn) const {
+  if (OwnReservationsMax() == 0) return absl::OkStatus();
   const uint32_t self = ThreadToken();
   for (Lsn at = durable_lsn() + 1; at <= lsn; at = at + 1) {
     if (!tracker_.IsFinished(at) && tracker_.IsOwnedBy(at, self)) {

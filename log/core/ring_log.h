@@ -105,19 +105,24 @@ class RingLog {
   void CheckInvariants() const;
 
  private:
+  bool IsUsable() const;
   absl::Status Usable() const;
   absl::Status CheckFrequency(uint32_t frequency) const;
   absl::Status CheckGiven(Lsn lsn) const;
+  // At once, or not at all.
+  bool TryTakeSpace(size_t bytes, Reserver::Space* space);
+  // With checks, waiting and errors.
   absl::StatusOr<Reserver::Space> TakeSpace(size_t bytes, Deadline deadline);
   // One try to make room after a refusal. True: it is worth trying again.
   // `limit` is the reuse limit before the refusal.
   absl::StatusOr<bool> MakeRoom(Reserver::Outcome refusal, uint64_t limit,
                                 size_t bytes, Deadline deadline);
   absl::Status RingFull(size_t bytes) const;
-  void FinishReservation(Lsn lsn);
-  absl::Status AppendUnforced(
-      ReservedRecord& record,
-      std::span<const std::span<const std::byte>> parts);
+  void Finish(const ReservedRecord& record, RecordType type);
+  void MarkCompleted(Lsn lsn, uint32_t header_crc);
+  absl::StatusOr<Lsn> AppendCached(const Reserver::Space& space,
+                                   const Payload& payload, uint32_t frequency,
+                                   Deadline deadline);
   absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
   // Fails if a reservation of the calling thread up to `lsn` is open.
   absl::Status CheckNotBlockedBySelf(Lsn lsn) const;
@@ -134,6 +139,7 @@ class RingLog {
   const std::span<std::byte> region_;
   const RingLogOptions options_;
   const Ring ring_;
+  const uint64_t payload_bytes_max_;
   const Clock& clock_;
   std::atomic<bool> closed_{false};
   Progress progress_;

@@ -72,8 +72,11 @@ const char* TailVerdictName(TailVerdict verdict) {
   return "unknown";
 }
 
-ScanResult ScanLog(const ScanInput& input,
-                   const std::function<void(const RecordView&)>& visit) {
+ScanResult ScanLog(const ScanInput& input) {
+  return ScanLog(input, [](const LogPosition&, const RecordView&) {});
+}
+
+ScanResult ScanLog(const ScanInput& input, ScanVisitor visit) {
   ScanResult result;
   result.proven_lsn = input.proven_lsn;
   RecordCursor cursor(input.ring, *input.table, input.head, LimitOf(input));
@@ -83,7 +86,7 @@ ScanResult ScanLog(const ScanInput& input,
     step = cursor.Next();
     if (step != RecordCursor::Step::kRecord) break;
     Count(cursor, result.end.lsn, &result);
-    if (visit) visit(cursor.record());
+    visit(result.end, cursor.record());
   }
   if (step == RecordCursor::Step::kBadPayload) {
     result.bad_payload = true;

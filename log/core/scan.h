@@ -20,9 +20,9 @@
 #define ALPHEUS_LOG_CORE_SCAN_H_
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "log/core/record_cursor.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
@@ -72,10 +72,12 @@ struct ScanInput {
   Lsn proven_lsn;
 };
 
-// Scans from the head; calls `visit`, if given, with each kept record in LSN
-// order (cleaned and aborted ones included).
-ScanResult ScanLog(const ScanInput& input,
-                   const std::function<void(const RecordView&)>& visit = {});
+// Scans from the head; calls `visit` with each kept record in LSN order
+// (cleaned and aborted ones included) and the position before it.
+using ScanVisitor =
+    absl::FunctionRef<void(const LogPosition& before, const RecordView&)>;
+ScanResult ScanLog(const ScanInput& input, ScanVisitor visit);
+ScanResult ScanLog(const ScanInput& input);
 
 // The first record behind `from` whose header holds, LSN above `from.lsn`; its
 // position, or one with LSN 0 if there is none. For salvage.

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 
-namespace alpheus {
+namespace alpheus::internal {
 
-uint32_t Crc32c(uint32_t seed, std::span<const std::byte> bytes) {
+uint32_t Crc32cLong(uint32_t crc, std::span<const std::byte> bytes) {
   // ISA-L counts in int and wants a mutable pointer that it does not write to.
   constexpr size_t kChunkBytes = size_t{1} << 30;
-  uint32_t crc = seed;
   while (!bytes.empty()) {
     const size_t chunk = std::min(bytes.size(), kChunkBytes);
     crc = crc32_iscsi(
@@ -21,4 +20,4 @@ uint32_t Crc32c(uint32_t seed, std::span<const std::byte> bytes) {
   return crc;
 }
 
-}  // namespace alpheus
+}  // namespace alpheus::internal

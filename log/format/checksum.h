@@ -10,15 +10,81 @@
 #ifndef ALPHEUS_LOG_FORMAT_CHECKSUM_H_
 #define ALPHEUS_LOG_FORMAT_CHECKSUM_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
+
+#if defined(__SSE4_2__)
+#include <nmmintrin.h>
+#endif
 
 namespace alpheus {
 
+namespace internal {
+
+// By ISA-L, which is fastest from some hundred bytes on.
+uint32_t Crc32cLong(uint32_t crc, std::span<const std::byte> bytes);
+
+}  // namespace internal
+
+// The words of a header are summed as they lie in memory.
+static_assert(std::endian::native == std::endian::little);
+
+// CRC32C of one word of memory.
+inline uint32_t Crc32cWord(uint32_t crc, uint64_t word) {
+#if defined(__SSE4_2__)
+  return static_cast<uint32_t>(_mm_crc32_u64(crc, word));
+#else
+  return internal::Crc32cLong(crc, std::as_bytes(std::span(&word, 1)));
+#endif
+}
+inline uint32_t Crc32cHalfWord(uint32_t crc, uint32_t half) {
+#if defined(__SSE4_2__)
+  return _mm_crc32_u32(crc, half);
+#else
+  return internal::Crc32cLong(crc, std::as_bytes(std::span(&half, 1)));
+#endif
+}
+
 // CRC32C (Castagnoli, reflected) of `bytes` starting from `seed`, without the
 // final inversion.
-uint32_t Crc32c(uint32_t seed, std::span<const std::byte> bytes);
+inline uint32_t Crc32c(uint32_t seed, std::span<const std::byte> bytes) {
+  constexpr size_t kLongBytes = 192;  // from here on the call pays
+  if (bytes.size() >= kLongBytes) return internal::Crc32cLong(seed, bytes);
+  uint32_t crc = seed;
+  const std::byte* at = bytes.data();
+  size_t left = bytes.size();
+  const auto next_word = [&at, &left] {
+    uint64_t word = 0;
+    std::memcpy(&word, at, sizeof(word));
+    at += sizeof(word);
+    left -= sizeof(word);
+    return word;
+  };
+  while (left >= 4 * sizeof(uint64_t)) {
+    crc = Crc32cWord(crc, next_word());
+    crc = Crc32cWord(crc, next_word());
+    crc = Crc32cWord(crc, next_word());
+    crc = Crc32cWord(crc, next_word());
+  }
+  while (left >= sizeof(uint64_t)) crc = Crc32cWord(crc, next_word());
+#if defined(__SSE4_2__)
+  if (left & 4) {
+    uint32_t half = 0;
+    std::memcpy(&half, at, sizeof(half));
+    crc = _mm_crc32_u32(crc, half);
+    at += sizeof(half);
+  }
+  for (left %= 4; left > 0; --left) {
+    crc = _mm_crc32_u8(crc, std::to_integer<uint8_t>(*at++));
+  }
+  return crc;
+#else
+  return left == 0 ? crc : internal::Crc32cLong(crc, {at, left});
+#endif
+}
 
 }  // namespace alpheus
 

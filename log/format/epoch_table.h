@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -71,6 +72,14 @@ class EpochTable {
 
   // The entry that owns `lsn`, or nullptr: no epoch was open for it yet.
   const EpochEntry* Owner(Lsn lsn) const;
+
+  // Behind the last LSN that the entry owns; Requires: as KeyOf.
+  Lsn EndOf(const EpochEntry* entry) const {
+    const auto* next = entry + 1;
+    return next == entries_.data() + entries_.size()
+               ? Lsn(std::numeric_limits<uint64_t>::max())
+               : next->start_lsn;
+  }
 
   // Key of the entry; Requires: `entry` came from this table.
   const EpochKey& KeyOf(const EpochEntry* entry) const;

@@ -17,6 +17,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "absl/status/status.h"
@@ -35,11 +36,24 @@ class Ring {
  public:
   Ring() = default;
   // Requires: capacity a multiple of kLineBytes, at least kRingCapacityMin.
-  Ring(std::byte* data, uint64_t capacity) : data_(data), capacity_(capacity) {}
+  Ring(std::byte* data, uint64_t capacity)
+      : data_(data),
+        capacity_(capacity),
+        reciprocal_(std::numeric_limits<uint64_t>::max() / capacity) {}
 
+  std::byte* data() const { return data_; }
   uint64_t capacity() const { return capacity_; }
-  // Bytes from the start of the ring, [0, capacity).
-  uint64_t Place(RingOffset offset) const { return offset.value % capacity_; }
+  // Bytes from the start of the ring, [0, capacity): offset mod capacity.
+  // Requires: offset < 2^63 (RegionState sees to it). A
+  // division would be a tenth of an append; the product with the reciprocal is
+  // the quotient or one less.
+  uint64_t Place(RingOffset offset) const {
+    using Wide = unsigned __int128;
+    const auto quotient =
+        static_cast<uint64_t>(Wide{offset.value} * reciprocal_ >> 64);
+    const uint64_t place = offset.value - quotient * capacity_;
+    return place < capacity_ ? place : place - capacity_;
+  }
   std::byte* At(RingOffset offset) const { return data_ + Place(offset); }
   // Bytes from `offset` to the end of the ring, (0, capacity].
   uint64_t UntilEnd(RingOffset offset) const {
@@ -49,6 +63,7 @@ class Ring {
  private:
   std::byte* data_ = nullptr;
   uint64_t capacity_ = 0;
+  uint64_t reciprocal_ = 0;  // of capacity_, times 2^64, rounded down
 };
 
 inline constexpr uint64_t kRingCapacityMin = 4 * kLineBytes;

@@ -23,14 +23,17 @@
 #ifndef ALPHEUS_LOG_FORMAT_RECORD_H_
 #define ALPHEUS_LOG_FORMAT_RECORD_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <type_traits>
 
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
 #include "log/base/mix.h"
+#include "log/format/checksum.h"
 
 namespace alpheus {
 
@@ -105,26 +108,88 @@ class EpochKey {
 inline constexpr uint32_t kCrcStart = 0xffffffff;
 
 // The checksum of a payload from the CRC of its bytes.
-uint32_t PayloadChecksum(uint64_t seed, uint32_t crc);
+inline uint32_t PayloadChecksum(uint64_t seed, uint32_t crc) {
+  return crc ^ static_cast<uint32_t>(seed >> 32);
+}
 
 // The value of RecordHeader::cleaned that means "cleaned" at this place;
 // never 0.
-uint64_t CleanedWord(uint64_t seed);
+inline uint64_t CleanedWord(uint64_t seed) {
+  constexpr uint64_t kCleanedTag = 0x636c65616e656421u;  // "cleaned!"
+  return Mix(seed, kCleanedTag) | 1;
+}
+
+// Bytes 24..32 of the header as one word.
+inline uint64_t LengthAndTypeWord(const RecordHeader& header) {
+  return uint64_t{header.payload_bytes} | uint64_t{header.magic} << 32 |
+         uint64_t{header.type} << 48 | uint64_t{header.reserved} << 56;
+}
 
 // Checksum of bytes 0..36 of the header.
-uint32_t HeaderChecksum(uint64_t seed, const RecordHeader& header);
+inline uint32_t HeaderChecksum(uint64_t seed, const RecordHeader& header) {
+  uint32_t crc = Crc32cWord(kCrcStart, header.lsn);
+  crc = Crc32cWord(crc, header.epoch);
+  crc = Crc32cWord(crc, header.durable_lsn);
+  crc = Crc32cWord(crc, LengthAndTypeWord(header));
+  crc = Crc32cHalfWord(crc, header.payload_crc);
+  return static_cast<uint32_t>(seed) ^ crc;
+}
+
+// Both checksums as the one word that publishes the record.
+inline uint64_t PublishWord(const RecordHeader& header) {
+  return uint64_t{header.payload_crc} | uint64_t{header.header_crc} << 32;
+}
+
+// A header as it lies in memory, in words.
+struct HeaderWords {
+  uint64_t word[kRecordHeaderBytes / sizeof(uint64_t)];
+
+  RecordHeader ToHeader() const { return std::bit_cast<RecordHeader>(*this); }
+  uint32_t payload_bytes() const { return static_cast<uint32_t>(word[3]); }
+};
+static_assert(offsetof(RecordHeader, payload_bytes) == 3 * sizeof(uint64_t));
+
+inline HeaderWords LoadHeader(const std::byte* from) {
+  const auto load = [from](size_t i) {
+    uint64_t word = 0;
+    std::memcpy(&word, from + i * sizeof(word), sizeof(word));
+    return word;
+  };
+  // Word by word, so that each is in a register.
+  return {{load(0), load(1), load(2), load(3), load(4), load(5)}};
+}
 
 // True if magic, type and checksum hold (F1, F2). Says nothing of the payload.
-bool HeaderIsValid(uint64_t seed, const RecordHeader& header);
+inline bool HeaderIsValid(uint64_t seed, const HeaderWords& words) {
+  uint32_t crc = kCrcStart;
+  for (int i = 0; i < 4; ++i) crc = Crc32cWord(crc, words.word[i]);
+  crc = Crc32cHalfWord(crc, static_cast<uint32_t>(words.word[4]));
+  const auto magic = static_cast<uint16_t>(words.word[3] >> 32);
+  const auto type = static_cast<uint8_t>(words.word[3] >> 48);
+  return magic == kRecordMagic &&
+         type >= static_cast<uint8_t>(RecordType::kData) &&
+         type <= static_cast<uint8_t>(RecordType::kAborted) &&
+         words.word[0] != 0 &&
+         words.word[4] >> 32 == (static_cast<uint32_t>(seed) ^ crc);
+}
+inline bool HeaderIsValid(uint64_t seed, const RecordHeader& header) {
+  return HeaderIsValid(seed, std::bit_cast<HeaderWords>(header));
+}
 
 // True if the payload's checksum holds; always true for PAD and ABORTED, which
 // have no content. Requires: HeaderIsValid, payload.size() == payload_bytes.
-bool PayloadIsValid(uint64_t seed, const RecordHeader& header,
-                    std::span<const std::byte> payload);
+inline bool PayloadIsValid(uint64_t seed, const RecordHeader& header,
+                           std::span<const std::byte> payload) {
+  if (header.type != static_cast<uint8_t>(RecordType::kData)) return true;
+  return header.payload_crc ==
+         PayloadChecksum(seed, Crc32c(kCrcStart, payload));
+}
 
 // The chain over the log (H8): chain(n) from chain(n-1) and the checksum of
 // the header of n. PADs are left out.
-uint64_t ExtendChain(uint64_t chain, uint32_t header_crc);
+inline uint64_t ExtendChain(uint64_t chain, uint32_t header_crc) {
+  return Mix(chain, header_crc);
+}
 
 }  // namespace alpheus
 

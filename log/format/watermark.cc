@@ -10,11 +10,14 @@
 namespace alpheus {
 namespace {
 
-uint32_t LineChecksum(Uuid log_id, int line, const WatermarkFormat& f) {
-  const auto seed = static_cast<uint32_t>(
+uint32_t LineSeed(Uuid log_id, int line) {
+  return static_cast<uint32_t>(
       Mix(Mix(log_id.high, log_id.low), static_cast<uint64_t>(line) + 1));
+}
+
+uint32_t LineChecksum(Uuid log_id, int line, const WatermarkFormat& f) {
   return Crc32c(
-      seed,
+      LineSeed(log_id, line),
       std::as_bytes(std::span(&f, 1)).first<offsetof(WatermarkFormat, crc)>());
 }
 
@@ -28,6 +31,10 @@ WatermarkFormat EncodeWatermark(Uuid log_id, int line, Watermark watermark) {
   f.crc = LineChecksum(log_id, line, f);
   return f;
 }
+
+WatermarkEncoder::WatermarkEncoder(Uuid log_id, int line, Epoch epoch)
+    : epoch_(epoch.value),
+      crc_of_epoch_(Crc32cWord(LineSeed(log_id, line), epoch.value)) {}
 
 std::optional<Watermark> DecodeWatermark(Uuid log_id, int line,
                                          const std::byte* address) {

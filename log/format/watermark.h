@@ -26,6 +26,7 @@
 
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
+#include "log/format/checksum.h"
 
 namespace alpheus {
 
@@ -52,6 +53,25 @@ static_assert(offsetof(WatermarkFormat, magic) == 56);
 static_assert(offsetof(WatermarkFormat, crc) == 60);
 
 WatermarkFormat EncodeWatermark(Uuid log_id, int line, Watermark watermark);
+
+// EncodeWatermark for one line and epoch, as words: it is written with every
+// batch, so the checksum starts from where it is the same for all.
+class WatermarkEncoder {
+ public:
+  WatermarkEncoder(Uuid log_id, int line, Epoch epoch);
+
+  LineWords Encode(Lsn lsn) const {
+    uint32_t crc = Crc32cWord(crc_of_epoch_, lsn.value);
+    for (int i = 0; i < 5; ++i) crc = Crc32cWord(crc, 0);
+    crc = Crc32cHalfWord(crc, kWatermarkMagic);
+    return {{epoch_, lsn.value, 0, 0, 0, 0, 0,
+             uint64_t{kWatermarkMagic} | uint64_t{crc} << 32}};
+  }
+
+ private:
+  uint64_t epoch_;
+  uint32_t crc_of_epoch_;
+};
 
 // The watermark at `address`, or nothing if the line is torn or damaged.
 std::optional<Watermark> DecodeWatermark(Uuid log_id, int line,

@@ -113,6 +113,9 @@ class ModelPersistence {
   void Store8(uint64_t* word, uint64_t value);
   void Copy(void* dst, const void* src, size_t bytes);
   void CopyLinesNt(void* dst, const void* src, size_t lines);
+  void StoreLineNt(void* dst, const LineWords& words) {
+    CopyLinesNt(dst, &words, 1);
+  }
   void Flush(const void* address, size_t bytes);
   // Does nothing: nobody may count on it.
   void FlushHint(const void* /*address*/, size_t /*bytes*/) {}

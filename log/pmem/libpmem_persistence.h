@@ -74,6 +74,20 @@ class LibpmemPersistence {
     ThreadPersistenceCounters().nt_lines += lines;
   }
 
+  void StoreLineNt(void* dst, const LineWords& words) {
+#if defined(__SSE2__)
+    auto* to = static_cast<__m128i*>(dst);
+    for (size_t i = 0; i < 4; ++i) {
+      _mm_stream_si128(
+          to + i, _mm_set_epi64x(static_cast<int64_t>(words.word[2 * i + 1]),
+                                 static_cast<int64_t>(words.word[2 * i])));
+    }
+    ++ThreadPersistenceCounters().nt_lines;
+#else
+    CopyLinesNt(dst, &words, 1);
+#endif
+  }
+
   void Flush(const void* address, size_t bytes) {
     if (options_.auto_flush || bytes == 0) return;
     const auto first =

@@ -47,6 +47,9 @@ class MsyncPersistence {
     std::memcpy(dst, src, bytes);
   }
   void CopyLinesNt(void* dst, const void* src, size_t lines);
+  void StoreLineNt(void* dst, const LineWords& words) {
+    CopyLinesNt(dst, &words, 1);
+  }
   void Flush(const void* address, size_t bytes);
   bool Fence();
 

@@ -18,6 +18,7 @@
 //                       Flush + Fence. Any thread may do the flush.
 //   CopyLinesNt(d,s,n)  n whole lines past the cache; persistent after a Fence
 //                       of the *same* thread, and of no other (F3).
+//   StoreLineNt(d, w)   CopyLinesNt of one line that is in registers.
 //   Flush(p, n)         starts write-back of the lines that hold [p, p+n).
 //   FlushHint(p, n)     Flush for what may be lost: no Fence will follow.
 //   Fence()             OK = every Flush and CopyLinesNt of this thread before
@@ -40,6 +41,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "log/base/bytes.h"
 
 namespace alpheus {
 
@@ -49,6 +51,7 @@ concept Persistence =
       { p.Store8(word, uint64_t{}) } -> std::same_as<void>;
       { p.Copy(dst, src, n) } -> std::same_as<void>;
       { p.CopyLinesNt(dst, src, n) } -> std::same_as<void>;
+      { p.StoreLineNt(dst, LineWords{}) } -> std::same_as<void>;
       { p.Flush(src, n) } -> std::same_as<void>;
       { p.FlushHint(src, n) } -> std::same_as<void>;
       { p.Fence() } -> std::same_as<bool>;

@@ -176,6 +176,10 @@ absl::StatusOr<Region> Region::OpenForWriting(const std::string& path) {
   FileDescriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (fd.get() < 0) return FileError(path, "open", errno);
   ALPHEUS_RETURN_IF_ERROR(TakeWriterLock(path, fd.get()));
+  // A file that was just restored from a copy may be in the page cache only.
+  if (fsync(fd.get()) != 0 && errno != EINVAL) {  // EINVAL: a device
+    return FileError(path, "fsync", errno);
+  }
   ALPHEUS_ASSIGN_OR_RETURN(Region region, MapForWriting(path, fd.get()));
   fd.Release();
   return region;

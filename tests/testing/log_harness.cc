@@ -65,10 +65,11 @@ std::vector<std::string> LivePayloads(std::span<std::byte> region) {
   const absl::StatusOr<RegionState> state = ReadRegionState(region, "model");
   ALPHEUS_CHECK(state.ok(), "the region can be read");
   std::vector<std::string> payloads;
-  ScanLog(ScanInputOf(region, *state), [&payloads](const RecordView& record) {
-    if (record.cleaned || record.aborted()) return;
-    payloads.emplace_back(AsText(record.payload));
-  });
+  ScanLog(ScanInputOf(region, *state),
+          [&payloads](const LogPosition&, const RecordView& record) {
+            if (record.cleaned || record.aborted()) return;
+            payloads.emplace_back(AsText(record.payload));
+          });
   return payloads;
 }
 

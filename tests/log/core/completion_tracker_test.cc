@@ -17,7 +17,8 @@ TEST(CompletionTrackerTest, RecordGoesFromOpenToPersisted) {
   CompletionTracker tracker(4);
   tracker.NoteReserved(Lsn(1), {RingOffset(64), RingOffset(192)}, 9);
   EXPECT_EQ(tracker.StateOf(Lsn(1)), State::kOpen);
-  tracker.MarkCompleted(Lsn(1));
+  tracker.MarkCompleted(Lsn(1), 7);
+  EXPECT_EQ(tracker.HeaderCrcOf(Lsn(1)), 7u);
   EXPECT_EQ(tracker.StateOf(Lsn(1)), State::kCompleted);
   EXPECT_EQ(tracker.ExtentOf(Lsn(1)).begin, RingOffset(64));
   EXPECT_EQ(tracker.ExtentOf(Lsn(1)).end, RingOffset(192));
@@ -30,7 +31,7 @@ TEST(CompletionTrackerTest, SlotOfTheLastLapSaysNothingOfThisOne) {
   CompletionTracker tracker(4);
   tracker.MarkPersisted(Lsn(2));
   EXPECT_EQ(tracker.StateOf(Lsn(6)), State::kOpen);
-  tracker.MarkCompleted(Lsn(6));
+  tracker.MarkCompleted(Lsn(6), 0);
   EXPECT_EQ(tracker.StateOf(Lsn(2)), State::kOpen);
 }
 

@@ -30,7 +30,8 @@ class ScanTest : public ::testing::Test {
     const auto state = ReadRegionState(harness_.region(), "model");
     RecordHeader* found = nullptr;
     ScanLog(
-        ScanInputOf(harness_.region(), *state), [&](const RecordView& record) {
+        ScanInputOf(harness_.region(), *state),
+        [&](const LogPosition&, const RecordView& record) {
           if (record.lsn() != lsn) return;
           found = reinterpret_cast<RecordHeader*>(
               RingOf(harness_.region(), state->superline).At(record.offset));

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "log/base/random.h"
+
 namespace alpheus {
 namespace {
 
@@ -31,6 +33,22 @@ TEST(LayoutTest, SmallestRegionIsNamedInTheRefusal) {
       << refused.status();
   EXPECT_TRUE(Layout::ForRegion(110592).ok());
   EXPECT_FALSE(Layout::ForRegion(110591).ok());
+}
+
+TEST(RingTest, PlaceIsTheOffsetModuloTheCapacity) {
+  Random random(1);
+  for (const uint64_t lines : {uint64_t{4}, uint64_t{5}, uint64_t{64},
+                               uint64_t{1023}, (uint64_t{1} << 39) - 1}) {
+    const uint64_t capacity = lines * kLineBytes;
+    const Ring ring(nullptr, capacity);
+    for (int i = 0; i < 10000; ++i) {
+      // Of every magnitude, and on both sides of a lap's end.
+      uint64_t offset = random.Next() >> (1 + random.Below(62));
+      if (i % 3 != 0) offset -= offset % capacity;
+      if (i % 3 == 2 && offset != 0) --offset;
+      EXPECT_EQ(ring.Place(RingOffset(offset)), offset % capacity) << offset;
+    }
+  }
 }
 
 TEST(LayoutTest, RingOfPartialLinesIsRefused) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "log/base/random.h"
 #include "log/format/checksum.h"
@@ -34,6 +36,40 @@ TEST(ChecksumTest, IsCrc32cWithoutTheFinalInversion) {
   EXPECT_EQ(~Crc32c(~0u, AsBytes("123456789")), 0xe3069283u);
   EXPECT_EQ(Crc32c(Crc32c(5, AsBytes("ab")), AsBytes("cd")),
             Crc32c(5, AsBytes("abcd")));
+}
+
+// One bit at a time, from the definition.
+uint32_t SlowCrc32c(uint32_t crc, std::span<const std::byte> bytes) {
+  for (const std::byte byte : bytes) {
+    crc ^= std::to_integer<uint32_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) {
+      crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
+    }
+  }
+  return crc;
+}
+
+TEST(ChecksumTest, EveryLengthAndAlignmentAgreesWithTheDefinition) {
+  Random random(1);
+  std::vector<std::byte> bytes(600);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.Next());
+  for (size_t length = 0; length <= 520; ++length) {
+    const auto range = std::span(bytes).subspan(length % 16, length);
+    EXPECT_EQ(Crc32c(7, range), SlowCrc32c(7, range)) << length;
+  }
+}
+
+TEST(RecordTest, HeaderIsSummedAsItLiesInMemory) {
+  const RecordHeader header = Header(Seed());
+  EXPECT_EQ(
+      header.header_crc ^ static_cast<uint32_t>(Seed()),
+      SlowCrc32c(kCrcStart, std::as_bytes(std::span(&header, 1))
+                                .first<offsetof(RecordHeader, header_crc)>()));
+  uint64_t word = 0;
+  std::memcpy(&word, &header.payload_bytes, sizeof(word));
+  EXPECT_EQ(LengthAndTypeWord(header), word);
+  std::memcpy(&word, &header.payload_crc, sizeof(word));
+  EXPECT_EQ(PublishWord(header), word);
 }
 
 TEST(RecordTest, SealedRecordValidates) {

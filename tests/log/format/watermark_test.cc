@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace alpheus {
 namespace {
 
@@ -16,6 +18,18 @@ TEST(WatermarkTest, SurvivesEncoding) {
   const Watermark watermark{Epoch(3), Lsn(4)};
   const WatermarkFormat f = EncodeWatermark(kLog, 1, watermark);
   EXPECT_EQ(DecodeWatermark(kLog, 1, Bytes(f)), watermark);
+}
+
+TEST(WatermarkTest, EncoderOfOneEpochWritesTheSameLine) {
+  for (const int line : {0, 1}) {
+    const WatermarkEncoder encoder(kLog, line, Epoch(3));
+    for (const uint64_t lsn : {uint64_t{0}, uint64_t{4}, ~uint64_t{0}}) {
+      const LineWords words = encoder.Encode(Lsn(lsn));
+      const WatermarkFormat f =
+          EncodeWatermark(kLog, line, {Epoch(3), Lsn(lsn)});
+      EXPECT_EQ(std::memcmp(&words, &f, sizeof(f)), 0) << lsn;
+    }
+  }
 }
 
 TEST(WatermarkTest, OtherLineOrLogDoesNotValidate) {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// asymmetric_barrier: a store-load barrier that costs one of two sides nothing.
+//
+// Idea: two threads each store and then load what the other stored; one of the
+// loads must see the other's store. Instead of a fence on each side, the rare
+// side makes the kernel run a fence on every thread of the process
+// (membarrier(2)), and the frequent side only keeps the compiler from moving
+// its load. Where the kernel has no membarrier, both sides pay for a fence.
+//
+// Thread safety: all functions concurrently.
+// References: membarrier(2), MEMBARRIER_CMD_PRIVATE_EXPEDITED.
+#ifndef ALPHEUS_LOG_BASE_ASYMMETRIC_BARRIER_H_
+#define ALPHEUS_LOG_BASE_ASYMMETRIC_BARRIER_H_
+
+#include <atomic>
+
+namespace alpheus {
+
+namespace internal {
+
+// True once the process has registered for membarrier(2).
+extern const bool membarrier_works;
+
+}  // namespace internal
+
+// For the frequent side, between its store and its load.
+inline void LightBarrier() {
+  if (internal::membarrier_works) [[likely]] {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } else {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+}
+
+// For the rare side, between its store and its load. A system call.
+void HeavyBarrier();
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_BASE_ASYMMETRIC_BARRIER_H_
