@@ -63,4 +63,16 @@ void FutexWaiter::WakeAll(const std::atomic<uint32_t>& generation) {
           0);
 }
 
+void Progress::NotifyThoseWhoCare() {
+  const uint32_t attention = attention_.load(std::memory_order_acquire);
+  if ((attention & ~kObserved) != 0) {
+    generation_.fetch_add(1, std::memory_order_seq_cst);
+    waiter_.WakeAll(generation_);
+  }
+  if ((attention & kObserved) != 0) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    observer_.load(std::memory_order_relaxed)->OnProgress();
+  }
+}
+
 }  // namespace alpheus

@@ -51,6 +51,15 @@ class FutexWaiter final : public Waiter {
   const Clock& clock_;
 };
 
+// Is told of every progress, by the thread that made it.
+class ProgressObserver {
+ public:
+  virtual ~ProgressObserver() = default;
+  // The progress is visible to this thread, and so is whatever another thread
+  // stored before a seq_cst fence that came before this one's.
+  virtual void OnProgress() = 0;
+};
+
 // The generation counter with the number of those who wait for it.
 class Progress {
  public:
@@ -60,11 +69,11 @@ class Progress {
   // sees the producer's store, or the producer's load in Notify sees the
   // announcement: the barrier acts on both threads (asymmetric_barrier.h).
   uint32_t Announce() {
-    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    attention_.fetch_add(1, std::memory_order_seq_cst);
     HeavyBarrier();
     return generation_.load(std::memory_order_seq_cst);
   }
-  void Withdraw() { waiters_.fetch_sub(1, std::memory_order_release); }
+  void Withdraw() { attention_.fetch_sub(1, std::memory_order_release); }
 
   // Spinners are not announced: nobody pays a system call to wake them.
   bool Spin(int round) { return waiter_.Spin(round); }
@@ -73,19 +82,33 @@ class Progress {
     waiter_.Wait(generation_, seen, deadline);
   }
 
-  // The store that is the progress comes before the call. No locked
-  // instruction while nobody sleeps: it is on the append path.
+  // From now on `observer` is told; the same one each time. It must outlive
+  // the last Notify.
+  void Observe(ProgressObserver& observer) {
+    observer_.store(&observer, std::memory_order_relaxed);
+    attention_.fetch_or(kObserved, std::memory_order_seq_cst);
+    HeavyBarrier();
+  }
+
+  // The store that is the progress comes before the call, which needs no lock.
+  // No locked instruction while nobody sleeps or observes: it is on the append
+  // path.
   void Notify() {
     LightBarrier();
-    if (waiters_.load(std::memory_order_relaxed) == 0) [[likely]]
+    if (attention_.load(std::memory_order_relaxed) == 0) [[likely]]
       return;
-    generation_.fetch_add(1, std::memory_order_seq_cst);
-    waiter_.WakeAll(generation_);
+    NotifyThoseWhoCare();
   }
 
  private:
+  static constexpr uint32_t kObserved = 1u << 31;
+
+  void NotifyThoseWhoCare();
+
   Waiter& waiter_;
-  alignas(64) std::atomic<uint32_t> waiters_{0};
+  std::atomic<ProgressObserver*> observer_{nullptr};
+  // Number of sleepers, and kObserved.
+  alignas(64) std::atomic<uint32_t> attention_{0};
   std::atomic<uint32_t> generation_{0};
 };
 

@@ -25,6 +25,7 @@ Forcer<P>::Forcer(P& pmem, std::span<std::byte> region, Ring ring, Uuid log_id,
       failure_(failure),
       durable_lsn_(next.lsn.value - 1),
       chain_(next.chain),
+      watermark_lsn_(next.lsn - 1),
       claimed_lsn_(next.lsn - 1) {
   index_.Note(next);
 }
@@ -145,6 +146,16 @@ void Forcer<P>::StoreWatermark(Lsn lsn) {
   pmem_.StoreLineNt(WatermarkLine(region_, watermark_line_),
                     watermarks_[watermark_line_].Encode(lsn));
   watermark_line_ = 1 - watermark_line_;
+  watermark_lsn_ = lsn;
+}
+
+template <Persistence P>
+absl::Status Forcer<P>::WriteIdleWatermark() {
+  if (watermark_lsn_ == durable_lsn()) return absl::OkStatus();
+  StoreWatermark(durable_lsn());
+  if (pmem_.Fence()) return absl::OkStatus();
+  Fail();
+  return failure_.status();
 }
 
 template <Persistence P>

@@ -78,6 +78,10 @@ class Forcer {
   // if that is this thread's to move, else marks the record persisted.
   Progressed PersistOwn(const Reserver::Space& space, uint32_t header_crc);
 
+  // A watermark that names the durable LSN, unless there is one (A3.5).
+  // Requires: nothing is reserved, and nobody can reserve (Reserver::TryHold).
+  absl::Status WriteIdleWatermark();
+
   // Both watermark lines name the durable LSN; for a clean close.
   // Requires: no other call is active.
   absl::Status WriteFinalWatermarks();
@@ -114,6 +118,7 @@ class Forcer {
   uint64_t chain_;  // after durable_lsn_; guarded by D5
   // Guarded by D3, handed from thread to thread through durable_lsn_.
   int watermark_line_ = 0;
+  Lsn watermark_lsn_{0};  // that the last line named
   uint64_t batches_since_watermark_ = 0;
 
   alignas(kLineBytes) Mutex advance_mutex_;

@@ -31,8 +31,7 @@ class LogFailure {
       const MutexLock lock(mutex_);
       if (status_.ok()) status_ = status;
     }
-    // A locked instruction, as Notify requires.
-    failed_.exchange(true, std::memory_order_seq_cst);
+    failed_.store(true, std::memory_order_release);
     progress_.Notify();
   }
 

@@ -14,4 +14,20 @@ Reserver::Next Reserver::next() const {
   }
 }
 
+bool Reserver::TryHold() {
+  uint64_t word = word_.load(std::memory_order_acquire);
+  const uint64_t durable = durable_lsn_.load(std::memory_order_acquire);
+  const Next next =
+      Unpack(word, durable, reuse_limit_.load(std::memory_order_acquire));
+  if ((word & kHeldBit) != 0 || next.lsn.value != durable + 1) return false;
+  // Acquire: what the last appender wrote; release: the hold comes before what
+  // the caller does under it.
+  return word_.compare_exchange_strong(word, word | kHeldBit,
+                                       std::memory_order_acq_rel);
+}
+
+void Reserver::Unhold() {
+  word_.fetch_and(~kHeldBit, std::memory_order_release);
+}
+
 }  // namespace alpheus

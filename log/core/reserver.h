@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // reserver: gives LSNs and ring space in one atomic step.
 //
-// Idea: LSN and tail move together, so they share one 64-bit word: the low 24
+// Idea: LSN and tail move together, so they share one 64-bit word: the low 23
 // bits of the next LSN and the low 40 bits of the tail, counted in lines. The
+// bit that is left says that reserving is held up for a moment. The
 // whole values are rebuilt from the durable LSN and the reuse limit, which are
 // never more than the exposure cap and the ring's capacity behind. One
 // compare-and-swap reserves; PAD at the end of the ring included.
@@ -16,7 +17,7 @@
 // after it. A swap succeeds only if the word did not change meanwhile, and then
 // both references belong to a moment at which the word was current, so the
 // distance is in [0, cap] and [0, capacity]. (A word that came back to the same
-// bits in between would need 2^24 LSNs and 2^40 lines to pass, both exactly.)
+// bits in between would need 2^23 LSNs and 2^40 lines to pass, both exactly.)
 // Thread safety: all members concurrently.
 // References: Arcadia §4.3; protocol A3.1, L5, L6, F6.
 #ifndef ALPHEUS_LOG_CORE_RESERVER_H_
@@ -37,6 +38,7 @@ class Reserver {
     kReserved,
     kExposureFull,  // the cap on records that are not durable is reached
     kRingFull,      // not enough space behind the reuse limit
+    kHeld,          // for a moment; see TryHold
   };
 
   struct Space {
@@ -73,7 +75,9 @@ class Reserver {
       const uint64_t limit = reuse_limit_.load(std::memory_order_acquire);
       *space = SpaceAt(Unpack(word, durable, limit), record_bytes);
       Outcome outcome = Outcome::kReserved;
-      if (space->lsn.value - durable > exposure_records_max_) {
+      if ((word & kHeldBit) != 0) {
+        outcome = Outcome::kHeld;
+      } else if (space->lsn.value - durable > exposure_records_max_) {
         outcome = Outcome::kExposureFull;
       } else if (space->end.value > limit) {
         outcome = Outcome::kRingFull;
@@ -98,9 +102,15 @@ class Reserver {
   // The LSN and the tail that the next reservation starts from.
   Next next() const;
 
+  // Lets nobody reserve until Unhold, if nothing that was reserved is not
+  // durable: the caller is then alone with the log's end.
+  bool TryHold();
+  void Unhold();
+
  private:
-  static constexpr int kLsnBits = 24;
-  static constexpr int kLineBits = 64 - kLsnBits;
+  static constexpr int kLsnBits = 23;
+  static constexpr int kLineBits = 40;
+  static constexpr uint64_t kHeldBit = uint64_t{1} << (kLsnBits + kLineBits);
   static constexpr uint64_t kLsnMask = (uint64_t{1} << kLsnBits) - 1;
   static constexpr uint64_t kLineMask = (uint64_t{1} << kLineBits) - 1;
 
@@ -116,7 +126,8 @@ class Reserver {
   Next Unpack(uint64_t word, uint64_t durable_lsn, uint64_t reuse_limit) const {
     const uint64_t head = reuse_limit - ring_.capacity();
     Next next;
-    next.lsn = Lsn(Rebuild(durable_lsn, word >> kLineBits, kLsnMask));
+    next.lsn =
+        Lsn(Rebuild(durable_lsn, word >> kLineBits & kLsnMask, kLsnMask));
     next.tail = RingOffset(
         Rebuild(head / kLineBytes, word & kLineMask, kLineMask) * kLineBytes);
     return next;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
@@ -49,6 +50,10 @@ template <Persistence P>
 RingLog<P>::~RingLog() {
   ALPHEUS_CHECK(!HasOpenReservations(),
                 "a Reservation must not outlive its log (reservation.h)");
+  callbacks_.Abandon(absl::AbortedError(absl::StrCat(
+      options_.name,
+      ": the log was dropped before the record was durable; the outcome is "
+      "unknown until it is opened again")));
 }
 
 template <Persistence P>
@@ -111,8 +116,9 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
                                           uint64_t limit, size_t bytes,
                                           Deadline deadline) {
   if (failure_.failed()) return failure_.status();
-  // Both refusals end when records become durable: the exposure shrinks, and
-  // aborted records may be passed by the head.
+  if (refusal == Reserver::Outcome::kHeld) return false;
+  // Both other refusals end when records become durable: the exposure shrinks,
+  // and aborted records may be passed by the head.
   const Lsn before = durable_lsn();
   if (forcer_.Step(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
     return failure_.status();
@@ -195,12 +201,19 @@ void RingLog<P>::HandOver(ReservedRecord& record) {
 }
 
 template <Persistence P>
-absl::Status RingLog<P>::Force(Lsn lsn, uint32_t frequency, Deadline deadline) {
+absl::Status RingLog<P>::Force(Lsn lsn, ForcePolicy policy, Deadline deadline) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  ALPHEUS_RETURN_IF_ERROR(CheckFrequency(frequency));
+  ALPHEUS_RETURN_IF_ERROR(CheckPolicy(policy));
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
-  if (lsn.value % frequency != 0) return absl::OkStatus();
-  return ForceUntilDurable(lsn, deadline);
+  const std::optional<Lsn> due = DueUnder(policy, lsn);
+  return due ? ForceUntilDurable(*due, deadline) : absl::OkStatus();
+}
+
+template <Persistence P>
+std::optional<Lsn> RingLog<P>::DueUnder(const ForcePolicy& policy, Lsn lsn) {
+  if (policy.group != 0) return group_commit_.Join(lsn, policy.group);
+  if (lsn.value % policy.frequency != 0) return std::nullopt;
+  return lsn;
 }
 
 template <Persistence P>
@@ -221,10 +234,11 @@ absl::Status RingLog<P>::ForceUntilDurable(Lsn lsn, Deadline deadline) {
 
 template <Persistence P>
 absl::StatusOr<Lsn> RingLog<P>::Append(
-    std::span<const std::span<const std::byte>> parts, uint32_t frequency,
+    std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
     Deadline deadline) {
-  if (frequency != 1) {
-    ALPHEUS_RETURN_IF_ERROR(CheckFrequency(frequency));
+  const bool forced = policy.frequency == 1 && policy.group == 0;
+  if (!forced) {
+    ALPHEUS_RETURN_IF_ERROR(CheckPolicy(policy));
   } else if (OwnReservationsMax() != 0) {
     // Before anything is written: a refusal must mean that nothing happened.
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(next_lsn() - 1));
@@ -235,7 +249,7 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
     ALPHEUS_ASSIGN_OR_RETURN(space, TakeSpace(payload.bytes, deadline));
   }
   pmem_.YieldPoint("reserve: taken");
-  if (frequency != 1) return AppendCached(space, payload, frequency, deadline);
+  if (!forced) return AppendCached(space, payload, policy, deadline);
   const uint32_t header_crc = writer_.WriteWhole(space, payload, durable_lsn());
   switch (forcer_.PersistOwn(space, header_crc)) {
     case Forcer<P>::Progressed::kDurable:
@@ -255,19 +269,28 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
 template <Persistence P>
 absl::StatusOr<Lsn> RingLog<P>::AppendCached(const Reserver::Space& space,
                                              const Payload& payload,
-                                             uint32_t frequency,
+                                             const ForcePolicy& policy,
                                              Deadline deadline) {
   tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
   MarkCompleted(space.lsn, writer_.WriteCached(space, payload, durable_lsn()));
   if (failure_.failed()) return failure_.status();
-  if (space.lsn.value % frequency != 0) return space.lsn;
-  if (const absl::Status self = CheckNotBlockedBySelf(space.lsn); !self.ok()) {
+  const std::optional<Lsn> due = DueUnder(policy, space.lsn);
+  if (!due) return space.lsn;
+  if (const absl::Status self = CheckNotBlockedBySelf(*due); !self.ok()) {
     return absl::AbortedError(
         absl::StrCat(options_.name, ": LSN ", space.lsn.value,
                      " is completed but not forced. ", self.message()));
   }
-  ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(space.lsn, deadline));
+  ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(*due, deadline));
   return space.lsn;
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::OnDurable(Lsn lsn, DurableCallback callback) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  callbacks_.Add(lsn, std::move(callback));
+  return absl::OkStatus();
 }
 
 template <Persistence P>
@@ -388,10 +411,25 @@ absl::Status RingLog<P>::Usable() const {
 }
 
 template <Persistence P>
-absl::Status RingLog<P>::CheckFrequency(uint32_t frequency) const {
-  if (frequency != 0) return absl::OkStatus();
+absl::Status RingLog<P>::CheckPolicy(const ForcePolicy& policy) const {
+  if (policy.frequency == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.name, ": force frequency 0; 1 forces every record"));
+  }
+  if (policy.group != 0 && policy.frequency != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.name, ": force frequency ", policy.frequency,
+        " and groups of ", policy.group, " are two policies; choose one"));
+  }
+  // Else reserving would force before the policy does (A3.1).
+  const uint32_t records = std::max(policy.frequency, policy.group);
+  if (records == 1 || 2 * uint64_t{records} <= tracker_.size()) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(absl::StrCat(
-      options_.name, ": force frequency 0; 1 forces every record"));
+      options_.name, ": forcing every ", records, " records needs a cap of ",
+      2 * uint64_t{records}, " exposed ones, and it is ", tracker_.size(),
+      ". Raise exposure_records_max"));
 }
 
 template <Persistence P>

@@ -10,6 +10,9 @@
 //   CompletionTracker  which records are finished      (completion_tracker.h)
 //   RecordWriter       header, PAD, checksums, stores  (record_writer.h)
 //   Forcer             batches, watermark, durable LSN (forcer.h)
+//   IdleKeeper         what nobody else would force    (idle_keeper.h)
+//   GroupCommit        the window of that policy       (group_commit.h)
+//   DurableCallbacks   who is told                     (durable_callbacks.h)
 //   Reclaimer          cleaned records, head           (reclaimer.h)
 //
 // Invariants:
@@ -31,6 +34,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -41,7 +45,10 @@
 #include "log/base/ids.h"
 #include "log/base/waiter.h"
 #include "log/core/completion_tracker.h"
+#include "log/core/durable_callbacks.h"
 #include "log/core/forcer.h"
+#include "log/core/group_commit.h"
+#include "log/core/idle_keeper.h"
 #include "log/core/log_failure.h"
 #include "log/core/lsn_index.h"
 #include "log/core/reclaimer.h"
@@ -56,6 +63,16 @@ namespace alpheus {
 struct RingLogOptions {
   std::string name;                      // of the region, for messages
   uint32_t exposure_records_max = 4096;  // rounded up to a power of two
+};
+
+// Which of the records that are completed are forced (Arcadia §4.4).
+struct ForcePolicy {
+  // NOLINTNEXTLINE(google-explicit-constructor): a frequency is a policy.
+  constexpr ForcePolicy(uint32_t f) : frequency(f) {}
+  constexpr ForcePolicy(uint32_t f, uint32_t g) : frequency(f), group(g) {}
+
+  uint32_t frequency;  // LSNs divisible by it
+  uint32_t group = 0;  // if not 0, instead: groups of so many
 };
 
 // Where opening an epoch left the region; see recovery/local_opening.h.
@@ -83,14 +100,20 @@ class RingLog {
   absl::Status Complete(ReservedRecord& record);
   void Abort(const ReservedRecord& record);
   void HandOver(ReservedRecord& record);
-  absl::Status Force(Lsn lsn, uint32_t frequency, Deadline deadline);
+  absl::Status Force(Lsn lsn, ForcePolicy policy, Deadline deadline);
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
-                             uint32_t frequency, Deadline deadline);
+                             ForcePolicy policy, Deadline deadline);
   absl::Status WaitDurable(Lsn lsn, Deadline deadline);
+  absl::Status OnDurable(Lsn lsn, DurableCallback callback);
   absl::Status Cleanup(Lsn lsn);
   absl::Status CleanupThrough(Lsn lsn);
   absl::Status CleanupAll();
   absl::Status Close();
+
+  // To be called by one thread, once per interval; see idle_keeper.h.
+  typename IdleKeeper<P>::Next Poll() { return idle_keeper_.Poll(); }
+  // For that thread to sleep on.
+  Progress& progress() { return progress_; }
 
   Lsn durable_lsn() const { return forcer_.durable_lsn(); }
   Lsn next_lsn() const { return reserver_.next().lsn; }
@@ -107,7 +130,9 @@ class RingLog {
  private:
   bool IsUsable() const;
   absl::Status Usable() const;
-  absl::Status CheckFrequency(uint32_t frequency) const;
+  absl::Status CheckPolicy(const ForcePolicy& policy) const;
+  // Up to where the caller must force now that `lsn` is completed.
+  std::optional<Lsn> DueUnder(const ForcePolicy& policy, Lsn lsn);
   absl::Status CheckGiven(Lsn lsn) const;
   // At once, or not at all.
   bool TryTakeSpace(size_t bytes, Reserver::Space* space);
@@ -121,7 +146,8 @@ class RingLog {
   void Finish(const ReservedRecord& record, RecordType type);
   void MarkCompleted(Lsn lsn, uint32_t header_crc);
   absl::StatusOr<Lsn> AppendCached(const Reserver::Space& space,
-                                   const Payload& payload, uint32_t frequency,
+                                   const Payload& payload,
+                                   const ForcePolicy& policy,
                                    Deadline deadline);
   absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
   // Fails if a reservation of the calling thread up to `lsn` is open.
@@ -149,6 +175,9 @@ class RingLog {
   Reclaimer<P> reclaimer_;
   Forcer<P> forcer_;
   Reserver reserver_;
+  GroupCommit group_commit_;
+  DurableCallbacks callbacks_{forcer_.durable_lsn_word(), failure_, progress_};
+  IdleKeeper<P> idle_keeper_{forcer_, reserver_, progress_};
   RecordWriter<P> writer_;
 };
 

@@ -87,7 +87,21 @@ TEST_F(ReserverTest, ExposureCapHoldsUntilRecordsAreDurable) {
   EXPECT_EQ(Reserve(1), Outcome::kExposureFull);
 }
 
-// The packed word keeps 24 bits of the LSN and 40 of the tail's lines: both
+TEST_F(ReserverTest, HeldReserverGivesNothing) {
+  StartAt(1, 0);
+  EXPECT_EQ(Reserve(1), Outcome::kReserved);
+  EXPECT_FALSE(reserver_->TryHold());  // not durable
+  durable_ = 1;
+  EXPECT_TRUE(reserver_->TryHold());
+  EXPECT_FALSE(reserver_->TryHold());
+  EXPECT_EQ(Reserve(1), Outcome::kHeld);
+  EXPECT_EQ(reserver_->next().lsn, Lsn(2));
+  reserver_->Unhold();
+  EXPECT_EQ(Reserve(1), Outcome::kReserved);
+  EXPECT_EQ(space_.lsn, Lsn(2));
+}
+
+// The packed word keeps 23 bits of the LSN and 40 of the tail's lines: both
 // must wrap without a trace.
 TEST_F(ReserverTest, PackedCountersWrapWithoutATrace) {
   const uint64_t lsn = (uint64_t{1} << 24) - 2;

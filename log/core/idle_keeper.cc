@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/core/idle_keeper.h"
+
+#include "log/pmem/crash_model.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/msync_persistence.h"
+
+namespace alpheus {
+
+template <Persistence P>
+typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
+  using Progressed = typename Forcer<P>::Progressed;
+  // One step forces all that is finished; what an open reservation holds up is
+  // for the next call.
+  if (forcer_.Step(last_given_) == Progressed::kFailed) return Next::kSleep;
+  const Lsn given = reserver_.next().lsn - 1;
+  if (given == last_given_ && WriteWatermark()) return Next::kSleep;
+  last_given_ = given;
+  return Next::kPollAgain;
+}
+
+template <Persistence P>
+bool IdleKeeper<P>::WriteWatermark() {
+  if (!reserver_.TryHold()) return false;
+  // A failure is remembered by the log; nothing is left to do then either.
+  (void)forcer_.WriteIdleWatermark();
+  reserver_.Unhold();
+  progress_.Notify();
+  return true;
+}
+
+template class IdleKeeper<LibpmemPersistence>;
+template class IdleKeeper<MsyncPersistence>;
+template class IdleKeeper<ModelPersistence>;
+
+}  // namespace alpheus

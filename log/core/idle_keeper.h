@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// idle_keeper: what must happen although nobody calls.
+//
+// Idea: two things would otherwise wait for the next append for ever: records
+// that were completed and not forced (with frequency F up to F - 1 of them),
+// and the watermark, which is one batch behind. Poll is called once per
+// interval while anything happens. What was completed at one call and is still
+// exposed at the next is forced; when nothing moved in between and nothing is
+// exposed, the last watermark is written, and there is nothing to do until the
+// next append.
+//
+// Invariants:
+//   J1. A completed record with no open one before it is durable at most two
+//       intervals later.
+//   J2. A log that was idle for two intervals has a watermark that names its
+//       last record (A3.5).
+// Thread safety: Poll by one thread; the others append meanwhile.
+// References: protocol A3.5, F6.
+#ifndef ALPHEUS_LOG_CORE_IDLE_KEEPER_H_
+#define ALPHEUS_LOG_CORE_IDLE_KEEPER_H_
+
+#include "log/base/ids.h"
+#include "log/base/waiter.h"
+#include "log/core/forcer.h"
+#include "log/core/reserver.h"
+#include "log/pmem/persistence.h"
+
+namespace alpheus {
+
+template <Persistence P>
+class IdleKeeper {
+ public:
+  enum class Next {
+    kPollAgain,  // after an interval
+    kSleep,      // until the next progress
+  };
+
+  IdleKeeper(Forcer<P>& forcer, Reserver& reserver, Progress& progress)
+      : forcer_(forcer), reserver_(reserver), progress_(progress) {}
+
+  Next Poll();
+
+ private:
+  // True if the last watermark is written.
+  bool WriteWatermark();
+
+  Forcer<P>& forcer_;
+  Reserver& reserver_;
+  Progress& progress_;
+  Lsn last_given_{0};  // at the last Poll
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_IDLE_KEEPER_H_
