@@ -22,7 +22,9 @@ install(CODE "
   set(destination \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")
   include(\"${PROJECT_SOURCE_DIR}/cmake/InstallHeaders.cmake\")")
 
-install(TARGETS alpheus RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(ALPHEUS_BUILD_PROGRAMS)
+  install(TARGETS alpheus RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(TARGETS alpheus_shared EXPORT AlpheusC
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS alpheus_cxx EXPORT AlpheusCxx)

@@ -6,7 +6,6 @@ foreach(header IN LISTS headers)
   string(REGEX REPLACE "^api/include/alpheus/" "" installed ${header})
   file(READ ${source}/${header} text)
   string(REPLACE "#include \"log/" "#include \"alpheus/log/" text "${text}")
-  # CONFIGURE would expand, WRITE touches always: both change what is installed.
   file(WRITE ${staging}/alpheus/${installed} "${text}")
   get_filename_component(folder ${installed} DIRECTORY)
   file(INSTALL ${staging}/alpheus/${installed}
