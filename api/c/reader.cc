@@ -73,7 +73,7 @@ std::function<absl::Status(const ReaderRecord&)> Visitor(
 
 extern "C" {
 
-const char* alpheus_record_state_name(alpheus_record_state state) noexcept {
+const char* alpheus_record_state_name(int state) noexcept {
   return alpheus::RecordStateName(static_cast<RecordState>(state));
 }
 

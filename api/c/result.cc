@@ -102,7 +102,7 @@ const char* alpheus_version_string() noexcept { return ALPHEUS_VERSION_STRING; }
 
 int alpheus_version() noexcept { return ALPHEUS_VERSION; }
 
-const char* alpheus_code_name(alpheus_code code) noexcept {
+const char* alpheus_code_name(int code) noexcept {
   switch (code) {
     case ALPHEUS_OK:
       return "OK";
@@ -136,7 +136,7 @@ const char* alpheus_code_name(alpheus_code code) noexcept {
   return "UNKNOWN";
 }
 
-bool alpheus_is_outcome_unknown(alpheus_code code) noexcept {
+bool alpheus_is_outcome_unknown(int code) noexcept {
   return code != ALPHEUS_OK && code != ALPHEUS_INVALID_ARGUMENT &&
          code != ALPHEUS_OUT_OF_RANGE && code != ALPHEUS_FAILED_PRECONDITION;
 }

@@ -219,6 +219,24 @@ class InstallTest(unittest.TestCase):
         run(CC, "-std=c11", *strict, "-x", "c", "/dev/null", *flags)
         run(CXX, "-std=c++11", *strict, "-x", "c++", "/dev/null", *flags)
 
+    # Convention 1, and the cursor: an error can't be overlooked.
+    def test_ignored_result_is_a_warning(self):
+        flags = self.pkg_config("--cflags", "alpheus")
+        for result, good in (("return (int)", True), ("", False)):
+            source = os.path.join(self.folder, "ignores.c")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write('#include "alpheus/alpheus.h"\n'
+                           "int f(alpheus_cursor* c);\n"
+                           f"int f(alpheus_cursor* c) {{ {result} "
+                           "alpheus_cursor_finish(c, NULL); return 0; }\n")
+            command = (CC, "-std=c11", "-Werror", "-c", source, "-o",
+                       "/dev/null", *flags)
+            if good:
+                run(*command)
+            else:
+                with self.assertRaisesRegex(AssertionError, "unused-result"):
+                    run(*command)
+
     # Programs.
 
     def test_example_builds_by_cmake_and_runs(self):

@@ -16,8 +16,9 @@
 //
 // Conventions:
 //    1. Results. What can fail returns an alpheus_code; ALPHEUS_OK is 0.
-//       Compilers warn when it is ignored. Outputs are written on ALPHEUS_OK
-//       only, except that an output handle is NULL after a failure.
+//       Compilers warn when it is ignored (but for alpheus_log_abort). Outputs
+//       are written on ALPHEUS_OK only, except that an output handle is NULL
+//       after a failure.
 //    2. Errors. The last parameter `error` is memory of the caller's, or NULL.
 //       Each call sets it: code, and a message that says what, where, and what
 //       to do. So there is nothing to free and nothing kept per thread or per
@@ -58,7 +59,8 @@
 //   11. Structs that a handle lends are only read by the caller. New fields
 //       come at the end; so never copy or place them by sizeof. alpheus_error,
 //       alpheus_uuid, alpheus_slice and alpheus_place never change.
-//   12. Numbers of enums are never given a second meaning; new ones may come.
+//   12. Numbers of enums are never given a second meaning; new ones may come,
+//       which is why functions take them as int.
 //   13. Callbacks return normally: no longjmp, no exception. They must not use
 //       the handle whose function calls them.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_ALPHEUS_H_
@@ -78,9 +80,9 @@
    ALPHEUS_VERSION_PATCH)
 
 #if defined(__GNUC__)
-#define ALPHEUS_CHECKED __attribute__((warn_unused_result))
+#define ALPHEUS_NODISCARD __attribute__((warn_unused_result))
 #else
-#define ALPHEUS_CHECKED
+#define ALPHEUS_NODISCARD
 #endif
 
 #ifdef __cplusplus
@@ -118,12 +120,12 @@ typedef enum alpheus_code {
 } alpheus_code;
 
 // "OK", "DATA_LOSS" and so on; "UNKNOWN" for a number that is not a code.
-const char* alpheus_code_name(alpheus_code code) ALPHEUS_NOEXCEPT;
+const char* alpheus_code_name(int code) ALPHEUS_NOEXCEPT;
 
 // True if after a failed append, force or wait with this code the record may
 // be recovered or not, and only opening the log again can tell. False for
 // ALPHEUS_OK and for codes that are given before anything is written.
-bool alpheus_is_outcome_unknown(alpheus_code code) ALPHEUS_NOEXCEPT;
+bool alpheus_is_outcome_unknown(int code) ALPHEUS_NOEXCEPT;
 
 // After ALPHEUS_OK the message is empty. A message that does not fit loses its
 // middle.
@@ -177,7 +179,7 @@ typedef struct alpheus_format_options {
 // Errors: ALREADY_EXISTS; INVALID_ARGUMENT (size, no path); RESOURCE_EXHAUSTED
 // (file system full; no file is left behind); NOT_FOUND (folder);
 // PERMISSION_DENIED; UNAVAILABLE.
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_log_format(const alpheus_format_options* options, alpheus_uuid* log_id,
                    alpheus_error* error) ALPHEUS_NOEXCEPT;
 
@@ -213,7 +215,7 @@ typedef struct alpheus_log_options {
 // see cleanup_through_lsn); OUT_OF_RANGE (cleanup_through_lsn was never given);
 // UNIMPLEMENTED (format version, replicated log); INVALID_ARGUMENT;
 // PERMISSION_DENIED; UNAVAILABLE.
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_log_open(const alpheus_log_options* options, alpheus_log** log,
                  alpheus_error* error) ALPHEUS_NOEXCEPT;
 
@@ -222,7 +224,7 @@ alpheus_log_open(const alpheus_log_options* options, alpheus_log** log,
 // all that was durable still is.
 // Errors: FAILED_PRECONDITION (reservations or cursors are open: nothing was
 // done, the handle is still good); UNAVAILABLE (medium).
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_log_close(alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // ---------------------------------------------------------------------------
@@ -235,14 +237,14 @@ alpheus_log_close(alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 // (ring full of records that nobody cleaned); FAILED_PRECONDITION (only this
 // thread's own open reservations stand in the way); DEADLINE_EXCEEDED;
 // UNAVAILABLE.
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_log_reserve(alpheus_log* log, size_t bytes, int64_t deadline_ns,
                     uint64_t* lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // Copies into the payload of an open LSN at `offset`. May be called many times,
 // in any order, by several threads for disjoint parts.
 // Errors: INVALID_ARGUMENT (does not fit); FAILED_PRECONDITION (not open).
-ALPHEUS_CHECKED alpheus_code alpheus_log_copy(
+ALPHEUS_NODISCARD alpheus_code alpheus_log_copy(
     alpheus_log* log, uint64_t lsn, size_t offset, const void* data,
     size_t size, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
@@ -250,14 +252,14 @@ ALPHEUS_CHECKED alpheus_code alpheus_log_copy(
 // zeroed, in the ring, valid until the LSN is completed or aborted. Called by
 // one thread, which may hand the pointer to others.
 // Errors: FAILED_PRECONDITION (not open).
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_log_payload(alpheus_log* log, uint64_t lsn, void** payload,
                     alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // Seals the record, after all who fill it: its bytes may no longer change. Not
 // durable yet. The LSN is not open any more, whatever is returned.
 // Errors: FAILED_PRECONDITION (not open); UNAVAILABLE (log failed).
-ALPHEUS_CHECKED alpheus_code alpheus_log_complete(
+ALPHEUS_NODISCARD alpheus_code alpheus_log_complete(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // Gives an open LSN up: readers pass over it.
@@ -268,7 +270,7 @@ alpheus_code alpheus_log_abort(alpheus_log* log, uint64_t lsn,
 // Says that another thread will complete this LSN, so that a force by the
 // thread that reserved it waits, and reports no deadlock with itself.
 // Errors: FAILED_PRECONDITION (not open).
-ALPHEUS_CHECKED alpheus_code alpheus_log_hand_over(
+ALPHEUS_NODISCARD alpheus_code alpheus_log_hand_over(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 typedef struct alpheus_force_options {
@@ -286,13 +288,13 @@ typedef struct alpheus_force_options {
 // Errors: OUT_OF_RANGE (never given); FAILED_PRECONDITION (an open reservation
 // of this very thread stands before it); DEADLINE_EXCEEDED and UNAVAILABLE
 // (outcome unknown).
-ALPHEUS_CHECKED alpheus_code alpheus_log_force(
+ALPHEUS_NODISCARD alpheus_code alpheus_log_force(
     alpheus_log* log, uint64_t lsn, const alpheus_force_options* options,
     alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // Waits until `lsn` is durable without forcing it.
 // Errors: as alpheus_log_force.
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_log_wait_durable(alpheus_log* log, uint64_t lsn, int64_t deadline_ns,
                          alpheus_error* error) ALPHEUS_NOEXCEPT;
 
@@ -301,11 +303,11 @@ alpheus_log_wait_durable(alpheus_log* log, uint64_t lsn, int64_t deadline_ns,
 // Errors: as the four; ABORTED (with a frequency above 1: the record is
 // completed, but this thread's own open reservation keeps it from being
 // forced).
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_log_append(alpheus_log* log, const void* data, size_t size,
                    const alpheus_force_options* options, uint64_t* lsn,
                    alpheus_error* error) ALPHEUS_NOEXCEPT;
-ALPHEUS_CHECKED alpheus_code alpheus_log_append_parts(
+ALPHEUS_NODISCARD alpheus_code alpheus_log_append_parts(
     alpheus_log* log, const alpheus_slice* parts, size_t part_count,
     const alpheus_force_options* options, uint64_t* lsn,
     alpheus_error* error) ALPHEUS_NOEXCEPT;
@@ -333,14 +335,14 @@ size_t alpheus_log_payload_bytes_max(const alpheus_log* log) ALPHEUS_NOEXCEPT;
 // Errors: OUT_OF_RANGE (never given); NOT_FOUND (already cleaned);
 // FAILED_PRECONDITION (not durable yet); DATA_LOSS (damaged header);
 // UNAVAILABLE.
-ALPHEUS_CHECKED alpheus_code alpheus_log_cleanup(
+ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
 // The same for all up to and including `lsn`. OK if they are cleaned already.
-ALPHEUS_CHECKED alpheus_code alpheus_log_cleanup_through(
+ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup_through(
     alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
 // Cleans everything; on ALPHEUS_OK no earlier record is ever recovered again.
 // LSNs go on. Errors: FAILED_PRECONDITION (open reservations); UNAVAILABLE.
-ALPHEUS_CHECKED alpheus_code alpheus_log_cleanup_all(
+ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup_all(
     alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // ---------------------------------------------------------------------------
@@ -370,7 +372,7 @@ typedef struct alpheus_record {
 typedef struct alpheus_cursor alpheus_cursor;
 
 // Errors: INVALID_ARGUMENT.
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_log_recovered(alpheus_log* log, alpheus_cursor** cursor,
                       alpheus_error* error) ALPHEUS_NOEXCEPT;
 // The next record, valid until the next call with this cursor; NULL at the end
@@ -380,14 +382,14 @@ const alpheus_record* alpheus_cursor_next(alpheus_cursor* cursor)
 // Ends the cursor. ALPHEUS_OK if all that it was asked for was delivered: after
 // a NULL of next, all that was recovered.
 // Errors: DATA_LOSS (a record can't be read any more).
-ALPHEUS_CHECKED alpheus_code alpheus_cursor_finish(
+ALPHEUS_NODISCARD alpheus_code alpheus_cursor_finish(
     alpheus_cursor* cursor, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // The same walk with a callback, which returns whether to go on.
 // Errors: DATA_LOSS; CANCELLED (the callback returned false).
 typedef bool (*alpheus_record_visitor)(void* context,
                                        const alpheus_record* record);
-ALPHEUS_CHECKED alpheus_code alpheus_log_for_each_recovered(
+ALPHEUS_NODISCARD alpheus_code alpheus_log_for_each_recovered(
     alpheus_log* log, alpheus_record_visitor visit, void* context,
     alpheus_error* error) ALPHEUS_NOEXCEPT;
 
@@ -440,8 +442,7 @@ typedef enum alpheus_record_state {
 } alpheus_record_state;
 
 // "durable", "completed", "cleaned", "aborted"; "unknown" for another number.
-const char* alpheus_record_state_name(alpheus_record_state state)
-    ALPHEUS_NOEXCEPT;
+const char* alpheus_record_state_name(int state) ALPHEUS_NOEXCEPT;
 
 typedef struct alpheus_reader_record {
   uint64_t lsn;
@@ -454,13 +455,13 @@ typedef struct alpheus_reader_record {
 
 // Errors: NOT_FOUND; DATA_LOSS, UNIMPLEMENTED as alpheus_log_open;
 // PERMISSION_DENIED; INVALID_ARGUMENT; UNAVAILABLE.
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_reader_open(const char* path, alpheus_reader** reader,
                     alpheus_error* error) ALPHEUS_NOEXCEPT;
 // Reads what _open refuses: truncated files, regions without watermark or with
 // an epoch table of another number, as long as one superline copy and one epoch
 // table can be read. For alpheus_reader_for_each_salvageable.
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_reader_open_for_salvage(const char* path, alpheus_reader** reader,
                                 alpheus_error* error) ALPHEUS_NOEXCEPT;
 void alpheus_reader_free(alpheus_reader* reader) ALPHEUS_NOEXCEPT;
@@ -473,7 +474,7 @@ void alpheus_reader_free(alpheus_reader* reader) ALPHEUS_NOEXCEPT;
 // open again); CANCELLED (`visit` returned false).
 typedef bool (*alpheus_reader_visitor)(void* context,
                                        const alpheus_reader_record* record);
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_reader_for_each(alpheus_reader* reader, alpheus_reader_visitor visit,
                         void* context, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
@@ -483,7 +484,7 @@ alpheus_reader_for_each(alpheus_reader* reader, alpheus_reader_visitor visit,
 // Errors: FAILED_PRECONDITION (a writer has the log open); CANCELLED.
 typedef void (*alpheus_gap_visitor)(void* context, uint64_t first_lsn,
                                     uint64_t behind_lsn);
-ALPHEUS_CHECKED alpheus_code alpheus_reader_for_each_salvageable(
+ALPHEUS_NODISCARD alpheus_code alpheus_reader_for_each_salvageable(
     alpheus_reader* reader, alpheus_reader_visitor visit,
     alpheus_gap_visitor lost, void* context,
     alpheus_error* error) ALPHEUS_NOEXCEPT;
@@ -547,7 +548,7 @@ typedef struct alpheus_verification {
 // Errors: DATA_LOSS (with LSN, offset and remedy); OUT_OF_RANGE as for_each;
 // UNAVAILABLE.
 typedef void (*alpheus_progress)(void* context, double fraction);
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_reader_verify(alpheus_reader* reader, alpheus_progress progress,
                       void* context, const alpheus_verification** verification,
                       alpheus_error* error) ALPHEUS_NOEXCEPT;
@@ -563,17 +564,17 @@ typedef struct alpheus_region alpheus_region;
 // Errors: ALREADY_EXISTS; RESOURCE_EXHAUSTED (file system full; nothing is left
 // behind); INVALID_ARGUMENT; NOT_FOUND, PERMISSION_DENIED (folder);
 // UNAVAILABLE.
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_region_create(const char* path, size_t bytes, alpheus_region** region,
                       alpheus_error* error) ALPHEUS_NOEXCEPT;
 // Errors: NOT_FOUND; FAILED_PRECONDITION (another writer has it open);
 // DATA_LOSS (empty file); PERMISSION_DENIED; INVALID_ARGUMENT; UNAVAILABLE.
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_region_open(const char* path, alpheus_region** region,
                     alpheus_error* error) ALPHEUS_NOEXCEPT;
 // Memory of this process, gone with it.
 // Errors: INVALID_ARGUMENT (no bytes); UNAVAILABLE.
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_region_open_anonymous(size_t bytes, alpheus_region** region,
                               alpheus_error* error) ALPHEUS_NOEXCEPT;
 // Persists nothing by itself.
@@ -586,7 +587,7 @@ size_t alpheus_region_bytes(const alpheus_region* region) ALPHEUS_NOEXCEPT;
 // Everything stored to [offset, offset + bytes) before the call is inside the
 // persistence domain on ALPHEUS_OK.
 // Errors: OUT_OF_RANGE; UNAVAILABLE (what is persistent is unknown).
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_region_persist(alpheus_region* region, size_t offset, size_t bytes,
                        alpheus_error* error) ALPHEUS_NOEXCEPT;
 
@@ -598,7 +599,7 @@ size_t alpheus_reliable_bytes(size_t data_bytes) ALPHEUS_NOEXCEPT;
 // caller's; the same one must be given to read it. Persisted on ALPHEUS_OK;
 // after a crash before that the place may not be readable.
 // Errors: OUT_OF_RANGE (does not fit); UNAVAILABLE.
-ALPHEUS_CHECKED alpheus_code alpheus_reliable_write(
+ALPHEUS_NODISCARD alpheus_code alpheus_reliable_write(
     alpheus_region* region, size_t offset, uint64_t identity, const void* data,
     size_t size, alpheus_error* error) ALPHEUS_NOEXCEPT;
 // Copies the data at `offset` into `buffer`, and gives its size. Beside
@@ -606,7 +607,7 @@ ALPHEUS_CHECKED alpheus_code alpheus_reliable_write(
 // gives it too.
 // Errors: that; OUT_OF_RANGE (no room for a header there); DATA_LOSS (torn,
 // damaged, never written, or another identity).
-ALPHEUS_CHECKED alpheus_code
+ALPHEUS_NODISCARD alpheus_code
 alpheus_reliable_read(const alpheus_region* region, size_t offset,
                       uint64_t identity, void* buffer, size_t buffer_bytes,
                       size_t* size, alpheus_error* error) ALPHEUS_NOEXCEPT;
@@ -625,13 +626,13 @@ size_t alpheus_atomic_bytes(size_t bytes_max) ALPHEUS_NOEXCEPT;
 // before that, the old value or the new one is read.
 // Errors: INVALID_ARGUMENT (place not aligned, value too large); OUT_OF_RANGE
 // (does not fit the region); UNAVAILABLE (old or new).
-ALPHEUS_CHECKED alpheus_code alpheus_atomic_write(
+ALPHEUS_NODISCARD alpheus_code alpheus_atomic_write(
     alpheus_region* region, const alpheus_place* place, const void* data,
     size_t size, alpheus_error* error) ALPHEUS_NOEXCEPT;
 // Copies the value as alpheus_reliable_read does.
 // Errors: RESOURCE_EXHAUSTED (buffer too small); INVALID_ARGUMENT, OUT_OF_RANGE
 // as above; NOT_FOUND (never written); DATA_LOSS (neither copy can be read).
-ALPHEUS_CHECKED alpheus_code alpheus_atomic_read(
+ALPHEUS_NODISCARD alpheus_code alpheus_atomic_read(
     const alpheus_region* region, const alpheus_place* place, void* buffer,
     size_t buffer_bytes, size_t* size, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
