@@ -31,6 +31,12 @@ alpheus_record ViewOf(const RecoveredRecord& record) {
           record.payload.size()};
 }
 
+alpheus_cursor* NewCursor(alpheus_log& log) {
+  // Relaxed: whoever closes the log is told by other means that this returned.
+  log.cursors.fetch_add(1, std::memory_order_relaxed);
+  return new alpheus_cursor(&log);
+}
+
 absl::Status Visit(alpheus_log& log, alpheus_record_visitor visit,
                    void* context) {
   return log.log->ForEachRecovered([&](const RecoveredRecord& record) {
@@ -52,9 +58,7 @@ alpheus_code alpheus_log_recovered(alpheus_log* log, alpheus_cursor** cursor,
   }
   *cursor = nullptr;
   if (log == nullptr) return ReturnNull("alpheus_log_recovered", "log", error);
-  *cursor = new alpheus_cursor(log);
-  // Relaxed: whoever closes the log is told by other means that this returned.
-  log->cursors.fetch_add(1, std::memory_order_relaxed);
+  *cursor = NewCursor(*log);
   return ReturnOk(error);
 }
 

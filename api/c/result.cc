@@ -132,8 +132,9 @@ const char* alpheus_code_name(int code) noexcept {
       return "UNAVAILABLE";
     case ALPHEUS_DATA_LOSS:
       return "DATA_LOSS";
+    default:
+      return "UNKNOWN";
   }
-  return "UNKNOWN";
 }
 
 bool alpheus_is_outcome_unknown(int code) noexcept {

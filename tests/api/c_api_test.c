@@ -316,6 +316,7 @@ static void FormatRefusesWhatItCantDo(void) {
   EXPECT_INVALID(alpheus_log_format(&options, NULL, &error));
   options.region_bytes = ALPHEUS_WHOLE_DEVICE;  // of a file that is none
   EXPECT_INVALID(alpheus_log_format(&options, NULL, &error));
+  EXPECT(strstr(error.message, "a file region needs a size") != NULL);
   EXPECT(access(path, F_OK) != 0);
   FormatLog();
   options.region_bytes = 0;
@@ -324,10 +325,11 @@ static void FormatRefusesWhatItCantDo(void) {
 }
 
 static void OpenTellsWhyItRefuses(void) {
-  alpheus_log* second = NULL;
   alpheus_log_options options = ALPHEUS_LOG_OPTIONS_INIT;
+  alpheus_log* second = (alpheus_log*)&options;  // anything but NULL
   options.path = path;
   EXPECT_CODE(ALPHEUS_NOT_FOUND, alpheus_log_open(&options, &second, &error));
+  EXPECT(second == NULL);
   const alpheus_uuid id = FormatLog();
   alpheus_log* log = OpenLog();
   EXPECT_STATE(alpheus_log_open(&options, &second, &error));
@@ -403,11 +405,13 @@ static void RecordIsMadeStepByStep(void) {
 static void LsnThatIsNotOpenIsRefused(void) {
   alpheus_log* log = OpenScratchLog(4);
   uint64_t lsn = 0;
+  uint64_t open = 0;
   EXPECT_OK(alpheus_log_reserve(log, 1, 0, &lsn, &error));
+  EXPECT_OK(alpheus_log_reserve(log, 1, 0, &open, &error));
   EXPECT_OK(alpheus_log_complete(log, lsn, &error));
-  // 5 shares the slot of 1, and is not open either; 0 is no LSN.
-  const uint64_t wrong[] = {0, lsn, lsn + 1, lsn + 4, UINT64_MAX};
-  for (size_t i = 0; i < 5; ++i) {
+  // Of four slots, 5 shares that of 1, and 6 that of 2, which is open.
+  const uint64_t wrong[] = {0, lsn, lsn + 4, open + 4, open - 4, UINT64_MAX};
+  for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
     void* payload = NULL;
     EXPECT_STATE(alpheus_log_copy(log, wrong[i], 0, "x", 1, &error));
     EXPECT_STATE(alpheus_log_payload(log, wrong[i], &payload, &error));
@@ -416,6 +420,7 @@ static void LsnThatIsNotOpenIsRefused(void) {
     EXPECT_STATE(alpheus_log_hand_over(log, wrong[i], &error));
     EXPECT(payload == NULL);
   }
+  EXPECT_OK(alpheus_log_complete(log, open, &error));
   EXPECT_OK(alpheus_log_close(log, &error));
 }
 
@@ -432,6 +437,9 @@ static void SizesThatDontFitAreRefused(void) {
   const alpheus_slice halves[] = {{"x", SIZE_MAX / 2 + 1},
                                   {"x", SIZE_MAX / 2 + 1}};
   EXPECT_INVALID(alpheus_log_append_parts(log, halves, 2, NULL, &lsn, &error));
+  const alpheus_slice large[] = {{"x", max}, {"x", 1}};
+  EXPECT_INVALID(alpheus_log_append_parts(log, large, 2, NULL, &lsn, &error));
+  EXPECT(strstr(error.message, "2 parts are together larger") != NULL);
   const alpheus_slice none[] = {{NULL, 1}};
   EXPECT_INVALID(alpheus_log_append_parts(log, none, 1, NULL, &lsn, &error));
   EXPECT_INVALID(alpheus_log_append_parts(log, NULL, 1, NULL, &lsn, &error));
@@ -934,6 +942,20 @@ static void SalvageGoesOnBehindDamage(void) {
   alpheus_reader_free(reader);
 }
 
+static void SalvageReadsATruncatedRegion(void) {
+  MakeClosedLog();
+  if (truncate(path, kRegionBytes / 2) != 0) abort();
+  alpheus_reader* reader = NULL;
+  EXPECT_CODE(ALPHEUS_DATA_LOSS, alpheus_reader_open(path, &reader, &error));
+  EXPECT(reader == NULL);
+  EXPECT_OK(alpheus_reader_open_for_salvage(path, &reader, &error));
+  Texts texts = {{0}, 0, 0};
+  EXPECT_OK(alpheus_reader_for_each_salvageable(reader, AddReaderRecord, AddGap,
+                                                &texts, &error));
+  EXPECT(strcmp(texts.text, "a b c  ") == 0);
+  alpheus_reader_free(reader);
+}
+
 static void ReaderRefusesWhatItCantRead(void) {
   alpheus_reader* reader = NULL;
   EXPECT_CODE(ALPHEUS_NOT_FOUND, alpheus_reader_open(path, &reader, &error));
@@ -1073,7 +1095,8 @@ static void NullBesideALogIsRefused(void) {
 
 static void NullReaderIsRefused(void) {
   Texts texts = {{0}, 0, 0};
-  const alpheus_verification* found = NULL;
+  // Anything but NULL.
+  const alpheus_verification* found = (const alpheus_verification*)&texts;
   EXPECT_INVALID(
       alpheus_reader_for_each(NULL, AddReaderRecord, &texts, &error));
   EXPECT_INVALID(alpheus_reader_for_each_salvageable(NULL, AddReaderRecord,
@@ -1164,6 +1187,7 @@ static const struct {
     CASE(ReaderFollowsALiveLog),
     CASE(VerifyTellsWhatItFound),
     CASE(SalvageGoesOnBehindDamage),
+    CASE(SalvageReadsATruncatedRegion),
     CASE(ReaderRefusesWhatItCantRead),
     CASE(RegionKeepsWhatIsPersisted),
     CASE(ReliableBytesAreReadWholeOrNotAtAll),
