@@ -15,12 +15,21 @@ list(APPEND alpheus_public_headers
   log/base/deadline.h
   log/base/ids.h
   log/core/reserved_record.h)
-install(CODE "
-  set(source \"${PROJECT_SOURCE_DIR}\")
-  set(staging \"${PROJECT_BINARY_DIR}/install_headers\")
-  set(headers \"${alpheus_public_headers}\")
-  set(destination \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")
-  include(\"${PROJECT_SOURCE_DIR}/cmake/InstallHeaders.cmake\")")
+set(alpheus_staging ${PROJECT_BINARY_DIR}/install_headers)
+list(TRANSFORM alpheus_public_headers PREPEND ${PROJECT_SOURCE_DIR}/
+  OUTPUT_VARIABLE alpheus_header_files)
+add_custom_command(OUTPUT ${alpheus_staging}/staged
+  COMMAND ${CMAKE_COMMAND} -D source=${PROJECT_SOURCE_DIR}
+    -D staging=${alpheus_staging} -D "headers=${alpheus_public_headers}"
+    -P ${CMAKE_CURRENT_LIST_DIR}/StageHeaders.cmake
+  COMMAND ${CMAKE_COMMAND} -E touch ${alpheus_staging}/staged
+  DEPENDS ${alpheus_header_files} ${CMAKE_CURRENT_LIST_DIR}/StageHeaders.cmake
+    ${CMAKE_CURRENT_LIST_FILE}
+  COMMENT "Staging the public headers"
+  VERBATIM)
+add_custom_target(alpheus_headers ALL DEPENDS ${alpheus_staging}/staged)
+install(DIRECTORY ${alpheus_staging}/alpheus
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 if(ALPHEUS_BUILD_PROGRAMS)
   install(TARGETS alpheus RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
