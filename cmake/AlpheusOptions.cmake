@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiler settings that hold for every target of the project.
 
-option(ALPHEUS_BUILD_TESTS "Build the tests" ON)
+# A project that uses the log by add_subdirectory gets the library only.
+option(ALPHEUS_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(ALPHEUS_BUILD_PROGRAMS "Build the programs and benchmarks"
+       ${PROJECT_IS_TOP_LEVEL})
+option(ALPHEUS_INSTALL "Let `cmake --install` install" ${PROJECT_IS_TOP_LEVEL})
 set(ALPHEUS_SANITIZE "" CACHE STRING
     "Sanitizers: empty, 'address,undefined' or 'thread'")
 

@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""install_test: what a new user of an installed Alpheus does, and finds.
+
+Usage: install_test.py BUILD_FOLDER [unittest arguments]. Installs the build
+into a temporary prefix; CC and CXX name the compilers of the user.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+CC = os.environ.get("CC", "cc")
+CXX = os.environ.get("CXX", "c++")
+BUILD = ""  # the folder that is installed; set from the command line
+
+PUBLIC_HEADERS = {
+    "alpheus/" + name + ".h" for name in (
+        "alpheus", "atomicity", "integrity", "log", "log_reader", "options",
+        "persistent_region", "recovered_range", "recovery_report",
+        "reservation", "log/base/deadline", "log/base/ids",
+        "log/core/reserved_record")}
+
+C_ONLY = """
+cmake_minimum_required(VERSION 3.25)
+project(c_only LANGUAGES C)
+find_package(Alpheus REQUIRED COMPONENTS C)
+add_executable(program main.c)
+target_link_libraries(program PRIVATE Alpheus::alpheus_c)
+"""
+STATIC = """
+cmake_minimum_required(VERSION 3.25)
+project(static LANGUAGES C CXX)
+find_package(Alpheus REQUIRED COMPONENTS Static)
+add_executable(program main.cc)
+target_link_libraries(program PRIVATE Alpheus::alpheus_static)
+"""
+FIND_ONLY = """
+cmake_minimum_required(VERSION 3.25)
+project(find_only LANGUAGES C)
+find_package(Alpheus {})
+message(STATUS "found: ${{Alpheus_FOUND}}")
+"""
+SUBDIRECTORY = """
+cmake_minimum_required(VERSION 3.25)
+project(parent LANGUAGES C CXX)
+add_subdirectory({} alpheus)
+add_executable(embedded main.cc)
+target_link_libraries(embedded PRIVATE Alpheus::alpheus)
+"""
+
+
+def run(*command, **options):
+    """Runs a command; returns what it wrote, raises if it failed."""
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}\nexited with "
+                             f"{done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def files_below(folder):
+    return {os.path.relpath(os.path.join(path, name), folder)
+            for path, _, names in os.walk(folder) for name in names}
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return file.read()
+
+
+PROJECT_VERSION = re.search(r"(?<=project\(alpheus VERSION )(\d+)\.(\d+)\.\d+",
+                            read(ROOT, "CMakeLists.txt"))
+
+
+class InstallTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.prefix = os.path.join(cls.temporary.name, "prefix")
+        run("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        (config,) = (file for file in files_below(cls.prefix)
+                     if file.endswith("AlpheusConfig.cmake"))
+        cls.libdir = os.path.dirname(os.path.dirname(os.path.dirname(config)))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=self.temporary.name)
+        self.example = os.path.join(self.folder, "embedded")
+        shutil.copytree(os.path.join(ROOT, "api", "examples", "embedded"),
+                        self.example)
+
+    def pkg_config(self, *arguments, others_are_hidden=False):
+        own = os.path.join(self.prefix, self.libdir, "pkgconfig")
+        name = "PKG_CONFIG_LIBDIR" if others_are_hidden else "PKG_CONFIG_PATH"
+        environment = dict(os.environ, **{name: own})
+        return run("pkg-config", *arguments, env=environment).split()
+
+    def run_program(self, *command):
+        """Runs a program that finds the library where it was installed."""
+        library = os.path.join(self.prefix, self.libdir)
+        environment = dict(os.environ, LD_LIBRARY_PATH=library)
+        return run(*command, env=environment, cwd=self.folder)
+
+    def configure(self, lists=None, *options):
+        """Configures the example, with another CMakeLists.txt if given."""
+        if lists is not None:
+            path = os.path.join(self.example, "CMakeLists.txt")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(lists)
+        build = os.path.join(self.folder, "build")
+        output = run("cmake", "-S", self.example, "-B", build, "-G", "Ninja",
+                     f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                     f"-DCMAKE_C_COMPILER={CC}", f"-DCMAKE_CXX_COMPILER={CXX}",
+                     *options)
+        return build, output
+
+    def build(self, lists=None, *options):
+        build, _ = self.configure(lists, *options)
+        run("cmake", "--build", build)
+        return build
+
+    # What is installed.
+
+    def test_nothing_is_missing_and_nothing_is_too_much(self):
+        installed = {os.path.relpath(file, self.libdir)
+                     if file.startswith(self.libdir + os.sep) else file
+                     for file in files_below(self.prefix)}
+        docs = {file for file in installed
+                if file.startswith("share/doc/alpheus/")}
+        build_type = {name for name in installed
+                      if re.fullmatch(r"cmake/Alpheus/Alpheus(C|Static)Targets-"
+                                      r"\w+\.cmake", name)}
+        self.assertEqual(len(build_type), 2)
+        self.assertEqual(
+            installed - docs - build_type,
+            {f"include/{header}" for header in PUBLIC_HEADERS} |
+            {"bin/alpheus", "libalpheus.a", "libalpheus.so",
+             f"libalpheus.so.{PROJECT_VERSION.group(0)}",
+             "libalpheus.so.{}.{}".format(*PROJECT_VERSION.groups()),
+             "pkgconfig/alpheus.pc", "pkgconfig/alpheus-cxx.pc"} |
+            {f"cmake/Alpheus/Alpheus{name}.cmake" for name in
+             ("Config", "ConfigVersion", "CTargets", "CxxTargets",
+              "StaticTargets")})
+        for name in ("LICENSE", "README.md", "docs/log_format.md",
+                     "examples/embedded/main.c"):
+            self.assertIn("share/doc/alpheus/" + name, docs)
+
+    def test_no_installed_text_names_the_source_or_the_build(self):
+        for file in files_below(self.prefix):
+            if file.endswith((".h", ".cmake", ".pc", ".md", "LICENSE")):
+                text = read(self.prefix, file)
+                self.assertNotIn(ROOT, text, file)
+                self.assertNotIn(BUILD, text, file)
+
+    def test_headers_are_those_of_the_source_but_for_the_moved_includes(self):
+        for header in PUBLIC_HEADERS:
+            source = header.replace("alpheus/", "", 1)
+            if not source.startswith("log/"):
+                source = "api/include/" + header
+            expected = read(ROOT, source).replace(
+                '#include "log/', '#include "alpheus/log/')
+            self.assertEqual(read(self.prefix, "include", header), expected)
+
+    def test_packagers_prefix_and_destdir_are_kept(self):
+        stage = os.path.join(self.folder, "stage")
+        run("cmake", "--install", BUILD, "--prefix", "/usr", "--strip",
+            env=dict(os.environ, DESTDIR=stage))
+        self.assertEqual(files_below(os.path.join(stage, "usr")),
+                         files_below(self.prefix))
+        self.assertEqual(os.listdir(stage), ["usr"])
+
+    def test_library_exports_the_declared_functions_and_no_more(self):
+        header = re.sub(r"//[^\n]*", "", read(
+            self.prefix, "include", "alpheus", "alpheus.h"))
+        declared = set(re.findall(r"\b(alpheus_\w+)\(", header))
+        self.assertGreater(len(declared), 40)
+        symbols = [line.split(" ", 2)[2] for line in run(
+            "nm", "-DC", "--defined-only", os.path.join(
+                self.prefix, self.libdir, "libalpheus.so")).splitlines()]
+        c_symbols = {s for s in symbols if s.startswith("alpheus_")}
+        self.assertEqual(c_symbols, declared)
+        others = [s for s in symbols if s not in c_symbols
+                  and not s.startswith("alpheus::")]
+        self.assertEqual(others, [])
+
+    def test_c_test_calls_every_declared_function(self):
+        header = re.sub(r"//[^\n]*", "", read(
+            ROOT, "api", "include", "alpheus", "alpheus.h"))
+        tests = os.path.join(ROOT, "tests", "api", "c_api")
+        called = {name for file in os.listdir(tests)
+                  for name in re.findall(r"\b(alpheus_\w+)", read(tests, file))}
+        self.assertEqual(set(re.findall(r"\b(alpheus_\w+)\(", header)) - called,
+                         set())
+
+    # Headers.
+
+    def test_every_header_compiles_alone(self):
+        flags = self.pkg_config("--cflags", "alpheus-cxx")
+        for header in sorted(PUBLIC_HEADERS):
+            with self.subTest(header=header):
+                run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror",
+                    "-fsyntax-only", "-include", header, "-x", "c++",
+                    "/dev/null", *flags)
+
+    def test_c_header_is_c11_and_old_cxx_and_needs_no_other_package(self):
+        flags = self.pkg_config("--cflags", "alpheus", others_are_hidden=True)
+        strict = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only",
+                  "-include", "alpheus/alpheus.h")
+        run(CC, "-std=c11", *strict, "-x", "c", "/dev/null", *flags)
+        run(CXX, "-std=c++11", *strict, "-x", "c++", "/dev/null", *flags)
+
+    # Convention 1, and the cursor: an error can't be overlooked.
+    def test_ignored_result_is_a_warning(self):
+        flags = self.pkg_config("--cflags", "alpheus")
+        for result, good in (("return (int)", True), ("", False)):
+            source = os.path.join(self.folder, "ignores.c")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write('#include "alpheus/alpheus.h"\n'
+                           "int f(alpheus_cursor* c);\n"
+                           f"int f(alpheus_cursor* c) {{ {result} "
+                           "alpheus_cursor_finish(c, NULL); return 0; }\n")
+            command = (CC, "-std=c11", "-Werror", "-c", source, "-o",
+                       "/dev/null", *flags)
+            if good:
+                run(*command)
+            else:
+                with self.assertRaisesRegex(AssertionError, "unused-result"):
+                    run(*command)
+
+    # Programs.
+
+    def test_example_builds_by_cmake_and_runs(self):
+        build = self.build()
+        cxx, c = (os.path.join(build, name)
+                  for name in ("embedded", "embedded_c"))
+        # Both languages work on one log.
+        self.assertEqual(self.run_program(cxx), "run 1 is LSN 1\n")
+        self.assertEqual(self.run_program(c), "run 2 is LSN 2\n")
+        self.assertEqual(self.run_program(cxx), "run 3 is LSN 3\n")
+
+    def test_c_example_builds_by_pkg_config_without_abseil(self):
+        flags = self.pkg_config("--cflags", "--libs", "alpheus",
+                                others_are_hidden=True)
+        self.assertNotIn("absl", " ".join(flags))
+        program = os.path.join(self.folder, "program")
+        run(CC, "-std=c11", os.path.join(self.example, "main.c"), "-o", program,
+            *flags)
+        self.assertEqual(self.run_program(program), "run 1 is LSN 1\n")
+
+    def test_cxx_example_builds_by_pkg_config(self):
+        program = os.path.join(self.folder, "program")
+        run(CXX, "-std=c++20", os.path.join(self.example, "main.cc"), "-o",
+            program, *self.pkg_config("--cflags", "--libs", "alpheus-cxx"))
+        self.assertEqual(self.run_program(program), "run 1 is LSN 1\n")
+
+    def test_every_public_cxx_function_is_exported(self):
+        program = os.path.join(self.folder, "program")
+        run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror",
+            os.path.join(ROOT, "tests", "install", "public_api.cc"), "-o",
+            program, *self.pkg_config("--cflags", "--libs", "alpheus-cxx"))
+        self.run_program(program)
+
+    def test_c_component_needs_no_abseil(self):
+        build = self.build(C_ONLY, "-DCMAKE_DISABLE_FIND_PACKAGE_absl=TRUE")
+        self.assertEqual(self.run_program(os.path.join(build, "program")),
+                         "run 1 is LSN 1\n")
+
+    def test_static_component_needs_no_shared_library(self):
+        build = self.build(STATIC)
+        # Not by run_program, which would find the shared one.
+        self.assertEqual(run(os.path.join(build, "program"), cwd=self.folder),
+                         "run 1 is LSN 1\n")
+
+    def test_find_package_knows_versions_and_components(self):
+        full, major, minor = PROJECT_VERSION.group(0, 1, 2)
+        for wanted, found in ((f"{major}.{minor}", 1), (f"{full} EXACT", 1),
+                              (f"{major}.{int(minor) + 1}", 0),
+                              (f"{int(major) + 1}", 0),
+                              ("COMPONENTS C", 1), ("COMPONENTS C Cxx", 1),
+                              ("COMPONENTS Fortran", 0)):
+            with self.subTest(wanted=wanted):
+                _, output = self.configure(FIND_ONLY.format(wanted))
+                self.assertIn(f"found: {found}\n", output)
+        self.assertIn("no component is called Fortran", output)
+        _, output = self.configure(FIND_ONLY.format(""),
+                                   "-DCMAKE_DISABLE_FIND_PACKAGE_absl=TRUE")
+        self.assertIn("found: 0\n", output)
+        self.assertIn("absl", output)
+
+    def test_source_is_a_subdirectory_of_another_project(self):
+        build, _ = self.configure(SUBDIRECTORY.format(ROOT))
+        targets = run("cmake", "--build", build, "--target", "help")
+        self.assertIn("libalpheus.so", targets)
+        self.assertNotIn("api_test", targets)
+        self.assertNotIn("alpheus-demo", targets)
+
+    def test_program_runs(self):
+        program = os.path.join(self.prefix, "bin", "alpheus")
+        run(program, "format", "--file", "wal", "--size", "1MiB",
+            cwd=self.folder)
+        run(program, "append", "--file", "wal", input="hello\n",
+            cwd=self.folder)
+        self.assertEqual(run(program, "cat", "--file", "wal", cwd=self.folder),
+                         "hello\n")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    BUILD = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names every function that the public C++ headers declare and do not define:
+// it links only if the installed library exports them all.
+#include <alpheus/atomicity.h>
+#include <alpheus/integrity.h>
+#include <alpheus/log.h>
+#include <alpheus/log_reader.h>
+#include <alpheus/persistent_region.h>
+
+#include <cstdio>
+
+namespace {
+
+using alpheus::Log;
+using alpheus::LogReader;
+using alpheus::PersistentRegion;
+
+// Volatile: the compiler can't know what is behind, so it must ask the library.
+template <class... Functions>
+bool Exist(Functions... functions) {
+  const auto exists = [](auto function) {
+    const volatile auto* place = &function;
+    return *place != nullptr;
+  };
+  return (exists(functions) && ...);
+}
+
+using Bytes = std::span<const std::byte>;
+using Options = alpheus::ForceOptions;
+using Appended = absl::StatusOr<alpheus::Lsn>;
+
+bool LogExists() {
+  Appended (Log::*append)(Bytes, Options) = &Log::Append;
+  Appended (Log::*append_text)(std::string_view, Options) = &Log::Append;
+  Appended (Log::*append_parts)(std::span<const Bytes>, Options) = &Log::Append;
+  return Exist(&Log::Format, &Log::Open, &Log::Close, &Log::Reserve, &Log::Copy,
+               &Log::Complete, &Log::Force, append, append_text, append_parts,
+               &Log::WaitDurable, &Log::durable_lsn, &Log::next_lsn,
+               &Log::head_lsn, &Log::Exposed, &Log::payload_bytes_max,
+               &Log::Cleanup, &Log::CleanupThrough, &Log::CleanupAll,
+               &Log::ForEachRecovered, &Log::Recovered, &Log::report) &&
+         Exist(&alpheus::Deadline::In, &alpheus::Reservation::Abort,
+               &alpheus::Reservation::HandOver,
+               &alpheus::RecoveryReport::ToString);
+}
+
+bool ReaderExists() {
+  return Exist(&LogReader::Open, &LogReader::OpenForSalvage, &LogReader::info,
+               &LogReader::ForEach, &LogReader::ForEachSalvageable,
+               &LogReader::Verify, &alpheus::RecordStateName);
+}
+
+bool RegionExists() {
+  std::span<std::byte> (PersistentRegion::*bytes)() = &PersistentRegion::bytes;
+  Bytes (PersistentRegion::*const_bytes)() const = &PersistentRegion::bytes;
+  return Exist(&PersistentRegion::Create, &PersistentRegion::Open,
+               &PersistentRegion::Anonymous, bytes, const_bytes,
+               &PersistentRegion::Persist, &alpheus::ReliableBytes,
+               &alpheus::ReliableWrite, &alpheus::ReliableRead,
+               &alpheus::AtomicBytes, &alpheus::AtomicWrite,
+               &alpheus::AtomicRead);
+}
+
+// Constructors, destructors and assignment have no address.
+bool ObjectsLive() {
+  auto region = PersistentRegion::Anonymous(4096);
+  if (!region.ok()) return false;
+  PersistentRegion moved = *std::move(region);
+  *region = std::move(moved);
+  auto log = Log::Open({.anonymous_bytes = 1 << 20});
+  if (!log.ok() || !(*log)->Recovered().status().ok()) return false;
+  return !LogReader::Open("/nowhere").ok();
+}
+
+}  // namespace
+
+int main() {
+  const bool good =
+      LogExists() && ReaderExists() && RegionExists() && ObjectsLive();
+  std::puts(good ? "all public functions exist" : "something is missing");
+  return good ? 0 : 1;
+}
