@@ -238,6 +238,23 @@ alpheus_code alpheus_log_wait_durable(alpheus_log* log, uint64_t lsn,
   return Return(log->log->WaitDurable(Lsn(lsn), deadline), error);
 }
 
+alpheus_code alpheus_log_on_durable(alpheus_log* log, uint64_t lsn,
+                                    alpheus_durable_callback callback,
+                                    void* context,
+                                    alpheus_error* error) noexcept {
+  constexpr const char* kCall = "alpheus_log_on_durable";
+  if (log == nullptr) return ReturnNull(kCall, "log", error);
+  if (callback == nullptr) return ReturnNull(kCall, "callback", error);
+  return Return(
+      log->log->OnDurable(Lsn(lsn),
+                          [callback, context, lsn](const absl::Status& status) {
+                            alpheus_error told;
+                            Return(status, &told);
+                            callback(context, lsn, &told);
+                          }),
+      error);
+}
+
 alpheus_code alpheus_log_append(alpheus_log* log, const void* data, size_t size,
                                 const alpheus_force_options* options,
                                 uint64_t* lsn, alpheus_error* error) noexcept {
@@ -280,6 +297,10 @@ uint64_t alpheus_log_head_lsn(const alpheus_log* log) noexcept {
 
 uint64_t alpheus_log_exposed(const alpheus_log* log) noexcept {
   return log == nullptr ? 0 : log->log->Exposed();
+}
+
+uint64_t alpheus_log_exposed_max(const alpheus_log* log) noexcept {
+  return log == nullptr ? 0 : log->log->ExposedMax();
 }
 
 size_t alpheus_log_payload_bytes_max(const alpheus_log* log) noexcept {

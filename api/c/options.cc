@@ -18,7 +18,7 @@ constexpr size_t kOptionsBytesMax = 4096;
 // A hole in a struct would be bytes that nobody sets, where a later version has
 // a field.
 static_assert(sizeof(alpheus_format_options) == 24);
-static_assert(sizeof(alpheus_log_options) == 64 - 8);
+static_assert(sizeof(alpheus_log_options) == 64);
 static_assert(sizeof(alpheus_force_options) == 24);
 
 absl::Status CheckSize(const char* name, size_t size) {
@@ -92,6 +92,12 @@ absl::StatusOr<LogOptions> LogOptionsOf(const alpheus_log_options* given) {
   options.cleanup_through = Lsn(known.cleanup_through_lsn);
   SetUnlessDefault(known.exposure_records_max, &options.exposure_records_max);
   options.emulated_latency_ns = known.emulated_latency_ns;
+  SetUnlessDefault(known.idle_force_us, &options.idle_force_us);
+  if (known.idle_force_us == ALPHEUS_NEVER) options.idle_force_us = 0;
+  if (known.reserved != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "alpheus_log_options: reserved is ", known.reserved, ", must be 0"));
+  }
   return options;
 }
 
@@ -99,12 +105,9 @@ absl::StatusOr<ForceOptions> ForceOptionsOf(
     const alpheus_force_options* given) {
   ALPHEUS_ASSIGN_OR_RETURN(const alpheus_force_options known,
                            Read("alpheus_force_options", given));
-  if (known.reserved != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "alpheus_force_options: reserved is ", known.reserved, ", must be 0"));
-  }
   ForceOptions options;
   SetUnlessDefault(known.frequency, &options.frequency);
+  options.group = known.group;
   options.deadline = DeadlineOf(known.deadline_ns);
   return options;
 }

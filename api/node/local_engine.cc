@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The composition root of local mode: region, persistence backend, recovery
 // and ring log, wired by the medium of the region.
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "api/node/log_engine.h"
+#include "api/node/service_thread.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
@@ -109,7 +111,13 @@ class LocalEngine final : public LogEngine {
         report_(MakeReport(opened)),
         log_(*pmem_, region_.bytes(), opened.start,
              {region_.path(), options.exposure_records_max}, Clock::Real(),
-             waiter_) {}
+             waiter_),
+        service_(
+            [this] { return log_.Poll() == IdleKeeper<P>::Next::kPollAgain; },
+            log_.progress(), waiter_,
+            std::chrono::microseconds(options.idle_force_us)) {
+    service_.Start();
+  }
 
   absl::StatusOr<ReservedRecord> Reserve(size_t bytes,
                                          Deadline deadline) override {
@@ -125,21 +133,33 @@ class LocalEngine final : public LogEngine {
   void Abort(const ReservedRecord& record) override { log_.Abort(record); }
   void HandOver(ReservedRecord& record) override { log_.HandOver(record); }
   absl::Status Force(Lsn lsn, const ForceOptions& options) override {
-    return log_.Force(lsn, options.frequency, options.deadline);
+    return log_.Force(lsn, {options.frequency, options.group},
+                      options.deadline);
   }
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              const ForceOptions& options) override {
-    return log_.Append(parts, options.frequency, options.deadline);
+    return log_.Append(parts, {options.frequency, options.group},
+                       options.deadline);
   }
   absl::Status WaitDurable(Lsn lsn, Deadline deadline) override {
     return log_.WaitDurable(lsn, deadline);
+  }
+  absl::Status OnDurable(Lsn lsn, DurableCallback callback) override {
+    return log_.OnDurable(lsn, std::move(callback));
   }
   absl::Status Cleanup(Lsn lsn) override { return log_.Cleanup(lsn); }
   absl::Status CleanupThrough(Lsn lsn) override {
     return log_.CleanupThrough(lsn);
   }
   absl::Status CleanupAll() override { return log_.CleanupAll(); }
-  absl::Status Close() override { return log_.Close(); }
+  absl::Status Close() override {
+    // Close wants to be alone with the log.
+    service_.Stop();
+    absl::Status closed = log_.Close();
+    // Refused: the log goes on.
+    if (absl::IsFailedPrecondition(closed)) service_.Start();
+    return closed;
+  }
 
   Lsn durable_lsn() const override { return log_.durable_lsn(); }
   Lsn next_lsn() const override { return log_.next_lsn(); }
@@ -147,6 +167,8 @@ class LocalEngine final : public LogEngine {
   size_t payload_bytes_max() const override {
     return PayloadBytesMax(log_.ring().capacity());
   }
+  uint64_t Exposed() const override { return log_.Exposed(); }
+  uint64_t exposed_max() const override { return log_.exposed_max(); }
   std::unique_ptr<RecoveredRange::Source> Recovered() const override {
     return std::make_unique<RecoveredSource>(log_.ring(), ring_offset_,
                                              log_.table(), log_.head(),
@@ -162,6 +184,7 @@ class LocalEngine final : public LogEngine {
   const uint64_t ring_offset_;
   const RecoveryReport report_;
   RingLog<P> log_;
+  ServiceThread service_;  // stops before the log goes
 };
 
 template <Persistence P>

@@ -117,17 +117,19 @@ absl::Status Log::WaitDurable(Lsn lsn, Deadline deadline) {
   return engine_->WaitDurable(lsn, deadline);
 }
 
+absl::Status Log::OnDurable(
+    Lsn lsn, absl::AnyInvocable<void(const absl::Status&) &&> callback) {
+  return engine_->OnDurable(lsn, std::move(callback));
+}
+
 Lsn Log::durable_lsn() const { return engine_->durable_lsn(); }
 Lsn Log::next_lsn() const { return engine_->next_lsn(); }
 Lsn Log::head_lsn() const { return engine_->head_lsn(); }
 size_t Log::payload_bytes_max() const { return engine_->payload_bytes_max(); }
 
-uint64_t Log::Exposed() const {
-  // Durable first: it may only grow meanwhile, so the difference is an upper
-  // bound and never negative.
-  const Lsn durable = engine_->durable_lsn();
-  return engine_->next_lsn() - durable - 1;
-}
+uint64_t Log::Exposed() const { return engine_->Exposed(); }
+
+uint64_t Log::ExposedMax() const { return engine_->exposed_max(); }
 
 absl::Status Log::Cleanup(Lsn lsn) { return engine_->Cleanup(lsn); }
 absl::Status Log::CleanupThrough(Lsn lsn) {

@@ -15,6 +15,7 @@
 #include <memory>
 #include <span>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "alpheus/options.h"
@@ -41,6 +42,8 @@ class LogEngine {
       std::span<const std::span<const std::byte>> parts,
       const ForceOptions& options) = 0;
   virtual absl::Status WaitDurable(Lsn lsn, Deadline deadline) = 0;
+  virtual absl::Status OnDurable(
+      Lsn lsn, absl::AnyInvocable<void(const absl::Status&) &&> callback) = 0;
   virtual absl::Status Cleanup(Lsn lsn) = 0;
   virtual absl::Status CleanupThrough(Lsn lsn) = 0;
   virtual absl::Status CleanupAll() = 0;
@@ -50,6 +53,8 @@ class LogEngine {
   virtual Lsn next_lsn() const = 0;
   virtual Lsn head_lsn() const = 0;
   virtual size_t payload_bytes_max() const = 0;
+  virtual uint64_t Exposed() const = 0;
+  virtual uint64_t exposed_max() const = 0;
   virtual std::unique_ptr<RecoveredRange::Source> Recovered() const = 0;
   virtual const RecoveryReport& report() const = 0;
 };

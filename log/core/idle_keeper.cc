@@ -14,7 +14,11 @@ typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
   // for the next call.
   if (forcer_.Step(last_given_) == Progressed::kFailed) return Next::kSleep;
   const Lsn given = reserver_.next().lsn - 1;
-  if (given == last_given_ && WriteWatermark()) return Next::kSleep;
+  if (given == watermark_lsn_) return Next::kSleep;
+  if (given == last_given_ && WriteWatermark()) {
+    watermark_lsn_ = given;
+    return Next::kSleep;
+  }
   last_given_ = given;
   return Next::kPollAgain;
 }

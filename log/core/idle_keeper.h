@@ -35,8 +35,13 @@ class IdleKeeper {
     kSleep,      // until the next progress
   };
 
+  // Requires: everything reserved is durable, and the watermarks say so.
   IdleKeeper(Forcer<P>& forcer, Reserver& reserver, Progress& progress)
-      : forcer_(forcer), reserver_(reserver), progress_(progress) {}
+      : forcer_(forcer),
+        reserver_(reserver),
+        progress_(progress),
+        last_given_(reserver.next().lsn - 1),
+        watermark_lsn_(last_given_) {}
 
   Next Poll();
 
@@ -47,7 +52,8 @@ class IdleKeeper {
   Forcer<P>& forcer_;
   Reserver& reserver_;
   Progress& progress_;
-  Lsn last_given_{0};  // at the last Poll
+  Lsn last_given_;     // at the last Poll
+  Lsn watermark_lsn_;  // that the last idle watermark named
 };
 
 }  // namespace alpheus

@@ -14,6 +14,19 @@ Reserver::Next Reserver::next() const {
   }
 }
 
+uint64_t Reserver::Exposed() const {
+  uint64_t word = word_.load(std::memory_order_acquire);
+  for (;;) {
+    const uint64_t durable = durable_lsn_.load(std::memory_order_acquire);
+    const Next now =
+        Unpack(word, durable, reuse_limit_.load(std::memory_order_acquire));
+    const uint64_t current = word_.load(std::memory_order_acquire);
+    // The word was current when `durable` was read, so the two belong together.
+    if (current == word) return now.lsn.value - 1 - durable;
+    word = current;
+  }
+}
+
 bool Reserver::TryHold() {
   uint64_t word = word_.load(std::memory_order_acquire);
   const uint64_t durable = durable_lsn_.load(std::memory_order_acquire);

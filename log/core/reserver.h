@@ -102,6 +102,9 @@ class Reserver {
   // The LSN and the tail that the next reservation starts from.
   Next next() const;
 
+  // LSNs given out that are not durable, at one moment: at most the cap.
+  uint64_t Exposed() const;
+
   // Lets nobody reserve until Unhold, if nothing that was reserved is not
   // durable: the caller is then alone with the log's end.
   bool TryHold();

@@ -116,6 +116,8 @@ class RingLog {
   Progress& progress() { return progress_; }
 
   Lsn durable_lsn() const { return forcer_.durable_lsn(); }
+  uint64_t Exposed() const { return reserver_.Exposed(); }
+  uint64_t exposed_max() const { return tracker_.size(); }
   Lsn next_lsn() const { return reserver_.next().lsn; }
   Lsn head_lsn() const { return reclaimer_.head_lsn(); }
   LogPosition head() const { return reclaimer_.head(); }

@@ -31,7 +31,7 @@ class LogTest : public ::testing::Test {
   }
   void Open() {
     log_.reset();
-    auto log = Log::Open({.path = path_});
+    auto log = Log::Open({.path = path_, .idle_force_us = 0});
     ASSERT_TRUE(log.ok()) << log.status();
     log_ = *std::move(log);
   }

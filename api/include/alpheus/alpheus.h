@@ -62,7 +62,7 @@
 //   12. Numbers of enums are never given a second meaning; new ones may come,
 //       which is why functions take them as int.
 //   13. Callbacks return normally: no longjmp, no exception. They must not use
-//       the handle whose function calls them.
+//       the handle whose function calls them, but where their comment says so.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_ALPHEUS_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_ALPHEUS_H_
 
@@ -202,9 +202,15 @@ typedef struct alpheus_log_options {
   uint32_t exposure_records_max;
   // Added to each fence to emulate slower media, 0 to 1,000,000 ns; 0: off.
   uint32_t emulated_latency_ns;
+  // Records that were completed and that nobody forced are forced after this
+  // time, at most twice as long, by a thread of the log that sleeps while the
+  // log is idle. 0: 100,000; ALPHEUS_NEVER: never, and no thread.
+  uint32_t idle_force_us;
+  uint32_t reserved;  // 0
 } alpheus_log_options;
+#define ALPHEUS_NEVER UINT32_MAX
 #define ALPHEUS_LOG_OPTIONS_INIT \
-  {sizeof(alpheus_log_options), NULL, 0, {0, 0}, 0, 0, 0}
+  {sizeof(alpheus_log_options), NULL, 0, {0, 0}, 0, 0, 0, 0, 0}
 
 // Recovers the log and opens a new epoch. With ALPHEUS_OK every recovered
 // record is durable. Takes the region's lock. Blocking: one pass over the
@@ -278,7 +284,9 @@ typedef struct alpheus_force_options {
   int64_t deadline_ns;
   // Force only LSNs divisible by this; 0 and 1: every one.
   uint32_t frequency;
-  uint32_t reserved;  // 0
+  // Group commit instead, if not 0: the record that is the group-th since the
+  // last group forces all of them. Not together with frequency.
+  uint32_t group;
 } alpheus_force_options;
 #define ALPHEUS_FORCE_OPTIONS_INIT {sizeof(alpheus_force_options), 0, 0, 0}
 
@@ -297,6 +305,19 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_force(
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_wait_durable(alpheus_log* log, uint64_t lsn, int64_t deadline_ns,
                          alpheus_error* error) ALPHEUS_NOEXCEPT;
+
+// Calls `callback` once with `context` and the LSN: with ALPHEUS_OK as soon as
+// it is durable, before this returns if it is already; with UNAVAILABLE if the
+// log fails before, with ABORTED if it is closed by force (both: outcome
+// unknown). `error` is lent for the call. It runs on the thread that made the
+// record durable, or on the log's own; one at a time, lowest LSN first. It
+// should be short, must not close the log, and may use it otherwise.
+// Errors: OUT_OF_RANGE (never given), UNAVAILABLE; then it is not called.
+typedef void (*alpheus_durable_callback)(void* context, uint64_t lsn,
+                                         const alpheus_error* error);
+ALPHEUS_NODISCARD alpheus_code alpheus_log_on_durable(
+    alpheus_log* log, uint64_t lsn, alpheus_durable_callback callback,
+    void* context, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // Reserve, copy, complete and force in one call, with one fence. The LSN is
 // given if `lsn` is not NULL. _parts joins its parts in order.
@@ -323,6 +344,8 @@ uint64_t alpheus_log_next_lsn(const alpheus_log* log) ALPHEUS_NOEXCEPT;
 uint64_t alpheus_log_head_lsn(const alpheus_log* log) ALPHEUS_NOEXCEPT;
 // Number of records given out that are not durable: what a crash may take.
 uint64_t alpheus_log_exposed(const alpheus_log* log) ALPHEUS_NOEXCEPT;
+// What it never exceeds.
+uint64_t alpheus_log_exposed_max(const alpheus_log* log) ALPHEUS_NOEXCEPT;
 // Largest payload of a record, in bytes.
 size_t alpheus_log_payload_bytes_max(const alpheus_log* log) ALPHEUS_NOEXCEPT;
 

@@ -48,6 +48,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "alpheus/options.h"
@@ -133,9 +134,22 @@ class Log {
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              ForceOptions options = {});
 
-  // Waits until `lsn` is durable without forcing it.
+  // Waits until `lsn` is durable without forcing it: another thread does, or
+  // the idle timer (LogOptions::idle_force_us).
   // Errors: as Force.
   absl::Status WaitDurable(Lsn lsn, Deadline deadline = {});
+
+  // Calls `callback` once: with OK as soon as `lsn` is durable, before this
+  // returns if it is already; with the log's failure if it fails before
+  // (outcome unknown); with Aborted if the log is dropped before. It runs on
+  // the thread that made the record durable, or on the log's own; the
+  // callbacks of a log run one at a time, lowest LSN first. So it should be
+  // short, must not throw, must not close the log, and may call anything else
+  // of it. Until it has run it keeps nothing from being cleaned.
+  // Errors: OutOfRange (never given), FailedPrecondition (closed), Unavailable
+  // (failed); then it is not called.
+  absl::Status OnDurable(
+      Lsn lsn, absl::AnyInvocable<void(const absl::Status&) &&> callback);
 
   // Highest LSN such that it and all before it are durable; 0 if none.
   Lsn durable_lsn() const;
@@ -145,6 +159,8 @@ class Log {
   Lsn head_lsn() const;
   // Number of records given out that are not durable: what a crash may take.
   uint64_t Exposed() const;
+  // What Exposed() never exceeds: LogOptions::exposure_records_max rounded up.
+  uint64_t ExposedMax() const;
   // Largest payload of a record, in bytes.
   size_t payload_bytes_max() const;
 

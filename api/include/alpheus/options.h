@@ -34,6 +34,12 @@ struct LogOptions {
   // Cap on records reserved and not durable; rounded up to a power of two,
   // 2 to 1,048,576.
   uint32_t exposure_records_max = 4096;
+  // Records that were completed and that nobody forced are forced after this
+  // time, at most twice as long; a log that was idle so long notes its last
+  // record as durable, so that damage to it is told from a torn write. A thread
+  // of the log does it, which sleeps while the log is idle. 0: never, and no
+  // thread.
+  uint32_t idle_force_us = 100'000;
   // Added to each fence to emulate slower media, 0 to 1,000,000 ns; 0: off.
   // The papers use 150 and 200. Only where the medium is flushed by CPU
   // instructions.
@@ -41,8 +47,12 @@ struct LogOptions {
 };
 
 struct ForceOptions {
-  // Force only LSNs divisible by this; 1: every one. 0 is refused.
+  // Force only LSNs divisible by this; 1: every one. 0 is refused, and more
+  // than half of LogOptions::exposure_records_max.
   uint32_t frequency = 1;
+  // Group commit instead, if not 0: the record that is the group-th since the
+  // last group forces all of them. Same limit; not together with frequency.
+  uint32_t group = 0;
   Deadline deadline = {};
 };
 

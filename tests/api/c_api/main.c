@@ -79,6 +79,7 @@ alpheus_log* OpenLog(void) {
   alpheus_log_options options = ALPHEUS_LOG_OPTIONS_INIT;
   alpheus_log* log = NULL;
   options.path = path;
+  options.idle_force_us = ALPHEUS_NEVER;  // what is exposed stays so
   if (alpheus_log_open(&options, &log, &last_error) != ALPHEUS_OK) {
     Fail(__FILE__, __LINE__, "open");
     exit(1);
@@ -97,6 +98,7 @@ alpheus_log* OpenScratchLog(uint32_t exposure_records_max) {
   alpheus_log* log = NULL;
   options.anonymous_bytes = kRegionBytes;
   options.exposure_records_max = exposure_records_max;
+  options.idle_force_us = ALPHEUS_NEVER;
   if (alpheus_log_open(&options, &log, &last_error) != ALPHEUS_OK) {
     Fail(__FILE__, __LINE__, "open anonymous");
     exit(1);

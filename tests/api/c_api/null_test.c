@@ -19,6 +19,7 @@ static void NullLogIsRefused(void) {
   EXPECT_INVALID(alpheus_log_hand_over(NULL, 1, &last_error));
   EXPECT_INVALID(alpheus_log_force(NULL, 1, NULL, &last_error));
   EXPECT_INVALID(alpheus_log_wait_durable(NULL, 1, 0, &last_error));
+  EXPECT_INVALID(alpheus_log_on_durable(NULL, 1, NULL, NULL, &last_error));
   EXPECT_INVALID(AppendText(NULL, "x"));
   EXPECT_INVALID(
       alpheus_log_append_parts(NULL, NULL, 0, NULL, &lsn, &last_error));
@@ -31,6 +32,7 @@ static void NullLogIsRefused(void) {
   EXPECT(alpheus_log_durable_lsn(NULL) == 0 && alpheus_log_next_lsn(NULL) == 0);
   EXPECT(alpheus_log_head_lsn(NULL) == 0 && alpheus_log_exposed(NULL) == 0);
   EXPECT(alpheus_log_payload_bytes_max(NULL) == 0);
+  EXPECT(alpheus_log_exposed_max(NULL) == 0);
   EXPECT(alpheus_log_report(NULL) == NULL);
   // Without an error to fill the code is the same.
   EXPECT(alpheus_log_complete(NULL, 1, NULL) == ALPHEUS_INVALID_ARGUMENT);
@@ -38,6 +40,8 @@ static void NullLogIsRefused(void) {
 
 static void NullBesideALogIsRefused(void) {
   alpheus_log* log = OpenScratchLog(0);
+  EXPECT_OK(AppendText(log, "one"));
+  EXPECT_INVALID(alpheus_log_on_durable(log, 1, NULL, NULL, &last_error));
   EXPECT_INVALID(alpheus_log_recovered(log, NULL, &last_error));
   EXPECT_INVALID(alpheus_log_for_each_recovered(log, NULL, NULL, &last_error));
   EXPECT(alpheus_cursor_next(NULL) == NULL);

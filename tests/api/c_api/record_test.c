@@ -175,6 +175,54 @@ static void ReserveAtTheExposureCapWaitsUntilItsDeadline(void) {
   EXPECT_OK(alpheus_log_close(log, &last_error));
 }
 
+typedef struct Told {
+  uint64_t lsns[4];
+  alpheus_code codes[4];
+  int count;
+} Told;
+
+static void NoteDurable(void* context, uint64_t lsn,
+                        const alpheus_error* error) {
+  Told* told = context;
+  told->lsns[told->count] = lsn;
+  told->codes[told->count++] = error->code;
+}
+
+static void DurableRecordsAreTold(void) {
+  alpheus_log* log = OpenScratchLog(0);
+  Told told = {{0}, {ALPHEUS_OK}, 0};
+  alpheus_force_options options = ALPHEUS_FORCE_OPTIONS_INIT;
+  options.group = 3;
+  uint64_t lsn = 0;
+  EXPECT_CODE(ALPHEUS_OUT_OF_RANGE,
+              alpheus_log_on_durable(log, 1, NoteDurable, &told, &last_error));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_OK(alpheus_log_append(log, "x", 1, &options, &lsn, &last_error));
+    EXPECT_OK(
+        alpheus_log_on_durable(log, lsn, NoteDurable, &told, &last_error));
+  }
+  EXPECT(told.count == 0);
+  EXPECT_OK(alpheus_log_append(log, "x", 1, &options, &lsn, &last_error));
+  EXPECT(told.count == 2 && told.lsns[0] == 1 && told.lsns[1] == 2);
+  EXPECT_OK(alpheus_log_on_durable(log, lsn, NoteDurable, &told, &last_error));
+  EXPECT(told.count == 3 && told.codes[2] == ALPHEUS_OK);
+  EXPECT(alpheus_log_exposed_max(log) == 4096);
+  EXPECT_OK(alpheus_log_close(log, &last_error));
+}
+
+static void IdleLogForcesByItself(void) {
+  alpheus_log* log = NULL;
+  alpheus_log_options options = ALPHEUS_LOG_OPTIONS_INIT;
+  options.anonymous_bytes = 1 << 20;
+  options.idle_force_us = 1000;
+  EXPECT_OK(alpheus_log_open(&options, &log, &last_error));
+  alpheus_force_options force = ALPHEUS_FORCE_OPTIONS_INIT;
+  force.frequency = 8;
+  EXPECT_OK(alpheus_log_append(log, "x", 1, &force, NULL, &last_error));
+  EXPECT_OK(alpheus_log_wait_durable(log, 1, 0, &last_error));
+  EXPECT_OK(alpheus_log_close(log, &last_error));
+}
+
 static void CleanedRecordsAreGone(void) {
   alpheus_log* log = OpenNewLog();
   EXPECT_OK(AppendText(log, "a"));
@@ -209,6 +257,8 @@ const Case kRecordCases[] = {
     CASE(FullRingIsAnErrorUntilRecordsAreCleaned),
     CASE(ForceTellsItsOutcomesApart),
     CASE(ReserveAtTheExposureCapWaitsUntilItsDeadline),
+    CASE(DurableRecordsAreTold),
+    CASE(IdleLogForcesByItself),
     CASE(CleanedRecordsAreGone),
     {NULL, NULL},
 };

@@ -137,9 +137,13 @@ static void OptionsOutOfRangeAreRefused(void) {
   options.anonymous_bytes = 100;
   EXPECT_INVALID(alpheus_log_open(&options, &log, &last_error));
   EXPECT_INVALID(alpheus_log_open(&options, NULL, &last_error));
+  options.anonymous_bytes = 0;
+  options.reserved = 1;
+  EXPECT_INVALID(alpheus_log_open(&options, &log, &last_error));
   log = OpenScratchLog(0);
   alpheus_force_options force = ALPHEUS_FORCE_OPTIONS_INIT;
-  force.reserved = 1;
+  force.frequency = 2;
+  force.group = 2;
   EXPECT_INVALID(alpheus_log_append(log, "x", 1, &force, NULL, &last_error));
   EXPECT_OK(alpheus_log_close(log, &last_error));
 }

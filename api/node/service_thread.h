@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// service_thread: calls Poll of one log, while there is anything to do.
+//
+// Idea: the protocol does nothing on a thread of its own; whoever embeds it
+// calls Poll. In a program that is this thread: it wakes once per interval as
+// long as the log is used, and sleeps without a timer while it is idle, so that
+// an idle log takes no time of a core. The first append afterwards wakes it.
+//
+// Thread safety: Start and Stop by one thread at a time.
+#ifndef ALPHEUS_API_NODE_SERVICE_THREAD_H_
+#define ALPHEUS_API_NODE_SERVICE_THREAD_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <thread>
+
+#include "log/base/waiter.h"
+
+namespace alpheus {
+
+class ServiceThread {
+ public:
+  // `poll` returns true to be called again after an interval, false to be
+  // called after the next progress. An interval of 0: no thread is started.
+  ServiceThread(std::function<bool()> poll, Progress& progress, Waiter& waiter,
+                std::chrono::microseconds interval);
+  ~ServiceThread() { Stop(); }
+
+  void Start();
+  // Returns when `poll` runs no more.
+  void Stop();
+
+ private:
+  void Run();
+  bool IsStopped() const {
+    return stopped_.load(std::memory_order_acquire) != 0;
+  }
+
+  const std::function<bool()> poll_;
+  Progress& progress_;
+  Waiter& waiter_;
+  const std::chrono::microseconds interval_;
+  std::atomic<uint32_t> stopped_{0};
+  std::thread thread_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_NODE_SERVICE_THREAD_H_
