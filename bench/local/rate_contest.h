@@ -14,8 +14,8 @@
 namespace alpheus::bench {
 
 // Each candidate with each number of threads in each round; the sample is the
-// median of the round's slices. Adds to the report one measurement for each
-// pair.
+// median of the round's slices that were disturbed least. Adds to the report
+// one measurement for each pair.
 absl::Status MeasureRates(const Settings& settings, const std::string& scenario,
                           const Candidates& candidates,
                           const std::vector<int>& threads, uint64_t bytes,

@@ -26,7 +26,7 @@ struct Settings {
   std::vector<int> threads;
   uint64_t batch_ops = 0;  // appends that are timed together, one thread
   int64_t slice_ns = 0;    // of several threads
-  uint64_t slices = 0;     // per round; the median counts
+  uint64_t slices = 0;     // per round, fewer of many threads; median counts
   std::vector<int> policy_threads;
   uint64_t exposure_ops = 0;  // per thread
   uint64_t stage_ops = 0;     // per round

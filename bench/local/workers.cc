@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/local/workers.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -18,6 +20,12 @@ struct Outcome {
   int64_t start_ns = 0;
   int64_t end_ns = 0;
 };
+
+uint64_t ThreadPreemptions() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<uint64_t>(usage.ru_nivcsw);
+}
 
 }  // namespace
 
@@ -49,29 +57,34 @@ absl::StatusOr<int64_t> RunTogether(
   return last - first;
 }
 
-absl::StatusOr<double> MeasureRate(Candidate& candidate, int threads,
-                                   const std::vector<int>& cores,
-                                   const Slice& slice) {
+absl::StatusOr<RateSample> MeasureRate(Candidate& candidate, int threads,
+                                       const std::vector<int>& cores,
+                                       const Slice& slice) {
   const int64_t per_core = (threads - 1) / static_cast<int>(cores.size()) + 1;
   std::atomic<uint64_t> appended{0};
+  std::atomic<uint64_t> preemptions{0};
   std::atomic<int64_t> common_end{0};
   const auto work = [&](int worker) -> absl::Status {
     // The one that runs first sets the end for all.
     int64_t end = 0;
     const int64_t mine = NowNanos() + slice.duration_ns * per_core;
     if (common_end.compare_exchange_strong(end, mine)) end = mine;
+    const uint64_t preempted = ThreadPreemptions();
     uint64_t ops = 0;
     do {
       ALPHEUS_RETURN_IF_ERROR(candidate.Run(worker, slice.chunk_ops).status());
       ops += slice.chunk_ops;
     } while (NowNanos() < end);
     appended.fetch_add(ops, std::memory_order_relaxed);
+    preemptions.fetch_add(ThreadPreemptions() - preempted,
+                          std::memory_order_relaxed);
     return absl::OkStatus();
   };
   ALPHEUS_ASSIGN_OR_RETURN(const int64_t elapsed_ns,
                            RunTogether(threads, cores, work));
-  return static_cast<double>(appended.load()) * 1e9 /
-         static_cast<double>(elapsed_ns);
+  return RateSample{static_cast<double>(appended.load()) * 1e9 /
+                        static_cast<double>(elapsed_ns),
+                    preemptions.load()};
 }
 
 }  // namespace alpheus::bench

@@ -26,12 +26,17 @@ struct Slice {
   uint64_t chunk_ops = 0;
 };
 
+struct RateSample {
+  double records_per_second = 0;  // cleaning included
+  // How often the threads lost their cores to others, or to each other.
+  uint64_t preemptions = 0;
+};
+
 // All threads append for the time of the slice, which is longer by as much as
-// there are more threads than cores; returns records per second, cleaning
-// included.
-absl::StatusOr<double> MeasureRate(Candidate& candidate, int threads,
-                                   const std::vector<int>& cores,
-                                   const Slice& slice);
+// there are more threads than cores.
+absl::StatusOr<RateSample> MeasureRate(Candidate& candidate, int threads,
+                                       const std::vector<int>& cores,
+                                       const Slice& slice);
 
 }  // namespace alpheus::bench
 

@@ -12,6 +12,7 @@ import matplotlib
 
 matplotlib.use("svg")
 from matplotlib import pyplot  # noqa: E402 (after the choice of backend)
+from matplotlib.patches import Patch  # noqa: E402
 from matplotlib.patheffects import withStroke  # noqa: E402
 from matplotlib.ticker import FuncFormatter, NullLocator  # noqa: E402
 
@@ -221,8 +222,12 @@ def _figure_5a(results, axes):
 
 
 # Light to dark by kind of work; "persist" has the colour that is looked for.
-STAGE_COLOURS = {"reserve": "#d9d9d9", "integrity": "#56b4e9",
-                 "copy": "#009e73", "persist": "#d55e00"}
+STAGE_COLOURS = {"append": "#0072b2", "reserve": "#d9d9d9",
+                 "copy": "#009e73", "integrity": "#56b4e9",
+                 "persist": "#d55e00"}
+STAGE_NAMES = {"append": "not taken apart", "reserve": "reserve",
+               "copy": "copy", "integrity": "checksum or count, complete",
+               "persist": "persist"}
 
 
 def _stages_of(results):
@@ -230,10 +235,11 @@ def _stages_of(results):
         return sum(results.median("stages", candidate, m) for m in metrics)
     persist = persist_stages(results)
     return {
-        "Alpheus": [("reserve", ns("alpheus", "reserve")),
-                    ("copy", ns("alpheus", "copy")),
-                    ("integrity", ns("alpheus", "complete")),
-                    ("persist", persist["alpheus"])],
+        "Alpheus,\none call": [("append", ns("alpheus", "append"))],
+        "Alpheus,\nby steps": [("reserve", ns("alpheus", "reserve")),
+                               ("copy", ns("alpheus", "copy")),
+                               ("integrity", ns("alpheus", "complete")),
+                               ("persist", persist["alpheus"])],
         "zero-init.": [("integrity", ns("zero-init", "count ones")),
                        ("copy", ns("zero-init", "copy")),
                        ("persist", ns("zero-init", "persist"))],
@@ -253,11 +259,11 @@ def _figure_5b(results, axes):
         for kind, ns in parts:
             axes.barh(row, ns, left=left, color=STAGE_COLOURS[kind],
                       edgecolor="white", height=0.62)
-            if ns >= 18:
-                axes.text(left + ns / 2, row, "%s\n%.0f" % (kind, ns),
-                          ha="center", va="center", fontsize=7,
-                          color="white" if kind in ("persist", "copy")
-                          else "black")
+            if ns >= 25:
+                axes.text(left + ns / 2, row, "%.0f" % ns, ha="center",
+                          va="center", fontsize=8,
+                          color="black" if kind in ("reserve", "integrity")
+                          else "white")
             left += ns
         axes.text(left + 6, row, "%.0f ns" % left, va="center", fontsize=8.5)
     axes.figure.subplots_adjust(left=0.105)
@@ -267,6 +273,12 @@ def _figure_5b(results, axes):
                     "all but the copy)")
     axes.margins(x=0.12)
     axes.grid(axis="y", visible=False)
+    handles = [Patch(color=STAGE_COLOURS[kind], label=STAGE_NAMES[kind])
+               for kind in STAGE_COLOURS]
+    axes.legend(handles=handles, frameon=False, fontsize=8, ncol=3,
+                loc="lower left", bbox_to_anchor=(-0.02, 0.985),
+                columnspacing=1.2, handlelength=1.2)
+    axes.figure.subplots_adjust(top=0.84)
     return True
 
 

@@ -83,6 +83,20 @@ def _oversubscribed(results, numbers):
             "wait for cores, too\n" % results.cores)
 
 
+DISTURBED_FROM = 1.0  # preemptions per slice
+
+
+def _disturbed(results, scenario):
+    """Says if others took the cores where there were enough for all."""
+    seen = [m["details"].get("preemptions_per_slice", 0)
+            for m in results.find(scenario, "alpheus")
+            if m["parameters"].get("threads", 0) <= results.cores]
+    if not seen or max(seen) < DISTURBED_FROM:
+        return ""
+    return ("  NOTE: disturbed: other work took a core up to %.1f times per "
+            "slice from Alpheus; ratios of threads mean little\n" % max(seen))
+
+
 def threads(results):
     rows = []
     numbers = results.values("threads", "threads")
@@ -98,7 +112,8 @@ def threads(results):
         return ""
     return _table("Threads on one log: million records/s",
                   ["record", "threads", "floor"] + list(APPEND_COLUMNS),
-                  rows) + _oversubscribed(results, numbers)
+                  rows) + _oversubscribed(results, numbers) + _disturbed(
+                      results, "threads")
 
 
 def _rate(results, scenario, candidate, where):
@@ -119,7 +134,8 @@ def policies(results):
     return _table("Force policies, 64 B: million records/s; exposure: "
                   "completed records that a crash takes",
                   ["policy", "threads", "rate", "median", "p99", "max",
-                   "bound"], rows) + _oversubscribed(results, numbers)
+                   "bound"], rows) + _oversubscribed(
+                       results, numbers) + _disturbed(results, "policies")
 
 
 def _policy_row(results, candidate, number):

@@ -167,7 +167,7 @@ absl::StatusOr<AppendBenchResult> Bench::Run() {
         std::max(result_.floor_records_per_second, Median(rates));
   }
   result_.clock_ns = TimeClock();
-  return std::move(result_);
+  return result_;
 }
 
 absl::Status Bench::TakeTurn(int64_t slice_ns) {
