@@ -15,6 +15,7 @@ using Counter = uint64_t (*)(const std::byte* from, uint64_t bytes);
 
 uint64_t Load8(const std::byte* from, uint64_t bytes) {
   uint64_t word = 0;
+  if (bytes == 0) return word;  // `from` may be null
   std::memcpy(&word, from, bytes);
   return word;
 }

@@ -108,7 +108,9 @@ void ZeroLog::Store(const Header& header, std::span<const std::byte> payload) {
   const uint64_t in_first =
       std::min<uint64_t>(payload.size(), kLineBytes - sizeof(header));
   std::memcpy(first.bytes, &header, sizeof(header));
-  std::memcpy(first.bytes + sizeof(header), payload.data(), in_first);
+  if (in_first != 0) {  // an empty payload may be at null
+    std::memcpy(first.bytes + sizeof(header), payload.data(), in_first);
+  }
   store(to, &first, 1);
   const uint64_t lines = (payload.size() - in_first) / kLineBytes;
   const uint64_t stored = in_first + lines * kLineBytes;
