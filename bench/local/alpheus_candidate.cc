@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/local/alpheus_candidate.h"
 
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "alpheus/log.h"
+#include "bench/local/clock.h"
+#include "bench/local/group_commit.h"
+#include "bench/local/reclaim_timer.h"
 #include "bench/local/region_file.h"
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
@@ -21,69 +22,107 @@ PersistenceCounters Difference(const PersistenceCounters& later,
           .msyncs = later.msyncs - earlier.msyncs};
 }
 
+void Add(const PersistenceCounters& more, PersistenceCounters* sum) {
+  sum->fences += more.fences;
+  sum->flushed_lines += more.flushed_lines;
+  sum->nt_lines += more.nt_lines;
+  sum->msyncs += more.msyncs;
+}
+
 class AlpheusCandidate final : public Candidate {
  public:
-  AlpheusCandidate(std::unique_ptr<Log> log, uint64_t payload_bytes)
-      : log_(std::move(log)), payload_(payload_bytes, std::byte{0x5a}) {}
+  AlpheusCandidate(std::unique_ptr<Log> log, const ForcePolicy& policy,
+                   uint64_t payload_bytes)
+      : log_(std::move(log)),
+        policy_(policy),
+        group_(*log_, policy.group),
+        payload_(payload_bytes, std::byte{0x5a}) {}
 
-  std::string name() const override { return "alpheus"; }
+  std::string name() const override { return CandidateName(policy_); }
 
-  absl::StatusOr<BatchResult> Run(uint64_t ops) override {
-    const PersistenceCounters before = ThreadPersistenceCounters();
-    reclaim_counters_ = {};
-    BatchResult result;
-    const int64_t start = NowNanos();
-    for (uint64_t i = 0; i < ops; ++i) {
-      if (log_->Append(payload_).ok()) [[likely]]
-        continue;
-      ALPHEUS_RETURN_IF_ERROR(Reclaim(&result));
-      ALPHEUS_RETURN_IF_ERROR(log_->Append(payload_).status());
+  absl::StatusOr<BatchResult> Run(int /*worker*/, uint64_t ops) override {
+    if (policy_.group != 0) {
+      return Loop(ops, [this] { return AppendToGroup(); });
     }
-    result.append_ns = NowNanos() - start - result.reclaim_elapsed_ns;
-    result.counters = Difference(
-        Difference(ThreadPersistenceCounters(), before), reclaim_counters_);
-    return result;
+    ForceOptions force;
+    force.frequency = policy_.frequency;
+    return Loop(ops, [&] { return log_->Append(payload_, force).status(); });
   }
 
  private:
-  // An error other than "full" comes back with the second append.
-  absl::Status Reclaim(BatchResult* result) {
+  template <class Step>
+  absl::StatusOr<BatchResult> Loop(uint64_t ops, Step append) {
     const PersistenceCounters before = ThreadPersistenceCounters();
+    PersistenceCounters of_reclaims;
+    BatchResult result;
     const int64_t start = NowNanos();
-    const int64_t cpu_start = ThreadCpuNanos();
+    for (uint64_t i = 0; i < ops; ++i) {
+      absl::Status appended = append();
+      // Another worker may fill what this one has cleaned.
+      while (!appended.ok()) [[unlikely]] {
+        if (!absl::IsResourceExhausted(appended)) return appended;
+        ALPHEUS_RETURN_IF_ERROR(Reclaim(&result, &of_reclaims));
+        appended = append();
+      }
+    }
+    result.append_ns = NowNanos() - start - result.reclaim_elapsed_ns;
+    result.counters = Difference(
+        Difference(ThreadPersistenceCounters(), before), of_reclaims);
+    return result;
+  }
+
+  absl::Status AppendToGroup() {
+    ALPHEUS_ASSIGN_OR_RETURN(Reservation record,
+                             log_->Reserve(payload_.size()));
+    ALPHEUS_RETURN_IF_ERROR(log_->Copy(record, 0, payload_));
+    ALPHEUS_ASSIGN_OR_RETURN(const Lsn lsn, log_->Complete(std::move(record)));
+    return group_.Completed(lsn);
+  }
+
+  absl::Status Reclaim(BatchResult* result, PersistenceCounters* counters) {
+    const PersistenceCounters before = ThreadPersistenceCounters();
+    const ReclaimTimer timer(result);
     const Lsn head = log_->head_lsn();
     ALPHEUS_RETURN_IF_ERROR(log_->CleanupThrough(log_->durable_lsn()));
     result->reclaimed_records += log_->head_lsn() - head;
-    result->reclaim_ns += ThreadCpuNanos() - cpu_start;
-    result->reclaim_elapsed_ns += NowNanos() - start;
-    ++result->reclaims;
-    reclaim_counters_ = Difference(ThreadPersistenceCounters(), before);
+    Add(Difference(ThreadPersistenceCounters(), before), counters);
     return absl::OkStatus();
   }
 
   const std::unique_ptr<Log> log_;
+  const ForcePolicy policy_;
+  GroupCommit group_;
   const std::vector<std::byte> payload_;
-  PersistenceCounters reclaim_counters_;  // of the current batch
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Candidate>> MakeAlpheusCandidate(
-    const Workload& workload) {
+absl::StatusOr<std::unique_ptr<Log>> MakeLog(const std::string& path,
+                                             const Workload& workload) {
   ALPHEUS_ASSIGN_OR_RETURN(
       const Layout layout,
       Layout::ForRing(workload.ring_bytes, kEpochTableCapacity));
-  const std::string path = RegionFilePath(workload, "alpheus");
   ALPHEUS_RETURN_IF_ERROR(
       Log::Format({.path = path, .region_bytes = layout.region_bytes})
           .status());
   LogOptions options;
   options.path = path;
-  absl::StatusOr<std::unique_ptr<Log>> log = Log::Open(options);
-  RemoveRegionFile(path);
-  if (!log.ok()) return log.status();
-  return std::make_unique<AlpheusCandidate>(*std::move(log),
-                                            workload.payload_bytes);
+  return Log::Open(options);
+}
+
+absl::StatusOr<std::unique_ptr<Log>> MakeScratchLog(const Workload& workload) {
+  const ScratchFile file(RegionFilePath(workload, "alpheus"));
+  return MakeLog(file.path(), workload);
+}
+
+MakeCandidate AlpheusWith(const ForcePolicy& policy) {
+  return [policy](const Workload& workload)
+             -> absl::StatusOr<std::unique_ptr<Candidate>> {
+    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Log> log,
+                             MakeScratchLog(workload));
+    return std::make_unique<AlpheusCandidate>(std::move(log), policy,
+                                              workload.payload_bytes);
+  };
 }
 
 }  // namespace alpheus::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// alpheus_candidate: Log::Append with a force per record, through the public
-// header alone.
+// alpheus_candidate: the log through its public header alone, under each force
+// policy.
 //
 // A full log is cleaned as an application does it that has checkpointed: up to
 // the last durable record, when an append is refused for want of room.
@@ -8,15 +8,24 @@
 #define ALPHEUS_BENCH_LOCAL_ALPHEUS_CANDIDATE_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
+#include "alpheus/log.h"
 #include "bench/local/candidate.h"
+#include "bench/local/force_policy.h"
 
 namespace alpheus::bench {
 
-// A fresh log whose ring has exactly workload.ring_bytes.
-absl::StatusOr<std::unique_ptr<Candidate>> MakeAlpheusCandidate(
-    const Workload& workload);
+// Creates a region at `path` whose ring has exactly workload.ring_bytes, and
+// opens it. The file stays.
+absl::StatusOr<std::unique_ptr<Log>> MakeLog(const std::string& path,
+                                             const Workload& workload);
+
+// The same in a file that is removed already.
+absl::StatusOr<std::unique_ptr<Log>> MakeScratchLog(const Workload& workload);
+
+MakeCandidate AlpheusWith(const ForcePolicy& policy);
 
 }  // namespace alpheus::bench
 

@@ -3,16 +3,17 @@
 //
 // The time of a batch is taken inside the candidate, around its plain loop, so
 // that neither a virtual call nor the clock is paid per append. What a full
-// log costs (cleaning, rewinding) is timed apart: it comes once per lap of the
-// ring, in one batch of hundreds, and would vanish from a median.
+// log costs (cleaning, rewinding, zeroing) is timed apart: it comes once per
+// lap of the ring, in one batch of hundreds, and would vanish from a median.
+//
+// Thread safety: Run is called by up to Workload::workers threads at once, each
+// with a number of its own.
 #ifndef ALPHEUS_BENCH_LOCAL_CANDIDATE_H_
 #define ALPHEUS_BENCH_LOCAL_CANDIDATE_H_
 
-#include <time.h>
-
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,25 +21,12 @@
 
 namespace alpheus::bench {
 
-inline int64_t NowNanos() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-// Time that this thread had the core. For work of many milliseconds, which on a
-// shared machine nearly always loses the core in between; too dear for a batch.
-inline int64_t ThreadCpuNanos() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 // What all candidates of one comparison have in common.
 struct Workload {
   std::string folder;          // of the region files
   uint64_t ring_bytes = 0;     // what each has for its records
   uint64_t payload_bytes = 0;  // of each record
+  int workers = 1;             // threads that may call Run at once
 };
 
 struct BatchResult {
@@ -58,10 +46,15 @@ class Candidate {
 
   virtual std::string name() const = 0;
 
-  // Appends `ops` records, each durable before the next begins.
+  // Appends `ops` records, each as durable as the candidate's policy makes it
+  // before the next begins.
+  // Requires: 0 <= worker < Workload::workers.
   // Errors: whatever the log returns other than "full".
-  virtual absl::StatusOr<BatchResult> Run(uint64_t ops) = 0;
+  virtual absl::StatusOr<BatchResult> Run(int worker, uint64_t ops) = 0;
 };
+
+using MakeCandidate =
+    std::function<absl::StatusOr<std::unique_ptr<Candidate>>(const Workload&)>;
 
 }  // namespace alpheus::bench
 

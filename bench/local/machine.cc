@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -36,20 +35,22 @@ std::string CpuModel() {
   return "unknown";
 }
 
-absl::StatusOr<int> PinToLastCpu() {
+absl::StatusOr<std::vector<int>> AllowedCores() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
     return SystemError("sched_getaffinity");
   }
-  int cpu = CPU_SETSIZE - 1;
-  while (cpu > 0 && !CPU_ISSET(cpu, &allowed)) --cpu;
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  if (sched_setaffinity(0, sizeof(one), &one) != 0) {
-    return SystemError("sched_setaffinity");
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
   }
-  return cpu;
+  return cores;
+}
+
+uint64_t MemoryBytes() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  const int64_t page_bytes = sysconf(_SC_PAGESIZE);
+  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
 }
 
 }  // namespace
@@ -66,15 +67,32 @@ absl::Status RestartWithPmemForced(char** argv) {
   return SystemError("execv(/proc/self/exe)");
 }
 
-absl::StatusOr<Machine> PinAndDescribe() {
+absl::StatusOr<Machine> DescribeMachine() {
   Machine machine;
-  ALPHEUS_ASSIGN_OR_RETURN(machine.cpu, PinToLastCpu());
+  ALPHEUS_ASSIGN_OR_RETURN(machine.cores, AllowedCores());
   machine.cpu_model = CpuModel();
   machine.build_type = ALPHEUS_BUILD_TYPE;
+  machine.compiler = ALPHEUS_COMPILER;
+  machine.memory_bytes = MemoryBytes();
+  if (getloadavg(&machine.load_average, 1) != 1) machine.load_average = -1;
   struct utsname name{};
   if (uname(&name) != 0) return SystemError("uname");
   machine.kernel = absl::StrCat(name.sysname, " ", name.release);
   return machine;
+}
+
+absl::Status PinTo(int core) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  if (sched_setaffinity(0, sizeof(one), &one) != 0) {
+    return SystemError("sched_setaffinity");
+  }
+  return absl::OkStatus();
+}
+
+int CoreFor(const std::vector<int>& cores, int worker) {
+  return cores[cores.size() - 1 - static_cast<size_t>(worker) % cores.size()];
 }
 
 }  // namespace alpheus::bench

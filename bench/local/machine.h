@@ -3,8 +3,11 @@
 #ifndef ALPHEUS_BENCH_LOCAL_MACHINE_H_
 #define ALPHEUS_BENCH_LOCAL_MACHINE_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace alpheus::bench {
@@ -13,7 +16,10 @@ struct Machine {
   std::string cpu_model;
   std::string kernel;
   std::string build_type;
-  int cpu = 0;  // the core that everything runs on
+  std::string compiler;
+  uint64_t memory_bytes = 0;
+  double load_average = 0;  // of the last minute, when the run began
+  std::vector<int> cores;   // that threads may run on
 };
 
 // libpmem decides what is persistent memory before main runs, from the
@@ -21,9 +27,16 @@ struct Machine {
 // not set; returns if it is. Errors: Unavailable (system error).
 absl::Status RestartWithPmemForced(char** argv);
 
-// Pins this thread to the last core that it may run on and describes the
-// machine. Errors: Unavailable (system error).
-absl::StatusOr<Machine> PinAndDescribe();
+// Errors: Unavailable (system error).
+absl::StatusOr<Machine> DescribeMachine();
+
+// Lets the calling thread run on this core only.
+// Errors: Unavailable (system error).
+absl::Status PinTo(int core);
+
+// The core for thread `worker`: from the last one down, since interrupts tend
+// to go to the first.
+int CoreFor(const std::vector<int>& cores, int worker);
 
 }  // namespace alpheus::bench
 

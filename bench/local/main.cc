@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_local: append + force of one thread, beside the raw persist of the
-// same bytes and beside libpmemlog, by turns in one run (docs/performance.md).
+// bench_local: measures the log on one machine beside its floor and its peers,
+// by turns in one run, and writes what it measured as JSON
+// (docs/performance.md). bench/plots judges and draws it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -12,44 +14,49 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "bench/local/clock.h"
 #include "bench/local/machine.h"
-#include "bench/local/measure.h"
-#include "bench/local/report.h"
+#include "bench/local/result.h"
+#include "bench/local/scenarios.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench {
 namespace {
 
 struct Options {
-  MeasureOptions measure;
-  Workload workload{
-      .folder = "/dev/shm", .ring_bytes = 64 << 20, .payload_bytes = 0};
-  std::vector<uint64_t> sizes = {64, 256, 1024, 4096};
+  bool quick = false;
+  bool tiny = false;
+  std::vector<std::string> only;
+  std::string folder = "/dev/shm";
+  uint64_t rounds = 0;
   std::string json_path;
+  std::string commit = "unknown";
 };
 
+std::vector<std::string> ScenarioNames() {
+  std::vector<std::string> names;
+  for (const Scenario& scenario : kScenarios) names.emplace_back(scenario.name);
+  return names;
+}
+
 void Declare(CLI::App& app, Options& options) {
-  app.add_option("--rounds", options.measure.rounds,
-                 "Rounds; each gives each candidate a lap of its ring")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--ops", options.measure.batch_ops,
-                 "Appends that are timed together")
-      ->check(CLI::Range(1, 10'000'000))
-      ->capture_default_str();
-  app.add_option("--dir", options.workload.folder,
+  auto* quick =
+      app.add_flag("--quick", options.quick, "Less of all, within a minute");
+  app.add_flag("--tiny", options.tiny,
+               "Hardly anything, to see that it runs; figures mean nothing")
+      ->excludes(quick);
+  app.add_option("--only", options.only, "These scenarios only")
+      ->delimiter(',')
+      ->check(CLI::IsMember(ScenarioNames()));
+  app.add_option("--rounds", options.rounds, "Samples of each measurement")
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--dir", options.folder,
                  "Folder for the region files, on tmpfs or DAX")
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();
-  app.add_option("--ring-bytes", options.workload.ring_bytes,
-                 "Room for records that each candidate has; a multiple of 4096")
-      ->check(CLI::Range(uint64_t{2} << 20, uint64_t{1} << 40))
-      ->capture_default_str();
-  app.add_option("--sizes", options.sizes, "Record sizes in bytes")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_option("--json", options.json_path, "Write all rounds as JSON");
+  app.add_option("--json", options.json_path, "Where the result goes")
+      ->required();
+  app.add_option("--commit", options.commit, "What was built, for the result");
 }
 
 absl::Status WriteFile(const std::string& path, const std::string& text) {
@@ -60,21 +67,49 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
   return absl::UnavailableError(absl::StrCat(path, ": can't be written"));
 }
 
-absl::Status Run(const Options& options) {
-  Report report;
-  report.options = options.measure;
-  report.ring_bytes = options.workload.ring_bytes;
-  report.folder = options.workload.folder;
-  ALPHEUS_ASSIGN_OR_RETURN(report.machine, PinAndDescribe());
-  for (const uint64_t size : options.sizes) {
-    Workload workload = options.workload;
-    workload.payload_bytes = size;
-    ALPHEUS_ASSIGN_OR_RETURN(Comparison comparison,
-                             Compare(workload, options.measure));
-    report.comparisons.push_back(std::move(comparison));
+Settings SettingsFor(const Options& options) {
+  Settings settings = options.quick  ? QuickSettings()
+                      : options.tiny ? TinySettings()
+                                     : FullSettings();
+  settings.folder = options.folder;
+  if (options.rounds != 0) settings.rounds = options.rounds;
+  return settings;
+}
+
+bool IsWanted(const Options& options, const Scenario& scenario) {
+  return options.only.empty() ||
+         std::find(options.only.begin(), options.only.end(), scenario.name) !=
+             options.only.end();
+}
+
+absl::Status RunScenarios(const Options& options, const Settings& settings,
+                          Report* report) {
+  for (const Scenario& scenario : kScenarios) {
+    const std::string name(scenario.name);
+    if (!IsWanted(options, scenario)) {
+      report->skips.push_back(
+          {.scenario = name, .what = "all of it", .why = "not asked for"});
+      continue;
+    }
+    std::fprintf(stderr, "bench_local: %s ...", name.c_str());
+    const int64_t start = NowNanos();
+    ALPHEUS_RETURN_IF_ERROR(scenario.measure(settings, report));
+    std::fprintf(stderr, " %.1f s\n",
+                 static_cast<double>(NowNanos() - start) / 1e9);
   }
-  std::fputs(ToText(report).c_str(), stdout);
-  if (options.json_path.empty()) return absl::OkStatus();
+  return absl::OkStatus();
+}
+
+absl::Status Run(const Options& options) {
+  const Settings settings = SettingsFor(options);
+  Report report;
+  report.preset = settings.preset;
+  report.commit = options.commit;
+  report.folder = settings.folder;
+  report.rounds = settings.rounds;
+  ALPHEUS_ASSIGN_OR_RETURN(report.machine, DescribeMachine());
+  ALPHEUS_RETURN_IF_ERROR(PinTo(CoreFor(report.machine.cores, 0)));
+  ALPHEUS_RETURN_IF_ERROR(RunScenarios(options, settings, &report));
   return WriteFile(options.json_path, ToJson(report));
 }
 
@@ -82,7 +117,7 @@ absl::Status Run(const Options& options) {
 }  // namespace alpheus::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("Latency of append + force on this machine");
+  CLI::App app("Speed of the log on this machine, beside its peers");
   alpheus::bench::Options options;
   alpheus::bench::Declare(app, options);
   CLI11_PARSE(app, argc, argv);

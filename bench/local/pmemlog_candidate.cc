@@ -4,10 +4,11 @@
 #include <libpmemlog.h>
 
 #include <cerrno>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "bench/local/clock.h"
+#include "bench/local/reclaim_timer.h"
 #include "bench/local/region_file.h"
 #include "log/base/status_macros.h"
 
@@ -23,58 +24,86 @@ absl::Status PoolError(const char* call) {
       absl::StrCat("libpmemlog: ", call, ": ", pmemlog_errormsg()));
 }
 
+PMEMlogpool* Pool(void* handle) { return static_cast<PMEMlogpool*>(handle); }
+
+void ClosePool(void* handle) { pmemlog_close(Pool(handle)); }
+
+int CountChunk(const void* /*bytes*/, size_t /*size*/, void* count) {
+  ++*static_cast<uint64_t*>(count);
+  return 1;
+}
+
 class PmemlogCandidate final : public Candidate {
  public:
-  PmemlogCandidate(PMEMlogpool* pool, uint64_t payload_bytes)
-      : pool_(pool), payload_(payload_bytes, std::byte{0x5a}) {}
-  ~PmemlogCandidate() override { pmemlog_close(pool_); }
+  PmemlogCandidate(PmemlogPool pool, uint64_t payload_bytes)
+      : pool_(std::move(pool)), payload_(payload_bytes, std::byte{0x5a}) {}
 
   std::string name() const override { return "libpmemlog"; }
 
-  absl::StatusOr<BatchResult> Run(uint64_t ops) override {
+  absl::StatusOr<BatchResult> Run(int /*worker*/, uint64_t ops) override {
     BatchResult result;
     const int64_t start = NowNanos();
     for (uint64_t i = 0; i < ops; ++i) {
-      if (Append()) [[likely]]
-        continue;
-      if (errno != ENOSPC) return PoolError("pmemlog_append");
-      Reclaim(&result);
-      if (!Append()) return PoolError("pmemlog_append");
+      // Another worker may fill what this one has rewound.
+      while (!pool_.Append(payload_)) {
+        if (errno != ENOSPC) return PoolError("pmemlog_append");
+        Reclaim(&result);
+      }
     }
     result.append_ns = NowNanos() - start - result.reclaim_elapsed_ns;
     return result;
   }
 
  private:
-  bool Append() {
-    return pmemlog_append(pool_, payload_.data(), payload_.size()) == 0;
-  }
-
   void Reclaim(BatchResult* result) {
-    const int64_t start = NowNanos();
-    const int64_t cpu_start = ThreadCpuNanos();
-    result->reclaimed_records +=
-        static_cast<uint64_t>(pmemlog_tell(pool_)) / payload_.size();
-    pmemlog_rewind(pool_);
-    result->reclaim_ns += ThreadCpuNanos() - cpu_start;
-    result->reclaim_elapsed_ns += NowNanos() - start;
-    ++result->reclaims;
+    const ReclaimTimer timer(result);
+    result->reclaimed_records += pool_.UsedBytes() / payload_.size();
+    pool_.Rewind();
   }
 
-  PMEMlogpool* const pool_;
+  PmemlogPool pool_;
   const std::vector<std::byte> payload_;
 };
 
 }  // namespace
 
+absl::StatusOr<PmemlogPool> PmemlogPool::Create(const std::string& path,
+                                                uint64_t bytes) {
+  Handle pool(pmemlog_create(path.c_str(), bytes + kPoolHeaderBytes, kPoolMode),
+              ClosePool);
+  if (pool == nullptr) return PoolError("pmemlog_create");
+  return PmemlogPool(std::move(pool));
+}
+
+absl::StatusOr<PmemlogPool> PmemlogPool::Open(const std::string& path) {
+  Handle pool(pmemlog_open(path.c_str()), ClosePool);
+  if (pool == nullptr) return PoolError("pmemlog_open");
+  return PmemlogPool(std::move(pool));
+}
+
+bool PmemlogPool::AppendTo(void* pool, std::span<const std::byte> payload) {
+  return pmemlog_append(Pool(pool), payload.data(), payload.size()) == 0;
+}
+
+void PmemlogPool::Rewind() { pmemlog_rewind(Pool(pool_.get())); }
+
+uint64_t PmemlogPool::UsedBytes() const {
+  return static_cast<uint64_t>(pmemlog_tell(Pool(pool_.get())));
+}
+
+uint64_t PmemlogPool::Walk(uint64_t chunk) const {
+  uint64_t count = 0;
+  pmemlog_walk(Pool(pool_.get()), chunk, CountChunk, &count);
+  return count;
+}
+
 absl::StatusOr<std::unique_ptr<Candidate>> MakePmemlogCandidate(
     const Workload& workload) {
-  const std::string path = RegionFilePath(workload, "libpmemlog");
-  PMEMlogpool* const pool = pmemlog_create(
-      path.c_str(), workload.ring_bytes + kPoolHeaderBytes, kPoolMode);
-  if (pool == nullptr) return PoolError("pmemlog_create");
-  RemoveRegionFile(path);
-  return std::make_unique<PmemlogCandidate>(pool, workload.payload_bytes);
+  const ScratchFile file(RegionFilePath(workload, "libpmemlog"));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      PmemlogPool pool, PmemlogPool::Create(file.path(), workload.ring_bytes));
+  return std::make_unique<PmemlogCandidate>(std::move(pool),
+                                            workload.payload_bytes);
 }
 
 }  // namespace alpheus::bench

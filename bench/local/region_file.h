@@ -1,31 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// region_file: names of the files that candidates work on. They are removed as
-// soon as they are mapped, so that a run that is killed leaves nothing.
+// region_file: the files that candidates work on. They are removed as soon as
+// they are mapped, so that a run that is killed leaves nothing.
 #ifndef ALPHEUS_BENCH_LOCAL_REGION_FILE_H_
 #define ALPHEUS_BENCH_LOCAL_REGION_FILE_H_
 
-#include <unistd.h>
-
-#include <filesystem>
 #include <string>
-#include <system_error>
 
-#include "absl/strings/str_cat.h"
+#include "absl/status/statusor.h"
 #include "bench/local/candidate.h"
+#include "log/pmem/region.h"
 
 namespace alpheus::bench {
 
-inline std::string RegionFilePath(const Workload& workload,
-                                  const char* candidate) {
-  return absl::StrCat(workload.folder, "/alpheus-bench-", getpid(), "-",
-                      candidate);
-}
+// A name that no other file has, in the workload's folder.
+std::string RegionFilePath(const Workload& workload, const char* candidate);
 
-inline void RemoveRegionFile(const std::string& path) {
-  // A file that stays costs space, no measurement.
-  std::error_code ignored;
-  std::filesystem::remove(path, ignored);
-}
+void RemoveRegionFile(const std::string& path);
+
+// Removes the file when it goes.
+class ScratchFile {
+ public:
+  explicit ScratchFile(std::string path) : path_(std::move(path)) {}
+  ~ScratchFile() { RemoveRegionFile(path_); }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+// workload.ring_bytes of zeros, whose file is removed already.
+// Errors: FailedPrecondition (libpmem does not take it for persistent memory);
+// as Region::Create.
+absl::StatusOr<Region> MakeScratchRegion(const Workload& workload,
+                                         const char* candidate);
 
 }  // namespace alpheus::bench
 

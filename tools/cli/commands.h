@@ -27,6 +27,7 @@ void AddInspectCommand(CLI::App* app, Command* chosen);
 void AddVerifyCommand(CLI::App* app, Command* chosen);
 void AddCleanupCommand(CLI::App* app, Command* chosen);
 void AddSalvageCommand(CLI::App* app, Command* chosen);
+void AddBenchCommand(CLI::App* app, Command* chosen);
 
 }  // namespace alpheus::cli
 

@@ -28,6 +28,7 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddVerifyCommand(app, chosen);
   AddCleanupCommand(app, chosen);
   AddSalvageCommand(app, chosen);
+  AddBenchCommand(app, chosen);
 }
 
 // Of the parser: 0 is --help, everything else a bad command line.

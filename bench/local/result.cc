@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/local/result.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bench/local/samples.h"
+
+namespace alpheus::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Of the JSON; to be raised when a reader of the old shape would err.
+constexpr int kSchemaVersion = 1;
+
+Json ToJson(const Machine& machine) {
+  return {{"cpu_model", machine.cpu_model},
+          {"cores", machine.cores},
+          {"memory_bytes", machine.memory_bytes},
+          {"kernel", machine.kernel},
+          {"compiler", machine.compiler},
+          {"build_type", machine.build_type},
+          {"load_average", machine.load_average}};
+}
+
+Json ToJson(const Measurement& m) {
+  const auto [low, high] =
+      std::minmax_element(m.samples.begin(), m.samples.end());
+  return {{"scenario", m.scenario},
+          {"candidate", m.candidate},
+          {"metric", m.metric},
+          {"unit", m.unit},
+          {"parameters", m.parameters},
+          {"median", Median(m.samples)},
+          {"min", *low},
+          {"max", *high},
+          {"samples", m.samples},
+          {"details", m.details}};
+}
+
+Json ToJson(const Distribution& d) {
+  return {{"scenario", d.scenario},
+          {"candidate", d.candidate},
+          {"metric", d.metric},
+          {"parameters", d.parameters},
+          {"counts", d.counts}};
+}
+
+Json ToJson(const Skip& skip) {
+  return {{"scenario", skip.scenario}, {"what", skip.what}, {"why", skip.why}};
+}
+
+template <class T>
+Json ToJson(const std::vector<T>& values) {
+  Json array = Json::array();
+  for (const T& value : values) array.push_back(ToJson(value));
+  return array;
+}
+
+}  // namespace
+
+std::string ToJson(const Report& report) {
+  const Json json = {{"benchmark", "local"},
+                     {"schema_version", kSchemaVersion},
+                     {"preset", report.preset},
+                     {"commit", report.commit},
+                     {"folder", report.folder},
+                     {"rounds", report.rounds},
+                     {"machine", ToJson(report.machine)},
+                     {"measurements", ToJson(report.measurements)},
+                     {"distributions", ToJson(report.distributions)},
+                     {"skips", ToJson(report.skips)}};
+  return json.dump(1);
+}
+
+}  // namespace alpheus::bench

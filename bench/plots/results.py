@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measurements of one run of bench_local, and how to ask for them.
+
+Ratios are taken round by round and then reduced to their median: samples of
+equal index were taken in the same round, by turns.
+"""
+
+import json
+import statistics
+
+SCHEMA_VERSION = 1
+FLOOR_PREFIX = "floor-"
+
+
+class Results:
+    """One JSON file of bench_local."""
+
+    def __init__(self, data):
+        if data.get("schema_version") != SCHEMA_VERSION:
+            raise ValueError("schema_version %r is not %d: made by another "
+                             "version of bench_local"
+                             % (data.get("schema_version"), SCHEMA_VERSION))
+        self.data = data
+        self.machine = data["machine"]
+        self.cores = len(self.machine["cores"])
+        self.skips = data["skips"]
+        self._measurements = data["measurements"]
+        self._distributions = data["distributions"]
+
+    @staticmethod
+    def load(path):
+        with open(path, encoding="utf-8") as file:
+            return Results(json.load(file))
+
+    def find(self, scenario, candidate=None, metric=None, **parameters):
+        """All measurements that match, in the order of the file."""
+        return [m for m in self._measurements
+                if _matches(m, scenario, candidate, metric, parameters)]
+
+    def one(self, scenario, candidate, metric=None, **parameters):
+        """The measurement that matches, or None."""
+        found = self.find(scenario, candidate, metric, **parameters)
+        if len(found) > 1:
+            raise ValueError("ambiguous: %s %s" % (scenario, candidate))
+        return found[0] if found else None
+
+    def median(self, scenario, candidate, metric=None, **parameters):
+        found = self.one(scenario, candidate, metric, **parameters)
+        return found["median"] if found else None
+
+    def distribution(self, scenario, candidate, **parameters):
+        for found in self._distributions:
+            if _matches(found, scenario, candidate, None, parameters):
+                return found
+        return None
+
+    def values(self, scenario, parameter):
+        """All values that a parameter takes in a scenario, sorted."""
+        return sorted({m["parameters"][parameter]
+                       for m in self.find(scenario)
+                       if parameter in m["parameters"]})
+
+    def floor(self, scenario, **parameters):
+        """The cheapest of the floors, or None."""
+        floors = [m for m in self.find(scenario, None, None, **parameters)
+                  if m["candidate"].startswith(FLOOR_PREFIX)]
+        if not floors:
+            return None
+        if floors[0]["unit"].endswith("/s"):
+            return max(floors, key=lambda m: m["median"])
+        return min(floors, key=lambda m: m["median"])
+
+    def skips_of(self, scenario):
+        return [skip for skip in self.skips if skip["scenario"] == scenario]
+
+
+def _matches(found, scenario, candidate, metric, parameters):
+    return (found["scenario"] == scenario
+            and candidate in (None, found["candidate"])
+            and metric in (None, found["metric"])
+            and all(found["parameters"].get(name) == value
+                    for name, value in parameters.items()))
+
+
+class Ratio:
+    """Of two measurements: median and range of the ratios of the rounds."""
+
+    def __init__(self, above, below):
+        ratios = [a / b for a, b in zip(above["samples"], below["samples"])]
+        self.median = statistics.median(ratios)
+        self.low = min(ratios)
+        self.high = max(ratios)
+        self.rounds = len(ratios)
+
+
+def ratio(above, below):
+    """None if either is missing."""
+    if above is None or below is None:
+        return None
+    return Ratio(above, below)
+
+
+def quantile(counts, share):
+    """Smallest value such that `share` of what was counted is not above it."""
+    below = 0
+    needed = share * sum(counts)
+    for value, count in enumerate(counts):
+        below += count
+        if below >= needed:
+            return value
+    return len(counts) - 1
+
+
+def bytes_text(count):
+    if count % 1024 == 0 and count > 0:
+        return "%d KiB" % (count // 1024)
+    return "%d B" % count

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The aims of the log on one node, each judged by ratios within one run."""
+
+from results import bytes_text, ratio
+
+FLOOR_SIZES = (64, 256, 1024, 4096)
+FLOOR_RATIO_MAX = 1.25
+PMEMLOG_RATIO_MIN = 1.8
+FREQUENCY_RATIO_MIN = 6.0
+PASS_RATIO_MAX = 1.5
+ROUNDS_MIN = 5
+
+
+class Verdict:
+    """One aim: what was asked, what came out."""
+
+    def __init__(self, what, found, aim, passed):
+        self.what = what
+        self.found = found    # Ratio, or None if it was not measured
+        self.aim = aim        # as text
+        self.passed = passed  # None if it was not measured
+
+    @property
+    def word(self):
+        return {True: "pass", False: "FAIL", None: "skipped"}[self.passed]
+
+
+def judge(results):
+    """All aims, as Verdicts."""
+    return (list(_append_targets(results)) + list(_frequency_targets(results))
+            + list(_thread_targets(results))
+            + list(_recovery_targets(results)))
+
+
+def _at_most(what, found, limit):
+    passed = None if found is None else found.median <= limit
+    return Verdict(what, found, "at most %.2fx" % limit, passed)
+
+
+def _at_least(what, found, limit):
+    passed = None if found is None else found.median >= limit
+    return Verdict(what, found, "at least %.2fx" % limit, passed)
+
+
+def _append_targets(results):
+    for size in FLOOR_SIZES:
+        alpheus = results.one("append", "alpheus", bytes=size)
+        floor = results.floor("append", bytes=size)
+        yield _at_most("append + force(1), %s: time, times the floor"
+                       % bytes_text(size),
+                       ratio(alpheus, floor), FLOOR_RATIO_MAX)
+    alpheus = results.one("append", "alpheus", bytes=64)
+    pmemlog = results.one("append", "libpmemlog", bytes=64)
+    yield _at_least("append + force(1), 64 B: faster than libpmemlog",
+                    ratio(pmemlog, alpheus), PMEMLOG_RATIO_MIN)
+
+
+def _frequency_targets(results):
+    rare = results.one("append", "alpheus-freq16", bytes=64)
+    pmemlog = results.one("append", "libpmemlog", bytes=64)
+    yield _at_least("frequency 16, 64 B: rate, times libpmemlog's",
+                    ratio(pmemlog, rare), FREQUENCY_RATIO_MIN)
+    for size in results.values("append", "bytes"):
+        rare = results.one("append", "alpheus-freq16", bytes=size)
+        always = results.one("append", "alpheus", bytes=size)
+        yield _at_most("frequency 16, %s: time, times force(1)"
+                       % bytes_text(size), ratio(rare, always), 1.0)
+
+
+def _thread_targets(results):
+    for size in results.values("threads", "bytes") or [64]:
+        two = results.one("threads", "alpheus", bytes=size, threads=2)
+        one = results.one("threads", "alpheus", bytes=size, threads=1)
+        found = ratio(two, one)
+        passed = None if found is None else found.median > 1
+        yield Verdict("two threads, %s: rate, times one thread's"
+                      % bytes_text(size), found, "more than 1.00x", passed)
+
+
+def _recovery_targets(results):
+    sizes = results.values("recovery", "log_mib")
+    log_mib = sizes[-1] if sizes else 256
+    for size in (64, 1024, 16384):
+        where = {"bytes": size, "log_mib": log_mib}
+        total = results.one("recovery", "alpheus", "total", **where)
+        # Both start from a file that is not mapped: its pages are part of it.
+        once = results.one("recovery", "parts", "pass, pages not mapped",
+                           **where)
+        yield _at_most("recovery + iteration, %d MiB of %s: time, times one "
+                       "pass" % (log_mib, bytes_text(size)),
+                       ratio(total, once), PASS_RATIO_MAX)
+
+
+def to_text(verdicts):
+    """One line per aim, and what limits their worth."""
+    lines = []
+    for verdict in verdicts:
+        if verdict.found is None:
+            measured = "not measured"
+        else:
+            measured = "%.2fx (%.2f to %.2f)" % (
+                verdict.found.median, verdict.found.low, verdict.found.high)
+        lines.append("%-7s  %-66s %-22s %s" % (verdict.word, verdict.what,
+                                               measured, verdict.aim))
+    rounds = [v.found.rounds for v in verdicts if v.found is not None]
+    if rounds and min(rounds) < ROUNDS_MIN:
+        lines.append("NOTE: only %d rounds; a judgement needs %d"
+                     % (min(rounds), ROUNDS_MIN))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machinery of the benchmarks: turns, threads, samples, JSON; and that
+// candidates and policies do what they are measured for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/local/alpheus_candidate.h"
+#include "bench/local/contestants.h"
+#include "bench/local/exposure.h"
+#include "bench/local/interleave.h"
+#include "bench/local/machine.h"
+#include "bench/local/perf_counter.h"
+#include "bench/local/result.h"
+#include "bench/local/samples.h"
+#include "bench/local/scenarios.h"
+#include "bench/local/workers.h"
+#include "tests/testing/temp_directory.h"
+
+namespace alpheus::bench {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(SamplesTest, MedianIsTheMiddleOrTheMeanOfTheTwo) {
+  EXPECT_EQ(Median({3}), 3);
+  EXPECT_EQ(Median({9, 1, 5}), 5);
+  EXPECT_EQ(Median({9, 1, 5, 7}), 6);
+}
+
+TEST(SamplesTest, MiddleMeanLeavesOutBothQuarters) {
+  EXPECT_EQ(MiddleMean({4}), 4);
+  EXPECT_EQ(MiddleMean({1000, 2, 4, 0}), 3);
+}
+
+TEST(InterleaveTest, OrderRotatesFromRoundToRound) {
+  std::vector<size_t> order;
+  ASSERT_TRUE(Interleave(3, 3, [&](size_t i) {
+                order.push_back(i);
+                return absl::OkStatus();
+              }).ok());
+  EXPECT_THAT(order, ElementsAre(0, 1, 2, 1, 2, 0, 2, 0, 1));
+}
+
+TEST(InterleaveTest, FirstErrorEndsIt) {
+  int turns = 0;
+  const absl::Status status = Interleave(5, 2, [&](size_t i) {
+    ++turns;
+    return i == 1 ? absl::UnavailableError("gone") : absl::OkStatus();
+  });
+  EXPECT_EQ(status.message(), "gone");
+  EXPECT_EQ(turns, 2);
+}
+
+TEST(WorkersTest, EachWorkerRunsOnceAndAnErrorIsReported) {
+  const auto machine = DescribeMachine();
+  ASSERT_TRUE(machine.ok()) << machine.status();
+  std::atomic<uint64_t> seen{0};
+  const auto elapsed = RunTogether(5, machine->cores, [&](int worker) {
+    seen.fetch_add(uint64_t{1} << (8 * worker));
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(elapsed.ok()) << elapsed.status();
+  EXPECT_GE(*elapsed, 0);
+  EXPECT_EQ(seen.load(), 0x0101010101u);
+  const auto failed = RunTogether(3, machine->cores, [](int worker) {
+    return worker == 2 ? absl::UnavailableError("gone") : absl::OkStatus();
+  });
+  EXPECT_EQ(failed.status().message(), "gone");
+}
+
+TEST(MachineTest, CoresAreTakenFromTheLastDown) {
+  const std::vector<int> cores = {0, 2, 5};
+  EXPECT_EQ(CoreFor(cores, 0), 5);
+  EXPECT_EQ(CoreFor(cores, 2), 0);
+  EXPECT_EQ(CoreFor(cores, 3), 5);
+}
+
+TEST(ResultTest, JsonHasEveryMeasurementAndSkip) {
+  Report report;
+  report.preset = "tiny";
+  report.measurements.push_back({.scenario = "append",
+                                 .candidate = "alpheus",
+                                 .metric = "time",
+                                 .unit = "ns",
+                                 .parameters = {{"bytes", 64}},
+                                 .samples = {3, 1, 2},
+                                 .details = {{"fences", 1}}});
+  report.distributions.push_back({.scenario = "policies",
+                                  .candidate = "alpheus",
+                                  .metric = "exposure",
+                                  .parameters = {},
+                                  .counts = {0, 7}});
+  report.skips.push_back({.scenario = "policies", .what = "a", .why = "b"});
+  const auto json = nlohmann::json::parse(ToJson(report), nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["measurements"][0]["median"], 2);
+  EXPECT_EQ(json["measurements"][0]["min"], 1);
+  EXPECT_EQ(json["measurements"][0]["max"], 3);
+  EXPECT_EQ(json["measurements"][0]["samples"].size(), 3u);
+  EXPECT_EQ(json["measurements"][0]["parameters"]["bytes"], 64);
+  EXPECT_EQ(json["distributions"][0]["counts"][1], 7);
+  EXPECT_EQ(json["skips"][0]["why"], "b");
+}
+
+// Without the counter the reason must be told.
+TEST(PerfCounterTest, CountsOrSaysWhyNot) {
+  for (const CacheMiss kind : {CacheMiss::kL1dRead, CacheMiss::kLastLevel}) {
+    const auto counter = PerfCounter::Start(kind);
+    if (counter.ok()) {
+      EXPECT_TRUE(counter->Read().ok());
+    } else {
+      EXPECT_THAT(std::string(counter.status().message()),
+                  ::testing::HasSubstr(CacheMissName(kind)));
+    }
+  }
+}
+
+// Needs /dev/shm to be taken for persistent memory: PMEM_IS_PMEM_FORCE=1, set
+// for this program where it is registered.
+class CandidateTest : public ::testing::Test {
+ protected:
+  Workload SmallWorkload(uint64_t bytes, int workers) const {
+    return {.folder = directory_.path(),
+            .ring_bytes = 2 << 20,
+            .payload_bytes = bytes,
+            .workers = workers};
+  }
+
+  const testing::TempDirectory directory_;
+};
+
+// Three laps of the ring, so that each cleans, rewinds or zeroes; the names
+// are those that bench/plots knows.
+TEST_F(CandidateTest, EveryCandidateGoesRoundItsRing) {
+  const Workload workload = SmallWorkload(1000, 2);
+  const auto candidates = MakeAll(FloorsLogsAndFrequencies(), workload);
+  ASSERT_TRUE(candidates.ok()) << candidates.status();
+  std::set<std::string> names;
+  for (const auto& candidate : *candidates) {
+    names.insert(candidate->name());
+    uint64_t reclaims = 0;
+    for (const int worker : {0, 1, 0}) {
+      const auto batch =
+          candidate->Run(worker, workload.ring_bytes / workload.payload_bytes);
+      ASSERT_TRUE(batch.ok()) << candidate->name() << ": " << batch.status();
+      EXPECT_GT(batch->append_ns, 0);
+      reclaims += batch->reclaims;
+    }
+    const bool is_floor = candidate->name().starts_with("floor-");
+    EXPECT_EQ(reclaims == 0, is_floor) << candidate->name();
+  }
+  for (const char* name :
+       {"floor-nt16", "alpheus", "alpheus-freq8", "alpheus-freq16",
+        "libpmemlog", "flex", "zero-init"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
+// The files are gone as soon as they are mapped.
+TEST_F(CandidateTest, LeavesNoFileBehind) {
+  const auto candidates = MakeAll(Logs(), SmallWorkload(64, 1));
+  ASSERT_TRUE(candidates.ok()) << candidates.status();
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+}
+
+// G1 (group_commit.h), and F x T of the paper (section 4.4).
+TEST_F(CandidateTest, ExposureKeepsTheBoundOfItsPolicy) {
+  const auto machine = DescribeMachine();
+  ASSERT_TRUE(machine.ok()) << machine.status();
+  for (const int threads : {1, 3}) {
+    for (const ForcePolicy& policy :
+         {ForcePolicy{.frequency = 1}, ForcePolicy{.frequency = 8},
+          ForcePolicy{.group = 128}}) {
+      const auto counts = SampleExposure(
+          SmallWorkload(64, threads),
+          {.policy = policy, .threads = threads, .ops_per_thread = 3000},
+          machine->cores);
+      ASSERT_TRUE(counts.ok()) << counts.status();
+      uint64_t sum = 0;
+      for (const uint64_t count : *counts) sum += count;
+      EXPECT_EQ(sum, 3000u * static_cast<uint64_t>(threads));
+      EXPECT_LE(counts->size() - 1, ExposureBound(policy, threads))
+          << CandidateName(policy) << ", " << threads << " threads";
+      // Each completed record is exposed until it is forced.
+      if (threads == 1) {
+        EXPECT_EQ((*counts)[0], 0u);
+      }
+    }
+  }
+}
+
+// One thread sees a group fill up evenly.
+TEST_F(CandidateTest, GroupCommitForcesWholeGroups) {
+  const auto machine = DescribeMachine();
+  ASSERT_TRUE(machine.ok()) << machine.status();
+  const auto counts = SampleExposure(
+      SmallWorkload(64, 1),
+      {.policy = {.group = 4}, .threads = 1, .ops_per_thread = 400},
+      machine->cores);
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_THAT(*counts, ElementsAre(0, 100, 100, 100, 100));
+}
+
+TEST_F(CandidateTest, FolderThatIsNotThereIsReported) {
+  Workload workload = SmallWorkload(64, 1);
+  workload.folder += "/nowhere";
+  for (const MakeCandidate& make : FloorsLogsAndFrequencies()) {
+    EXPECT_FALSE(make(workload).ok());
+  }
+}
+
+}  // namespace
+}  // namespace alpheus::bench
