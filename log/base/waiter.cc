@@ -20,12 +20,6 @@ constexpr int kSpinRounds = 20;
 constexpr int kPausesPerRound = 20;
 constexpr int kYieldRounds = 40;
 
-void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 timespec ToTimespec(int64_t nanos) {
   constexpr int64_t kNanosPerSecond = 1'000'000'000;
   nanos = std::max<int64_t>(nanos, 0);
@@ -37,7 +31,7 @@ timespec ToTimespec(int64_t nanos) {
 
 bool FutexWaiter::Spin(int round) {
   if (round < kSpinRounds) {
-    for (int i = 0; i < kPausesPerRound; ++i) Pause();
+    for (int i = 0; i < kPausesPerRound; ++i) PauseCore();
     return true;
   }
   if (round < kYieldRounds) {

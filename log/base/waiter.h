@@ -19,6 +19,13 @@
 
 namespace alpheus {
 
+// Tells the core that this thread waits for another one's store.
+inline void PauseCore() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 class Waiter {
  public:
   virtual ~Waiter() = default;

@@ -129,6 +129,19 @@ typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
 }
 
 template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::AwaitNeighbours(Lsn lsn) {
+  // About two fences long: who reserved before is in its own.
+  constexpr int kLooks = 32;
+  for (int i = 0; i < kLooks; ++i) {
+    AdvanceDurable();
+    if (durable_lsn() >= lsn) return Progressed::kDurable;
+    if (failure_.failed()) return Progressed::kFailed;
+    PauseCore();
+  }
+  return Progressed::kWaiting;
+}
+
+template <Persistence P>
 void Forcer<P>::StoreWatermarkIfMine(Lsn own_lsn) {
   // Acquire (in durable_lsn): whoever moved it to own_lsn - 1 had seen the
   // previous watermark writer's record persisted, so its fields are mine now.

@@ -2,10 +2,13 @@
 // group_commit: the window of the group commit policy.
 //
 // Idea: every completed record joins the window; the one that fills it forces
-// all that joined. The counter is shared by all threads, which is why the
-// frequency policy scales better (Arcadia §4.4); this one is kept because
-// people know it, and as the baseline that the paper compares with.
+// all that joined, and until that is done nobody may join the next one. The
+// counter is shared by all threads, which is why the frequency policy scales
+// better (Arcadia §4.4); this one is kept because people know it, and as the
+// baseline that the paper compares with.
 //
+// Invariants:
+//   G1. At most `records` records joined and are not durable.
 // Thread safety: concurrently.
 // References: Arcadia §4.4, §5.4; Helland et al. 1987.
 #ifndef ALPHEUS_LOG_CORE_GROUP_COMMIT_H_
@@ -23,20 +26,29 @@ namespace alpheus {
 
 class GroupCommit {
  public:
-  // `lsn` is completed. Returns up to where the caller must force, if its
-  // record is the `records`-th since the last group.
-  std::optional<Lsn> Join(Lsn lsn, uint32_t records) {
+  // `lsn` is completed. False: a group is being forced; try again after the
+  // next progress. `due` is set if the record is the `records`-th of its
+  // group: the caller forces up to there, then calls Done.
+  bool TryJoin(Lsn lsn, uint32_t records, std::optional<Lsn>* due) {
     const MutexLock lock(mutex_);
+    if (is_forcing_) return false;
     last_ = std::max(last_, lsn);
-    if (++count_ < records) return std::nullopt;
+    if (++count_ < records) return true;
     count_ = 0;
-    return last_;
+    is_forcing_ = true;
+    *due = last_;
+    return true;
+  }
+  void Done() {
+    const MutexLock lock(mutex_);
+    is_forcing_ = false;
   }
 
  private:
   Mutex mutex_;
   uint32_t count_ ABSL_GUARDED_BY(mutex_) = 0;
-  Lsn last_ ABSL_GUARDED_BY(mutex_);
+  Lsn last_ ABSL_GUARDED_BY(mutex_);  // highest that joined
+  bool is_forcing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace alpheus

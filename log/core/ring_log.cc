@@ -205,15 +205,30 @@ absl::Status RingLog<P>::Force(Lsn lsn, ForcePolicy policy, Deadline deadline) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckPolicy(policy));
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
-  const std::optional<Lsn> due = DueUnder(policy, lsn);
-  return due ? ForceUntilDurable(*due, deadline) : absl::OkStatus();
+  return ForceUnder(policy, lsn, deadline);
 }
 
 template <Persistence P>
-std::optional<Lsn> RingLog<P>::DueUnder(const ForcePolicy& policy, Lsn lsn) {
-  if (policy.group != 0) return group_commit_.Join(lsn, policy.group);
-  if (lsn.value % policy.frequency != 0) return std::nullopt;
-  return lsn;
+absl::Status RingLog<P>::ForceUnder(const ForcePolicy& policy, Lsn lsn,
+                                    Deadline deadline) {
+  if (policy.group != 0) return ForceInGroup(policy.group, lsn, deadline);
+  if (lsn.value % policy.frequency != 0) return absl::OkStatus();
+  return ForceUntilDurable(lsn, deadline);
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::ForceInGroup(uint32_t group, Lsn lsn,
+                                      Deadline deadline) {
+  std::optional<Lsn> due;
+  ALPHEUS_RETURN_IF_ERROR(
+      WaitFor("group commit", deadline, [&]() -> absl::StatusOr<bool> {
+        return group_commit_.TryJoin(lsn, group, &due);
+      }));
+  if (!due) return absl::OkStatus();
+  absl::Status forced = ForceUntilDurable(*due, deadline);
+  group_commit_.Done();
+  progress_.Notify();
+  return forced;
 }
 
 template <Persistence P>
@@ -249,15 +264,15 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
     ALPHEUS_ASSIGN_OR_RETURN(space, TakeSpace(payload.bytes, deadline));
   }
   pmem_.YieldPoint("reserve: taken");
-  if (!forced) return AppendCached(space, payload, policy, deadline);
-  const uint32_t header_crc = writer_.WriteWhole(space, payload, durable_lsn());
-  switch (forcer_.PersistOwn(space, header_crc)) {
+  if (!forced) return AppendUnderPolicy(space, payload, policy, deadline);
+  auto progressed = WriteAndPersist(space, payload);
+  if (progressed == Forcer<P>::Progressed::kWaiting) {
+    progressed = forcer_.AwaitNeighbours(space.lsn);
+  }
+  switch (progressed) {
     case Forcer<P>::Progressed::kDurable:
       break;
     case Forcer<P>::Progressed::kFailed:
-      // Not a record: but nobody may wait for it either.
-      tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
-      MarkCompleted(space.lsn, header_crc);
       return failure_.status();
     case Forcer<P>::Progressed::kWaiting:
       ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(space.lsn, deadline));
@@ -267,22 +282,42 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
 }
 
 template <Persistence P>
-absl::StatusOr<Lsn> RingLog<P>::AppendCached(const Reserver::Space& space,
-                                             const Payload& payload,
-                                             const ForcePolicy& policy,
-                                             Deadline deadline) {
-  tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
-  MarkCompleted(space.lsn, writer_.WriteCached(space, payload, durable_lsn()));
+absl::StatusOr<Lsn> RingLog<P>::AppendUnderPolicy(const Reserver::Space& space,
+                                                  const Payload& payload,
+                                                  const ForcePolicy& policy,
+                                                  Deadline deadline) {
+  // A policy saves fences. From some size on a fence is cheaper than the way
+  // through the cache, and the record is persisted at once.
+  constexpr size_t kCachedBytesMax = 768;
+  if (payload.bytes > kCachedBytesMax) {
+    WriteAndPersist(space, payload);
+  } else {
+    tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
+    MarkCompleted(space.lsn,
+                  writer_.WriteCached(space, payload, durable_lsn()));
+  }
   if (failure_.failed()) return failure_.status();
-  const std::optional<Lsn> due = DueUnder(policy, space.lsn);
-  if (!due) return space.lsn;
-  if (const absl::Status self = CheckNotBlockedBySelf(*due); !self.ok()) {
+  const absl::Status forced = ForceUnder(policy, space.lsn, deadline);
+  if (absl::IsFailedPrecondition(forced)) {
     return absl::AbortedError(
         absl::StrCat(options_.name, ": LSN ", space.lsn.value,
-                     " is completed but not forced. ", self.message()));
+                     " is completed but not forced. ", forced.message()));
   }
-  ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(*due, deadline));
+  ALPHEUS_RETURN_IF_ERROR(forced);
   return space.lsn;
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed RingLog<P>::WriteAndPersist(
+    const Reserver::Space& space, const Payload& payload) {
+  const uint32_t header_crc = writer_.WriteWhole(space, payload, durable_lsn());
+  const auto progressed = forcer_.PersistOwn(space, header_crc);
+  if (progressed == Forcer<P>::Progressed::kFailed) {
+    // Not a record: but nobody may wait for it either.
+    tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
+    MarkCompleted(space.lsn, header_crc);
+  }
+  return progressed;
 }
 
 template <Persistence P>

@@ -133,8 +133,10 @@ class RingLog {
   bool IsUsable() const;
   absl::Status Usable() const;
   absl::Status CheckPolicy(const ForcePolicy& policy) const;
-  // Up to where the caller must force now that `lsn` is completed.
-  std::optional<Lsn> DueUnder(const ForcePolicy& policy, Lsn lsn);
+  // Forces what the policy wants forced now that `lsn` is completed.
+  absl::Status ForceUnder(const ForcePolicy& policy, Lsn lsn,
+                          Deadline deadline);
+  absl::Status ForceInGroup(uint32_t group, Lsn lsn, Deadline deadline);
   absl::Status CheckGiven(Lsn lsn) const;
   // At once, or not at all.
   bool TryTakeSpace(size_t bytes, Reserver::Space* space);
@@ -147,10 +149,13 @@ class RingLog {
   absl::Status RingFull(size_t bytes) const;
   void Finish(const ReservedRecord& record, RecordType type);
   void MarkCompleted(Lsn lsn, uint32_t header_crc);
-  absl::StatusOr<Lsn> AppendCached(const Reserver::Space& space,
-                                   const Payload& payload,
-                                   const ForcePolicy& policy,
-                                   Deadline deadline);
+  absl::StatusOr<Lsn> AppendUnderPolicy(const Reserver::Space& space,
+                                        const Payload& payload,
+                                        const ForcePolicy& policy,
+                                        Deadline deadline);
+  // Past the cache, with a fence of its own.
+  typename Forcer<P>::Progressed WriteAndPersist(const Reserver::Space& space,
+                                                 const Payload& payload);
   absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
   // Fails if a reservation of the calling thread up to `lsn` is open.
   absl::Status CheckNotBlockedBySelf(Lsn lsn) const;

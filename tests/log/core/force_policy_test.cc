@@ -95,6 +95,21 @@ TEST_F(ForcePolicyTest, PoliciesThatContradictThemselvesAreRefused) {
   EXPECT_TRUE(Append(16).ok());
 }
 
+// A large record goes past the cache, and then it is persisted anyway.
+TEST_F(ForcePolicyTest, LargeRecordsAreDurableAtOnce) {
+  const std::string large(1000, 'x');
+  const std::span<const std::byte> part = AsBytes(large);
+  ASSERT_TRUE(log().Append({&part, 1}, 8, Deadline()).ok());
+  EXPECT_EQ(log().durable_lsn(), Lsn(1));
+  // Behind an exposed one it is not: the log has no holes.
+  ASSERT_TRUE(Append(8).ok());
+  ASSERT_TRUE(log().Append({&part, 1}, 8, Deadline()).ok());
+  EXPECT_EQ(log().durable_lsn(), Lsn(1));
+  EXPECT_EQ(log().Poll(), Next::kPollAgain);
+  EXPECT_EQ(log().Poll(), Next::kSleep);
+  EXPECT_EQ(log().durable_lsn(), Lsn(3));
+}
+
 // J1, J2 (idle_keeper.h).
 TEST_F(ForcePolicyTest, ExposedRecordsAreForcedTwoPollsLater) {
   ASSERT_TRUE(Append(8).ok());
