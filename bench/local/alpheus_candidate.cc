@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "bench/local/clock.h"
-#include "bench/local/group_commit.h"
 #include "bench/local/reclaim_timer.h"
 #include "bench/local/region_file.h"
 #include "log/base/status_macros.h"
@@ -35,17 +34,12 @@ class AlpheusCandidate final : public Candidate {
                    uint64_t payload_bytes)
       : log_(std::move(log)),
         policy_(policy),
-        group_(*log_, policy.group),
         payload_(payload_bytes, std::byte{0x5a}) {}
 
   std::string name() const override { return CandidateName(policy_); }
 
   absl::StatusOr<BatchResult> Run(int /*worker*/, uint64_t ops) override {
-    if (policy_.group != 0) {
-      return Loop(ops, [this] { return AppendToGroup(); });
-    }
-    ForceOptions force;
-    force.frequency = policy_.frequency;
+    const ForceOptions force = OptionsOf(policy_);
     return Loop(ops, [&] { return log_->Append(payload_, force).status(); });
   }
 
@@ -71,14 +65,6 @@ class AlpheusCandidate final : public Candidate {
     return result;
   }
 
-  absl::Status AppendToGroup() {
-    ALPHEUS_ASSIGN_OR_RETURN(Reservation record,
-                             log_->Reserve(payload_.size()));
-    ALPHEUS_RETURN_IF_ERROR(log_->Copy(record, 0, payload_));
-    ALPHEUS_ASSIGN_OR_RETURN(const Lsn lsn, log_->Complete(std::move(record)));
-    return group_.Completed(lsn);
-  }
-
   absl::Status Reclaim(BatchResult* result, PersistenceCounters* counters) {
     const PersistenceCounters before = ThreadPersistenceCounters();
     const ReclaimTimer timer(result);
@@ -91,7 +77,6 @@ class AlpheusCandidate final : public Candidate {
 
   const std::unique_ptr<Log> log_;
   const ForcePolicy policy_;
-  GroupCommit group_;
   const std::vector<std::byte> payload_;
 };
 
@@ -107,6 +92,8 @@ absl::StatusOr<std::unique_ptr<Log>> MakeLog(const std::string& path,
           .status());
   LogOptions options;
   options.path = path;
+  // Records are exposed as long as the policy leaves them so.
+  options.idle_force_us = 0;
   return Log::Open(options);
 }
 

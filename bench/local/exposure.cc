@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "bench/local/alpheus_candidate.h"
-#include "bench/local/group_commit.h"
 #include "bench/local/workers.h"
 #include "log/base/status_macros.h"
 
@@ -21,20 +20,14 @@ constexpr uint64_t kExposureMax = 4096;
 class Sampler {
  public:
   Sampler(Log& log, const ForcePolicy& policy, uint64_t payload_bytes)
-      : log_(log),
-        policy_(policy),
-        group_(log, policy.group),
-        payload_(payload_bytes, std::byte{0x5a}) {}
+      : log_(log), policy_(policy), payload_(payload_bytes, std::byte{0x5a}) {}
 
   absl::Status Append(std::vector<uint64_t>* counts) {
     ALPHEUS_ASSIGN_OR_RETURN(Reservation record, ReserveWithRoom());
     ALPHEUS_RETURN_IF_ERROR(log_.Copy(record, 0, payload_));
     ALPHEUS_ASSIGN_OR_RETURN(const Lsn lsn, log_.Complete(std::move(record)));
     ++(*counts)[std::min(Exposed(lsn), kExposureMax)];
-    if (policy_.group != 0) return group_.Completed(lsn);
-    ForceOptions force;
-    force.frequency = policy_.frequency;
-    return log_.Force(lsn, force);
+    return log_.Force(lsn, OptionsOf(policy_));
   }
 
  private:
@@ -59,7 +52,6 @@ class Sampler {
 
   Log& log_;
   const ForcePolicy policy_;
-  GroupCommit group_;
   const std::vector<std::byte> payload_;
   std::atomic<uint64_t> last_completed_{0};
 };

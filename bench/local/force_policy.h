@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "alpheus/options.h"
 
 namespace alpheus::bench {
 
@@ -14,6 +15,13 @@ struct ForcePolicy {
   uint32_t frequency = 1;  // force LSNs divisible by it; 1: every record
   uint32_t group = 0;      // not 0: group commit of so many, no frequency
 };
+
+inline ForceOptions OptionsOf(const ForcePolicy& policy) {
+  ForceOptions options;
+  options.frequency = policy.frequency;
+  options.group = policy.group;
+  return options;
+}
 
 // "alpheus", "alpheus-freq8", "alpheus-group128".
 inline std::string CandidateName(const ForcePolicy& policy) {

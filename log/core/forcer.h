@@ -78,8 +78,8 @@ class Forcer {
   // if that is this thread's to move, else marks the record persisted.
   Progressed PersistOwn(const Reserver::Space& space, uint32_t header_crc);
 
-  // A moment for those who reserved before `lsn`, which is persisted, to persist
-  // theirs; without a lock, as nobody else need flush anything.
+  // A moment for those who reserved before `lsn`, which is persisted, to
+  // persist theirs; without a lock, as nobody else need flush anything.
   Progressed AwaitNeighbours(Lsn lsn);
 
   // A watermark that names the durable LSN, unless there is one (A3.5).
