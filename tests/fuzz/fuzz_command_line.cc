@@ -32,18 +32,54 @@ using cli::Framing;
 // ---- The command line
 
 // Words that the parser knows, and values on the edge of what it takes.
-constexpr std::array<const char*, 48> kWords = {
-    "format",    "append",     "cat",      "inspect",     "verify",
-    "cleanup",   "salvage",    "--file",   "--size",      "--framing",
-    "--threads", "--frequency", "--ack",   "--json",      "--through",
-    "--all",     "--in",       "--out",    "--help",      "-h",
-    "--",        "-",          "",         "=",           "--file=",
-    "lines",     "len32",      "0",        "1",           "-1",
-    "010",       "0x10",       "257",      "524288",      "524289",
-    "64MiB",     "1GB",        "1TiB",     "8EiB",        "1e3",
-    "nan",       "+1",         " 1",       "9223372036854775807",
-    "18446744073709551615",    "18446744073709551616",    "wal",
-    "--config"};
+constexpr std::array<const char*, 48> kWords = {"format",
+                                                "append",
+                                                "cat",
+                                                "inspect",
+                                                "verify",
+                                                "cleanup",
+                                                "salvage",
+                                                "--file",
+                                                "--size",
+                                                "--framing",
+                                                "--threads",
+                                                "--frequency",
+                                                "--ack",
+                                                "--json",
+                                                "--through",
+                                                "--all",
+                                                "--in",
+                                                "--out",
+                                                "--help",
+                                                "-h",
+                                                "--",
+                                                "-",
+                                                "",
+                                                "=",
+                                                "--file=",
+                                                "lines",
+                                                "len32",
+                                                "0",
+                                                "1",
+                                                "-1",
+                                                "010",
+                                                "0x10",
+                                                "257",
+                                                "524288",
+                                                "524289",
+                                                "64MiB",
+                                                "1GB",
+                                                "1TiB",
+                                                "8EiB",
+                                                "1e3",
+                                                "nan",
+                                                "+1",
+                                                " 1",
+                                                "9223372036854775807",
+                                                "18446744073709551615",
+                                                "18446744073709551616",
+                                                "wal",
+                                                "--config"};
 
 std::string MakeText(FuzzInput& input, size_t bytes_max) {
   const auto raw = input.Take(input.Below(bytes_max + 1));
@@ -54,8 +90,8 @@ std::vector<std::string> MakeArguments(FuzzInput& input) {
   std::vector<std::string> arguments;
   while (!input.empty() && arguments.size() < 12) {
     const uint8_t choice = input.Byte();
-    std::string word = choice < 192 ? kWords[choice % kWords.size()]
-                                    : MakeText(input, 20);
+    std::string word =
+        choice < 192 ? kWords[choice % kWords.size()] : MakeText(input, 20);
     if (choice % 64 == 63) word += MakeText(input, 8);
     arguments.push_back(std::move(word));
   }
@@ -102,8 +138,8 @@ std::optional<uint64_t> NaiveSize(const std::string& text) {
   const std::string unit = text.substr(digits);
   long double factor = 1;
   const std::string_view prefixes = "KMGT";
-  const size_t power = unit.empty() ? std::string_view::npos
-                                    : prefixes.find(unit[0]);
+  const size_t power =
+      unit.empty() ? std::string_view::npos : prefixes.find(unit[0]);
   if (power != std::string_view::npos) {
     const std::string rest = unit.substr(1);
     if (rest != "B" && rest != "iB") return std::nullopt;

@@ -56,8 +56,7 @@ void ExpectSameOwner(const EpochTable& table, const naive::EpochTable& expected,
   ExpectSame("LSN is owned", owner != nullptr, naive_owner != nullptr);
   if (owner == nullptr) return;
   ExpectSame("owner", owner->epoch, naive_owner->epoch);
-  ExpectSame("seed",
-             table.KeyOf(owner).Seed(Lsn(lsn), RingOffset(lsn * 64)),
+  ExpectSame("seed", table.KeyOf(owner).Seed(Lsn(lsn), RingOffset(lsn * 64)),
              naive::RecordSeed(NaiveId(kLogId), *naive_owner, lsn, lsn * 64));
 }
 

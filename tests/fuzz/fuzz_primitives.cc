@@ -136,16 +136,16 @@ void ForgeCopy(FuzzInput& input, uint64_t identity, int index,
 
 void FuzzCell(FuzzInput& input) {
   PersistentRegion& region = SharedRegion();
-  const AtomicPlace place{.offset = kPageBytes, .bytes_max = 100,
-                          .identity = input.Byte()};
+  const AtomicPlace place{
+      .offset = kPageBytes, .bytes_max = 100, .identity = input.Byte()};
   const std::span<std::byte> cell =
       region.bytes().subspan(place.offset, AtomicBytes(place.bytes_max));
   std::ranges::fill(cell, std::byte{0});
   for (int index = 0; index < 2; ++index) {
     if (input.Below(4) == 3) continue;
-    ForgeCopy(input, place.identity, index,
-              cell.subspan(static_cast<size_t>(index) * kPageBytes,
-                           kPageBytes));
+    ForgeCopy(
+        input, place.identity, index,
+        cell.subspan(static_cast<size_t>(index) * kPageBytes, kPageBytes));
   }
   const Value expected = NaiveCell(place.identity, cell, kPageBytes);
   const auto read = AtomicRead(region, place);
@@ -153,9 +153,8 @@ void FuzzCell(FuzzInput& input) {
 
   const auto raw = std::as_bytes(input.Take(place.bytes_max));
   // A number that can't grow can't be written over; no cell gets there.
-  const bool can_grow =
-      naive::LoadLittle(cell, 8, 8) + 1 != 0 &&
-      naive::LoadLittle(cell, kPageBytes + 8, 8) + 1 != 0;
+  const bool can_grow = naive::LoadLittle(cell, 8, 8) + 1 != 0 &&
+                        naive::LoadLittle(cell, kPageBytes + 8, 8) + 1 != 0;
   if (!can_grow || !AtomicWrite(region, place, raw).ok()) return;
   const Value written(std::in_place, raw.begin(), raw.end());
   ExpectTrue(ValueOf(AtomicRead(region, place)) == written,
@@ -178,9 +177,9 @@ void FuzzPlace(FuzzInput& input) {
   const AtomicPlace place{.offset = input.Near(2) * kPageBytes,
                           .bytes_max = input.Near(kPageBytes),
                           .identity = 1};
-  const bool fits =
-      place.offset <= kRegionBytes && place.bytes_max <= kRegionBytes &&
-      AtomicBytes(place.bytes_max) <= kRegionBytes - place.offset;
+  const bool fits = place.offset <= kRegionBytes &&
+                    place.bytes_max <= kRegionBytes &&
+                    AtomicBytes(place.bytes_max) <= kRegionBytes - place.offset;
   const auto cell = AtomicRead(region, place);
   ExpectSame("cell lies outside", absl::IsOutOfRange(cell.status()), !fits);
 }

@@ -150,8 +150,7 @@ void FuzzSalvage(std::vector<std::byte> bytes, const Expectation& e) {
   const uint64_t wanted = NamedBytes(bytes);
   if (wanted > kSalvageBytesMax) return;
   bytes.resize(std::max<size_t>(bytes.size(), wanted));
-  const naive::Region region =
-      naive::ReadRegion(bytes, naive::Mode::kSalvage);
+  const naive::Region region = naive::ReadRegion(bytes, naive::Mode::kSalvage);
   const auto reader = LogReader::OpenForSalvage(RegionFile().path());
   ExpectSame("salvage opens", reader.ok(),
              region.outcome == naive::Outcome::kGood);

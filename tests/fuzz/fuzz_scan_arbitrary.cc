@@ -102,8 +102,7 @@ void RepairLine(FuzzInput& input, const naive::ScanTask& task,
     naive::StoreLittle(record, 30, 1, input.Below(16) < 12 ? 1 : input.Byte());
   }
   if (owner == nullptr) return;
-  const uint64_t seed =
-      naive::RecordSeed(task.log_id, *owner, lsn, offset);
+  const uint64_t seed = naive::RecordSeed(task.log_id, *owner, lsn, offset);
   if ((repair & kRepairCleaned) != 0) {
     naive::StoreLittle(record, 40, 8, naive::CleanedWord(seed));
   }
@@ -130,8 +129,8 @@ void FuzzOne(FuzzInput& input) {
   }
   // Their own choices come before the bytes of the ring.
   FuzzInput choices = input;
-  const size_t choice_bytes = std::min<size_t>(input.rest().size(),
-                                               orders.size() * 4);
+  const size_t choice_bytes =
+      std::min<size_t>(input.rest().size(), orders.size() * 4);
   input.Take(choice_bytes);
   const std::span<const uint8_t> raw = input.Take(ring.size());
   std::copy(raw.begin(), raw.end(), reinterpret_cast<uint8_t*>(ring.data()));

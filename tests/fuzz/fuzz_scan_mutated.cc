@@ -37,7 +37,9 @@ void ExpectWhole(const TinyImage& image) {
 std::vector<naive::Record> NaiveRecords(std::span<std::byte> region,
                                         naive::ScanOutcome* scan) {
   const naive::Region state = naive::ReadRegion(region, naive::Mode::kExact);
-  ExpectTrue(state.outcome == naive::Outcome::kGood, "what opens can be read");
+  if (state.outcome != naive::Outcome::kGood) {
+    Difference("what opens can be read", "opened it", state.why);
+  }
   *scan = naive::Scan(naive::TaskOf(state, region));
   return scan->records;
 }

@@ -50,8 +50,8 @@ void ExpectEncodingIsRead(int index, const Watermark& watermark) {
   const WatermarkFormat encoded = EncodeWatermark(kLogId, index, watermark);
   std::array<std::byte, sizeof(encoded)> bytes;
   std::memcpy(bytes.data(), &encoded, sizeof(encoded));
-  ExpectSameWatermark(
-      watermark, naive::ReadWatermark(NaiveId(kLogId), index, bytes));
+  ExpectSameWatermark(watermark,
+                      naive::ReadWatermark(NaiveId(kLogId), index, bytes));
 }
 
 // W2 (watermark.h): what is written next is not the line that holds.

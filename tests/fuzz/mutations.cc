@@ -28,8 +28,7 @@ constexpr uint64_t kSuperlineWords = 432 / 8;
 
 class Mutator {
  public:
-  Mutator(FuzzInput& input, TinyImage* image)
-      : input_(input), image_(*image) {
+  Mutator(FuzzInput& input, TinyImage* image) : input_(input), image_(*image) {
     Look();
   }
 
@@ -197,9 +196,8 @@ class Mutator {
     if (owner == nullptr) return;
     uint64_t offset = OffsetOf(line);
     if (input_.Below(16) == 15) offset += task_.ring.size();  // another lap
-    naive::SealRecordAnew(
-        naive::RecordSeed(task_.log_id, *owner, lsn, offset), record,
-        seal_payload);
+    naive::SealRecordAnew(naive::RecordSeed(task_.log_id, *owner, lsn, offset),
+                          record, seal_payload);
   }
 
   // A line where a record starts, if the input finds one, else any line.
@@ -268,8 +266,8 @@ class Mutator {
   void ChangeCell(const naive::Cell& cell, std::span<std::byte> first,
                   std::span<std::byte> second, Field field) {
     const uint64_t copies = 1 + input_.Below(3);
-    const uint64_t value = input_.Near(LoadLittle(
-        copies == 2 ? second : first, field.offset, field.width));
+    const uint64_t value = input_.Near(
+        LoadLittle(copies == 2 ? second : first, field.offset, field.width));
     const bool seal = input_.Below(8) != 7;
     for (int copy = 0; copy < 2; ++copy) {
       if ((copies >> copy & 1) == 0) continue;
@@ -297,12 +295,11 @@ class Mutator {
     } else {
       field = CellHeaderField();
     }
-    ChangeCell(naive::SuperlineCell(),
-               bytes().subspan(naive::SuperlineOffset(0),
-                               naive::kSuperlineCopyBytes),
-               bytes().subspan(naive::SuperlineOffset(1),
-                               naive::kSuperlineCopyBytes),
-               field);
+    ChangeCell(
+        naive::SuperlineCell(),
+        bytes().subspan(naive::SuperlineOffset(0), naive::kSuperlineCopyBytes),
+        bytes().subspan(naive::SuperlineOffset(1), naive::kSuperlineCopyBytes),
+        field);
   }
 
   void EpochTable() {
@@ -313,9 +310,9 @@ class Mutator {
     Field field = CellHeaderField();
     const uint64_t choice = input_.Below(8);
     if (choice < 5) {
-      field = {naive::kCellHeader + kEntryBytes * input_.Below(entries) +
-                   8 * choice,
-               8};
+      field = {
+          naive::kCellHeader + kEntryBytes * input_.Below(entries) + 8 * choice,
+          8};
       if (field.offset + 8 > copy_bytes) return;
     } else if (choice == 5) {
       // A whole number of entries, so that it is looked into.
@@ -327,10 +324,10 @@ class Mutator {
       SealCell(naive::TableCell(task_.log_id), 0, first);
       return Look();
     }
-    ChangeCell(
-        naive::TableCell(task_.log_id),
-        bytes().subspan(naive::TableOffset(capacity, 0), copy_bytes),
-        bytes().subspan(naive::TableOffset(capacity, 1), copy_bytes), field);
+    ChangeCell(naive::TableCell(task_.log_id),
+               bytes().subspan(naive::TableOffset(capacity, 0), copy_bytes),
+               bytes().subspan(naive::TableOffset(capacity, 1), copy_bytes),
+               field);
   }
 
   void Watermark() {
@@ -345,15 +342,13 @@ class Mutator {
                 input_.Near(LoadLittle(where, field.offset, field.width)));
     // Mostly with the checksum of its own line.
     const int index = input_.Below(8) == 7 ? 1 - line : line;
-    StoreLittle(where, 60, 4,
-                naive::WatermarkCrc(task_.log_id, index, where));
+    StoreLittle(where, 60, 4, naive::WatermarkCrc(task_.log_id, index, where));
     Look();
   }
 
   void CleanClose() {
     if (bytes().size() < naive::kFixedBytes) return;
-    uint64_t word =
-        naive::CleanCloseWord(task_.log_id, region_.superline_seq);
+    uint64_t word = naive::CleanCloseWord(task_.log_id, region_.superline_seq);
     const uint8_t choice = input_.Byte();
     if (choice % 4 == 1) word = 0;
     if (choice % 4 == 2) word ^= uint64_t{1} << (choice / 4);

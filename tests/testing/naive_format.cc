@@ -61,8 +61,8 @@ std::string WrongGeometry(const Superline& s, uint64_t file_bytes) {
 }
 
 bool PositionIsPossible(uint64_t lsn, uint64_t offset) {
-  return lsn >= 1 && lsn <= uint64_t{1} << 60 &&
-         offset <= uint64_t{1} << 62 && offset % kLine == 0;
+  return lsn >= 1 && lsn <= uint64_t{1} << 60 && offset <= uint64_t{1} << 62 &&
+         offset % kLine == 0;
 }
 
 // "" or what contradicts itself.
@@ -142,8 +142,8 @@ uint32_t Crc(uint32_t start, Bytes bytes) {
 
 uint32_t CellCrc(const Cell& cell, int index, Bytes copy,
                  uint64_t content_bytes) {
-  const uint64_t seed = Mix(Mix(cell.magic, cell.owner),
-                            static_cast<uint64_t>(index) + 1);
+  const uint64_t seed =
+      Mix(Mix(cell.magic, cell.owner), static_cast<uint64_t>(index) + 1);
   const uint32_t crc = Crc(LowHalf(seed), copy.first(20));
   return Crc(crc, copy.subspan(kCellHeader, content_bytes));
 }
@@ -225,11 +225,10 @@ Outcome ReadSuperline(Bytes content, Superline* superline) {
 Outcome ReadTable(Bytes content, EpochTable* table) {
   if (content.size() % kTableEntry != 0) return Outcome::kDamaged;
   for (uint64_t at = 0; at < content.size(); at += kTableEntry) {
-    const EpochEntry entry = {LoadLittle(content, at, 8),
-                              LoadLittle(content, at + 8, 8),
-                              LoadLittle(content, at + 16, 8),
-                              LoadLittle(content, at + 24, 8),
-                              LoadLittle(content, at + 32, 8)};
+    const EpochEntry entry = {
+        LoadLittle(content, at, 8), LoadLittle(content, at + 8, 8),
+        LoadLittle(content, at + 16, 8), LoadLittle(content, at + 24, 8),
+        LoadLittle(content, at + 32, 8)};
     if (!table->empty()) {
       if (entry.epoch <= table->back().epoch) return Outcome::kDamaged;
       if (entry.start_lsn < table->back().start_lsn) return Outcome::kDamaged;
@@ -311,9 +310,9 @@ Region ReadRegion(Bytes bytes, Mode mode) {
   // The superline: the valid copy with the larger seq, copy 0 if they tie.
   std::optional<CellValue> superline;
   for (int copy = 0; copy < 2; ++copy) {
-    auto value = ReadCopy(
-        SuperlineCell(), copy,
-        bytes.subspan(SuperlineOffset(copy), kSuperlineCopyBytes));
+    auto value =
+        ReadCopy(SuperlineCell(), copy,
+                 bytes.subspan(SuperlineOffset(copy), kSuperlineCopyBytes));
     if (!value) {
       bad_copies.push_back("superline copy " + std::to_string(copy));
     } else if (!superline || value->seq > superline->seq) {

@@ -58,7 +58,8 @@ uint64_t WholeLines(uint64_t payload_bytes) {
 bool LooksTorn(const ScanTask& task, const Position& end) {
   if (end.offset + kLine > LimitOf(task)) return false;
   const EpochEntry* owner = OwnerOf(task.table, end.lsn);
-  return owner != nullptr && LoadLittle(At(task, end.offset), 0, 8) == end.lsn &&
+  return owner != nullptr &&
+         LoadLittle(At(task, end.offset), 0, 8) == end.lsn &&
          LoadLittle(At(task, end.offset), 8, 8) == owner->epoch;
 }
 

@@ -65,8 +65,7 @@ absl::Status CheckLsn(const std::string& file, Lsn lsn,
 
 absl::Status CheckArguments(const CleanupArguments& arguments) {
   const int wishes = (arguments.through ? 1 : 0) +
-                     (arguments.lsns.empty() ? 0 : 1) +
-                     (arguments.all ? 1 : 0);
+                     (arguments.lsns.empty() ? 0 : 1) + (arguments.all ? 1 : 0);
   if (wishes != 1) {
     return absl::InvalidArgumentError(
         "what to clean: give one of --through, --lsn and --all");
