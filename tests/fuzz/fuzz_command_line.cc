@@ -11,16 +11,19 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "tests/fuzz/captured_output.h"
 #include "tests/fuzz/compare.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tools/cli/arguments.h"
+#include "tools/cli/command_line.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/exit_status.h"
 #include "tools/cli/framing.h"
 #include "tools/cli/standard_streams.h"
 
@@ -98,31 +101,25 @@ std::vector<std::string> MakeArguments(FuzzInput& input) {
   return arguments;
 }
 
-// What may be chosen is not run: it would write files of any name.
+// What is chosen is not run: it would write files of any name.
 void FuzzArguments(FuzzInput& input) {
-  CLI::App app("fuzzed", "alpheus");
-  cli::Command chosen;
-  app.require_subcommand(1);
-  app.fallthrough(false);
-  cli::AddFormatCommand(&app, &chosen);
-  cli::AddAppendCommand(&app, &chosen);
-  cli::AddCatCommand(&app, &chosen);
-  cli::AddInspectCommand(&app, &chosen);
-  cli::AddVerifyCommand(&app, &chosen);
-  cli::AddCleanupCommand(&app, &chosen);
-  cli::AddSalvageCommand(&app, &chosen);
-  std::vector<std::string> arguments = MakeArguments(input);
-  std::ranges::reverse(arguments);  // as the parser wants a vector
-  bool parsed = true;
-  // lint: allow(exception) the parser's only way to say no
-  try {
-    app.parse(arguments);
-    // lint: allow(exception) as above
-  } catch (const CLI::ParseError& error) {
-    parsed = false;
-    ExpectTrue(!error.get_name().empty(), "an error says what it is");
+  std::ostringstream output;
+  std::ostringstream error;
+  const auto parsed =
+      cli::ParseCommandLine(MakeArguments(input), output, error);
+  if (const auto* chosen = std::get_if<cli::Command>(&parsed)) {
+    ExpectTrue(*chosen != nullptr, "a command line names a command");
+    ExpectTrue(output.str().empty() && error.str().empty(),
+               "a good command line is passed over in silence");
+    return;
   }
-  ExpectTrue(!parsed || chosen != nullptr, "a command line names a command");
+  const bool is_help =
+      std::get<cli::ExitStatus>(parsed) == cli::ExitStatus::kGood;
+  ExpectTrue(
+      is_help || std::get<cli::ExitStatus>(parsed) == cli::ExitStatus::kUsage,
+      "the parser ends with help or bad usage");
+  ExpectTrue(output.str().empty() != is_help, "help is output");
+  ExpectTrue(error.str().empty() == is_help, "refusals are told");
 }
 
 // ---- Sizes

@@ -6,11 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "alpheus/log_reader.h"
 #include "log/base/bytes.h"
@@ -22,6 +23,7 @@
 #include "tests/fuzz/mutations.h"
 #include "tests/testing/naive_format.h"
 #include "tests/testing/naive_scan.h"
+#include "tools/cli/command_line.h"
 #include "tools/cli/commands.h"
 
 namespace alpheus::testing {
@@ -183,15 +185,11 @@ void FuzzSalvage(std::vector<std::byte> bytes, const Expectation& e) {
 
 // ---- Commands
 
-absl::Status RunCommand(const std::vector<std::string>& arguments) {
-  CLI::App app;
-  cli::Command chosen;
-  cli::AddCatCommand(&app, &chosen);
-  cli::AddInspectCommand(&app, &chosen);
-  cli::AddVerifyCommand(&app, &chosen);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  app.parse(reversed);
-  return chosen();
+absl::Status RunCommand(const std::vector<std::string>& words) {
+  std::ostringstream unused;
+  const auto parsed = cli::ParseCommandLine(words, unused, unused);
+  ExpectTrue(std::holds_alternative<cli::Command>(parsed), "a good command");
+  return std::get<cli::Command>(parsed)();
 }
 
 void ExpectJson(const std::string& output) {

@@ -28,9 +28,7 @@ constexpr uint64_t kSuperlineWords = 432 / 8;
 
 class Mutator {
  public:
-  Mutator(FuzzInput& input, TinyImage* image) : input_(input), image_(*image) {
-    Look();
-  }
+  Mutator(FuzzInput& input, TinyImage* image) : input_(input), image_(*image) {}
 
   void One(MutationTarget target) {
     switch (target) {
@@ -46,25 +44,39 @@ class Mutator {
   }
 
  private:
-  // What the region says of itself now; what it said last if it is unreadable.
+  // Read when it is needed, after all changes before.
+  const naive::Region& region() {
+    Look();
+    return region_;
+  }
+  const naive::ScanTask& task() {
+    Look();
+    return task_;
+  }
   void Look() {
-    naive::Region region =
+    if (!stale_) return;
+    stale_ = false;
+    naive::Region found =
         naive::ReadRegion(image_.bytes, naive::Mode::kSalvage);
-    if (region.outcome != naive::Outcome::kGood) return;
-    region_ = std::move(region);
-    task_ = naive::TaskOf(region_, image_.bytes);
+    if (found.outcome == naive::Outcome::kGood) {
+      region_ = std::move(found);
+      task_ = naive::TaskOf(region_, image_.bytes);
+    } else if (region_.superline.ring_offset + task_.ring.size() >
+               image_.bytes.size()) {
+      task_.ring = {};  // cut off
+    }
   }
 
   std::span<std::byte> bytes() { return image_.bytes; }
-  bool has_ring() const {
-    return task_.ring.size() >= kLineBytes &&
-           region_.superline.ring_offset + task_.ring.size() <=
+  bool has_ring() {
+    return task().ring.size() >= kLineBytes &&
+           region().superline.ring_offset + task().ring.size() <=
                image_.bytes.size();
   }
   std::span<std::byte> ring() {
-    return bytes().subspan(region_.superline.ring_offset, task_.ring.size());
+    return bytes().subspan(region().superline.ring_offset, task().ring.size());
   }
-  uint64_t ring_lines() const { return task_.ring.size() / kLineBytes; }
+  uint64_t ring_lines() { return task().ring.size() / kLineBytes; }
   std::span<std::byte> RingLine() {
     return ring().subspan(input_.Below(ring_lines()) * kLineBytes, kLineBytes);
   }
@@ -168,7 +180,7 @@ class Mutator {
     const uint64_t at = input_.Below(old->size() / unit) * unit;
     std::copy_n(old->begin() + static_cast<int64_t>(at), unit,
                 image_.bytes.begin() + static_cast<int64_t>(at));
-    Look();
+    stale_ = true;
   }
 
   const std::vector<std::byte>* Earlier() {
@@ -178,25 +190,25 @@ class Mutator {
   }
 
   // The offset from the head on whose place is this line.
-  uint64_t OffsetOf(uint64_t line) const {
-    const uint64_t capacity = task_.ring.size();
+  uint64_t OffsetOf(uint64_t line) {
+    const uint64_t capacity = task().ring.size();
     const uint64_t offset =
-        task_.head.offset / capacity * capacity + line * kLineBytes;
-    return offset < task_.head.offset ? offset + capacity : offset;
+        task().head.offset / capacity * capacity + line * kLineBytes;
+    return offset < task().head.offset ? offset + capacity : offset;
   }
 
   // Checksums as the epoch that owns the LSN, or any other one, would write.
   void SealLine(uint64_t line, bool seal_payload) {
     const std::span<std::byte> record = ring().subspan(line * kLineBytes);
     const uint64_t lsn = LoadLittle(record, 0, 8);
-    const naive::EpochEntry* owner = naive::OwnerOf(task_.table, lsn);
-    if (input_.Below(8) == 7 && !task_.table.empty()) {
-      owner = &task_.table[input_.Below(task_.table.size())];
+    const naive::EpochEntry* owner = naive::OwnerOf(task().table, lsn);
+    if (input_.Below(8) == 7 && !task().table.empty()) {
+      owner = &task().table[input_.Below(task().table.size())];
     }
     if (owner == nullptr) return;
     uint64_t offset = OffsetOf(line);
-    if (input_.Below(16) == 15) offset += task_.ring.size();  // another lap
-    naive::SealRecordAnew(naive::RecordSeed(task_.log_id, *owner, lsn, offset),
+    if (input_.Below(16) == 15) offset += task().ring.size();  // another lap
+    naive::SealRecordAnew(naive::RecordSeed(task().log_id, *owner, lsn, offset),
                           record, seal_payload);
   }
 
@@ -229,10 +241,10 @@ class Mutator {
   void Cleaned() {
     const uint64_t line = RecordLine();
     const uint64_t lsn = LoadLittle(ring(), line * kLineBytes, 8);
-    const naive::EpochEntry* owner = naive::OwnerOf(task_.table, lsn);
+    const naive::EpochEntry* owner = naive::OwnerOf(task().table, lsn);
     if (owner == nullptr) return;
     uint64_t word = naive::CleanedWord(
-        naive::RecordSeed(task_.log_id, *owner, lsn, OffsetOf(line)));
+        naive::RecordSeed(task().log_id, *owner, lsn, OffsetOf(line)));
     if (input_.Below(4) == 3) word ^= uint64_t{1} << input_.Below(64);
     StoreLittle(ring(), line * kLineBytes + 40, 8, word);
   }
@@ -241,13 +253,13 @@ class Mutator {
   void Forge() {
     const uint64_t line = input_.Below(ring_lines());
     const std::span<std::byte> record = ring().subspan(line * kLineBytes);
-    const uint64_t lsn = task_.head.lsn + input_.Below(ring_lines() + 2);
-    const naive::EpochEntry* owner = naive::OwnerOf(task_.table, lsn);
+    const uint64_t lsn = task().head.lsn + input_.Below(ring_lines() + 2);
+    const naive::EpochEntry* owner = naive::OwnerOf(task().table, lsn);
     if (owner == nullptr) return;
     StoreLittle(record, 0, 8, lsn);
     StoreLittle(record, 8, 8, owner->epoch);
     StoreLittle(record, 16, 8, input_.Flag() ? 0 : input_.Near(lsn));
-    StoreLittle(record, 24, 4, input_.Below(task_.ring.size()));
+    StoreLittle(record, 24, 4, input_.Below(task().ring.size()));
     StoreLittle(record, 28, 2, 0xa1f5);
     StoreLittle(record, 30, 1, 1 + input_.Below(4));
     SealLine(line, input_.Flag());
@@ -275,7 +287,7 @@ class Mutator {
       StoreLittle(bytes, field.offset, field.width, value);
       if (seal) SealCell(cell, copy, bytes);
     }
-    Look();
+    stale_ = true;
   }
 
   Field CellHeaderField() {
@@ -303,10 +315,10 @@ class Mutator {
   }
 
   void EpochTable() {
-    const uint64_t capacity = region_.superline.table_capacity;
+    const uint64_t capacity = region().superline.table_capacity;
     const uint64_t copy_bytes = naive::TableCopyBytes(capacity);
     if (naive::TableOffset(capacity, 2) > bytes().size()) return;
-    const uint64_t entries = std::min<uint64_t>(region_.table.size() + 1, 8);
+    const uint64_t entries = std::min<uint64_t>(region().table.size() + 1, 8);
     Field field = CellHeaderField();
     const uint64_t choice = input_.Below(8);
     if (choice < 5) {
@@ -321,10 +333,11 @@ class Mutator {
       const uint64_t content = kEntryBytes * input_.Below(entries + 1);
       if (content > copy_bytes - naive::kCellHeader) return;
       StoreLittle(first, 16, 4, content);
-      SealCell(naive::TableCell(task_.log_id), 0, first);
-      return Look();
+      SealCell(naive::TableCell(task().log_id), 0, first);
+      stale_ = true;
+      return;
     }
-    ChangeCell(naive::TableCell(task_.log_id),
+    ChangeCell(naive::TableCell(task().log_id),
                bytes().subspan(naive::TableOffset(capacity, 0), copy_bytes),
                bytes().subspan(naive::TableOffset(capacity, 1), copy_bytes),
                field);
@@ -342,13 +355,14 @@ class Mutator {
                 input_.Near(LoadLittle(where, field.offset, field.width)));
     // Mostly with the checksum of its own line.
     const int index = input_.Below(8) == 7 ? 1 - line : line;
-    StoreLittle(where, 60, 4, naive::WatermarkCrc(task_.log_id, index, where));
-    Look();
+    StoreLittle(where, 60, 4, naive::WatermarkCrc(task().log_id, index, where));
+    stale_ = true;
   }
 
   void CleanClose() {
     if (bytes().size() < naive::kFixedBytes) return;
-    uint64_t word = naive::CleanCloseWord(task_.log_id, region_.superline_seq);
+    uint64_t word =
+        naive::CleanCloseWord(task().log_id, region().superline_seq);
     const uint8_t choice = input_.Byte();
     if (choice % 4 == 1) word = 0;
     if (choice % 4 == 2) word ^= uint64_t{1} << (choice / 4);
@@ -361,13 +375,13 @@ class Mutator {
     } else {
       image_.bytes.resize(input_.Below(image_.bytes.size() + 1));
     }
-    Look();
-    // The ring may be gone.
-    task_.ring = has_ring() ? naive::Bytes(ring()) : naive::Bytes();
+    stale_ = true;
   }
 
   FuzzInput& input_;
   TinyImage& image_;
+  // What the region says of itself; what it said last if it can't be read.
+  bool stale_ = true;
   naive::Region region_;
   naive::ScanTask task_;
 };
