@@ -171,7 +171,7 @@ struct Region {
   std::vector<std::string> bad_copies;
 };
 
-Region ReadRegion(Bytes region, Mode mode);
+Region ReadRegion(Bytes bytes, Mode mode);
 
 // Where the fixed parts lie; copy or line 0 or 1.
 uint64_t SuperlineOffset(int copy);
