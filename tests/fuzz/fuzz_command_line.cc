@@ -273,12 +273,7 @@ void FuzzFraming(FuzzInput& input) {
   if (expected.ends_well) ExpectWrittenAnew(framing, expected, stream);
 }
 
-}  // namespace
-}  // namespace alpheus::testing
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
-  using namespace alpheus::testing;
-  FuzzInput input(data, bytes);
+void FuzzOne(FuzzInput& input) {
   switch (input.Below(4)) {
     case 0:
     case 1:
@@ -290,5 +285,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     default:
       FuzzArguments(input);
   }
+}
+
+}  // namespace
+}  // namespace alpheus::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  alpheus::testing::FuzzInput input(data, bytes);
+  alpheus::testing::FuzzOne(input);
   return 0;
 }

@@ -107,19 +107,22 @@ void FuzzContent(FuzzInput& input) {
   ExpectNextKeepsOwners(input, *table, expected);
 }
 
-}  // namespace
-}  // namespace alpheus::testing
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
-  using namespace alpheus::testing;
-  FuzzInput input(data, bytes);
+void FuzzOne(FuzzInput& input) {
   if (input.Flag()) {
     FuzzContent(input);
-    return 0;
+    return;
   }
   TinyImage image;
   image.bytes = PlainImage().bytes;
   Mutate(input, MutationTarget::kEpochTable, /*mutations_max=*/6, &image);
   ExpectSameRegion(LineBuffer(image.bytes).bytes());
+}
+
+}  // namespace
+}  // namespace alpheus::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  alpheus::testing::FuzzInput input(data, bytes);
+  alpheus::testing::FuzzOne(input);
   return 0;
 }

@@ -115,6 +115,7 @@ Value NaiveCell(uint64_t identity, std::span<const std::byte> copies,
   return newest->content;
 }
 
+// `copy` goes on to the end of the region.
 void ForgeCopy(FuzzInput& input, uint64_t identity, int index,
                std::span<std::byte> copy) {
   const uint8_t choice = input.Byte();
@@ -130,7 +131,13 @@ void ForgeCopy(FuzzInput& input, uint64_t identity, int index,
   if (choice >= 192) {
     copy[input.Below(140)] ^= static_cast<std::byte>(input.Byte());
   } else if (choice >= 160) {
-    naive::StoreLittle(copy, 16, 4, input.Near(copy.size() - 24));
+    // A length at the end of the copy or beyond, with its checksum: the bytes
+    // behind the copy are there, and are not its own.
+    const size_t length = kPageBytes - 40 + input.Below(40);
+    naive::StoreLittle(copy, 16, 4, length);
+    naive::StoreLittle(
+        copy, 20, 4,
+        naive::CellCrc({kUserCellLetters, identity}, index, copy, length));
   }
 }
 
@@ -184,12 +191,7 @@ void FuzzPlace(FuzzInput& input) {
   ExpectSame("cell lies outside", absl::IsOutOfRange(cell.status()), !fits);
 }
 
-}  // namespace
-}  // namespace alpheus::testing
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
-  using namespace alpheus::testing;
-  FuzzInput input(data, bytes);
+void FuzzOne(FuzzInput& input) {
   switch (input.Below(5)) {
     case 0:
     case 1:
@@ -202,5 +204,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     default:
       FuzzPlace(input);
   }
+}
+
+}  // namespace
+}  // namespace alpheus::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  alpheus::testing::FuzzInput input(data, bytes);
+  alpheus::testing::FuzzOne(input);
   return 0;
 }

@@ -146,6 +146,21 @@ uint64_t NamedBytes(naive::Bytes bytes) {
   return superline.region_bytes;
 }
 
+// The record that salvage delivered is in the ring, whole.
+void ExpectHolds(const ReaderRecord& record, const naive::Region& region,
+                 const naive::ScanTask& task) {
+  const uint64_t capacity = task.ring.size();
+  uint64_t offset = task.head.offset / capacity * capacity + record.offset -
+                    region.superline.ring_offset;
+  if (offset < task.head.offset) offset += capacity;
+  const auto expected = naive::RecordAt(task, record.lsn.value, offset);
+  ExpectTrue(expected.has_value(), "what is salvaged has a header that holds");
+  ExpectTrue(std::ranges::equal(record.payload, expected->payload),
+             "what is salvaged is what is there");
+  ExpectTrue(expected->cleaned || naive::PayloadHolds(task, *expected),
+             "what is salvaged is whole");
+}
+
 // Salvage delivers what an opening would, then what else holds: in LSN order,
 // each record whole and at its place, each gap told.
 void FuzzSalvage(std::vector<std::byte> bytes, const Expectation& e) {
@@ -166,6 +181,7 @@ void FuzzSalvage(std::vector<std::byte> bytes, const Expectation& e) {
       [&](const ReaderRecord& record) {
         if (seen < first.size()) ExpectSameRecord(record, first[seen], e);
         ++seen;
+        ExpectHolds(record, region, task);
         ExpectTrue(record.lsn.value == last + 1 || gap_told,
                    "what salvage misses is told");
         ExpectTrue(record.lsn.value > last, "salvage goes on, never back");
@@ -245,12 +261,7 @@ void FuzzCommand(uint64_t which, const Expectation& e) {
              absl::StatusCodeToString(expected));
 }
 
-}  // namespace
-}  // namespace alpheus::testing
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
-  using namespace alpheus::testing;
-  FuzzInput input(data, bytes);
+void FuzzOne(FuzzInput& input) {
   const uint64_t choice = input.Byte();
   TinyImage image;
   if (choice % 16 == 15) {
@@ -278,5 +289,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     default:
       FuzzSalvage(std::move(image.bytes), e);
   }
+}
+
+}  // namespace
+}  // namespace alpheus::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  alpheus::testing::FuzzInput input(data, bytes);
+  alpheus::testing::FuzzOne(input);
   return 0;
 }

@@ -75,12 +75,7 @@ void ExpectOpensOrRefuses(std::span<std::byte> region) {
              scan_after.proven_lsn);
 }
 
-}  // namespace
-}  // namespace alpheus::testing
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
-  using namespace alpheus::testing;
-  FuzzInput input(data, bytes);
+void FuzzOne(FuzzInput& input) {
   const bool open_it = input.Flag();
   TinyImage image = RunImageProgram(input);
   ExpectWhole(image);
@@ -88,5 +83,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const LineBuffer region(image.bytes);
   ExpectSameRegion(region.bytes());
   if (open_it) ExpectOpensOrRefuses(region.bytes());
+}
+
+}  // namespace
+}  // namespace alpheus::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  alpheus::testing::FuzzInput input(data, bytes);
+  alpheus::testing::FuzzOne(input);
   return 0;
 }

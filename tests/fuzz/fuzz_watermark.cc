@@ -87,19 +87,22 @@ void FuzzLines(FuzzInput& input) {
   ExpectNextIsNotTheBest(pair, Epoch(epoch));
 }
 
-}  // namespace
-}  // namespace alpheus::testing
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
-  using namespace alpheus::testing;
-  FuzzInput input(data, bytes);
+void FuzzOne(FuzzInput& input) {
   if (input.Flag()) {
     FuzzLines(input);
-    return 0;
+    return;
   }
   TinyImage image;
   image.bytes = PlainImage().bytes;
   Mutate(input, MutationTarget::kWatermark, /*mutations_max=*/6, &image);
   ExpectSameRegion(LineBuffer(image.bytes).bytes());
+}
+
+}  // namespace
+}  // namespace alpheus::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  alpheus::testing::FuzzInput input(data, bytes);
+  alpheus::testing::FuzzOne(input);
   return 0;
 }

@@ -108,7 +108,7 @@ class Mutator {
   void InRing(uint64_t choice) {
     switch (choice) {
       case 0:
-        return FlipBit(ring());
+        return input_.Flag() ? DamagePad() : FlipBit(ring());
       case 1:
         return FillLine();
       case 2:
@@ -138,6 +138,15 @@ class Mutator {
     if (where.empty()) return;
     where[input_.Below(where.size())] ^=
         static_cast<std::byte>(1u << input_.Below(8));
+  }
+
+  void DamagePad() {
+    for (uint64_t line = 0; line < ring_lines(); ++line) {
+      const uint64_t at = line * kLineBytes;
+      if (LoadLittle(ring(), at + 28, 2) != 0xa1f5) continue;
+      if (LoadLittle(ring(), at + 30, 1) != 2) continue;
+      return FlipBit(ring().subspan(at, 40));
+    }
   }
 
   void FillLine() {

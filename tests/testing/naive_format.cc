@@ -35,13 +35,6 @@ std::array<uint32_t, 256> MakeCrcTable() {
 uint32_t LowHalf(uint64_t x) { return static_cast<uint32_t>(x); }
 uint32_t HighHalf(uint64_t x) { return static_cast<uint32_t>(x >> 32); }
 
-Region Damaged(std::string why) {
-  Region region;
-  region.outcome = Outcome::kDamaged;
-  region.why = std::move(why);
-  return region;
-}
-
 // "" or what is wrong with the sizes.
 std::string WrongGeometry(const Superline& s, uint64_t file_bytes) {
   constexpr uint64_t kRegionMax = uint64_t{1} << 44;
@@ -98,6 +91,71 @@ uint64_t ProvenLsn(const Region& region) {
     proven = region.table.back().start_lsn - 1;
   }
   return proven;
+}
+
+// ---- Parts of a region: each fills in its part and says "" or what is wrong.
+
+// The valid copy with the larger seq, copy 0 if they are equal.
+std::string WrongSuperline(Bytes bytes, Region* region) {
+  if (bytes.size() < kFixedBytes) return "shorter than its fixed part";
+  std::optional<CellValue> newest;
+  for (int copy = 0; copy < 2; ++copy) {
+    auto value =
+        ReadCopy(SuperlineCell(), copy,
+                 bytes.subspan(SuperlineOffset(copy), kSuperlineCopyBytes));
+    if (!value) {
+      region->bad_copies.push_back("superline copy " + std::to_string(copy));
+    } else if (!newest || value->seq > newest->seq) {
+      newest = std::move(value);
+    }
+  }
+  if (!newest) return "no superline";
+  region->superline_seq = newest->seq;
+  region->outcome = ReadSuperline(newest->content, &region->superline);
+  if (region->outcome != Outcome::kGood) return "superline";
+  return WrongGeometry(region->superline, bytes.size());
+}
+
+// The copy with the number that the superline names, copy 1 if both have it;
+// salvage takes the newest if none has it.
+std::string WrongTable(Bytes bytes, Mode mode, Region* region) {
+  const Superline& s = region->superline;
+  std::array<std::optional<CellValue>, 2> copies;
+  int newest = -1;
+  for (int copy = 0; copy < 2; ++copy) {
+    copies[copy] = ReadCopy(TableCell(s.log_id), copy,
+                            bytes.subspan(TableOffset(s.table_capacity, copy),
+                                          TableCopyBytes(s.table_capacity)));
+    if (!copies[copy]) {
+      region->bad_copies.push_back("epoch table copy " + std::to_string(copy));
+      continue;
+    }
+    const uint64_t seq = copies[copy]->seq;
+    if (seq == s.table_seq) region->table_copy = copy;
+    if (newest < 0 || seq > copies[newest]->seq) newest = copy;
+  }
+  if (region->table_copy < 0 && mode == Mode::kSalvage) {
+    region->table_copy = newest;
+  }
+  if (region->table_copy < 0) return "no epoch table";
+  const Outcome outcome =
+      ReadTable(copies[region->table_copy]->content, &region->table);
+  return outcome == Outcome::kGood ? "" : "epoch table";
+}
+
+std::string WrongWatermarks(Bytes bytes, Mode mode, Region* region) {
+  bool found = false;
+  for (int line = 0; line < 2; ++line) {
+    region->watermarks[line] =
+        ReadWatermark(region->superline.log_id, line,
+                      bytes.subspan(WatermarkOffset(line), kLine));
+    if (region->watermarks[line]) {
+      found = true;
+    } else {
+      region->bad_copies.push_back("watermark line " + std::to_string(line));
+    }
+  }
+  return found || mode == Mode::kSalvage ? "" : "no watermark";
 }
 
 }  // namespace
@@ -303,81 +361,20 @@ uint64_t TableOffset(uint64_t table_capacity, int copy) {
 }
 
 Region ReadRegion(Bytes bytes, Mode mode) {
-  if (bytes.size() < kFixedBytes) return Damaged("shorter than its fixed part");
   Region region;
-  std::vector<std::string> bad_copies;
-
-  // The superline: the valid copy with the larger seq, copy 0 if they tie.
-  std::optional<CellValue> superline;
-  for (int copy = 0; copy < 2; ++copy) {
-    auto value =
-        ReadCopy(SuperlineCell(), copy,
-                 bytes.subspan(SuperlineOffset(copy), kSuperlineCopyBytes));
-    if (!value) {
-      bad_copies.push_back("superline copy " + std::to_string(copy));
-    } else if (!superline || value->seq > superline->seq) {
-      superline = std::move(value);
-    }
-  }
-  if (!superline) return Damaged("no superline");
-  region.superline_seq = superline->seq;
-  region.outcome = ReadSuperline(superline->content, &region.superline);
-  if (region.outcome != Outcome::kGood) {
-    region.why = "superline";
+  region.why = WrongSuperline(bytes, &region);
+  if (region.outcome == Outcome::kOtherVersion) return region;
+  if (region.why.empty()) region.why = WrongTable(bytes, mode, &region);
+  if (region.why.empty()) region.why = WrongWatermarks(bytes, mode, &region);
+  if (region.why.empty()) region.why = Contradiction(region, mode);
+  if (!region.why.empty()) {
+    region.outcome = Outcome::kDamaged;
     return region;
   }
-  const Superline& s = region.superline;
-  std::string wrong = WrongGeometry(s, bytes.size());
-  if (!wrong.empty()) return Damaged(std::move(wrong));
-
-  // The epoch table: a copy with the number that the superline names, copy 1
-  // if both have it; salvage takes the newest if none has it.
-  std::array<std::optional<CellValue>, 2> tables;
-  for (int copy = 0; copy < 2; ++copy) {
-    tables[copy] = ReadCopy(TableCell(s.log_id), copy,
-                            bytes.subspan(TableOffset(s.table_capacity, copy),
-                                          TableCopyBytes(s.table_capacity)));
-    if (tables[copy] && tables[copy]->seq == s.table_seq) {
-      region.table_copy = copy;
-    }
-  }
-  if (region.table_copy < 0 && mode == Mode::kSalvage) {
-    for (int copy = 0; copy < 2; ++copy) {
-      if (!tables[copy]) continue;
-      if (region.table_copy < 0 ||
-          tables[copy]->seq > tables[region.table_copy]->seq) {
-        region.table_copy = copy;
-      }
-    }
-  }
-  if (region.table_copy < 0) return Damaged("no epoch table");
-  for (int copy = 0; copy < 2; ++copy) {
-    if (!tables[copy]) {
-      bad_copies.push_back("epoch table copy " + std::to_string(copy));
-    }
-  }
-  if (ReadTable(tables[region.table_copy]->content, &region.table) !=
-      Outcome::kGood) {
-    return Damaged("epoch table");
-  }
-
-  for (int line = 0; line < 2; ++line) {
-    region.watermarks[line] = ReadWatermark(
-        s.log_id, line, bytes.subspan(WatermarkOffset(line), kLine));
-    if (!region.watermarks[line]) {
-      bad_copies.push_back("watermark line " + std::to_string(line));
-    }
-  }
-  if (mode == Mode::kExact && !region.watermarks[0] && !region.watermarks[1]) {
-    return Damaged("no watermark");
-  }
-  wrong = Contradiction(region, mode);
-  if (!wrong.empty()) return Damaged(std::move(wrong));
-
   region.proven_lsn = ProvenLsn(region);
-  region.closed_cleanly = LoadLittle(bytes, kCleanCloseOffset, 8) ==
-                          CleanCloseWord(s.log_id, region.superline_seq);
-  region.bad_copies = std::move(bad_copies);
+  region.closed_cleanly =
+      LoadLittle(bytes, kCleanCloseOffset, 8) ==
+      CleanCloseWord(region.superline.log_id, region.superline_seq);
   region.outcome = Outcome::kGood;
   return region;
 }
