@@ -8,6 +8,7 @@ option(ALPHEUS_BUILD_PROGRAMS "Build the programs and benchmarks"
 option(ALPHEUS_INSTALL "Let `cmake --install` install" ${PROJECT_IS_TOP_LEVEL})
 set(ALPHEUS_SANITIZE "" CACHE STRING
     "Sanitizers: empty, 'address,undefined' or 'thread'")
+option(ALPHEUS_FUZZ "Instrument for libFuzzer (needs clang)" OFF)
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
@@ -36,6 +37,11 @@ if(ALPHEUS_SANITIZE)
   add_compile_options(-fsanitize=${ALPHEUS_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ALPHEUS_SANITIZE})
+endif()
+
+if(ALPHEUS_FUZZ)
+  # Coverage for the fuzzers; their main comes with the fuzz targets.
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 find_program(ALPHEUS_MOLD mold)

@@ -56,6 +56,25 @@ absl::StatusOr<LogPosition> HeadBehind(const ScanInput& input,
   return cursor.position();
 }
 
+// A log whose numbers are near their bounds could be opened and written, and
+// then never be read again. Only a forged region has such numbers.
+absl::Status CheckRoomToGoOn(const std::string& name,
+                             const RingLogStart& start) {
+  const Superline& next = start.superline;
+  const bool has_room = start.end.lsn.value <= kLsnMax / 2 &&
+                        start.end.offset.value <= kOffsetMax / 2 &&
+                        next.promised_epoch.value <= kNumberMax / 2 &&
+                        next.table_seq <= kNumberMax / 2 &&
+                        start.superline_seq <= kNumberMax / 2;
+  if (has_room) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      name, ": LSN ", start.end.lsn.value, ", ring offset ",
+      start.end.offset.value, ", epoch ", next.promised_epoch.value,
+      ", epoch table ", next.table_seq, " or superline ", start.superline_seq,
+      " is beyond what any log reaches: not written by this program, or by a "
+      "faulty one. Nothing was changed. Restore the region from a copy"));
+}
+
 // The writes of an opening, in their order; each step returns when it is
 // persisted. See the crash states in the header.
 template <Persistence P>
@@ -215,6 +234,8 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   next.head_lsn = opened.head.lsn;
   next.head_offset = opened.head.offset;
   next.head_chain = opened.head.chain;
+
+  ALPHEUS_RETURN_IF_ERROR(CheckRoomToGoOn(options.name, opened.start));
 
   Installer<P> installer(pmem, region, state);
   const Lsn unproven = std::max(opened.scan.proven_lsn + 1, opened.head.lsn);

@@ -124,12 +124,6 @@ absl::Status ReadWatermarkLines(std::span<std::byte> region,
   return absl::OkStatus();
 }
 
-// Bounds within which no sum of LSNs or offsets overflows; no log gets there
-// (2^60 records at a hundred million a second take 365 years).
-constexpr uint64_t kLsnMax = uint64_t{1} << 60;
-constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
-constexpr uint64_t kNumberMax = uint64_t{1} << 62;  // epochs and seqs
-
 bool IsPosition(Lsn lsn, RingOffset offset) {
   return lsn.value >= 1 && lsn.value <= kLsnMax && offset.value <= kOffsetMax &&
          offset.value % kLineBytes == 0;

@@ -28,6 +28,13 @@
 
 namespace alpheus {
 
+// Bounds within which no sum of LSNs or offsets overflows; a region that names
+// more is not read. No log gets there (2^60 records at a hundred million a
+// second take 365 years).
+inline constexpr uint64_t kLsnMax = uint64_t{1} << 60;
+inline constexpr uint64_t kOffsetMax = uint64_t{1} << 62;
+inline constexpr uint64_t kNumberMax = uint64_t{1} << 62;  // epochs and seqs
+
 struct RegionState {
   Superline superline;
   CellState superline_cell;

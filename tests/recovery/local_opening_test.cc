@@ -360,6 +360,31 @@ TEST_F(LocalOpeningTest, ContradictionsWithRightChecksumsAreRefused) {
   }
 }
 
+// Such a region can be read, but a log that goes on from there could not.
+TEST_F(LocalOpeningTest, NumbersWithoutRoomToGoOnAreRefused) {
+  const std::vector<std::byte> image = Snapshot(harness_);
+  const Superline good = ReadSuperline();
+  const std::vector<std::function<void(Superline&, uint64_t&)>> crafts = {
+      [](Superline& s, uint64_t&) { s.head_lsn = Lsn(kLsnMax); },
+      [](Superline& s, uint64_t&) { s.head_offset = RingOffset(kOffsetMax); },
+      [](Superline& s, uint64_t&) { s.promised_epoch = Epoch(kNumberMax); },
+      [](Superline&, uint64_t& seq) { seq = kNumberMax; }};
+  for (size_t i = 0; i < crafts.size(); ++i) {
+    harness_.pmem().Reset(image);
+    Superline crafted = good;
+    uint64_t seq = 1000;
+    crafts[i](crafted, seq);
+    ASSERT_TRUE(WriteCell(harness_.pmem(), SuperlinePlace(harness_.region()), 0,
+                          seq, EncodeSuperline(crafted)));
+    std::vector<std::byte> before = Snapshot(harness_);
+    EXPECT_TRUE(ReadRegionState(before, "model").ok()) << "craft " << i;
+    const absl::Status refused = harness_.Open();
+    EXPECT_EQ(refused.code(), Code::kDataLoss) << "craft " << i;
+    EXPECT_THAT(refused.message(), HasSubstr("beyond what any log reaches"));
+    EXPECT_EQ(Snapshot(harness_), before);
+  }
+}
+
 TEST_F(LocalOpeningTest, ReportCountsOnlyWhatIsStillThere) {
   ASSERT_TRUE(harness_.Open().ok());
   for (int i = 0; i < 5; ++i) harness_.Append("x");

@@ -348,6 +348,8 @@ TEST_F(CliTest, BadUsageIsRefused) {
       {"cat", "--file", region_, "--no-such-option"},
       {"cleanup", "--file", region_},
       {"cleanup", "--file", region_, "--all", "--through", "1"},
+      {"cleanup", "--file", region_, "--all", ""},
+      {"cleanup", "", "--all", "--no-such-option"},
       {"cleanup", "--file", region_, "--lsn", "0"},
       {"cleanup", "--file", region_, "--through", "0"},
       {"cleanup", "--file", region_, "--lsn", "-1"},

@@ -64,6 +64,12 @@ absl::Status CheckLsn(const std::string& file, Lsn lsn,
 }
 
 absl::Status CheckArguments(const CleanupArguments& arguments) {
+  const int wishes = (arguments.through ? 1 : 0) +
+                     (arguments.lsns.empty() ? 0 : 1) + (arguments.all ? 1 : 0);
+  if (wishes != 1) {
+    return absl::InvalidArgumentError(
+        "what to clean: give one of --through, --lsn and --all");
+  }
   const bool has_zero = arguments.through == 0u ||
                         std::find(arguments.lsns.begin(), arguments.lsns.end(),
                                   0u) != arguments.lsns.end();
@@ -138,17 +144,23 @@ absl::Status RunCleanup(CleanupArguments arguments) {
   return WriteAll(STDOUT_FILENO, absl::StrCat(head.value, "\n"));
 }
 
+// No option group of the parser's: it is a command without a name, which an
+// empty word on the command line would call, for ever.
 void AddWhatOptions(CLI::App* command, CleanupArguments* arguments) {
-  CLI::Option_group* what = command->add_option_group("What to clean");
-  what->add_option("--through", arguments->through,
+  constexpr char kGroup[] = "What to clean (one of)";
+  command
+      ->add_option("--through", arguments->through,
                    "All records up to and including this LSN; works even when "
                    "the epoch table is full")
-      ->check(DecimalNumber());
-  what->add_option("--lsn", arguments->lsns, "Just these records")
-      ->check(DecimalNumber());
-  what->add_flag("--all", arguments->all,
-                 "Every record; none of them ever comes back");
-  what->require_option(1);
+      ->check(DecimalNumber())
+      ->group(kGroup);
+  command->add_option("--lsn", arguments->lsns, "Just these records")
+      ->check(DecimalNumber())
+      ->group(kGroup);
+  command
+      ->add_flag("--all", arguments->all,
+                 "Every record; none of them ever comes back")
+      ->group(kGroup);
 }
 
 }  // namespace

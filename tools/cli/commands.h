@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
 class App;
 }  // namespace CLI
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fuzzes the superline: its content by itself, and regions whose superline
+// copies were damaged, forged or made to disagree.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "log/format/superline.h"
+#include "tests/fuzz/compare.h"
+#include "tests/fuzz/fuzz_input.h"
+#include "tests/fuzz/image_program.h"
+#include "tests/fuzz/line_buffer.h"
+#include "tests/fuzz/mutations.h"
+#include "tests/testing/naive_format.h"
+
+namespace alpheus::testing {
+namespace {
+
+constexpr size_t kContentBytes = 432;
+
+// A good content, cut or not, with the input's bytes laid over it.
+std::vector<std::byte> MakeContent(FuzzInput& input) {
+  const std::span<const std::byte> good =
+      std::span(PlainImage().bytes).subspan(naive::kCellHeader, kContentBytes);
+  std::vector<std::byte> content(good.begin(), good.end());
+  const uint8_t size = input.Byte();
+  if (size >= 192) content.resize(input.Below(kContentBytes + 64));
+  while (!input.empty() && !content.empty()) {
+    const size_t at = input.Below(content.size());
+    const size_t bytes = std::min(input.Below(17), content.size() - at);
+    const std::span<const uint8_t> raw = input.Take(bytes);
+    std::ranges::transform(raw, content.begin() + static_cast<int64_t>(at),
+                           [](uint8_t b) { return std::byte{b}; });
+  }
+  return content;
+}
+
+void FuzzContent(FuzzInput& input) {
+  const std::vector<std::byte> content = MakeContent(input);
+  naive::Superline expected;
+  const naive::Outcome outcome = naive::ReadSuperline(content, &expected);
+  const auto superline = DecodeSuperline(content);
+  ExpectSameOutcome("superline", superline.status(), outcome);
+  if (!superline.ok()) return;
+  ExpectSameSuperline(*superline, expected);
+  const auto again = DecodeSuperline(EncodeSuperline(*superline));
+  ExpectTrue(again.ok() && *again == *superline, "encoding keeps all fields");
+}
+
+void FuzzOne(FuzzInput& input) {
+  if (input.Flag()) {
+    FuzzContent(input);
+    return;
+  }
+  TinyImage image;
+  image.bytes = PlainImage().bytes;
+  Mutate(input, MutationTarget::kSuperline, /*mutations_max=*/6, &image);
+  ExpectSameRegion(LineBuffer(image.bytes).bytes());
+}
+
+}  // namespace
+}  // namespace alpheus::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  alpheus::testing::FuzzInput input(data, bytes);
+  alpheus::testing::FuzzOne(input);
+  return 0;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the seeds of the fuzz corpus: for each target a folder of inputs that
+// are programs as its FuzzInput reads them. The same each time.
+//
+// usage: make_fuzz_seeds FOLDER
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "log/base/random.h"
+#include "tests/testing/temp_directory.h"
+
+namespace alpheus::testing {
+namespace {
+
+constexpr int kSeedsPerTarget = 16;
+
+class SeedWriter {
+ public:
+  SeedWriter(std::string folder, std::string_view target)
+      : folder_(std::move(folder) + "/" + std::string(target)) {
+    std::filesystem::create_directories(folder_);
+  }
+
+  void Write(std::string_view bytes) {
+    std::vector<std::byte> content;
+    for (const char c : bytes) content.push_back(static_cast<std::byte>(c));
+    WriteFile(folder_ + "/seed" + std::to_string(++count_), content);
+  }
+
+  // Programs of growing length whose choices are random, each behind `prefix`.
+  void WriteRandom(std::string_view prefix, uint64_t seed) {
+    Random random(seed);
+    for (int i = 1; i <= kSeedsPerTarget; ++i) {
+      std::string bytes(prefix);
+      for (int length = i * i; length > 0; --length) {
+        bytes.push_back(static_cast<char>(random.Next()));
+      }
+      Write(bytes);
+    }
+  }
+
+ private:
+  const std::string folder_;
+  int count_ = 0;
+};
+
+void WriteAll(const std::string& folder) {
+  using namespace std::string_view_literals;
+  SeedWriter(folder, "fuzz_scan_arbitrary").WriteRandom("", 1);
+  SeedWriter(folder, "fuzz_scan_mutated").WriteRandom("\1"sv, 2);
+  // The first byte's lowest bit says: content by itself, or a whole region.
+  uint64_t seed = 3;
+  for (const char* target :
+       {"fuzz_superline", "fuzz_epoch_table", "fuzz_watermark"}) {
+    SeedWriter writer(folder, target);
+    writer.WriteRandom("\0"sv, seed++);
+    writer.WriteRandom("\1"sv, seed++);
+  }
+  SeedWriter primitives(folder, "fuzz_primitives");
+  primitives.WriteRandom("\0"sv, seed++);
+  primitives.WriteRandom("\2"sv, seed++);
+  primitives.WriteRandom("\4"sv, seed++);
+  SeedWriter reader(folder, "fuzz_reader");
+  // The high half chooses a command or salvage, the low one the image.
+  for (const char choice : {'\x00', '\x18', '\x20', '\x30', '\x40', '\xf0'}) {
+    reader.WriteRandom({&choice, 1}, seed++);
+  }
+  SeedWriter command_line(folder, "fuzz_command_line");
+  command_line.WriteRandom("\0"sv, seed++);
+  command_line.WriteRandom("\2"sv, seed++);
+  command_line.WriteRandom("\3"sv, seed++);
+  // Framed lines, then len32, in pieces of three bytes.
+  command_line.Write("\0\1\x40\2one\n\ntwo\r\nthree"sv);
+  command_line.Write("\0\0\x40\2\3\0\0\0one\0\0\0\0\2\0\0\0xy"sv);
+  // Words of the list: cleanup, an empty word, an unknown option.
+  command_line.Write("\3\5\x16\x0b"sv);
+}
+
+}  // namespace
+}  // namespace alpheus::testing
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+    return 2;
+  }
+  alpheus::testing::WriteAll(argv[1]);
+  return 0;
+}
