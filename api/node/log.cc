@@ -117,8 +117,8 @@ absl::Status Log::WaitDurable(Lsn lsn, Deadline deadline) {
   return engine_->WaitDurable(lsn, deadline);
 }
 
-absl::Status Log::OnDurable(
-    Lsn lsn, absl::AnyInvocable<void(const absl::Status&) &&> callback) {
+absl::Status Log::OnDurable(Lsn lsn,
+                            std::function<void(const absl::Status&)> callback) {
   return engine_->OnDurable(lsn, std::move(callback));
 }
 

@@ -15,7 +15,6 @@
 #include <memory>
 #include <span>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "alpheus/options.h"
@@ -43,7 +42,7 @@ class LogEngine {
       const ForceOptions& options) = 0;
   virtual absl::Status WaitDurable(Lsn lsn, Deadline deadline) = 0;
   virtual absl::Status OnDurable(
-      Lsn lsn, absl::AnyInvocable<void(const absl::Status&) &&> callback) = 0;
+      Lsn lsn, std::function<void(const absl::Status&)> callback) = 0;
   virtual absl::Status Cleanup(Lsn lsn) = 0;
   virtual absl::Status CleanupThrough(Lsn lsn) = 0;
   virtual absl::Status CleanupAll() = 0;

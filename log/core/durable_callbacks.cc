@@ -34,10 +34,10 @@ void DurableCallbacks::RunDue() {
     running_ = true;
   }
   while (std::optional<Entry> entry = TakeDue()) {
-    std::move(entry->callback)(
-        entry->lsn.value <= durable_lsn_.load(std::memory_order_acquire)
-            ? absl::OkStatus()
-            : failure_.status());
+    entry->callback(entry->lsn.value <=
+                            durable_lsn_.load(std::memory_order_acquire)
+                        ? absl::OkStatus()
+                        : failure_.status());
   }
 }
 
@@ -67,7 +67,7 @@ void DurableCallbacks::Abandon(const absl::Status& status) {
       if (entries_.empty()) return;
       entry = TakeFirst();
     }
-    std::move(entry->callback)(status);
+    entry->callback(status);
   }
 }
 

@@ -19,12 +19,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
@@ -33,7 +33,7 @@
 
 namespace alpheus {
 
-using DurableCallback = absl::AnyInvocable<void(const absl::Status&) &&>;
+using DurableCallback = std::function<void(const absl::Status&)>;
 
 class DurableCallbacks final : public ProgressObserver {
  public:

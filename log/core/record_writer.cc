@@ -5,6 +5,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "log/base/bytes.h"
 #include "log/format/checksum.h"
@@ -119,9 +120,13 @@ WordsBesideHeader StoreParts(P& pmem, std::byte* to, const Payload& payload) {
 
 Payload::Payload(std::span<const std::span<const std::byte>> p) : parts(p) {
   for (const auto& part : parts) {
-    bytes += part.size();
-    crc = Crc32c(crc, part);
+    const size_t sum = bytes + part.size();
+    bytes = sum < bytes ? std::numeric_limits<size_t>::max() : sum;
   }
+}
+
+void Payload::ComputeCrc() {
+  for (const auto& part : parts) crc = Crc32c(crc, part);
 }
 
 template <Persistence P>

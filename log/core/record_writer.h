@@ -33,12 +33,14 @@
 namespace alpheus {
 
 // What one record is to hold: parts that are joined in order. Its CRC needs no
-// LSN, so it is computed before anything is reserved.
+// LSN, so it is computed before anything is reserved; but not before `bytes`
+// was checked, as sizes that are too large may be no memory at all.
 struct Payload {
   explicit Payload(std::span<const std::span<const std::byte>> p);
+  void ComputeCrc();
 
   std::span<const std::span<const std::byte>> parts;
-  size_t bytes = 0;
+  size_t bytes = 0;  // the largest number if the sum is beyond it
   uint32_t crc = kCrcStart;
 };
 

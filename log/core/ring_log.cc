@@ -258,7 +258,9 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
     // Before anything is written: a refusal must mean that nothing happened.
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(next_lsn() - 1));
   }
-  const Payload payload(parts);
+  Payload payload(parts);
+  if (payload.bytes <= payload_bytes_max_) [[likely]]
+    payload.ComputeCrc();
   Reserver::Space space;
   if (!TryTakeSpace(payload.bytes, &space)) [[unlikely]] {
     ALPHEUS_ASSIGN_OR_RETURN(space, TakeSpace(payload.bytes, deadline));

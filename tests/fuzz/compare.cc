@@ -192,14 +192,15 @@ void ExpectSameWatermark(const std::optional<Watermark>& p,
 naive::ScanOutcome ExpectSameScan(const ScanInput& input,
                                   const naive::ScanTask& task) {
   std::vector<Visited> visited;
-  const ScanResult result = ScanLog(input, [&](const RecordView& record) {
-    visited.push_back({record.lsn(),
-                       record.epoch(),
-                       record.offset,
-                       record.cleaned,
-                       record.aborted(),
-                       {record.payload.begin(), record.payload.end()}});
-  });
+  const ScanResult result =
+      ScanLog(input, [&](const LogPosition&, const RecordView& record) {
+        visited.push_back({record.lsn(),
+                           record.epoch(),
+                           record.offset,
+                           record.cleaned,
+                           record.aborted(),
+                           {record.payload.begin(), record.payload.end()}});
+      });
   naive::ScanOutcome outcome = naive::Scan(task);
   ExpectSameRecords(visited, outcome.records);
   ExpectSameEnd(result, outcome);

@@ -48,7 +48,6 @@
 #include <string>
 #include <string_view>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "alpheus/options.h"
@@ -148,8 +147,8 @@ class Log {
   // of it. Until it has run it keeps nothing from being cleaned.
   // Errors: OutOfRange (never given), FailedPrecondition (closed), Unavailable
   // (failed); then it is not called.
-  absl::Status OnDurable(
-      Lsn lsn, absl::AnyInvocable<void(const absl::Status&) &&> callback);
+  absl::Status OnDurable(Lsn lsn,
+                         std::function<void(const absl::Status&)> callback);
 
   // Highest LSN such that it and all before it are durable; 0 if none.
   Lsn durable_lsn() const;

@@ -301,6 +301,18 @@ TEST_F(RingLogTest, RecordLargerThanHalfTheRingIsRefused) {
   EXPECT_EQ(log().next_lsn(), Lsn(1));
 }
 
+// Sizes are checked before a byte is read, their sum too.
+TEST_F(RingLogTest, PartsThatAreTooLargeAreNotRead) {
+  const std::byte one{1};
+  const std::span<const std::byte> huge(&one, SIZE_MAX / 2 + 1);
+  const std::span<const std::byte> parts[] = {huge, huge, {&one, 1}};
+  for (const size_t count : {1, 2, 3}) {
+    const auto lsn = log().Append(std::span(parts).first(count), 1, Deadline());
+    EXPECT_EQ(lsn.status().code(), Code::kInvalidArgument) << count;
+  }
+  EXPECT_EQ(log().next_lsn(), Lsn(1));
+}
+
 TEST_F(RingLogTest, CopyBeyondTheRecordIsRefused) {
   ReservedRecord record = Reserve(4);
   EXPECT_EQ(log().Copy(record, 3, AsBytes("ab")).code(),
