@@ -108,12 +108,12 @@ bool Forcer<P>::FlushUnpersisted(const Batch& batch) {
 
 template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
-    const Reserver::Space& space, uint32_t header_crc) {
+    const Reserver::Space& space, uint32_t header_crc, int looks) {
   StoreWatermarkIfMine(space.lsn);
   if (!pmem_.Fence()) return Fail();
   if (failure_.failed()) return Progressed::kFailed;
   pmem_.YieldPoint("append: fenced");
-  if (durable_lsn() + 1 == space.lsn) [[likely]] {
+  if (IsMyTurn(space.lsn, looks)) [[likely]] {
     Extend(space.lsn, space.end, header_crc);
     // Release: who sees the new durable LSN sees the record persisted.
     durable_lsn_.store(space.lsn.value, std::memory_order_release);
@@ -129,16 +129,12 @@ typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
 }
 
 template <Persistence P>
-typename Forcer<P>::Progressed Forcer<P>::AwaitNeighbours(Lsn lsn) {
-  // About two fences long: who reserved before is in its own.
-  constexpr int kLooks = 32;
-  for (int i = 0; i < kLooks; ++i) {
-    AdvanceDurable();
-    if (durable_lsn() >= lsn) return Progressed::kDurable;
-    if (failure_.failed()) return Progressed::kFailed;
+bool Forcer<P>::IsMyTurn(Lsn lsn, int looks) const {
+  for (;;) {
+    if (durable_lsn() + 1 == lsn) return true;
+    if (--looks <= 0) return false;
     PauseCore();
   }
-  return Progressed::kWaiting;
 }
 
 template <Persistence P>

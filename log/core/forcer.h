@@ -75,12 +75,11 @@ class Forcer {
 
   // For a thread that has stored its own record past the cache: adds the
   // watermark if that is this thread's to write, fences, moves the durable LSN
-  // if that is this thread's to move, else marks the record persisted.
-  Progressed PersistOwn(const Reserver::Space& space, uint32_t header_crc);
-
-  // A moment for those who reserved before `lsn`, which is persisted, to
-  // persist theirs; without a lock, as nobody else need flush anything.
-  Progressed AwaitNeighbours(Lsn lsn);
+  // if that is this thread's to move, else marks the record persisted. It looks
+  // so many times whether it is: who reserved before is in a fence as long as
+  // its own, and handing on costs less than the lock.
+  Progressed PersistOwn(const Reserver::Space& space, uint32_t header_crc,
+                        int looks);
 
   // A watermark that names the durable LSN, unless there is one (A3.5).
   // Requires: nothing is reserved, and nobody can reserve (Reserver::TryHold).
@@ -104,6 +103,7 @@ class Forcer {
   void StoreWatermarkIfMine(Lsn own_lsn);
   void StoreWatermark(Lsn lsn);
   Progressed Fail();
+  bool IsMyTurn(Lsn lsn, int looks) const;
   // Moves the durable LSN over what is marked persisted.
   void AdvanceDurable();
   // The record that ends at `end` and is durable_lsn + 1 joins the chain.

@@ -65,6 +65,9 @@ class Reserver {
         reuse_limit_(reuse_limit),
         word_(Pack(start)) {}
 
+  // Fetches the word for writing: between two cores it takes half a fence.
+  void PrefetchForReserve() const { __builtin_prefetch(&word_, 1); }
+
   // Takes the next LSN and `record_bytes` (a multiple of a line, at most half
   // the capacity).
   Outcome TryReserve(uint64_t record_bytes, Space* space) {

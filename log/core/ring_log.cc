@@ -251,6 +251,7 @@ template <Persistence P>
 absl::StatusOr<Lsn> RingLog<P>::Append(
     std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
     Deadline deadline) {
+  reserver_.PrefetchForReserve();
   const bool forced = policy.frequency == 1 && policy.group == 0;
   if (!forced) {
     ALPHEUS_RETURN_IF_ERROR(CheckPolicy(policy));
@@ -267,11 +268,8 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
   }
   pmem_.YieldPoint("reserve: taken");
   if (!forced) return AppendUnderPolicy(space, payload, policy, deadline);
-  auto progressed = WriteAndPersist(space, payload);
-  if (progressed == Forcer<P>::Progressed::kWaiting) {
-    progressed = forcer_.AwaitNeighbours(space.lsn);
-  }
-  switch (progressed) {
+  constexpr int kLooks = 32;  // some fences long
+  switch (WriteAndPersist(space, payload, kLooks)) {
     case Forcer<P>::Progressed::kDurable:
       break;
     case Forcer<P>::Progressed::kFailed:
@@ -292,7 +290,7 @@ absl::StatusOr<Lsn> RingLog<P>::AppendUnderPolicy(const Reserver::Space& space,
   // through the cache, and the record is persisted at once.
   constexpr size_t kCachedBytesMax = 768;
   if (payload.bytes > kCachedBytesMax) {
-    WriteAndPersist(space, payload);
+    WriteAndPersist(space, payload, /*looks=*/1);
   } else {
     tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
     MarkCompleted(space.lsn,
@@ -311,9 +309,9 @@ absl::StatusOr<Lsn> RingLog<P>::AppendUnderPolicy(const Reserver::Space& space,
 
 template <Persistence P>
 typename Forcer<P>::Progressed RingLog<P>::WriteAndPersist(
-    const Reserver::Space& space, const Payload& payload) {
+    const Reserver::Space& space, const Payload& payload, int looks) {
   const uint32_t header_crc = writer_.WriteWhole(space, payload, durable_lsn());
-  const auto progressed = forcer_.PersistOwn(space, header_crc);
+  const auto progressed = forcer_.PersistOwn(space, header_crc, looks);
   if (progressed == Forcer<P>::Progressed::kFailed) {
     // Not a record: but nobody may wait for it either.
     tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);

@@ -155,7 +155,8 @@ class RingLog {
                                         Deadline deadline);
   // Past the cache, with a fence of its own.
   typename Forcer<P>::Progressed WriteAndPersist(const Reserver::Space& space,
-                                                 const Payload& payload);
+                                                 const Payload& payload,
+                                                 int looks);
   absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
   // Fails if a reservation of the calling thread up to `lsn` is open.
   absl::Status CheckNotBlockedBySelf(Lsn lsn) const;

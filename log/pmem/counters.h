@@ -17,6 +17,7 @@ struct PersistenceCounters {
   uint64_t fences = 0;         // store fences that drain flushes and NT stores
   uint64_t flushed_lines = 0;  // lines given to the flush instruction
   uint64_t nt_lines = 0;       // lines stored non-temporally
+  uint64_t copied_bytes = 0;   // bytes copied through the cache
   uint64_t msyncs = 0;         // system calls of the msync backend
 };
 

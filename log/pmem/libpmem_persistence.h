@@ -50,6 +50,7 @@ class LibpmemPersistence {
 
   void Copy(void* dst, const void* src, size_t bytes) {
     std::memcpy(dst, src, bytes);
+    ThreadPersistenceCounters().copied_bytes += bytes;
   }
 
   // Requires: dst on a line; src may be unaligned.
