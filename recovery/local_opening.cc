@@ -187,10 +187,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   OpenedEpoch opened;
   opened.start.index = std::make_shared<LsnIndex>(found.ring_capacity);
   LsnIndex& index = *opened.start.index;
-  opened.scan =
-      ScanLog(input, [&index](const LogPosition& before, const RecordView&) {
-        index.Note(before);
-      });
+  opened.scan = ScanLog(input, &index);
   if (opened.scan.verdict == TailVerdict::kCorrupt) {
     return Corrupt(options.name, found, opened.scan);
   }

@@ -32,7 +32,7 @@ class RecoveredSource final : public RecoveredRange::Source {
                   std::string name)
       // Open has just checked the payloads.
       : cursor_(ring, table, head, head.offset + ring.capacity(),
-                RecordCursor::Payloads::kSkip),
+                RecordCursor::Payloads::kTrust),
         ring_(ring),
         ring_offset_(ring_offset),
         end_lsn_(end_lsn),

@@ -88,7 +88,9 @@ RecordCursor::Step RecordCursor::Take(RingOffset begin, bool pad_damaged) {
   pad_damaged_ = pad_damaged;
   position_.lsn = position_.lsn + 1;
   position_.offset = record_.offset + bytes;
-  position_.chain = ExtendChain(position_.chain, record_.header.header_crc);
+  if (payloads_ != Payloads::kTrust) {
+    position_.chain = ExtendChain(position_.chain, record_.header.header_crc);
+  }
   place_ += bytes;
   if (place_ == ring_.capacity()) place_ = 0;
   const bool check = payloads_ == Payloads::kCheck && !record_.cleaned;

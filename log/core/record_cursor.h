@@ -60,7 +60,11 @@ class RecordCursor {
     kBadPayload,  // the header of record() holds, its payload doesn't
     kBadHeader,   // nothing readable at position()
   };
-  enum class Payloads { kCheck, kSkip };
+  enum class Payloads {
+    kCheck,
+    kSkip,
+    kTrust,  // checked before: neither checks them nor carries the chain along
+  };
 
   // Walks from `start` to at most `limit` (start of the log + capacity).
   // The table must outlive the cursor.

@@ -58,25 +58,8 @@ bool LooksTorn(const ScanInput& input, const LogPosition& end) {
          header.epoch == owner->epoch.value;
 }
 
-}  // namespace
-
-const char* TailVerdictName(TailVerdict verdict) {
-  switch (verdict) {
-    case TailVerdict::kComplete:
-      return "complete";
-    case TailVerdict::kTorn:
-      return "torn";
-    case TailVerdict::kCorrupt:
-      return "corrupt";
-  }
-  return "unknown";
-}
-
-ScanResult ScanLog(const ScanInput& input) {
-  return ScanLog(input, [](const LogPosition&, const RecordView&) {});
-}
-
-ScanResult ScanLog(const ScanInput& input, ScanVisitor visit) {
+template <class Visit>
+ScanResult Scan(const ScanInput& input, const Visit& visit) {
   ScanResult result;
   result.proven_lsn = input.proven_lsn;
   RecordCursor cursor(input.ring, *input.table, input.head, LimitOf(input));
@@ -102,6 +85,34 @@ ScanResult ScanLog(const ScanInput& input, ScanVisitor visit) {
     result.verdict = TailVerdict::kTorn;
   }
   return result;
+}
+
+}  // namespace
+
+const char* TailVerdictName(TailVerdict verdict) {
+  switch (verdict) {
+    case TailVerdict::kComplete:
+      return "complete";
+    case TailVerdict::kTorn:
+      return "torn";
+    case TailVerdict::kCorrupt:
+      return "corrupt";
+  }
+  return "unknown";
+}
+
+ScanResult ScanLog(const ScanInput& input) {
+  return Scan(input, [](const LogPosition&, const RecordView&) {});
+}
+
+ScanResult ScanLog(const ScanInput& input, ScanVisitor visit) {
+  return Scan(input, visit);
+}
+
+ScanResult ScanLog(const ScanInput& input, LsnIndex* index) {
+  return Scan(input, [index](const LogPosition& before, const RecordView&) {
+    index->Note(before);
+  });
 }
 
 LogPosition FindRecordBehind(const ScanInput& input, LogPosition from) {

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "log/core/lsn_index.h"
 #include "log/core/record_cursor.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
@@ -78,6 +79,8 @@ using ScanVisitor =
     absl::FunctionRef<void(const LogPosition& before, const RecordView&)>;
 ScanResult ScanLog(const ScanInput& input, ScanVisitor visit);
 ScanResult ScanLog(const ScanInput& input);
+// Notes positions on its way.
+ScanResult ScanLog(const ScanInput& input, LsnIndex* index);
 
 // The first record behind `from` whose header holds, LSN above `from.lsn`; its
 // position, or one with LSN 0 if there is none. For salvage.
