@@ -2,6 +2,7 @@
 # Compiler settings that hold for every target of the project.
 
 option(ALPHEUS_BUILD_TESTS "Build the tests" ON)
+option(ALPHEUS_MUTANTS "Let ALPHEUS_MUTANT=NAME take a fix out (tests only)" OFF)
 set(ALPHEUS_SANITIZE "" CACHE STRING
     "Sanitizers: empty, 'address,undefined' or 'thread'")
 

@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "log/base/mutant.h"
 #include "log/base/mutex.h"
 #include "log/base/waiter.h"
 
@@ -32,8 +33,9 @@ class LogFailure {
       if (status_.ok()) status_ = status;
     }
     // A locked instruction, as Notify requires.
+    if (IsMutant(Mutant::kFailureForgotten)) return;
     failed_.exchange(true, std::memory_order_seq_cst);
-    progress_.Notify();
+    if (!IsMutant(Mutant::kFailureWakesNobody)) progress_.Notify();
   }
 
   bool failed() const { return failed_.load(std::memory_order_acquire); }
