@@ -33,15 +33,17 @@ class LogFailure {
       if (status_.ok()) status_ = status;
     }
     // A locked instruction, as Notify requires.
-    if (IsMutant(Mutant::kFailureForgotten)) return;
     failed_.exchange(true, std::memory_order_seq_cst);
     if (!IsMutant(Mutant::kFailureWakesNobody)) progress_.Notify();
   }
 
-  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  bool failed() const {
+    if (IsMutant(Mutant::kFailureForgotten)) return false;
+    return failed_.load(std::memory_order_acquire);
+  }
 
   absl::Status status() const {
-    if (!failed()) return absl::OkStatus();
+    if (!failed_.load(std::memory_order_acquire)) return absl::OkStatus();
     const MutexLock lock(mutex_);
     return status_;
   }

@@ -129,7 +129,6 @@ absl::Status Reclaimer<P>::PublishLocked() {
   const LogPosition head = head_;
   if (IsMutant(Mutant::kReuseBeforePublish)) {
     reuse_limit_ = head.offset.value + ring_.capacity();
-    return absl::OkStatus();
   }
   ALPHEUS_RETURN_IF_ERROR(superline_.Update([&head](Superline& superline) {
     superline.head_lsn = head.lsn;

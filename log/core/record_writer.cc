@@ -154,9 +154,9 @@ void RecordWriter<P>::Copy(ReservedRecord& record, size_t offset,
         .store(true, std::memory_order_relaxed);
     return;
   }
-  if (offset != record.copied_bytes) {
+  if (offset != record.copied_bytes && !IsMutant(Mutant::kAnyOrderSummed)) {
     record.filled_in_place = true;
-    if (!IsMutant(Mutant::kAnyOrderSummed)) return;
+    return;
   }
   if (offset == 0) {
     record.copied_crc = kCrcStart;

@@ -96,6 +96,7 @@ uint64_t* CleanCloseAddress(std::span<std::byte> region) {
 }
 
 uint64_t CleanCloseWord(Uuid log_id, uint64_t superline_seq) {
+  if (IsMutant(Mutant::kCleanCloseForEver)) superline_seq = 0;
   // Never 0, which is what an open log has.
   return Mix(Mix(log_id.high, log_id.low), superline_seq) | 1;
 }

@@ -469,6 +469,22 @@ TEST_F(LocalOpeningTest, StartOfTheEpochProvesWhatWasRecovered) {
   EXPECT_GE(without_watermark, 2);
 }
 
+// A2: the clean-close word speaks for one superline only.
+TEST_F(LocalOpeningTest, CleanCloseOfAnEarlierOpeningMeansNothing) {
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.Append("a");
+  ASSERT_TRUE(harness_.log().Close().ok());
+  const uint64_t word = *CleanCloseAddress(harness_.region());
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_TRUE(harness_.opened().was_closed_cleanly);
+  harness_.Append("b");
+  harness_.Drop();
+  // As if it had never been taken away.
+  *CleanCloseAddress(harness_.region()) = word;
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_FALSE(harness_.opened().was_closed_cleanly);
+}
+
 // Values that no log of this program writes, with checksums that hold.
 TEST_F(LocalOpeningTest, ContradictionsWithRightChecksumsAreRefused) {
   ASSERT_TRUE(harness_.Open().ok());

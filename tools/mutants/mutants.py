@@ -123,7 +123,7 @@ class Run:
             for test in sorted({m.test for m in self.mutants} - {mutant.test}):
                 outcome = run_test(self.folder, test, mutant.name,
                                    OTHERS_SECONDS)
-                if outcome.killed_by:
+                if outcome.how in ("failed", "died"):
                     others.append(outcome.killed_by)
         return own, others
 
