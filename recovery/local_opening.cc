@@ -200,7 +200,8 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   const bool stay = IsMutant(Mutant::kEpochStays) && found.log_epoch != Epoch();
   const Epoch epoch =
       std::max(found.promised_epoch, found.log_epoch) + (stay ? 0 : 1);
-  const EpochEntry entry{epoch, random.Next(), end.lsn, end.offset, end.chain};
+  const uint64_t nonce = IsMutant(Mutant::kNonceStays) ? 1 : random.Next();
+  const EpochEntry entry{epoch, nonce, end.lsn, end.offset, end.chain};
   const EpochTable table =
       stay ? state.table : state.table.With(entry, opened.head.lsn);
   if (table.entries().size() > found.table_capacity) {
@@ -224,7 +225,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
       state.superline_cell.copies[*state.superline_cell.newest].seq + 1;
   Superline& next = opened.start.superline;
   next = found;
-  next.promised_epoch = epoch;
+  if (!IsMutant(Mutant::kPromiseForgotten)) next.promised_epoch = epoch;
   next.log_epoch = epoch;
   next.table_seq = found.table_seq + 1;
   next.head_lsn = opened.head.lsn;

@@ -123,8 +123,9 @@ typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
   pmem_.YieldPoint("append: fenced");
   if (durable_lsn() + 1 == space.lsn || IsMutant(Mutant::kDurableOverAHole))
       [[likely]] {
-    if (!IsMutant(Mutant::kChainSkipsAppends))
+    if (!IsMutant(Mutant::kChainSkipsAppends)) {
       Extend(space.lsn, space.end, header_crc);
+    }
     // Release: who sees the new durable LSN sees the record persisted.
     durable_lsn_.store(space.lsn.value, std::memory_order_release);
     progress_.Notify();

@@ -25,9 +25,12 @@ void StoreHeader(P& pmem, std::byte* to, const RecordHeader& header) {
   pmem.Store8(reinterpret_cast<uint64_t*>(to + offsetof(RecordHeader, cleaned)),
               0);
   auto* const publish = reinterpret_cast<uint64_t*>(to + kPublishOffset);
-  if (IsMutant(Mutant::kPublishFirst))
+  if (IsMutant(Mutant::kPublishFirst)) {
     pmem.Store8(publish, PublishWord(header));
-  if (IsMutant(Mutant::kPublishByCopy)) return pmem.Copy(to, &header, 40);
+  }
+  if (IsMutant(Mutant::kPublishByCopy)) {
+    return pmem.Copy(to, &header, kPublishOffset + sizeof(*publish));
+  }
   pmem.Copy(to, &header, kPublishOffset);
   pmem.Store8(publish, PublishWord(header));
 }

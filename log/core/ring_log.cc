@@ -439,8 +439,9 @@ absl::Status RingLog<P>::WaitFor(const char* call, Deadline deadline,
     if (!finished.ok()) return finished.status();
     if (*finished) return absl::OkStatus();
     if (deadline.is_set() && deadline.HasPassed(clock_.NowNanos())) {
-      if (IsMutant(Mutant::kDeadlinePoisons))
-        failure_.Fail(absl::AbortedError(""));
+      if (IsMutant(Mutant::kDeadlinePoisons)) {
+        failure_.Fail(absl::AbortedError("deadline"));
+      }
       return absl::DeadlineExceededError(absl::StrCat(
           options_.name, ": ", call, " reached its deadline; LSN ",
           first_open_lsn().value, " is the first not finished, durable is ",
