@@ -184,6 +184,8 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
       ScanLog(input, [&index](const LogPosition& before, const RecordView&) {
         index.Note(before);
       });
+  // The end is a position too, and the one that is asked for below.
+  if (!IsMutant(Mutant::kEndUnindexed)) index.Note(opened.scan.end);
   if (opened.scan.verdict == TailVerdict::kCorrupt) {
     return Corrupt(options.name, found, opened.scan);
   }

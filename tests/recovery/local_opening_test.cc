@@ -141,6 +141,23 @@ TEST_F(LocalOpeningTest, VisibleRecordIsPersistedBeforeItIsShown) {
   EXPECT_THAT(harness_.Recovered(), ElementsAre("visible"));
 }
 
+// Wherever the log ends, also where the index of LSNs has a step and several
+// laps on, an opening flushes what nothing proves and no byte outside the ring.
+TEST_F(LocalOpeningTest, ClosedLogOfAnyLengthOpens) {
+  ASSERT_TRUE(harness_.Open().ok());
+  for (int i = 0; i < 200; ++i) {
+    const Lsn lsn = harness_.Append("x");
+    if (lsn > Lsn(2)) {
+      ASSERT_TRUE(harness_.log().CleanupThrough(lsn - 2).ok());
+    }
+    ASSERT_TRUE(harness_.log().Close().ok());
+    const uint64_t flushed = harness_.pmem().lint().flushed_lines;
+    ASSERT_TRUE(harness_.Open().ok()) << lsn;
+    EXPECT_LT(harness_.pmem().lint().flushed_lines - flushed, 600u) << lsn;
+    EXPECT_THAT(harness_.Recovered(), SizeIs(lsn == Lsn(1) ? 1 : 2));
+  }
+}
+
 // O1: a refused region is left byte for byte.
 TEST_F(LocalOpeningTest, CorruptRecordIsDataLossAndChangesNothing) {
   ASSERT_TRUE(harness_.Open().ok());
