@@ -27,6 +27,7 @@ echo "[ RUN      ] Suite.Name"
 case $ALPHEUS_MUTANT in
   kFails) echo "[  FAILED  ] Suite.Name (0 ms)"; exit 1 ;;
   kAsserts) echo "a_test.cc:1: Failure"; kill -ABRT $$ ;;
+  kChecks) echo "a.cc:1: check failed: a < b: I1 (a.h)"; kill -ABRT $$ ;;
   kDies) kill -ABRT $$ ;;
   kHangs) exec tail -f /dev/null ;;
 esac
@@ -54,7 +55,8 @@ class MutantsTest(unittest.TestCase):
 
     def test_outcomes_are_told_apart(self):
         for name, how in (("", ""), ("kOther", ""), ("kFails", "failed"),
-                          ("kAsserts", "failed"), ("kDies", "died")):
+                          ("kAsserts", "failed"), ("kChecks", "failed"),
+                          ("kDies", "died")):
             with self.subTest(name=name):
                 outcome = self.run_test("a_test:Suite.Name", name)
                 self.assertEqual(outcome.how, how)

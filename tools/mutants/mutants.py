@@ -83,8 +83,10 @@ def run_test(folder, test, mutant_name, seconds):
         return Outcome("", "", took, output)
     if failed:
         return Outcome(failed[0], "failed", took, output)
-    # An assertion that failed before counts, whatever came of it.
-    asserted = re.search(r"^\S+:\d+: Failure$", output, re.MULTILINE)
+    # An assertion that failed before counts, whatever came of it; so does an
+    # invariant that the code itself checks (log/base/check.h).
+    asserted = re.search(r"^\S+:\d+: (Failure$|check failed: )", output,
+                         re.MULTILINE)
     how = "failed" if asserted else "hung" if hung else "died"
     return Outcome(started[-1], how, took, output)
 
