@@ -101,9 +101,18 @@ CALL_INCLUDES = (
     ("random", r"(random|sys/random\.h|absl/random/.*)$", ("log/base/",)),
 )
 
+# mutant: each mutant of the table is taken out at one place of the production
+# code, and no other is asked for.
+MUTANT_TABLE = "log/base/mutants.inc"
+MUTANT_HOME = "log/base/mutant.h"
+MUTANT_FOLDERS = ("log/", "quorum/", "replication/", "recovery/", "api/")
+MUTANT_ENTRY = re.compile(r"^ALPHEUS_MUTANT\(\s*(\w+)")
+MUTANT_SITE = re.compile(r"\bIsMutant\(\s*(?:Mutant::(k\w+)\s*\))?")
+
 RULES = frozenset(
     {"include-order", "include-path", "door", "public-abseil", "spdx", "guard",
-     "header-comment", "todo", "waiver"} | {call[0] for call in CALLS})
+     "header-comment", "todo", "waiver", "mutant"}
+    | {call[0] for call in CALLS})
 
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
 WAIVER = re.compile(r"//\s*lint:\s*allow\(([^)]*)\)[ \t]*(.*)$")
@@ -269,6 +278,44 @@ def check_todos(file):
             file.find(i, "todo", f"write `{match.group(1)}(#<issue>): `")
 
 
+def read_mutants(root):
+    """Line numbers of the mutants in the table, by name."""
+    path = os.path.join(root, MUTANT_TABLE)
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as table:
+        return {match.group(1): number for number, line in enumerate(table, 1)
+                if (match := MUTANT_ENTRY.match(line))}
+
+
+def mutant_sites(file):
+    """Yields (line index, name or None) for each place that asks."""
+    if file.path == MUTANT_HOME:
+        return
+    for i, line in enumerate(file.code):
+        for match in MUTANT_SITE.finditer(line):
+            yield i, match.group(1)
+
+
+def check_mutant_sites(file, mutants):
+    for i, name in mutant_sites(file):
+        if not file.path.startswith(MUTANT_FOLDERS):
+            file.find(i, "mutant", "only production code has mutants")
+        elif name is None:
+            file.find(i, "mutant", "write `IsMutant(Mutant::kName)` in one line")
+        elif name not in mutants:
+            file.find(i, "mutant", f"{MUTANT_TABLE} has no {name}")
+
+
+def check_mutant_table(root, files):
+    """Findings: mutants of the table that have no place, or several."""
+    sites = [name for file in files for _, name in mutant_sites(file)]
+    return [f"{MUTANT_TABLE}:{number}: mutant: {name} is taken out at "
+            f"{sites.count(name)} places, not at one"
+            for name, number in read_mutants(root).items()
+            if sites.count(name) != 1]
+
+
 def apply_waivers(file):
     """Removes the findings that are waived, adds those of bad waivers."""
     for i, line in enumerate(file.comments):
@@ -296,13 +343,14 @@ def apply_waivers(file):
             file.findings = kept
 
 
-def lint_file(root, path):
-    file = File(root, path)
+def lint_file(file, mutants):
+    path = file.path
     if path.endswith(CODE_SUFFIXES):
         check_spdx(file, "//")
         check_includes(file)
         check_calls(file)
         check_todos(file)
+        check_mutant_sites(file, mutants)
         if path.endswith(".h"):
             check_header(file)
         apply_waivers(file)
@@ -327,8 +375,11 @@ def sources(root):
 
 def lint(root):
     """Findings in the tree at root, one string each."""
-    return [finding for path in sources(root)
-            for finding in lint_file(root, path)]
+    mutants = read_mutants(root)
+    files = [File(root, path) for path in sources(root)]
+    return ([finding for file in files for finding in lint_file(file, mutants)]
+            + check_mutant_table(root, [file for file in files
+                                        if file.path.endswith(CODE_SUFFIXES)]))
 
 
 def main(arguments):

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/record_cursor.h"
 #include "log/core/record_writer.h"
@@ -91,12 +92,16 @@ class Installer {
   absl::Status PersistWhatWasRead(const ScanResult& scan, RingOffset unproven) {
     const Ring ring = RingOf(region_, state_.superline);
     for (const DamagedPad& pad : scan.damaged_pads) {
+      if (IsMutant(Mutant::kDamagedPadStays)) break;
       const EpochEntry* owner = state_.table.Owner(pad.next_lsn);
       WritePad(pmem_, ring, state_.table.KeyOf(owner), owner->epoch,
                pad.next_lsn, Lsn(0), pad.offset);
       pmem_.Flush(ring.At(pad.offset), kRecordHeaderBytes);
     }
-    pmem_.Flush(region_.data(), state_.superline.ring_offset);
+    if (!IsMutant(Mutant::kOnlyTheRingFlushed)) {
+      pmem_.Flush(region_.data(), state_.superline.ring_offset);
+    }
+    if (IsMutant(Mutant::kVisibleIsRecovered)) unproven = scan.end.offset;
     const uint64_t bytes = scan.end.offset - unproven;
     const uint64_t until_end = ring.UntilEnd(unproven);
     pmem_.Flush(ring.At(unproven), std::min(bytes, until_end));
@@ -108,6 +113,7 @@ class Installer {
   // 2. Before any copy is touched, so that a copy that a power cut tears from
   // here on is not taken for damage.
   absl::Status UnmarkCleanClose() {
+    if (IsMutant(Mutant::kCleanCloseStays)) return absl::OkStatus();
     uint64_t* word = CleanCloseAddress(region_);
     pmem_.Store8(word, 0);
     return Fenced(Persist(pmem_, word, sizeof(*word)));
@@ -117,24 +123,30 @@ class Installer {
   absl::Status InstallEpoch(const EpochTable& table, const Superline& superline,
                             uint64_t superline_seq) {
     const CellPlace place = EpochTablePlace(region_, superline);
-    const int first = 1 - state_.table_copy;
+    const bool named_first = IsMutant(Mutant::kNamedTableFirst);
+    const int first = named_first ? state_.table_copy : 1 - state_.table_copy;
     const std::vector<std::byte> content = table.Encode();
-    ALPHEUS_RETURN_IF_ERROR(Fenced(
-        WriteCellCopy(pmem_, place, first, superline.table_seq, content)));
+    if (!IsMutant(Mutant::kSuperlineBeforeTable)) {
+      ALPHEUS_RETURN_IF_ERROR(Fenced(
+          WriteCellCopy(pmem_, place, first, superline.table_seq, content)));
+    }
     ALPHEUS_RETURN_IF_ERROR(Fenced(
         WriteCell(pmem_, SuperlinePlace(region_), state_.superline_cell.newest,
                   superline_seq, EncodeSuperline(superline))));
+    if (IsMutant(Mutant::kOneTableCopy)) return absl::OkStatus();
     return Fenced(
         WriteCellCopy(pmem_, place, 1 - first, superline.table_seq, content));
   }
 
   // 6. One line after the other, a bad one first, so that one always holds.
   absl::Status RenewWatermarks(Epoch epoch, Lsn lsn) {
+    if (IsMutant(Mutant::kWatermarkGoesBack)) lsn = Lsn(0);
     const int first = state_.watermarks.NextLine(epoch);
     for (const int line : {first, 1 - first}) {
       const WatermarkFormat watermark =
           EncodeWatermark(state_.superline.log_id, line, {epoch, lsn});
       pmem_.CopyLinesNt(WatermarkLine(region_, line), &watermark, 1);
+      if (IsMutant(Mutant::kWatermarksAtOnce) && line == first) continue;
       ALPHEUS_RETURN_IF_ERROR(Fenced(pmem_.Fence()));
     }
     return absl::OkStatus();
@@ -188,6 +200,8 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   opened.start.index = std::make_shared<LsnIndex>(found.ring_capacity);
   LsnIndex& index = *opened.start.index;
   opened.scan = ScanLog(input, &index);
+  // The end is a position too, and the one that is asked for below.
+  if (!IsMutant(Mutant::kEndUnindexed)) index.Note(opened.scan.end);
   if (opened.scan.verdict == TailVerdict::kCorrupt) {
     return Corrupt(options.name, found, opened.scan);
   }
@@ -201,9 +215,13 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
     opened.scan = ScanLog(input);
   }
 
-  const Epoch epoch = std::max(found.promised_epoch, found.log_epoch) + 1;
-  const EpochTable table = state.table.With(
-      {epoch, random.Next(), end.lsn, end.offset, end.chain}, opened.head.lsn);
+  const bool stay = IsMutant(Mutant::kEpochStays) && found.log_epoch != Epoch();
+  const Epoch epoch =
+      std::max(found.promised_epoch, found.log_epoch) + (stay ? 0 : 1);
+  const uint64_t nonce = IsMutant(Mutant::kNonceStays) ? 1 : random.Next();
+  const EpochEntry entry{epoch, nonce, end.lsn, end.offset, end.chain};
+  const EpochTable table =
+      stay ? state.table : state.table.With(entry, opened.head.lsn);
   if (table.entries().size() > found.table_capacity) {
     return absl::ResourceExhaustedError(absl::StrCat(
         options.name, ": the epoch table is full: records of ",
@@ -225,7 +243,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
       state.superline_cell.copies[*state.superline_cell.newest].seq + 1;
   Superline& next = opened.start.superline;
   next = found;
-  next.promised_epoch = epoch;
+  if (!IsMutant(Mutant::kPromiseForgotten)) next.promised_epoch = epoch;
   next.log_epoch = epoch;
   next.table_seq = found.table_seq + 1;
   next.head_lsn = opened.head.lsn;

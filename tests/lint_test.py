@@ -101,6 +101,11 @@ BAD = [
     ("goto", "tools/a.cc", "goto out;"),
     ("mt-unsafe", "tools/a.cc", "char* word = strtok(text, sep);"),
     ("mt-unsafe", "log/core/a.cc", 'setenv("A", "1", 1);'),
+    # Mutants.
+    ("mutant", "log/core/a.cc", "if (IsMutant(Mutant::kUnknown)) return;"),
+    ("mutant", "log/core/a.cc", "if (IsMutant(mutant)) return;"),
+    ("mutant", "log/core/a.cc", "if (IsMutant(\n    Mutant::kUnknown)) a();"),
+    ("mutant", "tests/a.cc", "EXPECT_TRUE(IsMutant(Mutant::kUnknown));"),
     # Comments.
     ("todo", "log/core/a.cc", "// TODO: later"),
     ("todo", "log/core/a.cc", "/* FIXME(someone): later */"),
@@ -169,6 +174,7 @@ GOOD = [
     ("mt-unsafe", "tools/a.cc", "char* text = std::strerror(errno);\n"
      "strtok_r(text, sep, &rest);\nconst char* home = getenv(name);"),
     ("mt-unsafe", "bench/a.cc", 'setenv("A", "1", 1);'),
+    ("mutant", "log/core/a.cc", "// if (IsMutant(Mutant::kUnknown)) return;"),
     ("spdx", "log/core/a.cc", "int a;"),
     ("todo", "log/core/a.cc", "// TODO(#12): later\nTODO();"),
     ("waiver", "log/core/a.cc", "throw 1;  // lint: allow(exception) a test"),
@@ -226,6 +232,26 @@ class LintTest(unittest.TestCase):
                 out.write(SPDX + "/* two\nlines */\n  goto out;\n")
             self.assertEqual(lint.lint(root),
                              ["log/core/a.cc:4: goto: `goto`: no goto"])
+
+    def test_each_mutant_has_one_place(self):
+        site = "if (IsMutant(Mutant::kOne)) return;\n"
+        table = 'ALPHEUS_MUTANT(kOne, "L5", "what",\n  "a_test:*.A")\n'
+        place = "log/base/mutants.inc"
+        for sites, findings in (
+                (site, []),
+                ("", [f"{place}:1: mutant: kOne is taken out at 0 places, "
+                      "not at one"]),
+                (site + site, [f"{place}:1: mutant: kOne is taken out at 2 "
+                               "places, not at one"])):
+            with self.subTest(sites=sites), \
+                    tempfile.TemporaryDirectory() as root:
+                for path, text in ((place, table),
+                                   ("recovery/a.cc", SPDX + sites)):
+                    full = os.path.join(root, path)
+                    os.makedirs(os.path.dirname(full), exist_ok=True)
+                    with open(full, "w", encoding="utf-8") as out:
+                        out.write(text)
+                self.assertEqual(lint.lint(root), findings)
 
     def test_first_line_is_spdx(self):
         for path in ("log/core/a.cc", "tests/a.c"):

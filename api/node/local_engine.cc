@@ -10,6 +10,7 @@
 #include "api/node/log_engine.h"
 #include "api/node/service_thread.h"
 #include "log/base/clock.h"
+#include "log/base/mutant.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "log/base/waiter.h"
@@ -42,7 +43,7 @@ class RecoveredSource final : public RecoveredRange::Source {
     while (status_.ok() && cursor_.position().lsn <= end_lsn_) {
       const LogPosition at = cursor_.position();
       if (cursor_.Next() != RecordCursor::Step::kRecord) {
-        status_ = Unreadable(at);
+        if (!IsMutant(Mutant::kBadRecordIsTheEnd)) status_ = Unreadable(at);
         return false;
       }
       const RecordView& view = cursor_.record();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/node/log_engine.h"
 #include "log/base/check.h"
+#include "log/base/mutant.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "log/core/format_region.h"
@@ -89,7 +90,10 @@ absl::Status Log::Copy(Reservation& reservation, size_t offset,
 }
 
 absl::StatusOr<Lsn> Log::Complete(Reservation&& reservation) {
-  if (reservation.engine_ != engine_.get()) return NotOpen("Complete");
+  if (reservation.engine_ != engine_.get() &&
+      !IsMutant(Mutant::kStaleReservationTaken)) {
+    return NotOpen("Complete");
+  }
   reservation.engine_ = nullptr;
   ALPHEUS_RETURN_IF_ERROR(engine_->Complete(reservation.record_));
   return reservation.record_.lsn;

@@ -27,6 +27,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "log/base/ids.h"
+#include "log/base/mutant.h"
 #include "log/base/mutex.h"
 #include "log/base/waiter.h"
 #include "log/core/log_failure.h"
@@ -65,8 +66,10 @@ class DurableCallbacks final : public ProgressObserver {
   static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
 
   bool IsDue(uint64_t lsn) const {
+    if (lsn == kNone) return false;
     return lsn <= durable_lsn_.load(std::memory_order_acquire) ||
-           (lsn != kNone && failure_.failed());
+           IsMutant(Mutant::kToldTooEarly) ||
+           (failure_.failed() && !IsMutant(Mutant::kFailureUntold));
   }
   std::optional<Entry> TakeDue();
   Entry TakeFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

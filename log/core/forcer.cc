@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "log/base/mutant.h"
 #include "log/pmem/crash_model.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
@@ -48,7 +49,9 @@ typename Forcer<P>::Batch Forcer<P>::Claim(Lsn lsn) {
   const MutexLock lock(claim_mutex_);
   // Appenders make their own records durable without a claim; what is durable
   // needs none, and its slots may belong to later LSNs by now.
-  claimed_lsn_ = std::max(claimed_lsn_, durable_lsn());
+  if (!IsMutant(Mutant::kClaimForgetsDurable)) {
+    claimed_lsn_ = std::max(claimed_lsn_, durable_lsn());
+  }
   Batch batch{claimed_lsn_ + 1, claimed_lsn_};
   while (batch.last < lsn && tracker_.IsFinished(batch.last + 1)) {
     batch.last = batch.last + 1;
@@ -64,10 +67,12 @@ typename Forcer<P>::Progressed Forcer<P>::PersistBatch(const Batch& batch) {
   if (tracker_.StateOf(batch.first) == CompletionTracker::State::kCompleted) {
     StoreWatermarkIfMine(batch.first);
   }
-  if (!pmem_.Fence()) return Fail();
+  if (!IsMutant(Mutant::kBatchUnfenced) && !pmem_.Fence()) return Fail();
   // Another thread's fence may have failed meanwhile: its record could be
   // among these, finished by its failure only (I4, ring_log.h).
-  if (failure_.failed()) return Progressed::kFailed;
+  if (failure_.failed() && !IsMutant(Mutant::kBatchIgnoresFailure)) {
+    return Progressed::kFailed;
+  }
   for (Lsn lsn = batch.first; lsn <= batch.last; lsn = lsn + 1) {
     if (tracker_.StateOf(lsn) == CompletionTracker::State::kCompleted) {
       tracker_.MarkPersisted(lsn);
@@ -83,10 +88,11 @@ bool Forcer<P>::FlushUnpersisted(const Batch& batch) {
   RingOffset end;
   bool any = false;
   const auto flush = [this](RingOffset from, RingOffset to) {
-    const uint64_t bytes = to - from;
+    const uint64_t bytes =
+        IsMutant(Mutant::kUserStoresUnflushed) ? kLineBytes : to - from;
     const uint64_t until_end = ring_.UntilEnd(from);
     pmem_.Flush(ring_.At(from), std::min(bytes, until_end));
-    if (bytes > until_end) {
+    if (bytes > until_end && !IsMutant(Mutant::kWrapUnflushed)) {
       pmem_.Flush(ring_.At(from + until_end), bytes - until_end);
     }
   };
@@ -102,7 +108,7 @@ bool Forcer<P>::FlushUnpersisted(const Batch& batch) {
     end = extent.end;
     any = true;
   }
-  if (any) flush(begin, end);
+  if (any && !IsMutant(Mutant::kBatchUnflushed)) flush(begin, end);
   return any;
 }
 
@@ -110,11 +116,17 @@ template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
     const Reserver::Space& space, uint32_t header_crc, int looks) {
   StoreWatermarkIfMine(space.lsn);
-  if (!pmem_.Fence()) return Fail();
-  if (failure_.failed()) return Progressed::kFailed;
+  if (IsMutant(Mutant::kDurableBeforeFence)) durable_lsn_ = space.lsn.value;
+  if (!IsMutant(Mutant::kAppendUnfenced) && !pmem_.Fence()) return Fail();
+  if (failure_.failed() && !IsMutant(Mutant::kAppendIgnoresFailure)) {
+    return Progressed::kFailed;
+  }
   pmem_.YieldPoint("append: fenced");
-  if (IsMyTurn(space.lsn, looks)) [[likely]] {
-    Extend(space.lsn, space.end, header_crc);
+  if (IsMyTurn(space.lsn, looks) || IsMutant(Mutant::kDurableOverAHole))
+      [[likely]] {
+    if (!IsMutant(Mutant::kChainSkipsAppends)) {
+      Extend(space.lsn, space.end, header_crc);
+    }
     // Release: who sees the new durable LSN sees the record persisted.
     durable_lsn_.store(space.lsn.value, std::memory_order_release);
     progress_.Notify();
@@ -142,12 +154,12 @@ void Forcer<P>::StoreWatermarkIfMine(Lsn own_lsn) {
   // Acquire (in durable_lsn): whoever moved it to own_lsn - 1 had seen the
   // previous watermark writer's record persisted, so its fields are mine now.
   const Lsn durable = durable_lsn();
-  if (durable + 1 != own_lsn) return;
+  if (durable + 1 != own_lsn && !IsMutant(Mutant::kWatermarkByAnybody)) return;
   if constexpr (P::kWatermarkPeriod > 1) {
     if (++batches_since_watermark_ < P::kWatermarkPeriod) return;
     batches_since_watermark_ = 0;
   }
-  StoreWatermark(durable);
+  StoreWatermark(IsMutant(Mutant::kWatermarkOfOwnBatch) ? own_lsn : durable);
 }
 
 template <Persistence P>
@@ -169,6 +181,7 @@ absl::Status Forcer<P>::WriteIdleWatermark() {
 
 template <Persistence P>
 absl::Status Forcer<P>::WriteFinalWatermarks() {
+  if (IsMutant(Mutant::kNoFinalWatermark)) return absl::OkStatus();
   for (int i = 0; i < 2; ++i) {
     StoreWatermark(durable_lsn());
     if (!pmem_.Fence()) {
@@ -192,6 +205,7 @@ void Forcer<P>::AdvanceDurable() {
   // miss the neighbour's store; the neighbour, or this thread's own wait for
   // its LSN, then advances for both.
   const auto is_persisted = [this](Lsn lsn) {
+    if (IsMutant(Mutant::kCompletedIsDurable)) return tracker_.IsFinished(lsn);
     return tracker_.StateOf(lsn) == CompletionTracker::State::kPersisted;
   };
   if (!is_persisted(durable_lsn() + 1)) [[likely]]

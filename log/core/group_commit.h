@@ -20,6 +20,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "log/base/ids.h"
+#include "log/base/mutant.h"
 #include "log/base/mutex.h"
 
 namespace alpheus {
@@ -31,7 +32,7 @@ class GroupCommit {
   // group: the caller forces up to there, then calls Done.
   bool TryJoin(Lsn lsn, uint32_t records, std::optional<Lsn>* due) {
     const MutexLock lock(mutex_);
-    if (is_forcing_) return false;
+    if (is_forcing_ && !IsMutant(Mutant::kGroupUnbounded)) return false;
     last_ = std::max(last_, lsn);
     if (++count_ < records) return true;
     count_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/core/idle_keeper.h"
 
+#include "log/base/mutant.h"
 #include "log/pmem/crash_model.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
@@ -12,7 +13,10 @@ typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
   using Progressed = typename Forcer<P>::Progressed;
   // One step forces all that is finished; what an open reservation holds up is
   // for the next call.
-  if (forcer_.Step(last_given_) == Progressed::kFailed) return Next::kSleep;
+  if (!IsMutant(Mutant::kIdleTailStays) &&
+      forcer_.Step(last_given_) == Progressed::kFailed) {
+    return Next::kSleep;
+  }
   const Lsn given = reserver_.next().lsn - 1;
   if (given == watermark_lsn_) return Next::kSleep;
   if (given == last_given_ && WriteWatermark()) {
@@ -27,7 +31,7 @@ template <Persistence P>
 bool IdleKeeper<P>::WriteWatermark() {
   if (!reserver_.TryHold()) return false;
   // A failure is remembered by the log; nothing is left to do then either.
-  (void)forcer_.WriteIdleWatermark();
+  if (!IsMutant(Mutant::kNoIdleWatermark)) (void)forcer_.WriteIdleWatermark();
   reserver_.Unhold();
   progress_.Notify();
   return true;

@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "log/base/mutant.h"
 #include "log/base/mutex.h"
 #include "log/base/waiter.h"
 
@@ -32,13 +33,16 @@ class LogFailure {
       if (status_.ok()) status_ = status;
     }
     failed_.store(true, std::memory_order_release);
-    progress_.Notify();
+    if (!IsMutant(Mutant::kFailureWakesNobody)) progress_.Notify();
   }
 
-  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  bool failed() const {
+    if (IsMutant(Mutant::kFailureForgotten)) return false;
+    return failed_.load(std::memory_order_acquire);
+  }
 
   absl::Status status() const {
-    if (!failed()) return absl::OkStatus();
+    if (!failed_.load(std::memory_order_acquire)) return absl::OkStatus();
     const MutexLock lock(mutex_);
     return status_;
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/crash_model.h"
 #include "log/pmem/libpmem_persistence.h"
@@ -50,6 +51,7 @@ absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
   std::byte* header = ring_.At(record.offset);
   auto* word =
       reinterpret_cast<uint64_t*>(header + offsetof(RecordHeader, cleaned));
+  if (IsMutant(Mutant::kCleanupInvalidates)) --word;  // the publish word
   pmem_.Store8(word, CleanedWord(record.seed));
   // No fence: a hint that is lost only makes the record come back (L9).
   pmem_.FlushHint(word, sizeof(*word));
@@ -82,7 +84,9 @@ absl::Status Reclaimer<P>::Publish(Lsn durable_lsn) {
 
 template <Persistence P>
 absl::Status Reclaimer<P>::CheckDurable(Lsn lsn, Lsn durable_lsn) const {
-  if (lsn <= durable_lsn) return absl::OkStatus();
+  if (lsn <= durable_lsn || IsMutant(Mutant::kExposedIsCleaned)) {
+    return absl::OkStatus();
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       name_, ": LSN ", lsn.value, " is not durable yet (durable up to ",
       durable_lsn.value, "); force it before cleaning it, or abort it"));
@@ -102,7 +106,10 @@ absl::Status Reclaimer<P>::AdvanceOverCleaned(Lsn durable_lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
       return Unreadable(cursor.position());
     }
-    if (!cursor.record().cleaned && !cursor.record().aborted()) break;
+    if (!cursor.record().cleaned && !cursor.record().aborted() &&
+        !IsMutant(Mutant::kHeadSkipsUncleaned)) {
+      break;
+    }
     head = cursor.position();
   }
   SetHead(head);
@@ -120,6 +127,9 @@ absl::Status Reclaimer<P>::PublishLazily() {
 template <Persistence P>
 absl::Status Reclaimer<P>::PublishLocked() {
   const LogPosition head = head_;
+  if (IsMutant(Mutant::kReuseBeforePublish)) {
+    reuse_limit_ = head.offset.value + ring_.capacity();
+  }
   ALPHEUS_RETURN_IF_ERROR(superline_.Update([&head](Superline& superline) {
     superline.head_lsn = head.lsn;
     superline.head_offset = head.offset;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "log/base/mutant.h"
+
 namespace alpheus {
 namespace {
 
@@ -33,7 +35,8 @@ inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
   record->seed = seed;
   record->bytes = RecordBytes(words.payload_bytes());
   record->cleaned = record->header.cleaned != 0 &&
-                    record->header.cleaned == CleanedWord(seed);
+                    (record->header.cleaned == CleanedWord(seed) ||
+                     IsMutant(Mutant::kCleanedIsAnyBit));
   return true;
 }
 
@@ -46,7 +49,9 @@ inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
   const uint64_t bytes = record->bytes;
   // A valid checksum on an impossible length is a writer's bug or an attack;
   // either way nothing may be read past the ring or the limit (U1, U3).
-  if (bytes > ring_.capacity() - place || offset + bytes > limit_) return false;
+  const bool fits =
+      bytes <= ring_.capacity() - place && offset + bytes <= limit_;
+  if (!fits && !IsMutant(Mutant::kLengthUnbounded)) return false;
   record->payload = {ring_.data() + place + kRecordHeaderBytes,
                      record->aborted() ? 0 : record->header.payload_bytes};
   return true;
@@ -73,6 +78,7 @@ RecordCursor::Step RecordCursor::NextBehindPad() {
   RecordView pad;
   const bool has_pad = ReadHeader(owner_, position_.lsn, begin, place_, &pad) &&
                        IsPad(pad.header);
+  if (!has_pad && IsMutant(Mutant::kDamagedPadIsFatal)) return Step::kBadHeader;
   const RingOffset wrapped = begin + ring_.UntilEnd(begin);
   if (wrapped + kLineBytes > limit_ ||
       !ReadRecordHeader(owner_, position_.lsn, wrapped, 0, &record_)) {
@@ -121,6 +127,7 @@ bool RecordCursor::FindOwner(Lsn lsn, Owner* owner) const {
   if (entry == nullptr) return false;
   owner->first = entry->start_lsn;
   owner->end = table_.EndOf(entry);
+  if (IsMutant(Mutant::kEpochOwnsForEver)) owner->end = Lsn(~uint64_t{0});
   owner->epoch = entry->epoch;
   owner->key = table_.KeyOf(entry);
   return true;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
 
@@ -168,6 +169,7 @@ absl::Status CheckConsistency(const std::string& name, ReadingMode mode,
 
 Lsn RegionState::ProvenLsn() const {
   Lsn proven = watermarks.Proven(superline.log_epoch);
+  if (IsMutant(Mutant::kEpochStartProvesNothing)) return proven;
   if (!table.entries().empty()) {
     proven = std::max(proven, table.entries().back().start_lsn - 1);
   }

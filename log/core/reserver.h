@@ -28,6 +28,7 @@
 
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
+#include "log/base/mutant.h"
 #include "log/format/layout.h"
 
 namespace alpheus {
@@ -78,12 +79,16 @@ class Reserver {
       const uint64_t limit = reuse_limit_.load(std::memory_order_acquire);
       *space = SpaceAt(Unpack(word, durable, limit), record_bytes);
       Outcome outcome = Outcome::kReserved;
-      if ((word & kHeldBit) != 0) {
+      if ((word & kHeldBit) != 0 && !IsMutant(Mutant::kHoldHoldsNobody)) {
         outcome = Outcome::kHeld;
-      } else if (space->lsn.value - durable > exposure_records_max_) {
+      } else if (space->lsn.value - durable > exposure_records_max_ &&
+                 !IsMutant(Mutant::kExposureUncapped)) {
         outcome = Outcome::kExposureFull;
-      } else if (space->end.value > limit) {
+      } else if (space->end.value > limit && !IsMutant(Mutant::kReuseUngated)) {
         outcome = Outcome::kRingFull;
+      }
+      if (IsMutant(Mutant::kPadTakesAnLsn) && space->begin != space->offset) {
+        space->lsn = space->lsn + 1;
       }
       if (outcome != Outcome::kReserved) [[unlikely]] {
         // A refusal, too, counts only if the word was current.
@@ -136,6 +141,9 @@ class Reserver {
         Lsn(Rebuild(durable_lsn, word >> kLineBits & kLsnMask, kLsnMask));
     next.tail = RingOffset(
         Rebuild(head / kLineBytes, word & kLineMask, kLineMask) * kLineBytes);
+    if (IsMutant(Mutant::kFullLooksEmpty) && next.tail.value == reuse_limit) {
+      next.tail = RingOffset(head);
+    }
     return next;
   }
   // A PAD goes before a record that would cross the end of the ring (V1).
@@ -145,7 +153,9 @@ class Reserver {
     space.lsn = next.lsn;
     space.begin = next.tail;
     space.offset =
-        record_bytes <= until_end ? next.tail : next.tail + until_end;
+        record_bytes <= until_end || IsMutant(Mutant::kRecordCrossesTheEnd)
+            ? next.tail
+            : next.tail + until_end;
     space.end = space.offset + record_bytes;
     return space;
   }

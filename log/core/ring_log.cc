@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/thread_token.h"
 #include "log/core/own_reservations.h"
@@ -120,7 +121,8 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
   // Both other refusals end when records become durable: the exposure shrinks,
   // and aborted records may be passed by the head.
   const Lsn before = durable_lsn();
-  if (forcer_.Step(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
+  if (!IsMutant(Mutant::kCapForcesNothing) &&
+      forcer_.Step(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
     return failure_.status();
   }
   if (refusal == Reserver::Outcome::kExposureFull) {
@@ -128,7 +130,9 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(first_open_lsn()));
     return false;
   }
-  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
+  if (!IsMutant(Mutant::kRoomUnpublished)) {
+    ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
+  }
   // Freed by this call or by another thread since the refusal.
   if (reclaimer_.reuse_limit_word().load() != limit) return true;
   if (head_lsn() > durable_lsn()) {
@@ -176,7 +180,9 @@ absl::Status RingLog<P>::Complete(ReservedRecord& record) {
 
 template <Persistence P>
 void RingLog<P>::Abort(const ReservedRecord& record) {
-  Finish(record, RecordType::kAborted);
+  if (IsMutant(Mutant::kAbortLeavesOpen)) return;
+  const bool as_data = IsMutant(Mutant::kAbortCompletes);
+  Finish(record, as_data ? RecordType::kData : RecordType::kAborted);
 }
 
 template <Persistence P>
@@ -260,8 +266,10 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(next_lsn() - 1));
   }
   Payload payload(parts);
-  if (payload.bytes <= payload_bytes_max_) [[likely]]
+  if (payload.bytes <= payload_bytes_max_ || IsMutant(Mutant::kSizeUnchecked))
+      [[likely]] {
     payload.ComputeCrc();
+  }
   Reserver::Space space;
   if (!TryTakeSpace(payload.bytes, &space)) [[unlikely]] {
     ALPHEUS_ASSIGN_OR_RETURN(space, TakeSpace(payload.bytes, deadline));
@@ -294,7 +302,9 @@ absl::StatusOr<Lsn> RingLog<P>::AppendUnderPolicy(const Reserver::Space& space,
   } else {
     tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
     MarkCompleted(space.lsn,
-                  writer_.WriteCached(space, payload, durable_lsn()));
+                  IsMutant(Mutant::kUnfencedStoresPastCache)
+                      ? writer_.WriteWhole(space, payload, durable_lsn())
+                      : writer_.WriteCached(space, payload, durable_lsn()));
   }
   if (failure_.failed()) return failure_.status();
   const absl::Status forced = ForceUnder(policy, space.lsn, deadline);
@@ -361,7 +371,7 @@ absl::Status RingLog<P>::CleanupThrough(Lsn lsn) {
 template <Persistence P>
 absl::Status RingLog<P>::CleanupAll() {
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  if (HasOpenReservations()) {
+  if (HasOpenReservations() && !IsMutant(Mutant::kCleanupAllDespiteOpen)) {
     return absl::FailedPreconditionError(absl::StrCat(
         options_.name, ": LSN ", first_open_lsn().value,
         " is still open; complete or abort it before cleaning everything"));
@@ -372,6 +382,7 @@ absl::Status RingLog<P>::CleanupAll() {
     ALPHEUS_RETURN_IF_ERROR(reclaimer_.CleanThrough(last, durable_lsn()));
   }
   // The superline update is the commit point (L11).
+  if (IsMutant(Mutant::kCleanupAllUnpublished)) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
   progress_.Notify();
   return absl::OkStatus();
@@ -479,6 +490,7 @@ absl::Status RingLog<P>::CheckGiven(Lsn lsn) const {
 template <Persistence P>
 absl::Status RingLog<P>::CheckNotBlockedBySelf(Lsn lsn) const {
   if (OwnReservationsMax() == 0) return absl::OkStatus();
+  if (IsMutant(Mutant::kThreadWaitsForItself)) return absl::OkStatus();
   const uint32_t self = ThreadToken();
   for (Lsn at = durable_lsn() + 1; at <= lsn; at = at + 1) {
     if (!tracker_.IsFinished(at) && tracker_.IsOwnedBy(at, self)) {
@@ -501,6 +513,9 @@ absl::Status RingLog<P>::WaitFor(const char* call, Deadline deadline,
     if (!finished.ok()) return finished.status();
     if (*finished) return absl::OkStatus();
     if (deadline.is_set() && deadline.HasPassed(clock_.NowNanos())) {
+      if (IsMutant(Mutant::kDeadlinePoisons)) {
+        failure_.Fail(absl::AbortedError("deadline"));
+      }
       return absl::DeadlineExceededError(absl::StrCat(
           options_.name, ": ", call, " reached its deadline; LSN ",
           first_open_lsn().value, " is the first not finished, durable is ",
@@ -509,7 +524,7 @@ absl::Status RingLog<P>::WaitFor(const char* call, Deadline deadline,
     }
     if (progress_.Spin(round)) continue;
     const uint32_t seen = progress_.Announce();
-    finished = step();
+    if (!IsMutant(Mutant::kNoStepOnceAnnounced)) finished = step();
     if (finished.ok() && !*finished) progress_.Wait(seen, deadline);
     progress_.Withdraw();
     if (!finished.ok()) return finished.status();

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "log/base/mutant.h"
+
 namespace alpheus {
 namespace {
 
@@ -35,6 +37,7 @@ void InspectBehind(const ScanInput& input, const RecordCursor& cursor,
                    LogPosition from, ScanResult* result) {
   const RingOffset limit = LimitOf(input);
   RecordView record;
+  if (IsMutant(Mutant::kScanStopsAtAHole)) return;
   for (RingOffset at = from.offset; at + kLineBytes <= limit;
        at = at + kLineBytes) {
     if (!cursor.ReadAnyHeader(at, &record) || record.lsn() <= from.lsn) {
@@ -42,6 +45,7 @@ void InspectBehind(const ScanInput& input, const RecordCursor& cursor,
     }
     ++result->cut_records;
     result->cut_last_lsn = std::max(result->cut_last_lsn, record.lsn());
+    if (IsMutant(Mutant::kLaterHeadersProveNothing)) continue;
     result->proven_lsn =
         std::max(result->proven_lsn, Lsn(record.header.durable_lsn));
   }
@@ -78,6 +82,11 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
         std::max(result.proven_lsn, Lsn(cursor.record().header.durable_lsn));
   }
   InspectBehind(input, cursor, result.end, &result);
+  if (IsMutant(Mutant::kCorruptIsTorn)) result.proven_lsn = Lsn(0);
+  if (IsMutant(Mutant::kBadFirstIsEmpty) && result.end == input.head) {
+    return result;
+  }
+  if (IsMutant(Mutant::kTornIsCorrupt)) result.proven_lsn = result.cut_last_lsn;
   if (result.end.lsn <= result.proven_lsn) {
     result.verdict = TailVerdict::kCorrupt;
   } else if (result.bad_payload || result.cut_records > 0 ||

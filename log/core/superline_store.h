@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "log/base/mutant.h"
 #include "log/base/mutex.h"
 #include "log/core/log_failure.h"
 #include "log/format/atomic_cell.h"
@@ -62,6 +63,7 @@ class SuperlineStore {
       return failure_.status();
     }
     superline_ = next;
+    if (IsMutant(Mutant::kSuperlineNumberStays)) return absl::OkStatus();
     ++seq_;
     return absl::OkStatus();
   }

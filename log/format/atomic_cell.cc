@@ -2,6 +2,7 @@
 #include "log/format/atomic_cell.h"
 
 #include "log/base/mix.h"
+#include "log/base/mutant.h"
 #include "log/format/checksum.h"
 
 namespace alpheus {
@@ -10,6 +11,7 @@ namespace {
 constexpr size_t kCheckedHeaderBytes = offsetof(CellHeader, crc);
 
 uint32_t CellSeed(const CellPlace& place, int index) {
+  if (IsMutant(Mutant::kCopySumWithoutIndex)) index = 0;
   return static_cast<uint32_t>(
       Mix(Mix(place.magic, place.owner), static_cast<uint64_t>(index) + 1));
 }
@@ -52,6 +54,7 @@ CellState ReadCell(const CellPlace& place) {
     state.copies[index] = ReadCellCopy(place, index);
     const CellCopy& copy = state.copies[index];
     if (!copy.valid) continue;
+    if (IsMutant(Mutant::kFirstCopyHolds) && state.newest) continue;
     if (!state.newest || copy.seq > state.copies[*state.newest].seq) {
       state.newest = index;
     }

@@ -33,6 +33,7 @@
 
 #include "log/base/bytes.h"
 #include "log/base/check.h"
+#include "log/base/mutant.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
@@ -95,6 +96,7 @@ template <Persistence P>
   ALPHEUS_CHECK(bytes.size() <= place.capacity_bytes,
                 "a cell's content fits its copies (layout.h)");
   pmem.Copy(place.copies[index], bytes.data(), bytes.size());
+  if (IsMutant(Mutant::kCopiesUnordered) && index == 1) return true;
   return Persist(pmem, place.copies[index], bytes.size());
 }
 
@@ -105,9 +107,11 @@ template <Persistence P>
 [[nodiscard]] bool WriteCell(P& pmem, const CellPlace& place,
                              std::optional<int> newest, uint64_t seq,
                              std::span<const std::byte> content) {
+  if (IsMutant(Mutant::kGoodCopyFirst)) newest = 1 - newest.value_or(0);
   const int first = newest == 0 ? 1 : 0;
   return WriteCellCopy(pmem, place, first, seq, content) &&
-         WriteCellCopy(pmem, place, 1 - first, seq, content);
+         (IsMutant(Mutant::kOneCopyWritten) ||
+          WriteCellCopy(pmem, place, 1 - first, seq, content));
 }
 
 }  // namespace alpheus

@@ -3,7 +3,11 @@
 
 namespace alpheus {
 
-EpochKey::EpochKey(Uuid log_id, Epoch epoch, uint64_t nonce)
-    : key_(Mix(Mix(Mix(log_id.high, log_id.low), epoch.value), nonce)) {}
+EpochKey::EpochKey(Uuid log_id, Epoch epoch, uint64_t nonce) {
+  if (IsMutant(Mutant::kSeedWithoutLog)) log_id = {};
+  if (IsMutant(Mutant::kSeedWithoutEpoch)) epoch = Epoch(0);
+  if (IsMutant(Mutant::kSeedWithoutNonce)) nonce = 0;
+  key_ = Mix(Mix(Mix(log_id.high, log_id.low), epoch.value), nonce);
+}
 
 }  // namespace alpheus

@@ -33,6 +33,7 @@
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
 #include "log/base/mix.h"
+#include "log/base/mutant.h"
 #include "log/format/checksum.h"
 
 namespace alpheus {
@@ -96,6 +97,8 @@ class EpochKey {
   // checksum, the high half into the payload's. The odd factor spreads LSNs
   // over the bits that offsets leave free.
   uint64_t Seed(Lsn lsn, RingOffset offset) const {
+    if (IsMutant(Mutant::kSeedWithoutLsn)) lsn = Lsn(0);
+    if (IsMutant(Mutant::kSeedWithoutOffset)) offset = RingOffset(0);
     return Mix(key_ ^ lsn.value * 0xd6e8feb86659fd93u ^ offset.value);
   }
 
@@ -109,6 +112,7 @@ inline constexpr uint32_t kCrcStart = 0xffffffff;
 
 // The checksum of a payload from the CRC of its bytes.
 inline uint32_t PayloadChecksum(uint64_t seed, uint32_t crc) {
+  if (IsMutant(Mutant::kPayloadSumUnseeded)) return crc ^ kCrcStart;
   return crc ^ static_cast<uint32_t>(seed >> 32);
 }
 
@@ -116,6 +120,7 @@ inline uint32_t PayloadChecksum(uint64_t seed, uint32_t crc) {
 // never 0.
 inline uint64_t CleanedWord(uint64_t seed) {
   constexpr uint64_t kCleanedTag = 0x636c65616e656421u;  // "cleaned!"
+  if (IsMutant(Mutant::kCleanedWordUnseeded)) seed = 0;
   return Mix(seed, kCleanedTag) | 1;
 }
 
@@ -166,6 +171,7 @@ inline bool HeaderIsValid(uint64_t seed, const HeaderWords& words) {
   crc = Crc32cHalfWord(crc, static_cast<uint32_t>(words.word[4]));
   const auto magic = static_cast<uint16_t>(words.word[3] >> 32);
   const auto type = static_cast<uint8_t>(words.word[3] >> 48);
+  if (IsMutant(Mutant::kHeaderUnchecked)) return magic == kRecordMagic;
   return magic == kRecordMagic &&
          type >= static_cast<uint8_t>(RecordType::kData) &&
          type <= static_cast<uint8_t>(RecordType::kAborted) &&
@@ -181,6 +187,7 @@ inline bool HeaderIsValid(uint64_t seed, const RecordHeader& header) {
 inline bool PayloadIsValid(uint64_t seed, const RecordHeader& header,
                            std::span<const std::byte> payload) {
   if (header.type != static_cast<uint8_t>(RecordType::kData)) return true;
+  if (IsMutant(Mutant::kPayloadUnchecked)) return true;
   return header.payload_crc ==
          PayloadChecksum(seed, Crc32c(kCrcStart, payload));
 }
@@ -188,6 +195,7 @@ inline bool PayloadIsValid(uint64_t seed, const RecordHeader& header,
 // The chain over the log (H8): chain(n) from chain(n-1) and the checksum of
 // the header of n. PADs are left out.
 inline uint64_t ExtendChain(uint64_t chain, uint32_t header_crc) {
+  if (IsMutant(Mutant::kChainUnordered)) return chain ^ header_crc;
   return Mix(chain, header_crc);
 }
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -74,6 +75,7 @@ struct flock WholeFile(short type) {
 
 absl::Status TakeWriterLock(const std::string& path, int fd) {
   struct flock lock = WholeFile(F_WRLCK);
+  if (IsMutant(Mutant::kRegionShared)) lock.l_type = F_RDLCK;
   if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return absl::OkStatus();
   if (errno == EAGAIN || errno == EACCES) {
     return absl::FailedPreconditionError(absl::StrCat(

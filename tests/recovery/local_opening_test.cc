@@ -7,7 +7,9 @@
 #include <cstring>
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "log/core/format_region.h"
@@ -83,6 +85,48 @@ TEST_F(LocalOpeningTest, TornTailNeverResurrects) {
   EXPECT_THAT(harness_.Recovered(), ElementsAre("kept", "2"));
 }
 
+// H14: a client that knows everything but the nonce of an epoch to come lets a
+// header of it lie in a payload, at the very place where that epoch's next
+// record is looked for.
+TEST_F(LocalOpeningTest, PayloadThatImitatesALaterHeaderIsNoRecord) {
+  constexpr RingOffset kPlace(3 * kLineBytes);
+  constexpr std::string_view kText = "forged";
+  ASSERT_TRUE(harness_.Open().ok());
+  const uint64_t seed = EpochKey(ReadSuperline().log_id, Epoch(2), /*nonce=*/0)
+                            .Seed(Lsn(3), kPlace);
+  RecordHeader forged{};
+  forged.lsn = 3;
+  forged.epoch = 2;
+  forged.payload_bytes = kText.size();
+  forged.magic = kRecordMagic;
+  forged.type = static_cast<uint8_t>(RecordType::kData);
+  forged.payload_crc = PayloadChecksum(seed, Crc32c(kCrcStart, AsBytes(kText)));
+  forged.header_crc = HeaderChecksum(seed, forged);
+
+  // LSN 1 in line 0, LSN 2 in line 1 (never completed), LSN 3 from line 2 on;
+  // behind 16 bytes of its payload line 3 begins.
+  harness_.Append("kept");
+  auto open = harness_.log().Reserve(1, Deadline());
+  auto carrier = harness_.log().Reserve(100, Deadline());
+  ASSERT_TRUE(harness_.log()
+                  .Copy(*carrier, 16, std::as_bytes(std::span(&forged, 1)))
+                  .ok());
+  ASSERT_TRUE(
+      harness_.log().Copy(*carrier, 16 + sizeof(forged), AsBytes(kText)).ok());
+  ASSERT_TRUE(harness_.log().Complete(*carrier).ok());
+  const std::vector<std::byte> image = Snapshot(harness_);
+  harness_.log().Abort(*open);
+  harness_.Drop();
+  harness_.pmem().Reset(image);  // the crash, before the abort
+
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_THAT(harness_.Recovered(), ElementsAre("kept"));
+  const std::string two_lines(40, '2');
+  harness_.Append(two_lines);  // LSN 2 ends where the forged header lies
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_THAT(harness_.Recovered(), ElementsAre("kept", two_lines));
+}
+
 // H7: what recovery returned is durable, even if it was only visible before.
 TEST_F(LocalOpeningTest, VisibleRecordIsPersistedBeforeItIsShown) {
   ASSERT_TRUE(harness_.Open().ok());
@@ -95,6 +139,23 @@ TEST_F(LocalOpeningTest, VisibleRecordIsPersistedBeforeItIsShown) {
   harness_.PowerCut();
   ASSERT_TRUE(harness_.Open().ok());
   EXPECT_THAT(harness_.Recovered(), ElementsAre("visible"));
+}
+
+// Wherever the log ends, also where the index of LSNs has a step and several
+// laps on, an opening flushes what nothing proves and no byte outside the ring.
+TEST_F(LocalOpeningTest, ClosedLogOfAnyLengthOpens) {
+  ASSERT_TRUE(harness_.Open().ok());
+  for (int i = 0; i < 200; ++i) {
+    const Lsn lsn = harness_.Append("x");
+    if (lsn > Lsn(2)) {
+      ASSERT_TRUE(harness_.log().CleanupThrough(lsn - 2).ok());
+    }
+    ASSERT_TRUE(harness_.log().Close().ok());
+    const uint64_t flushed = harness_.pmem().lint().flushed_lines;
+    ASSERT_TRUE(harness_.Open().ok()) << lsn;
+    EXPECT_LT(harness_.pmem().lint().flushed_lines - flushed, 600u) << lsn;
+    EXPECT_THAT(harness_.Recovered(), SizeIs(lsn == Lsn(1) ? 1 : 2));
+  }
 }
 
 // O1: a refused region is left byte for byte.
@@ -318,6 +379,127 @@ TEST_F(LocalOpeningTest, TornCopiesOfAnOpeningAreNeverCalledDamage) {
   ASSERT_TRUE(harness_.Open().ok());
   harness_.pmem().SetHook({});
   EXPECT_GT(torn, 10);
+}
+
+// A2: with one copy of the epoch table damaged, the other is touched only when
+// the first is whole again.
+TEST_F(LocalOpeningTest, OpeningNeverTearsTheOnlyGoodTable) {
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.Append("a");
+  harness_.Drop();
+  const std::vector<std::byte> image = Snapshot(harness_);
+  const CellPlace table = EpochTablePlace(harness_.region(), ReadSuperline());
+  for (const int damaged : {0, 1}) {
+    harness_.Drop();
+    harness_.pmem().Reset(image);
+    table.copies[damaged][30] ^= std::byte{1};
+    harness_.pmem().SetHook([&](const ModelPersistence::Event& event) {
+      if (event.primitive != ModelPersistence::Primitive::kFence) return;
+      const auto words = harness_.pmem().DirtyWords();
+      for (size_t only = 0; only < words.size(); ++only) {
+        std::vector<uint8_t> choices(words.size(), 0);
+        choices[only] = 1;
+        std::vector<std::byte> cut =
+            harness_.pmem().CutChoosing(words, choices);
+        const auto state = ReadRegionState(cut, "model");
+        EXPECT_TRUE(state.ok()) << state.status();
+      }
+    });
+    ASSERT_TRUE(harness_.Open().ok());
+    harness_.pmem().SetHook({});
+  }
+}
+
+// A3.5, W2 (watermark.h): no power cut in an opening tears both lines.
+TEST_F(LocalOpeningTest, OneWatermarkHoldsAtEveryCutOfAnOpening) {
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.Append("a");
+  harness_.Drop();
+  int open_lines_seen = 0;
+  harness_.pmem().SetHook([&](const ModelPersistence::Event& event) {
+    if (event.primitive != ModelPersistence::Primitive::kFence) return;
+    std::set<size_t> open_lines;
+    for (const auto& word : harness_.pmem().DirtyWords()) {
+      for (const int line : {0, 1}) {
+        const std::byte* at = harness_.region().data() + word.offset;
+        const std::byte* begin = WatermarkLine(harness_.region(), line);
+        if (at >= begin && at < begin + kLineBytes) open_lines.insert(line);
+      }
+    }
+    EXPECT_LE(open_lines.size(), 1u);
+    open_lines_seen += static_cast<int>(open_lines.size());
+  });
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.pmem().SetHook({});
+  EXPECT_GE(open_lines_seen, 2);
+}
+
+// A3.5: over openings, clean or not, no line names less than was proven.
+TEST_F(LocalOpeningTest, WatermarkNeverGoesBackOverOpenings) {
+  ASSERT_TRUE(harness_.Open().ok());
+  for (int i = 0; i < 4; ++i) {
+    harness_.Append("x");
+    harness_.Append("y");
+    if (i % 2 == 0) {
+      ASSERT_TRUE(harness_.log().Close().ok());
+    }
+    const Lsn proven = ReadRegionState(harness_.region(), "model")->ProvenLsn();
+    EXPECT_GT(proven, Lsn(0));
+    ASSERT_TRUE(harness_.Open().ok());
+    const auto state = ReadRegionState(harness_.region(), "model");
+    for (const auto& line : state->watermarks.lines) {
+      ASSERT_TRUE(line.has_value());
+      EXPECT_EQ(line->epoch, harness_.opened().epoch);
+      EXPECT_GE(line->lsn, proven);
+    }
+  }
+}
+
+// A3.5: between the superline of an epoch and its first watermark, the start
+// of the epoch is what proves the records that it recovered.
+TEST_F(LocalOpeningTest, StartOfTheEpochProvesWhatWasRecovered) {
+  ASSERT_TRUE(harness_.Open().ok());
+  for (int i = 0; i < 3; ++i) harness_.Append("payload");
+  harness_.Drop();
+  std::vector<std::vector<std::byte>> images;
+  harness_.pmem().SetHook([&](const ModelPersistence::Event& event) {
+    if (event.primitive != ModelPersistence::Primitive::kFence) return;
+    images.push_back(harness_.pmem().CutKeepingNone());
+  });
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.pmem().SetHook({});
+  int without_watermark = 0;
+  for (std::vector<std::byte>& image : images) {
+    const auto state = ReadRegionState(image, "model");
+    ASSERT_TRUE(state.ok()) << state.status();
+    if (state->superline.log_epoch != Epoch(2) ||
+        state->watermarks.Proven(Epoch(2)) != Lsn(0)) {
+      continue;
+    }
+    ++without_watermark;
+    // The last of the three, which nothing else proves.
+    image[state->superline.ring_offset + 2 * kLineBytes] ^= std::byte{1};
+    const ScanResult scan = ScanLog(ScanInputOf(image, *state));
+    EXPECT_EQ(scan.verdict, TailVerdict::kCorrupt);
+    EXPECT_EQ(scan.end.lsn, Lsn(3));
+  }
+  EXPECT_GE(without_watermark, 2);
+}
+
+// A2: the clean-close word speaks for one superline only.
+TEST_F(LocalOpeningTest, CleanCloseOfAnEarlierOpeningMeansNothing) {
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.Append("a");
+  ASSERT_TRUE(harness_.log().Close().ok());
+  const uint64_t word = *CleanCloseAddress(harness_.region());
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_TRUE(harness_.opened().was_closed_cleanly);
+  harness_.Append("b");
+  harness_.Drop();
+  // As if it had never been taken away.
+  *CleanCloseAddress(harness_.region()) = word;
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_FALSE(harness_.opened().was_closed_cleanly);
 }
 
 // Values that no log of this program writes, with checksums that hold.

@@ -208,5 +208,20 @@ TEST_F(ForcePolicyTest, CallbackForAnLsnThatWasNeverGivenIsRefused) {
   EXPECT_THAT(told_, ElementsAre());
 }
 
+// G1 (group_commit.h): else the window would be no bound.
+TEST(GroupCommitTest, NobodyJoinsWhileAGroupIsForced) {
+  GroupCommit group;
+  std::optional<Lsn> due;
+  EXPECT_TRUE(group.TryJoin(Lsn(2), 2, &due));
+  EXPECT_FALSE(due);
+  EXPECT_TRUE(group.TryJoin(Lsn(1), 2, &due));
+  EXPECT_EQ(due, Lsn(2));
+  due.reset();
+  EXPECT_FALSE(group.TryJoin(Lsn(3), 2, &due));
+  group.Done();
+  EXPECT_TRUE(group.TryJoin(Lsn(3), 2, &due));
+  EXPECT_FALSE(due);
+}
+
 }  // namespace
 }  // namespace alpheus

@@ -50,13 +50,16 @@ TEST_F(ReserverTest, LsnsAreConsecutiveAndExtentsAdjacent) {
   EXPECT_EQ(reserver_->next().tail, RingOffset(320));
 }
 
-// L5, V1 (reserver.h): the gap before the ring's end becomes a PAD.
+// L5, V1 (reserver.h): the gap before the ring's end becomes a PAD, which takes
+// no LSN.
 TEST_F(ReserverTest, RecordThatWouldCrossTheEndStartsAtTheBeginning) {
   StartAt(1, 8 * kLineBytes);
   ASSERT_EQ(Reserve(3), Outcome::kReserved);
   EXPECT_EQ(space_.begin, RingOffset(8 * kLineBytes));
   EXPECT_EQ(space_.offset, RingOffset(10 * kLineBytes));
   EXPECT_EQ(space_.end, RingOffset(13 * kLineBytes));
+  EXPECT_EQ(space_.lsn, Lsn(1));
+  EXPECT_EQ(reserver_->next().lsn, Lsn(2));
 }
 
 TEST_F(ReserverTest, RecordThatEndsAtTheEndNeedsNoPad) {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A failure of the medium while another thread sleeps: it must wake.
+// What happens around a sleep: progress just before it, and a failure of the
+// medium while another thread sleeps, which must wake.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cerrno>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "log/base/bytes.h"
 #include "log/base/clock.h"
@@ -45,40 +49,110 @@ class TellingWaiter final : public Waiter {
   std::atomic<bool> sleeping_{false};
 };
 
-// H20, F7: the failure here is one of the superline, not of a force.
-TEST(RingLogFailureTest, SleeperWakesWhenASuperlineUpdateFails) {
-  const Layout layout = *Layout::ForRing(4096, 16);
-  Region region = *Region::Anonymous(layout.region_bytes);
-  MsyncPersistence pmem("failing", Sync);
-  Random random(1);
-  ASSERT_TRUE(
-      FormatRegion(pmem, region.bytes(), layout, NewLocalIdentity(random))
-          .ok());
-  LocalOpeningOptions options;
-  options.name = "failing";
-  const auto opened = OpenEpochLocally(pmem, region.bytes(), options, random);
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  TellingWaiter waiter;
-  RingLog<MsyncPersistence> log(pmem, region.bytes(), opened->start,
-                                RingLogOptions{"failing", 64}, Clock::Real(),
-                                waiter);
-  const std::string payload(1000, 'p');
-  const std::span<const std::byte> part = AsBytes(payload);
-  ASSERT_TRUE(log.Append({&part, 1}, 1, Deadline()).ok());
-  auto open = log.Reserve(1, Deadline());
-  ASSERT_TRUE(open.ok());
-  log.HandOver(*open);
+// Lets a test act where the log is about to sleep, and where it sleeps.
+class ActingWaiter final : public Waiter {
+ public:
+  std::function<void()> before_sleep = [] {};
+  std::function<void()> asleep = [] {};
 
+  bool Spin(int /*round*/) override {
+    before_sleep();
+    return false;
+  }
+  void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
+            Deadline /*deadline*/) override {
+    asleep();
+    EXPECT_NE(generation.load(), seen) << "nobody wakes the sleeper";
+  }
+  void WakeAll(const std::atomic<uint32_t>& /*generation*/) override {}
+};
+
+class RingLogFailureTest : public ::testing::Test {
+ protected:
+  RingLogFailureTest()
+      : layout_(*Layout::ForRing(4096, 16)),
+        region_(*Region::Anonymous(layout_.region_bytes)),
+        pmem_("failing", Sync) {
+    sync_result = 0;
+    EXPECT_TRUE(
+        FormatRegion(pmem_, region_.bytes(), layout_, NewLocalIdentity(random_))
+            .ok());
+    LocalOpeningOptions options;
+    options.name = "failing";
+    opened_ = OpenEpochLocally(pmem_, region_.bytes(), options, random_);
+    EXPECT_TRUE(opened_.ok()) << opened_.status();
+  }
+  void Open(Waiter& waiter) {
+    log_ = std::make_unique<RingLog<MsyncPersistence>>(
+        pmem_, region_.bytes(), opened_->start, RingLogOptions{"failing", 64},
+        Clock::Real(), waiter);
+  }
+  // A record that is large enough for its cleanup to update the superline, and
+  // an open one that somebody else will complete.
+  ReservedRecord AppendAndReserve() {
+    const std::string payload(1000, 'p');
+    const std::span<const std::byte> part = AsBytes(payload);
+    EXPECT_TRUE(log_->Append({&part, 1}, 1, Deadline()).ok());
+    auto open = log_->Reserve(1, Deadline());
+    EXPECT_TRUE(open.ok()) << open.status();
+    log_->HandOver(*open);
+    return *open;
+  }
+  void FailASuperlineUpdate() {
+    sync_result = EIO;
+    EXPECT_EQ(log_->CleanupThrough(Lsn(1)).code(),
+              absl::StatusCode::kUnavailable);
+    sync_result = 0;
+  }
+
+  const Layout layout_;
+  Region region_;
+  MsyncPersistence pmem_;
+  Random random_{1};
+  absl::StatusOr<OpenedEpoch> opened_;
+  std::unique_ptr<RingLog<MsyncPersistence>> log_;
+};
+
+// H20, F7: the failure here is one of the superline, not of a force.
+TEST_F(RingLogFailureTest, SleeperWakesWhenASuperlineUpdateFails) {
+  TellingWaiter waiter;
+  Open(waiter);
+  const ReservedRecord open = AppendAndReserve();
   std::jthread sleeper([&] {
-    EXPECT_EQ(log.WaitDurable(open->lsn, Deadline()).code(),
+    EXPECT_EQ(log_->WaitDurable(open.lsn, Deadline()).code(),
               absl::StatusCode::kUnavailable);
   });
   waiter.AwaitSleeper();
-  sync_result = EIO;
-  EXPECT_EQ(log.CleanupThrough(Lsn(1)).code(), absl::StatusCode::kUnavailable);
+  FailASuperlineUpdate();
   sleeper.join();
-  log.Abort(*open);
-  sync_result = 0;
+  log_->Abort(open);
+}
+
+// The same in one thread: without threads a sleeper that nobody wakes is told
+// at once.
+TEST_F(RingLogFailureTest, FailureNotifiesWhoSleeps) {
+  ActingWaiter waiter;
+  Open(waiter);
+  const ReservedRecord open = AppendAndReserve();
+  waiter.asleep = [this] { FailASuperlineUpdate(); };
+  EXPECT_EQ(log_->WaitDurable(open.lsn, Deadline()).code(),
+            absl::StatusCode::kUnavailable);
+  log_->Abort(open);
+}
+
+// A record that is completed between the last look and the sleep sends no
+// notice, for nobody is announced yet: the look after the announcement sees it.
+TEST_F(RingLogFailureTest, ProgressBeforeTheSleepIsSeen) {
+  ActingWaiter waiter;
+  Open(waiter);
+  ReservedRecord open = AppendAndReserve();
+  bool completed = false;
+  waiter.before_sleep = [&] {
+    if (!std::exchange(completed, true)) {
+      EXPECT_TRUE(log_->Complete(open).ok());
+    }
+  };
+  EXPECT_TRUE(log_->Force(open.lsn, 1, Deadline()).ok());
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class RingLogTest : public ::testing::Test {
   }
   void CompleteAndForce(ReservedRecord record) {
     ASSERT_TRUE(log().Complete(record).ok());
-    ASSERT_TRUE(log().Force(record.lsn, 1, Deadline()).ok());
+    ASSERT_TRUE(log().Force(record.lsn, 1, Deadline::AtNanos(1'000'000)).ok());
   }
   std::vector<std::string> RecoverAfterPowerCut() {
     harness_.PowerCut();
@@ -98,13 +98,59 @@ TEST_F(RingLogTest, EveryWayToFillARecordIsSealedRight) {
   SetThreadToken(self);
   CompleteAndForce(by_another_thread);
 
+  ReservedRecord changed_by_another_thread = Reserve(4);
+  ASSERT_TRUE(log().Copy(changed_by_another_thread, 0, AsBytes("xxcd")).ok());
+  SetThreadToken(self + 1000);
+  ASSERT_TRUE(log().Copy(changed_by_another_thread, 0, AsBytes("ab")).ok());
+  SetThreadToken(self);
+  CompleteAndForce(changed_by_another_thread);
+
   ReservedRecord in_pieces = Reserve(4);
   ASSERT_TRUE(log().Copy(in_pieces, 0, AsBytes("ab")).ok());
   ASSERT_TRUE(log().Copy(in_pieces, 2, AsBytes("cd")).ok());
   CompleteAndForce(in_pieces);
 
   EXPECT_THAT(RecoverAfterPowerCut(),
-              ElementsAre("abcd", "abcd", "abcd", "abcd", "abcd"));
+              ElementsAre("abcd", "abcd", "abcd", "abcd", "abcd", "abcd"));
+}
+
+// F4: what users store through the pointer is flushed with the record.
+TEST_F(RingLogTest, StoresThroughThePointerArePersistedByForce) {
+  const std::string payload(500, 'u');
+  ReservedRecord record = Reserve(payload.size());
+  std::memcpy(record.payload, payload.data(), payload.size());
+  record.filled_in_place = true;
+  CompleteAndForce(record);
+  EXPECT_THAT(RecoverAfterPowerCut(), ElementsAre(payload));
+}
+
+// F3: the thread that forces is another one than those that wrote.
+TEST_F(RingLogTest, RecordOfOneThreadIsPersistedByAnother) {
+  const std::string payload(200, 'w');
+  const std::span<const std::byte> part = AsBytes(payload);
+  harness_.pmem().SetThread(1);
+  ASSERT_TRUE(log().Append({&part, 1}, /*frequency=*/2, Deadline()).ok());
+  ReservedRecord copied = ReserveFilled(payload);
+  ASSERT_TRUE(log().Complete(copied).ok());
+  harness_.pmem().SetThread(2);
+  ASSERT_TRUE(log().Force(copied.lsn, 1, Deadline()).ok());
+  EXPECT_THAT(RecoverAfterPowerCut(), ElementsAre(payload, payload));
+}
+
+// A3.3: the extents of one batch lie on both sides of the ring's end.
+TEST_F(RingLogTest, BatchOverTheEndOfTheRingIsPersisted) {
+  const std::string half(PayloadBytesMax(4096) - kLineBytes, 'h');
+  harness_.Append(half);
+  harness_.Append(half);
+  ASSERT_TRUE(log().CleanupAll().ok());
+  ReservedRecord last;
+  for (const char* text : {"a", "b", "c", "d"}) {
+    last = ReserveFilled(text);
+    ASSERT_TRUE(log().Complete(last).ok());
+  }
+  ASSERT_GT(last.offset.value, log().ring().capacity());
+  ASSERT_TRUE(log().Force(last.lsn, 1, Deadline()).ok());
+  EXPECT_THAT(RecoverAfterPowerCut(), ElementsAre("a", "b", "c", "d"));
 }
 
 TEST_F(RingLogTest, ScatteredPartsBecomeOneRecordInEverySize) {
@@ -169,7 +215,7 @@ TEST_F(RingLogTest, ForceWorksAfterMoreAppendsThanTheCap) {
     ASSERT_TRUE(log().CleanupThrough(log().durable_lsn()).ok());
   }
   CompleteAndForce(ReserveFilled("forced"));
-  EXPECT_EQ(log().durable_lsn(), Lsn(101));
+  ASSERT_EQ(log().durable_lsn(), Lsn(101));
   EXPECT_TRUE(log().Close().ok());
 }
 
@@ -214,7 +260,8 @@ TEST_F(RingLogTest, ForceBehindOwnOpenReservationIsRefused) {
   const ReservedRecord open = Reserve(1);
   ReservedRecord done = ReserveFilled("done");
   ASSERT_TRUE(log().Complete(done).ok());
-  const absl::Status refused = log().Force(done.lsn, 1, Deadline());
+  const absl::Status refused =
+      log().Force(done.lsn, 1, Deadline::AtNanos(1'000'000));
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("LSN 1"));
   log().Abort(open);
@@ -239,9 +286,10 @@ TEST_F(RingLogTest, ReserveAtTheExposureCapForces) {
     ASSERT_TRUE(log().Complete(record).ok());
   }
   EXPECT_EQ(log().durable_lsn(), Lsn(0));
-  ReservedRecord record = ReserveFilled("x");
+  auto record = log().Reserve(1, Deadline::AtNanos(1'000'000));
+  ASSERT_TRUE(record.ok()) << record.status();
   EXPECT_EQ(log().durable_lsn(), Lsn(32));
-  log().Abort(record);
+  log().Abort(*record);
 }
 
 TEST_F(RingLogTest, ReserveBlockedByOwnReservationsIsRefused) {
@@ -394,10 +442,26 @@ TEST_F(RingLogTest, CleanupAllOfAnEmptyLogIsFine) {
 
 TEST_F(RingLogTest, CleanupAllWithOpenReservationsIsRefused) {
   const ReservedRecord open = Reserve(1);
-  EXPECT_EQ(log().CleanupAll().code(), Code::kFailedPrecondition);
+  const absl::Status refused = log().CleanupAll();
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("before cleaning everything"));
   EXPECT_EQ(log().Close().code(), Code::kFailedPrecondition);
   log().Abort(open);
   EXPECT_TRUE(log().CleanupAll().ok());
+}
+
+// S1: whatever an update changes, it is told from the one before.
+TEST_F(RingLogTest, EverySuperlineUpdateHasANumberOfItsOwn) {
+  uint64_t last = 0;
+  for (int i = 0; i < 4; ++i) {
+    harness_.Append("x");
+    ASSERT_TRUE(log().CleanupAll().ok());
+    const CellState cell = ReadCell(SuperlinePlace(harness_.region()));
+    EXPECT_TRUE(cell.at_rest());
+    EXPECT_GT(cell.copies[0].seq, last);
+    last = cell.copies[0].seq;
+  }
 }
 
 TEST_F(RingLogTest, ClosedLogRefusesEverything) {
@@ -434,8 +498,8 @@ TEST_F(RingLogTest, FailureOfTheMediumSticks) {
     if (status.ok()) status = log.Close();
     ASSERT_EQ(status.code(), Code::kUnavailable) << "fence " << fence;
     // Not the same fence fails again: the log itself refuses.
-    EXPECT_FALSE(log.Append({&part, 1}, 1, Deadline()).ok());
-    EXPECT_FALSE(log.Close().ok());
+    ASSERT_FALSE(log.Append({&part, 1}, 1, Deadline()).ok());
+    ASSERT_FALSE(log.Close().ok());
   }
 }
 

@@ -115,6 +115,42 @@ TEST_F(ScanTest, DamagedLastRecordOfACrashIsTorn) {
   EXPECT_EQ(scan.cut_records, 0u);
 }
 
+// The same where only its payload is torn: a header never proves its own
+// record (A3.5).
+TEST_F(ScanTest, TornPayloadOfTheLastRecordIsTorn) {
+  harness_.Append("a");
+  harness_.Append("b");
+  harness_.Drop();
+  reinterpret_cast<char*>(HeaderOf(Lsn(2)) + 1)[0] ^= 1;
+  const ScanResult scan = Scan();
+  EXPECT_EQ(scan.verdict, TailVerdict::kTorn);
+  EXPECT_EQ(scan.end.lsn, Lsn(2));
+  EXPECT_TRUE(scan.bad_payload);
+}
+
+// L1, U1 (record_cursor.h): the checksum holds, the length can't be.
+TEST_F(ScanTest, LengthThatLeavesTheRingIsNoRecord) {
+  harness_.Append("a");
+  const auto state = ReadRegionState(harness_.region(), "model");
+  const Ring ring = RingOf(harness_.region(), state->superline);
+  const uint64_t seed = state->table.KeyOf(&state->table.entries().front())
+                            .Seed(Lsn(2), RingOffset(kLineBytes));
+  for (const uint32_t bytes : {640u, 0xffffffffu}) {
+    RecordHeader header{};
+    header.lsn = 2;
+    header.epoch = 1;
+    header.payload_bytes = bytes;
+    header.magic = kRecordMagic;
+    header.type = static_cast<uint8_t>(RecordType::kData);
+    header.header_crc = HeaderChecksum(seed, header);
+    std::memcpy(ring.At(RingOffset(kLineBytes)), &header, sizeof(header));
+    ASSERT_TRUE(HeaderIsValid(seed, header));
+    const ScanResult scan = Scan();
+    EXPECT_EQ(scan.end.lsn, Lsn(2));
+    ASSERT_FALSE(scan.bad_payload) << bytes;
+  }
+}
+
 // H9 (ii): with both watermark lines naming an older LSN, the durable LSN in a
 // later header is the proof.
 TEST_F(ScanTest, LaterHeaderProvesAnEarlierRecord) {
@@ -157,6 +193,7 @@ TEST_F(ScanTest, DamagedPadChangesNothing) {
     const auto state = ReadRegionState(harness_.region(), "model");
     const Ring ring = RingOf(harness_.region(), state->superline);
     const ScanResult before = Scan();
+    EXPECT_THAT(before.damaged_pads, IsEmpty());
     // Break every PAD header in the ring.
     std::vector<std::byte> saved(ring.At(RingOffset(0)),
                                  ring.At(RingOffset(0)) + ring.capacity());

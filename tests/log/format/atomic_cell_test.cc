@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "log/pmem/crash_model.h"
 
 namespace alpheus {
@@ -88,6 +90,39 @@ TEST_F(AtomicCellTest, UpdateOverwritesTheDamagedCopyFirst) {
     pmem_.SetHook({});
     EXPECT_FALSE(first);
     EXPECT_TRUE(ReadCell(place_).at_rest());
+  }
+}
+
+// C3, S1: an update that is cut between its copies leaves the newer value,
+// whichever copy came first.
+TEST_F(AtomicCellTest, CopyWithTheLargerNumberHolds) {
+  uint64_t seq = 0;
+  for (const int first : {0, 1}) {
+    ASSERT_TRUE(Write(++seq, 7));
+    ASSERT_TRUE(WriteCellCopy(pmem_, place_, first, ++seq, Value(8)));
+    EXPECT_EQ(ReadCell(place_).newest, first);
+    EXPECT_EQ(Read(), 8);
+  }
+}
+
+// C1: a power cut tears at most one copy, and after the update none.
+TEST_F(AtomicCellTest, OnlyOneCopyIsOpenAtATime) {
+  ASSERT_TRUE(Write(1, 7));
+  for (const uint64_t seq : {2, 3}) {
+    int fences = 0;
+    pmem_.SetHook([&](const ModelPersistence::Event& event) {
+      if (event.primitive != ModelPersistence::Primitive::kFence) return;
+      ++fences;
+      std::set<size_t> open_copies;
+      for (const auto& word : pmem_.DirtyWords()) {
+        open_copies.insert(word.offset / kPageBytes);
+      }
+      EXPECT_EQ(open_copies.size(), 1u) << "fence " << fences;
+    });
+    ASSERT_TRUE(Write(seq, static_cast<int>(seq)));
+    pmem_.SetHook({});
+    EXPECT_EQ(fences, 2);
+    EXPECT_TRUE(pmem_.DirtyWords().empty());
   }
 }
 

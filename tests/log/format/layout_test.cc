@@ -87,6 +87,23 @@ TEST(LayoutTest, ContradictoryGeometryIsRefused) {
   }
 }
 
+// S3: one bad page never takes both of two copies.
+TEST(LayoutTest, CopiesLieOnPagesOfTheirOwn) {
+  const Layout layout = *Layout::ForRing(4096, 16);
+  std::vector<std::byte> region(layout.region_bytes);
+  const auto page_of = [&region](const std::byte* address) {
+    return static_cast<uint64_t>(address - region.data()) / kPageBytes;
+  };
+  for (const CellPlace& place :
+       {SuperlinePlace(region),
+        EpochTablePlace(region, SuperlineFor(layout))}) {
+    const std::byte* last_of_first = place.copies[0] + place.capacity_bytes - 1;
+    EXPECT_LT(page_of(last_of_first), page_of(place.copies[1]));
+  }
+  EXPECT_LT(page_of(WatermarkLine(region, 0)),
+            page_of(WatermarkLine(region, 1)));
+}
+
 TEST(LayoutTest, LargestPayloadLeavesHalfTheRing) {
   EXPECT_EQ(PayloadBytesMax(4096), 2048 - kRecordHeaderBytes);
   EXPECT_EQ(RecordBytes(PayloadBytesMax(4096)), 2048u);

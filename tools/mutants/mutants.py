@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""mutants: takes the fix of each known hole out and sees whether its test fails.
+
+log/base/mutants.inc lists the mutants, each with the test of its hole's
+invariant. First these tests run as they are and must pass; then each runs with
+its mutant switched on and must fail: the mutant is killed. One that survives
+its own test is tried on those of all others, to tell which ones see it; it
+counts as a hole in the tests all the same. Exit status 1 if there is one.
+
+Called by `tools/dev mutants`, which builds the programs.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+TABLE = os.path.join(ROOT, "log", "base", "mutants.inc")
+
+# A test that is killed fails in a moment; one that hangs counts as killed too,
+# and is told apart.
+KILL_SECONDS = 60
+PASS_SECONDS = 300
+OTHERS_SECONDS = 5
+
+# The exhaustive suites stop at two operations here.
+BOUNDS = {"ALPHEUS_TINY_LOG_OPS": "2"}
+
+STRING = r'"((?:[^"\\]|\\.)*)"'
+ENTRY = re.compile(rf"^ALPHEUS_MUTANT\(\s*(k\w+),\s*{STRING},\s*{STRING},"
+                   rf"\s*{STRING}\)", re.MULTILINE)
+
+Mutant = collections.namedtuple("Mutant", "name hole what test")
+# killed_by is empty if all passed; how is "failed", "died" or "hung".
+Outcome = collections.namedtuple("Outcome", "killed_by how seconds output")
+
+
+def read_table(path=TABLE):
+    with open(path, encoding="utf-8") as table:
+        text = table.read()
+    mutants = [Mutant(*match.groups()) for match in ENTRY.finditer(text)]
+    if len(mutants) != len(re.findall(r"^ALPHEUS_MUTANT\(", text, re.M)):
+        sys.exit(f"{path}: an entry is not ALPHEUS_MUTANT(kName, \"hole\", "
+                 "\"what\", \"program:filter\")")
+    return mutants
+
+
+def run_test(folder, test, mutant_name, seconds):
+    """Runs one `program:filter`, with a mutant on if one is named."""
+    program, _, test_filter = test.partition(":")
+    command = [os.path.join(folder, "bin", program),
+               f"--gtest_filter={test_filter}", "--gtest_fail_fast",
+               "--gtest_color=no", "--gtest_catch_exceptions=0"]
+    environment = {**os.environ, **BOUNDS, "ALPHEUS_MUTANT": mutant_name}
+    start = time.monotonic()
+    # A group of its own: death tests have children.
+    process = subprocess.Popen(command, env=environment, text=True,
+                               stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT,
+                               errors="replace", start_new_session=True)
+    hung = False
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        hung = True
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+    took = time.monotonic() - start
+    failed = re.findall(r"^\[  FAILED  \] ([\w/.]+)", output, re.MULTILINE)
+    started = re.findall(r"^\[ RUN      \] ([\w/.]+)", output, re.MULTILINE)
+    if not started:
+        return Outcome(f"{test} ran nothing", "died", took, output)
+    if process.returncode == 0:
+        return Outcome("", "", took, output)
+    if failed:
+        return Outcome(failed[0], "failed", took, output)
+    # An assertion that failed before counts, whatever came of it; so does an
+    # invariant that the code itself checks (log/base/check.h).
+    asserted = re.search(r"^\S+:\d+: (Failure$|check failed: )", output,
+                         re.MULTILINE)
+    how = "failed" if asserted else "hung" if hung else "died"
+    return Outcome(started[-1], how, took, output)
+
+
+class Run:
+    """One run of the suite in a build folder."""
+
+    def __init__(self, folder, jobs, mutants):
+        self.folder = folder
+        self.jobs = jobs
+        self.mutants = mutants
+
+    def each(self, function, items):
+        """Yields (item, result) in the order of items, `jobs` at a time."""
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            futures = [pool.submit(function, item) for item in items]
+            for item, future in zip(items, futures):
+                yield item, future.result()
+
+    def unmutated_tests_pass(self):
+        tests = sorted({mutant.test for mutant in self.mutants})
+        passed = True
+        for test, outcome in self.each(
+                lambda t: run_test(self.folder, t, "", PASS_SECONDS), tests):
+            if outcome.killed_by:
+                passed = False
+                print(f"{test} must pass without a mutant, but "
+                      f"{outcome.how}:\n{outcome.output}", flush=True)
+        return passed
+
+    def try_to_kill(self, mutant):
+        """(outcome of its own test, other tests that fail if that did not)."""
+        own = run_test(self.folder, mutant.test, mutant.name, KILL_SECONDS)
+        others = []
+        if not own.killed_by:
+            for test in sorted({m.test for m in self.mutants} - {mutant.test}):
+                outcome = run_test(self.folder, test, mutant.name,
+                                   OTHERS_SECONDS)
+                if outcome.how in ("failed", "died"):
+                    others.append(outcome.killed_by)
+        return own, others
+
+    def kill_all(self, verbose):
+        """Prints a line per mutant; returns how many were killed."""
+        killed = 0
+        for mutant, (own, others) in self.each(self.try_to_kill, self.mutants):
+            if own.killed_by:
+                killed += 1
+                by = own.killed_by
+                if own.how != "failed":
+                    by += f" ({own.how})"
+            elif others:
+                by = f"seen only by {', '.join(others)}"
+            else:
+                by = "seen by no test of this table"
+            verdict = "killed" if own.killed_by else "SURVIVED"
+            print(f"{mutant.name:<26} {mutant.hole:<5} {verdict:<8} "
+                  f"{own.seconds:6.2f} s  {by}", flush=True)
+            if verbose:
+                print(own.output, flush=True)
+        return killed
+
+
+def print_list(mutants):
+    for mutant in mutants:
+        print(f"{mutant.hole:<5} {mutant.name:<26} {mutant.what}\n"
+              f"{'':<32} {mutant.test}")
+
+
+def select(mutants, names):
+    known = {mutant.name for mutant in mutants}
+    known |= {mutant.hole for mutant in mutants}
+    for name in names:
+        if name not in known:
+            sys.exit(f"mutants: no mutant and no hole is called {name}; "
+                     "--list lists them")
+    return [m for m in mutants
+            if not names or m.name in names or m.hole in names]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="tools/dev mutants",
+        description="Takes the fix of each known hole out; its test must fail.")
+    parser.add_argument("names", nargs="*", metavar="NAME",
+                        help="mutants or holes; all if none is named")
+    parser.add_argument("--list", action="store_true",
+                        help="list the mutants and run nothing")
+    parser.add_argument("--programs", action="store_true",
+                        help="list the test programs and run nothing")
+    parser.add_argument("--verbose", action="store_true",
+                        help="print what the failing tests print")
+    parser.add_argument("--build", default=os.path.join(ROOT, "build-mutants"),
+                        help="folder of a build with ALPHEUS_MUTANTS")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(),
+                        help="tests at a time")
+    arguments = parser.parse_args()
+    mutants = select(read_table(), arguments.names)
+    if arguments.list:
+        return print_list(mutants)
+    if arguments.programs:
+        return print("\n".join(sorted(
+            {mutant.test.partition(":")[0] for mutant in mutants})))
+    run = Run(arguments.build, arguments.jobs, mutants)
+    if not run.unmutated_tests_pass():
+        return 1
+    killed = run.kill_all(arguments.verbose)
+    print(f"mutants: {killed}/{len(mutants)} killed")
+    return 0 if killed == len(mutants) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
