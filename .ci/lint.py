@@ -101,9 +101,13 @@ CALL_INCLUDES = (
     ("random", r"(random|sys/random\.h|absl/random/.*)$", ("log/base/",)),
 )
 
+# guide: every example of the guide stands in its test, indentation aside.
+GUIDE = "docs/api_guide.md"
+GUIDE_TEST = "tests/api/guide_test.cc"
+
 RULES = frozenset(
     {"include-order", "include-path", "door", "public-abseil", "spdx", "guard",
-     "header-comment", "todo", "waiver"} | {call[0] for call in CALLS})
+     "header-comment", "todo", "waiver", "guide"} | {call[0] for call in CALLS})
 
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
 WAIVER = re.compile(r"//\s*lint:\s*allow\(([^)]*)\)[ \t]*(.*)$")
@@ -325,10 +329,49 @@ def sources(root):
     return sorted(f for f in found if os.path.exists(os.path.join(root, f)))
 
 
+def unindented(lines):
+    """The lines without leading and trailing white space, each ended."""
+    return "".join(line.strip() + "\n" for line in lines)
+
+
+def lint_guide(root):
+    """Findings in the guide: examples that its test does not run."""
+    if not os.path.exists(os.path.join(root, GUIDE)):
+        return []
+    with open(os.path.join(root, GUIDE), encoding="utf-8") as guide:
+        lines = guide.read().split("\n")
+    tried = "\n"
+    if os.path.exists(os.path.join(root, GUIDE_TEST)):
+        with open(os.path.join(root, GUIDE_TEST), encoding="utf-8") as test:
+            tried += unindented(test)
+    findings = []
+    start = None
+    for i, line in enumerate(lines + ["```"]):
+        if not line.lstrip().startswith("```"):
+            continue
+        if start is None:
+            start = i
+            continue
+        block = lines[start + 1:i]
+        message = None
+        if i == len(lines):
+            message = "this block has no end"
+        elif lines[start].strip() != "```cpp":
+            message = "a block that is not cpp is not tried; indent it instead"
+        elif not any(code.strip() for code in block):
+            message = "this example is empty"
+        elif "\n" + unindented(block) not in tried:
+            message = f"this example does not stand in {GUIDE_TEST}"
+        if message:
+            findings.append(f"{GUIDE}:{start + 1}: guide: {message}")
+        start = None
+    return findings
+
+
 def lint(root):
     """Findings in the tree at root, one string each."""
     return [finding for path in sources(root)
-            for finding in lint_file(root, path)]
+            for finding in lint_file(root, path)] + lint_guide(root)
 
 
 def main(arguments):
