@@ -122,8 +122,8 @@ absl::StatusOr<std::unique_ptr<alpheus::Log>> OpenForBursts(
     const std::string& path) {
   alpheus::LogOptions options;
   options.path = path;
-  options.exposure_records_max = 1024;  // a crash may take so many at most
-  options.idle_force_us = 1000;         // and those of the last 2 ms at most
+  options.exposure_records_max = 1024;  // a crash takes so many at most
+  options.idle_force_us = 1000;         // forces what is older than 1 to 2 ms
   return alpheus::Log::Open(options);
 }
 
