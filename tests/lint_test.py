@@ -320,6 +320,8 @@ class LintTest(unittest.TestCase):
 
     def test_repository_is_clean(self):
         self.assertGreater(len(lint.sources(ROOT)), 50)
+        # The rules for it say nothing where there is no guide.
+        self.assertTrue(os.path.exists(os.path.join(ROOT, lint.GUIDE)))
         self.assertEqual(lint.lint(ROOT), [])
 
 
