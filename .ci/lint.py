@@ -109,9 +109,13 @@ MUTANT_FOLDERS = ("log/", "quorum/", "replication/", "recovery/", "api/")
 MUTANT_ENTRY = re.compile(r"^ALPHEUS_MUTANT\(\s*(\w+)")
 MUTANT_SITE = re.compile(r"\bIsMutant\(\s*(?:Mutant::(k\w+)\s*\))?")
 
+# guide: every example of the guide stands in its test, indentation aside.
+GUIDE = "docs/api_guide.md"
+GUIDE_TEST = "tests/api/guide_test.cc"
+
 RULES = frozenset(
     {"include-order", "include-path", "door", "public-abseil", "spdx", "guard",
-     "header-comment", "todo", "waiver", "mutant"}
+     "header-comment", "todo", "waiver", "mutant", "guide"}
     | {call[0] for call in CALLS})
 
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
@@ -373,13 +377,53 @@ def sources(root):
     return sorted(f for f in found if os.path.exists(os.path.join(root, f)))
 
 
+def unindented(lines):
+    """The lines without leading and trailing white space, each ended."""
+    return "".join(line.strip() + "\n" for line in lines)
+
+
+def lint_guide(root):
+    """Findings in the guide: examples that its test does not run."""
+    if not os.path.exists(os.path.join(root, GUIDE)):
+        return []
+    with open(os.path.join(root, GUIDE), encoding="utf-8") as guide:
+        lines = guide.read().split("\n")
+    tried = "\n"
+    if os.path.exists(os.path.join(root, GUIDE_TEST)):
+        with open(os.path.join(root, GUIDE_TEST), encoding="utf-8") as test:
+            tried += unindented(test)
+    findings = []
+    start = None
+    for i, line in enumerate(lines + ["```"]):
+        if not line.lstrip().startswith("```"):
+            continue
+        if start is None:
+            start = i
+            continue
+        block = lines[start + 1:i]
+        message = None
+        if i == len(lines):
+            message = "this block has no end"
+        elif lines[start].strip() != "```cpp":
+            message = "a block that is not cpp is not tried; indent it instead"
+        elif not any(code.strip() for code in block):
+            message = "this example is empty"
+        elif "\n" + unindented(block) not in tried:
+            message = f"this example does not stand in {GUIDE_TEST}"
+        if message:
+            findings.append(f"{GUIDE}:{start + 1}: guide: {message}")
+        start = None
+    return findings
+
+
 def lint(root):
     """Findings in the tree at root, one string each."""
     mutants = read_mutants(root)
     files = [File(root, path) for path in sources(root)]
     return ([finding for file in files for finding in lint_file(file, mutants)]
             + check_mutant_table(root, [file for file in files
-                                        if file.path.endswith(CODE_SUFFIXES)]))
+                                        if file.path.endswith(CODE_SUFFIXES)])
+            + lint_guide(root))
 
 
 def main(arguments):

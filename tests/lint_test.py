@@ -285,10 +285,55 @@ class LintTest(unittest.TestCase):
                 self.assertEqual(
                     self.lint(path, GOOD_HEADER.replace(old, new)), [rule])
 
+    def lint_guide(self, guide, test):
+        others = [] if test is None else [(lint.GUIDE_TEST, SPDX + test)]
+        return self.lint(lint.GUIDE, guide, others)
+
+    def test_examples_of_the_guide_stand_in_its_test(self):
+        test = "int F() {\n  int a = 1;\n  return a;\n}\n"
+        for block in ("int F() {\n  int a = 1;\n  return a;\n}\n",
+                      "int a = 1;\nreturn a;\n", "    return a;\n}\n"):
+            with self.subTest(block=block):
+                guide = f"Text `a`.\n\n```cpp\n{block}```\n\nText.\n"
+                self.assertEqual(self.lint_guide(guide, test), [])
+                self.assertEqual(self.lint_guide(guide + guide, test), [])
+                self.assertEqual(self.lint_guide(guide, None), ["guide"])
+        self.assertEqual(self.lint_guide("No example.\n", None), [])
+
+    def test_examples_of_the_guide_that_nobody_tries_are_found(self):
+        test = "int F() {\n  int a = 1;\n\n  return a;\n}\n"
+        for block in ("int a = 2;\n",  # other code
+                      "int a = 1;\nreturn a;\n",  # an empty line is left out
+                      "return a;\n\n}\n",  # one is added
+                      "= 1;\n",  # a part of a line
+                      "int  a = 1;\n",
+                      "return a;\nint a = 1;\n",
+                      "", "\n\n"):
+            with self.subTest(block=block):
+                self.assertEqual(
+                    self.lint_guide(f"```cpp\n{block}```\n", test), ["guide"])
+        # Neither another language nor a lost end gets past it.
+        for fence, end in (("```", "```"), ("```c++", "```"), ("```cpp", "")):
+            with self.subTest(fence=fence, end=end):
+                self.assertEqual(self.lint_guide(
+                    f"{fence}\nint a = 1;\n{end}\n", test), ["guide"])
+        # The second of two examples is looked at too, and its line is named.
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in ((lint.GUIDE, "```cpp\nint a = 1;\n```\n"
+                                "```cpp\nint b;\n```\n"),
+                               (lint.GUIDE_TEST, SPDX + test)):
+                os.makedirs(os.path.dirname(os.path.join(root, name)))
+                with open(os.path.join(root, name), "w",
+                          encoding="utf-8") as out:
+                    out.write(text)
+            self.assertEqual(lint.lint(root), [
+                f"{lint.GUIDE}:4: guide: this example does not stand in "
+                f"{lint.GUIDE_TEST}"])
+
     def test_every_rule_has_good_and_bad_cases(self):
-        in_headers = {"guard", "header-comment", "spdx"}
-        self.assertEqual({case[0] for case in BAD} | in_headers, lint.RULES)
-        self.assertEqual({case[0] for case in GOOD} | in_headers, lint.RULES)
+        elsewhere = {"guard", "header-comment", "spdx", "guide"}
+        self.assertEqual({case[0] for case in BAD} | elsewhere, lint.RULES)
+        self.assertEqual({case[0] for case in GOOD} | elsewhere, lint.RULES)
 
     def test_every_door_is_tried(self):
         for name, pattern, _ in lint.DOORS:
@@ -301,6 +346,8 @@ class LintTest(unittest.TestCase):
 
     def test_repository_is_clean(self):
         self.assertGreater(len(lint.sources(ROOT)), 50)
+        # The rules for it say nothing where there is no guide.
+        self.assertTrue(os.path.exists(os.path.join(ROOT, lint.GUIDE)))
         self.assertEqual(lint.lint(ROOT), [])
 
 

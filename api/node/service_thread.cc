@@ -2,8 +2,8 @@
 #include "api/node/service_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 
+#include <csignal>
 #include <utility>
 
 #include "log/base/deadline.h"

@@ -18,12 +18,12 @@ bool Membarrier(int command) {
 
 // Registered before main, so before any thread uses a barrier; a log opened by
 // an earlier static constructor finds false and pays for fences.
-const bool internal::membarrier_works =
+const bool internal::kMembarrierWorks =
     Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 
 void HeavyBarrier() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!internal::membarrier_works) return;
+  if (!internal::kMembarrierWorks) return;
   if (Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   // A registration that did not come along, over a fork for example.
   Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);

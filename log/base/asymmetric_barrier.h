@@ -19,13 +19,13 @@ namespace alpheus {
 namespace internal {
 
 // True once the process has registered for membarrier(2).
-extern const bool membarrier_works;
+extern const bool kMembarrierWorks;
 
 }  // namespace internal
 
 // For the frequent side, between its store and its load.
 inline void LightBarrier() {
-  if (internal::membarrier_works) [[likely]] {
+  if (internal::kMembarrierWorks) [[likely]] {
     std::atomic_signal_fence(std::memory_order_seq_cst);
   } else {
     std::atomic_thread_fence(std::memory_order_seq_cst);

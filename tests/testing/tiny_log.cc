@@ -217,6 +217,8 @@ std::string TinyLog::Run(TinyOp op) {
       return CleanAll();
     case TinyOp::kReopen:
       return Reopen();
+    case TinyOp::kIdle:
+      return Idle();
   }
   return "unknown operation";
 }
@@ -362,6 +364,17 @@ std::string TinyLog::Reopen() {
   log_.reset();
   closed_ = true;
   return Judge("open", Open(), {});
+}
+
+std::string TinyLog::Idle() {
+  using Next = IdleKeeper<ModelPersistence>::Next;
+  for (int i = 0; i < 2; ++i) {
+    if (log_->Poll() == Next::kSleep) break;
+  }
+  if (!open_ && log_->durable_lsn() + 1 < log_->next_lsn()) {
+    return "idle: a record stays exposed (J1)";
+  }
+  return "";
 }
 
 absl::Status TinyLog::Open() {

@@ -89,8 +89,9 @@ enum class TinyOp {
   kCleanThrough,  // the first two
   kCleanAll,
   kReopen,  // close, open again
+  kIdle,    // nothing happens until the log has nothing left to do
 };
-inline constexpr int kTinyOpCount = 12;
+inline constexpr int kTinyOpCount = 13;
 const char* TinyOpName(TinyOp op);
 std::string TinyOpNames(std::span<const TinyOp> ops);
 
@@ -150,6 +151,7 @@ class TinyLog {
   std::string Clean(Lsn lsn, bool through);
   std::string CleanAll();
   std::string Reopen();
+  std::string Idle();
   std::string Judge(const char* what, const absl::Status& status,
                     std::initializer_list<absl::StatusCode> allowed);
   // Codes that an operation may fail with when it needs room.

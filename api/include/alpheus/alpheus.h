@@ -214,7 +214,7 @@ typedef struct alpheus_log_options {
 
 // Recovers the log and opens a new epoch. With ALPHEUS_OK every recovered
 // record is durable. Takes the region's lock. Blocking: one pass over the
-// records plus a flush of the ring.
+// records, then a flush of those that nothing proves persisted.
 // Errors: NOT_FOUND; FAILED_PRECONDITION (another writer has it; another log
 // than expected); DATA_LOSS (an acknowledged record, or the region's own data,
 // can't be read; nothing was changed); RESOURCE_EXHAUSTED (epoch table full,

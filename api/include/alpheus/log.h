@@ -71,7 +71,8 @@ class Log {
 
   // Recovers the log and opens a new epoch. Takes the region's lock.
   // On return every recovered record is durable and report() tells what was
-  // found. Blocking: one pass over the records plus a flush of the ring.
+  // found. Blocking: one pass over the records, then a flush of those that
+  // nothing proves persisted.
   // Errors: NotFound; FailedPrecondition (another writer has it; another log
   // than options.expected_log_id); DataLoss (an acknowledged record, or the
   // region's own data, can't be read: message names LSN, offset, remedy;
