@@ -110,6 +110,8 @@ const char* TinyOpName(TinyOp op) {
       return "clean-all";
     case TinyOp::kReopen:
       return "reopen";
+    case TinyOp::kIdle:
+      return "idle";
   }
   return "unknown";
 }
