@@ -234,8 +234,7 @@ std::string TinyLog::Append(size_t bytes) {
   const std::span<const std::byte> all = AsBytes(payload);
   const std::array<std::span<const std::byte>, 2> parts = {all.first(5),
                                                            all.subspan(5)};
-  const absl::StatusOr<Lsn> lsn =
-      log_->Append(parts, /*frequency=*/1, Deadline());
+  const absl::StatusOr<Lsn> lsn = log_->Append(parts, /*policy=*/1, Deadline());
   if (lsn.ok()) {
     oracle_.NoteAppended(ticket, *lsn);
     oracle_.NoteDurable(*lsn);

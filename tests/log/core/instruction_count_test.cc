@@ -4,7 +4,6 @@
 // keeps of itself could be wrong; this can't. A locked instruction while
 // non-temporal stores are pending drains them, so it counts as a fence (A1).
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -13,6 +12,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <functional>

@@ -129,7 +129,7 @@ TEST_F(RingLogTest, RecordOfOneThreadIsPersistedByAnother) {
   const std::string payload(200, 'w');
   const std::span<const std::byte> part = AsBytes(payload);
   harness_.pmem().SetThread(1);
-  ASSERT_TRUE(log().Append({&part, 1}, /*frequency=*/2, Deadline()).ok());
+  ASSERT_TRUE(log().Append({&part, 1}, /*policy=*/2, Deadline()).ok());
   ReservedRecord copied = ReserveFilled(payload);
   ASSERT_TRUE(log().Complete(copied).ok());
   harness_.pmem().SetThread(2);
