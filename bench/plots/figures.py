@@ -423,7 +423,7 @@ def _exposure_figure(frequency):
     return draw
 
 
-COLD_PASS = "pass, pages not mapped"
+COLD_PASS = "pass from the file"
 
 # Number of the figure, title, what draws it (False if it was not measured).
 FIGURES = (

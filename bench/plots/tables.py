@@ -179,7 +179,7 @@ def tenants(results):
 
 
 def recovery(results):
-    columns = [("parts", "map"), ("parts", "pass, pages not mapped"),
+    columns = [("parts", "map"), ("parts", "pass from the file"),
                ("parts", "pass"), ("parts", "flush"), ("parts", "LogReader"),
                ("alpheus", "open"), ("alpheus", "iteration"),
                ("alpheus", "total"), ("flex", "total"),
@@ -192,7 +192,7 @@ def recovery(results):
                              "%.2f") for who, metric in columns])
     if not rows:
         return ""
-    names = {"pass, pages not mapped": "cold pass"}
+    names = {"pass from the file": "cold pass"}
     heads = ["alpheus " + metric if who == "alpheus" else
              who if metric == "total" else names.get(metric, metric)
              for who, metric in columns]

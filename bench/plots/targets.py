@@ -84,7 +84,7 @@ def _recovery_targets(results):
         where = {"bytes": size, "log_mib": log_mib}
         total = results.one("recovery", "alpheus", "total", **where)
         # Both start from a file that is not mapped: its pages are part of it.
-        once = results.one("recovery", "parts", "pass, pages not mapped",
+        once = results.one("recovery", "parts", "pass from the file",
                            **where)
         yield _at_most("recovery + iteration, %d MiB of %s: time, times one "
                        "pass" % (log_mib, bytes_text(size)),

@@ -143,7 +143,7 @@ class TargetsTest(unittest.TestCase):
                 measurement("recovery", "alpheus", [total], "total", "ms",
                             bytes=1024, log_mib=256),
                 measurement("recovery", "parts", [10.0],
-                            "pass, pages not mapped", "ms", bytes=1024,
+                            "pass from the file", "ms", bytes=1024,
                             log_mib=256)))
             self.assertEqual(
                 word_of(judged, "recovery + iteration, 256 MiB of 1 KiB"),
