@@ -27,7 +27,8 @@ class LogReaderTest : public ::testing::Test {
   LogReaderTest() { EXPECT_TRUE(Log::Format({path_, 1 << 20}).ok()); }
 
   std::unique_ptr<Log> OpenLog() {
-    auto log = Log::Open({.path = path_});
+    // What the log itself writes after a while would be seen.
+    auto log = Log::Open({.path = path_, .idle_force_us = 0});
     EXPECT_TRUE(log.ok()) << log.status();
     return *std::move(log);
   }
