@@ -372,10 +372,15 @@ std::string TinyLog::Idle() {
   for (int i = 0; i < 2; ++i) {
     if (log_->Poll() == Next::kSleep) break;
   }
-  if (!open_ && log_->durable_lsn() + 1 < log_->next_lsn()) {
+  // What went wrong meanwhile is told by the next call.
+  const Lsn durable = log_->durable_lsn();
+  const absl::Status status = durable.value == 0
+                                  ? absl::OkStatus()
+                                  : log_->WaitDurable(durable, Deadline());
+  if (status.ok() && !open_ && durable + 1 < log_->next_lsn()) {
     return "idle: a record stays exposed (J1)";
   }
-  return "";
+  return Judge("idle", status, {});
 }
 
 absl::Status TinyLog::Open() {
