@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/local/alpheus_candidate.h"
 
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "bench/local/clock.h"
 #include "bench/local/reclaim_timer.h"
 #include "bench/local/region_file.h"
+#include "bench/local/source.h"
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
 
@@ -30,11 +31,11 @@ void Add(const PersistenceCounters& more, PersistenceCounters* sum) {
 
 class AlpheusCandidate final : public Candidate {
  public:
-  AlpheusCandidate(std::unique_ptr<Log> log, const ForcePolicy& policy,
+  AlpheusCandidate(std::shared_ptr<Log> log, const ForcePolicy& policy,
                    uint64_t payload_bytes)
       : log_(std::move(log)),
         policy_(policy),
-        payload_(payload_bytes, std::byte{0x5a}) {}
+        payload_(SourceBytes(payload_bytes)) {}
 
   std::string name() const override { return CandidateName(policy_); }
 
@@ -75,9 +76,9 @@ class AlpheusCandidate final : public Candidate {
     return absl::OkStatus();
   }
 
-  const std::unique_ptr<Log> log_;
+  const std::shared_ptr<Log> log_;
   const ForcePolicy policy_;
-  const std::vector<std::byte> payload_;
+  const std::span<const std::byte> payload_;
 };
 
 }  // namespace
@@ -108,6 +109,15 @@ MakeCandidate AlpheusWith(const ForcePolicy& policy) {
     ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Log> log,
                              MakeScratchLog(workload));
     return std::make_unique<AlpheusCandidate>(std::move(log), policy,
+                                              workload.payload_bytes);
+  };
+}
+
+MakeCandidate AlpheusOn(const std::shared_ptr<Log>& log,
+                        const ForcePolicy& policy) {
+  return [log, policy](const Workload& workload)
+             -> absl::StatusOr<std::unique_ptr<Candidate>> {
+    return std::make_unique<AlpheusCandidate>(log, policy,
                                               workload.payload_bytes);
   };
 }

@@ -27,6 +27,10 @@ absl::StatusOr<std::unique_ptr<Log>> MakeScratchLog(const Workload& workload);
 
 MakeCandidate AlpheusWith(const ForcePolicy& policy);
 
+// On a log that others append to as well, by turns.
+MakeCandidate AlpheusOn(const std::shared_ptr<Log>& log,
+                        const ForcePolicy& policy);
+
 }  // namespace alpheus::bench
 
 #endif  // ALPHEUS_BENCH_LOCAL_ALPHEUS_CANDIDATE_H_

@@ -4,6 +4,7 @@
 // before maps all pages and warms all alike.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "bench/local/contestants.h"
 #include "bench/local/interleave.h"
@@ -75,13 +76,12 @@ Measurement ToMeasurement(const Candidate& candidate, uint64_t bytes,
   return m;
 }
 
-absl::Status MeasureSize(const Settings& settings, uint64_t bytes,
-                         Report* report) {
-  const Workload workload{.folder = settings.folder,
-                          .ring_bytes = settings.ring_bytes,
-                          .payload_bytes = bytes};
+absl::Status MeasureSize(const Settings& settings,
+                         const std::vector<MakeCandidate>& makers,
+                         const Workload& workload, Report* report) {
   ALPHEUS_ASSIGN_OR_RETURN(const Candidates candidates,
-                           MakeAll(FloorsLogsAndFrequencies(), workload));
+                           MakeAll(makers, workload));
+  const uint64_t bytes = workload.payload_bytes;
   // libpmemlog has no headers, so its lap is the one with most records.
   const uint64_t lap = workload.ring_bytes / bytes + 1;
   ALPHEUS_RETURN_IF_ERROR(WarmUp(candidates, 1, lap));
@@ -102,8 +102,13 @@ absl::Status MeasureSize(const Settings& settings, uint64_t bytes,
 }  // namespace
 
 absl::Status MeasureAppend(const Settings& settings, Report* report) {
+  Workload workload{.folder = settings.folder,
+                    .ring_bytes = settings.ring_bytes};
+  ALPHEUS_ASSIGN_OR_RETURN(const std::vector<MakeCandidate> makers,
+                           FloorsLogsAndFrequencies(workload));
   for (const uint64_t bytes : settings.sizes) {
-    ALPHEUS_RETURN_IF_ERROR(MeasureSize(settings, bytes, report));
+    workload.payload_bytes = bytes;
+    ALPHEUS_RETURN_IF_ERROR(MeasureSize(settings, makers, workload, report));
   }
   return absl::OkStatus();
 }

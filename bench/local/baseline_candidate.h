@@ -5,9 +5,9 @@
 #define ALPHEUS_BENCH_LOCAL_BASELINE_CANDIDATE_H_
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -15,6 +15,7 @@
 #include "bench/local/clock.h"
 #include "bench/local/reclaim_timer.h"
 #include "bench/local/region_file.h"
+#include "bench/local/source.h"
 #include "log/base/mutex.h"
 #include "log/base/status_macros.h"
 
@@ -33,7 +34,7 @@ class BaselineCandidate final : public Candidate {
 
   BaselineCandidate(Region region, uint64_t payload_bytes)
       : region_(std::move(region)),
-        payload_(payload_bytes, std::byte{0x5a}),
+        payload_(SourceBytes(payload_bytes)),
         log_(region_.bytes()) {}
 
   std::string name() const override { return LogType::kName; }
@@ -60,7 +61,7 @@ class BaselineCandidate final : public Candidate {
   }
 
   const Region region_;
-  const std::vector<std::byte> payload_;
+  const std::span<const std::byte> payload_;
   Mutex mutex_;
   LogType log_ ABSL_GUARDED_BY(mutex_);
 };

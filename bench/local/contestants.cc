@@ -8,21 +8,37 @@
 #include "bench/local/flex_log.h"
 #include "bench/local/floor.h"
 #include "bench/local/pmemlog_candidate.h"
+#include "bench/local/region_file.h"
 #include "bench/local/zero_log.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench {
 
-std::vector<MakeCandidate> Logs() {
-  return {AlpheusWith({}), MakePmemlogCandidate,
-          BaselineCandidate<FlexLog>::Make, BaselineCandidate<ZeroLog>::Make};
+namespace {
+
+std::vector<MakeCandidate> Peers() {
+  return {MakePmemlogCandidate, BaselineCandidate<FlexLog>::Make,
+          BaselineCandidate<ZeroLog>::Make};
 }
 
-std::vector<MakeCandidate> FloorsLogsAndFrequencies() {
-  std::vector<MakeCandidate> makers = Floors();
-  for (MakeCandidate& maker : Logs()) makers.push_back(std::move(maker));
-  makers.push_back(AlpheusWith({.frequency = 8}));
-  makers.push_back(AlpheusWith({.frequency = 16}));
+}  // namespace
+
+std::vector<MakeCandidate> Logs() {
+  std::vector<MakeCandidate> logs = {AlpheusWith({})};
+  for (MakeCandidate& peer : Peers()) logs.push_back(std::move(peer));
+  return logs;
+}
+
+absl::StatusOr<std::vector<MakeCandidate>> FloorsLogsAndFrequencies(
+    const Workload& workload) {
+  ALPHEUS_ASSIGN_OR_RETURN(Region region, MakeScratchRegion(workload, "floor"));
+  ALPHEUS_ASSIGN_OR_RETURN(std::shared_ptr<Log> log, MakeScratchLog(workload));
+  std::vector<MakeCandidate> makers =
+      FloorsIn(std::make_shared<const Region>(std::move(region)));
+  makers.push_back(AlpheusOn(log, {}));
+  for (MakeCandidate& maker : Peers()) makers.push_back(std::move(maker));
+  makers.push_back(AlpheusOn(log, {.frequency = 8}));
+  makers.push_back(AlpheusOn(log, {.frequency = 16}));
   return makers;
 }
 

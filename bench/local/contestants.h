@@ -16,8 +16,13 @@ using Candidates = std::vector<std::unique_ptr<Candidate>>;
 // Alpheus forcing each record, libpmemlog, flex and zero-init.
 std::vector<MakeCandidate> Logs();
 
-// The floors, all logs, and Alpheus with force frequencies 8 and 16.
-std::vector<MakeCandidate> FloorsLogsAndFrequencies();
+// The floors, all logs, and Alpheus with force frequencies 8 and 16, for
+// workloads with this folder and this ring. All floors share a region, and the
+// policies of Alpheus a log: which pages of the machine a region got moves its
+// times by up to a third (those of the machine's host are not all alike), and
+// would else be taken for a difference between them.
+absl::StatusOr<std::vector<MakeCandidate>> FloorsLogsAndFrequencies(
+    const Workload& workload);
 
 absl::StatusOr<Candidates> MakeAll(const std::vector<MakeCandidate>& makers,
                                    const Workload& workload);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/local/floor.h"
 
-#include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "bench/local/clock.h"
 #include "bench/local/line_stores.h"
 #include "bench/local/region_file.h"
+#include "bench/local/source.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
 
@@ -18,22 +19,20 @@ namespace {
 template <StoreLines Store>
 class Floor final : public Candidate {
  public:
-  Floor(std::string name, Region region, const Workload& workload)
+  Floor(std::string name, std::shared_ptr<const Region> region,
+        const Workload& workload)
       : name_(std::move(name)),
         region_(std::move(region)),
-        source_(RecordLines(workload.payload_bytes), Line{}),
-        records_(region_.bytes().size() / RecordBytes(workload.payload_bytes) /
+        source_(SourceBytes(RecordBytes(workload.payload_bytes))),
+        records_(region_->bytes().size() / RecordBytes(workload.payload_bytes) /
                  static_cast<uint64_t>(workload.workers)),
-        places_(workload.workers) {
-    std::memset(source_.data(), 0x5a,
-                kRecordHeaderBytes + workload.payload_bytes);
-  }
+        places_(workload.workers) {}
 
   std::string name() const override { return name_; }
 
   absl::StatusOr<BatchResult> Run(int worker, uint64_t ops) override {
-    const uint64_t lines = source_.size();
-    Line* const ring = reinterpret_cast<Line*>(region_.bytes().data()) +
+    const uint64_t lines = source_.size() / kLineBytes;
+    Line* const ring = reinterpret_cast<Line*>(region_->bytes().data()) +
                        static_cast<uint64_t>(worker) * records_ * lines;
     uint64_t& next = places_[worker].next;
     BatchResult result;
@@ -53,27 +52,41 @@ class Floor final : public Candidate {
   };
 
   const std::string name_;
-  const Region region_;
-  std::vector<Line> source_;
+  const std::shared_ptr<const Region> region_;
+  const std::span<const std::byte> source_;
   const uint64_t records_;     // that a worker's part holds
   std::vector<Place> places_;  // of each worker's next record
 };
 
+// A region of its own for each candidate, if none is given.
 template <StoreLines Store>
-MakeCandidate FloorBy(const char* name) {
-  return [name](const Workload& workload)
+MakeCandidate FloorBy(const char* name,
+                      const std::shared_ptr<const Region>& region) {
+  return [name, region](const Workload& workload)
              -> absl::StatusOr<std::unique_ptr<Candidate>> {
-    ALPHEUS_ASSIGN_OR_RETURN(Region region, MakeScratchRegion(workload, name));
-    return std::make_unique<Floor<Store>>(name, std::move(region), workload);
+    std::shared_ptr<const Region> its = region;
+    if (its == nullptr) {
+      ALPHEUS_ASSIGN_OR_RETURN(Region made, MakeScratchRegion(workload, name));
+      its = std::make_shared<const Region>(std::move(made));
+    }
+    return std::make_unique<Floor<Store>>(name, std::move(its), workload);
   };
 }
 
 }  // namespace
 
-std::vector<MakeCandidate> Floors() {
-  std::vector<MakeCandidate> floors = {FloorBy<StoreLinesNt16>("floor-nt16")};
-  if (HasClwb()) floors.push_back(FloorBy<StoreLinesCached>("floor-clwb"));
-  if (HasNt64()) floors.push_back(FloorBy<StoreLinesNt64>("floor-nt64"));
+std::vector<MakeCandidate> Floors() { return FloorsIn(nullptr); }
+
+std::vector<MakeCandidate> FloorsIn(
+    const std::shared_ptr<const Region>& region) {
+  std::vector<MakeCandidate> floors = {
+      FloorBy<StoreLinesNt16>("floor-nt16", region)};
+  if (HasClwb()) {
+    floors.push_back(FloorBy<StoreLinesCached>("floor-clwb", region));
+  }
+  if (HasNt64()) {
+    floors.push_back(FloorBy<StoreLinesNt64>("floor-nt64", region));
+  }
   return floors;
 }
 

@@ -12,9 +12,11 @@
 #ifndef ALPHEUS_BENCH_LOCAL_FLOOR_H_
 #define ALPHEUS_BENCH_LOCAL_FLOOR_H_
 
+#include <memory>
 #include <vector>
 
 #include "bench/local/candidate.h"
+#include "log/pmem/region.h"
 
 namespace alpheus::bench {
 
@@ -22,6 +24,10 @@ namespace alpheus::bench {
 // "floor-clwb", "floor-nt64" (non-temporal stores of 16 and of 64 bytes, cached
 // ones with clwb).
 std::vector<MakeCandidate> Floors();
+
+// The same, all in this region, which must have the workload's bytes.
+std::vector<MakeCandidate> FloorsIn(
+    const std::shared_ptr<const Region>& region);
 
 }  // namespace alpheus::bench
 

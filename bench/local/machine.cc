@@ -81,15 +81,16 @@ absl::StatusOr<Machine> DescribeMachine() {
   return machine;
 }
 
-absl::Status PinTo(int core) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(core, &one);
-  if (sched_setaffinity(0, sizeof(one), &one) != 0) {
+absl::Status PinTo(std::span<const int> cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(core, &set);
+  if (sched_setaffinity(0, sizeof(set), &set) != 0) {
     return SystemError("sched_setaffinity");
   }
   return absl::OkStatus();
 }
+absl::Status PinTo(int core) { return PinTo(std::span(&core, 1)); }
 
 int CoreFor(const std::vector<int>& cores, int worker) {
   return cores[cores.size() - 1 - static_cast<size_t>(worker) % cores.size()];

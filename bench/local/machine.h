@@ -4,6 +4,7 @@
 #define ALPHEUS_BENCH_LOCAL_MACHINE_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,9 @@ absl::Status RestartWithPmemForced(char** argv);
 // Errors: Unavailable (system error).
 absl::StatusOr<Machine> DescribeMachine();
 
-// Lets the calling thread run on this core only.
+// Lets the calling thread run on these cores only.
 // Errors: Unavailable (system error).
+absl::Status PinTo(std::span<const int> cores);
 absl::Status PinTo(int core);
 
 // The core for thread `worker`: from the last one down, since interrupts tend

@@ -92,6 +92,9 @@ absl::Status RunScenarios(const Options& options, const Settings& settings,
       continue;
     }
     std::fprintf(stderr, "bench_local: %s ...", name.c_str());
+    const std::vector<int>& cores = report->machine.cores;
+    ALPHEUS_RETURN_IF_ERROR(scenario.all_cores ? PinTo(cores)
+                                               : PinTo(CoreFor(cores, 0)));
     const int64_t start = NowNanos();
     ALPHEUS_RETURN_IF_ERROR(scenario.measure(settings, report));
     std::fprintf(stderr, " %.1f s\n",
@@ -108,7 +111,6 @@ absl::Status Run(const Options& options) {
   report.folder = settings.folder;
   report.rounds = settings.rounds;
   ALPHEUS_ASSIGN_OR_RETURN(report.machine, DescribeMachine());
-  ALPHEUS_RETURN_IF_ERROR(PinTo(CoreFor(report.machine.cores, 0)));
   ALPHEUS_RETURN_IF_ERROR(RunScenarios(options, settings, &report));
   return WriteFile(options.json_path, ToJson(report));
 }

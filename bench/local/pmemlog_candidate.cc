@@ -4,12 +4,13 @@
 #include <libpmemlog.h>
 
 #include <cerrno>
-#include <vector>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "bench/local/clock.h"
 #include "bench/local/reclaim_timer.h"
 #include "bench/local/region_file.h"
+#include "bench/local/source.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench {
@@ -36,7 +37,7 @@ int CountChunk(const void* /*bytes*/, size_t /*size*/, void* count) {
 class PmemlogCandidate final : public Candidate {
  public:
   PmemlogCandidate(PmemlogPool pool, uint64_t payload_bytes)
-      : pool_(std::move(pool)), payload_(payload_bytes, std::byte{0x5a}) {}
+      : pool_(std::move(pool)), payload_(SourceBytes(payload_bytes)) {}
 
   std::string name() const override { return "libpmemlog"; }
 
@@ -62,7 +63,7 @@ class PmemlogCandidate final : public Candidate {
   }
 
   PmemlogPool pool_;
-  const std::vector<std::byte> payload_;
+  const std::span<const std::byte> payload_;
 };
 
 }  // namespace

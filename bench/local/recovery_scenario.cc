@@ -4,11 +4,16 @@
 //
 // An image of the file is taken while its log is open, so that it looks as
 // after a crash. Each turn works on a fresh copy, since opening changes it.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <array>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -51,6 +56,40 @@ absl::Status CheckCount(const std::string& who, uint64_t found,
   return absl::InternalError(
       absl::StrCat(who, " visited ", found, " records instead of ", expected));
 }
+
+// A file in memory, every page mapped, by the thread that asks for it; Alpheus
+// itself maps from a second thread while it reads (log/pmem/populator.h).
+class PlainMapping {
+ public:
+  static absl::StatusOr<PlainMapping> Open(const std::string& path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return absl::UnavailableError(absl::StrCat(path, ": open"));
+    std::error_code error;
+    const size_t bytes = std::filesystem::file_size(path, error);
+    void* data = error ? MAP_FAILED
+                       : mmap(nullptr, bytes, PROT_READ,
+                              MAP_SHARED | MAP_POPULATE, fd, 0);
+    close(fd);
+    if (data == MAP_FAILED) {
+      return absl::UnavailableError(absl::StrCat(path, ": mmap"));
+    }
+    return PlainMapping({static_cast<const std::byte*>(data), bytes});
+  }
+
+  PlainMapping(PlainMapping&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, {})) {}
+  PlainMapping& operator=(PlainMapping&& other) = delete;
+  ~PlainMapping() {
+    if (bytes_.empty()) return;
+    munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  }
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit PlainMapping(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  std::span<const std::byte> bytes_;
+};
 
 // One who recovers; its metrics in ms, a sample per turn.
 class Recoverer {
@@ -173,10 +212,10 @@ class PartsRecoverer final : public Recoverer {
         const Layout layout,
         Layout::ForRing(workload().ring_bytes, kEpochTableCapacity));
     const int64_t start = NowNanos();
-    ALPHEUS_ASSIGN_OR_RETURN(const Region region, Region::OpenForWriting(path));
+    ALPHEUS_ASSIGN_OR_RETURN(const PlainMapping file, PlainMapping::Open(path));
     const int64_t mapped = NowNanos();
-    const std::span<std::byte> ring =
-        region.bytes().subspan(layout.ring_offset, layout.ring_capacity);
+    const std::span<const std::byte> ring =
+        file.bytes().subspan(layout.ring_offset, layout.ring_capacity);
     const PassResult cold = ChecksumPass(ring);
     const int64_t cold_end = NowNanos();
     const PassResult warm = ChecksumPass(ring);

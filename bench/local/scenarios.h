@@ -59,6 +59,8 @@ absl::Status MeasureRecovery(const Settings& settings, Report* report);
 struct Scenario {
   std::string_view name;
   absl::Status (*measure)(const Settings& settings, Report* report);
+  // Else its main thread is pinned, and with it what the logs start.
+  bool all_cores = false;
 };
 inline constexpr std::array<Scenario, 6> kScenarios = {
     {{"append", MeasureAppend},
@@ -66,7 +68,7 @@ inline constexpr std::array<Scenario, 6> kScenarios = {
      {"policies", MeasurePolicies},
      {"stages", MeasureStages},
      {"tenants", MeasureTenants},
-     {"recovery", MeasureRecovery}}};
+     {"recovery", MeasureRecovery, true}}};
 
 }  // namespace alpheus::bench
 

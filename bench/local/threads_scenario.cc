@@ -16,8 +16,10 @@ absl::Status MeasureThreads(const Settings& settings, Report* report) {
         .payload_bytes = bytes,
         .workers = *std::max_element(settings.threads.begin(),
                                      settings.threads.end())};
+    ALPHEUS_ASSIGN_OR_RETURN(const std::vector<MakeCandidate> makers,
+                             FloorsLogsAndFrequencies(workload));
     ALPHEUS_ASSIGN_OR_RETURN(const Candidates candidates,
-                             MakeAll(FloorsLogsAndFrequencies(), workload));
+                             MakeAll(makers, workload));
     const uint64_t lap = workload.ring_bytes / bytes + 1;
     ALPHEUS_RETURN_IF_ERROR(
         WarmUp(candidates, workload.workers,

@@ -16,6 +16,7 @@
 #include "bench/local/alpheus_candidate.h"
 #include "bench/local/contestants.h"
 #include "bench/local/exposure.h"
+#include "bench/local/floor.h"
 #include "bench/local/interleave.h"
 #include "bench/local/machine.h"
 #include "bench/local/perf_counter.h"
@@ -143,7 +144,9 @@ class CandidateTest : public ::testing::Test {
 // are those that bench/plots knows.
 TEST_F(CandidateTest, EveryCandidateGoesRoundItsRing) {
   const Workload workload = SmallWorkload(1000, 2);
-  const auto candidates = MakeAll(FloorsLogsAndFrequencies(), workload);
+  const auto makers = FloorsLogsAndFrequencies(workload);
+  ASSERT_TRUE(makers.ok()) << makers.status();
+  const auto candidates = MakeAll(*makers, workload);
   ASSERT_TRUE(candidates.ok()) << candidates.status();
   std::set<std::string> names;
   for (const auto& candidate : *candidates) {
@@ -214,8 +217,11 @@ TEST_F(CandidateTest, GroupCommitForcesWholeGroups) {
 TEST_F(CandidateTest, FolderThatIsNotThereIsReported) {
   Workload workload = SmallWorkload(64, 1);
   workload.folder += "/nowhere";
-  for (const MakeCandidate& make : FloorsLogsAndFrequencies()) {
-    EXPECT_FALSE(make(workload).ok());
+  EXPECT_FALSE(FloorsLogsAndFrequencies(workload).ok());
+  for (const auto& makers : {Floors(), Logs()}) {
+    for (const MakeCandidate& make : makers) {
+      EXPECT_FALSE(make(workload).ok());
+    }
   }
 }
 
