@@ -178,8 +178,8 @@ class LogReader::Impl {
     survey.proven_lsn = input.proven_lsn;
     RecordCursor cursor = HeaderCursor();
     while (cursor.Next() == RecordCursor::Step::kRecord) {
-      survey.proven_lsn =
-          std::max(survey.proven_lsn, Lsn(cursor.record().header.durable_lsn));
+      survey.proven_lsn = std::max(survey.proven_lsn,
+                                   Lsn(cursor.record().header.durable_lsn()));
     }
     survey.end_lsn = survey.proven_lsn + 1;
     return survey;

@@ -7,55 +7,6 @@
 #include "log/base/mutant.h"
 
 namespace alpheus {
-namespace {
-
-bool IsPad(const RecordHeader& header) {
-  return header.type == static_cast<uint8_t>(RecordType::kPad);
-}
-
-}  // namespace
-
-inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
-                                     RingOffset offset, uint64_t place,
-                                     RecordView* record) const {
-  // Where payloads are skipped the processor does not see the pattern itself.
-  constexpr uintptr_t kPrefetchBytes = 2048;
-  const std::byte* const at = ring_.data() + place;
-  __builtin_prefetch(reinterpret_cast<const void*>(
-      reinterpret_cast<uintptr_t>(at) + kPrefetchBytes));
-  // A copy, which the checks and the caller see alike.
-  const HeaderWords words = LoadHeader(at);
-  if (words.word[0] != lsn.value || words.word[1] != owner.epoch.value) {
-    return false;
-  }
-  const uint64_t seed = owner.key.Seed(lsn, offset);
-  if (!HeaderIsValid(seed, words)) return false;
-  record->header = words.ToHeader();
-  record->offset = offset;
-  record->seed = seed;
-  record->bytes = RecordBytes(words.payload_bytes());
-  record->cleaned = record->header.cleaned != 0 &&
-                    (record->header.cleaned == CleanedWord(seed) ||
-                     IsMutant(Mutant::kCleanedIsAnyBit));
-  return true;
-}
-
-inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
-                                           RingOffset offset, uint64_t place,
-                                           RecordView* record) const {
-  if (!ReadHeader(owner, lsn, offset, place, record) || IsPad(record->header)) {
-    return false;
-  }
-  const uint64_t bytes = record->bytes;
-  // A valid checksum on an impossible length is a writer's bug or an attack;
-  // either way nothing may be read past the ring or the limit (U1, U3).
-  const bool fits =
-      bytes <= ring_.capacity() - place && offset + bytes <= limit_;
-  if (!fits && !IsMutant(Mutant::kLengthUnbounded)) return false;
-  record->payload = {ring_.data() + place + kRecordHeaderBytes,
-                     record->aborted() ? 0 : record->header.payload_bytes};
-  return true;
-}
 
 RecordCursor::Step RecordCursor::Next() {
   const RingOffset begin = position_.offset;
@@ -76,8 +27,8 @@ RecordCursor::Step RecordCursor::NextBehindPad() {
   const RingOffset begin = position_.offset;
   if (place_ == 0) return Step::kBadHeader;
   RecordView pad;
-  const bool has_pad = ReadHeader(owner_, position_.lsn, begin, place_, &pad) &&
-                       IsPad(pad.header);
+  const bool has_pad =
+      ReadHeader(owner_, position_.lsn, begin, place_, &pad) && pad.is_pad();
   if (!has_pad && IsMutant(Mutant::kDamagedPadIsFatal)) return Step::kBadHeader;
   const RingOffset wrapped = begin + ring_.UntilEnd(begin);
   if (wrapped + kLineBytes > limit_ ||
@@ -95,7 +46,7 @@ RecordCursor::Step RecordCursor::Take(RingOffset begin, bool pad_damaged) {
   position_.lsn = position_.lsn + 1;
   position_.offset = record_.offset + bytes;
   if (payloads_ != Payloads::kTrust) {
-    position_.chain = ExtendChain(position_.chain, record_.header.header_crc);
+    position_.chain = ExtendChain(position_.chain, record_.header.header_crc());
   }
   place_ += bytes;
   if (place_ == ring_.capacity()) place_ = 0;

@@ -22,6 +22,7 @@
 #include <span>
 
 #include "log/base/ids.h"
+#include "log/base/mutant.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "log/format/record.h"
@@ -39,17 +40,20 @@ struct LogPosition {
 
 // A record whose header holds.
 struct RecordView {
-  RecordHeader header{};  // a copy: safe against bytes that change
-  RingOffset offset;      // of the header
-  uint64_t bytes = 0;     // in the ring, header included
-  uint64_t seed = 0;      // of its checksums
+  HeaderWords header;  // a copy: safe against bytes that change
+  RingOffset offset;   // of the header
+  uint64_t bytes = 0;  // in the ring, header included
+  uint64_t seed = 0;   // of its checksums
   bool cleaned = false;
   std::span<const std::byte> payload;  // in the ring; empty when aborted
 
-  Lsn lsn() const { return Lsn(header.lsn); }
-  Epoch epoch() const { return Epoch(header.epoch); }
+  Lsn lsn() const { return Lsn(header.lsn()); }
+  Epoch epoch() const { return Epoch(header.epoch()); }
   bool aborted() const {
-    return header.type == static_cast<uint8_t>(RecordType::kAborted);
+    return header.type() == static_cast<uint8_t>(RecordType::kAborted);
+  }
+  bool is_pad() const {
+    return header.type() == static_cast<uint8_t>(RecordType::kPad);
   }
 };
 
@@ -80,6 +84,14 @@ class RecordCursor {
   // Reads what is at position(). After kRecord and kBadPayload the position is
   // behind it; after kBadHeader it has not moved.
   Step Next();
+
+  // Next() for as long as records lie there with no PAD before them and in the
+  // epoch of the last one, which is nearly always, in one tight loop. Ends in
+  // front of whatever is something else, which Next() then judges, or behind a
+  // record for which visit(position before it, record) is false. record() is
+  // not changed. `kPayloads` is to be that of the constructor.
+  template <Payloads kPayloads, class Visit>
+  void WalkPlain(const Visit& visit);
 
   // Goes on at another place, after a hole. The chain is broken there.
   void Resume(LogPosition position) {
@@ -115,11 +127,16 @@ class RecordCursor {
 
   // False if no epoch owns `lsn`.
   bool FindOwner(Lsn lsn, Owner* owner) const;
+  // Whether a header's checksum is checked; its length and place always are.
+  enum class Headers { kCheck, kTrust };
+
   // `place` is where `offset` lies in the ring. The view is valid only if true
   // is returned.
+  template <Headers kHeaders = Headers::kCheck>
   [[gnu::always_inline]] bool ReadHeader(const Owner& owner, Lsn lsn,
                                          RingOffset offset, uint64_t place,
                                          RecordView* record) const;
+  template <Headers kHeaders = Headers::kCheck>
   [[gnu::always_inline]] bool ReadRecordHeader(const Owner& owner, Lsn lsn,
                                                RingOffset offset,
                                                uint64_t place,
@@ -138,6 +155,83 @@ class RecordCursor {
   RingOffset record_begin_;
   bool pad_damaged_ = false;
 };
+
+template <RecordCursor::Headers kHeaders>
+inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
+                                     RingOffset offset, uint64_t place,
+                                     RecordView* record) const {
+  // Where payloads are skipped the processor does not see the pattern itself.
+  constexpr uintptr_t kPrefetchBytes = 2048;
+  const std::byte* const at = ring_.data() + place;
+  __builtin_prefetch(reinterpret_cast<const void*>(
+      reinterpret_cast<uintptr_t>(at) + kPrefetchBytes));
+  // A copy, which the checks and the caller see alike.
+  const HeaderWords words = LoadHeader(at);
+  if (words.lsn() != lsn.value || words.epoch() != owner.epoch.value) {
+    return false;
+  }
+  const uint64_t seed = owner.key.Seed(lsn, offset);
+  if (kHeaders == Headers::kTrust ? !HeaderIsWellFormed(words)
+                                  : !HeaderIsValid(seed, words)) {
+    return false;
+  }
+  record->header = words;
+  record->offset = offset;
+  record->seed = seed;
+  record->bytes = RecordBytes(words.payload_bytes());
+  record->cleaned =
+      words.cleaned() != 0 && (words.cleaned() == CleanedWord(seed) ||
+                               IsMutant(Mutant::kCleanedIsAnyBit));
+  return true;
+}
+
+template <RecordCursor::Headers kHeaders>
+inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
+                                           RingOffset offset, uint64_t place,
+                                           RecordView* record) const {
+  if (!ReadHeader<kHeaders>(owner, lsn, offset, place, record) ||
+      record->is_pad()) {
+    return false;
+  }
+  const uint64_t bytes = record->bytes;
+  // A valid checksum on an impossible length is a writer's bug or an attack;
+  // either way nothing may be read past the ring or the limit (U1, U3).
+  const bool fits =
+      bytes <= ring_.capacity() - place && offset + bytes <= limit_;
+  if (!fits && !IsMutant(Mutant::kLengthUnbounded)) return false;
+  record->payload = {ring_.data() + place + kRecordHeaderBytes,
+                     record->aborted() ? 0 : record->header.payload_bytes()};
+  return true;
+}
+
+// In locals, which stay in registers.
+template <RecordCursor::Payloads kPayloads, class Visit>
+void RecordCursor::WalkPlain(const Visit& visit) {
+  constexpr Headers kHeaders =
+      kPayloads == Payloads::kTrust ? Headers::kTrust : Headers::kCheck;
+  const Owner owner = owner_;
+  LogPosition at = position_;
+  uint64_t place = place_;
+  RecordView record;
+  while (at.offset + kLineBytes <= limit_ && owner.Owns(at.lsn) &&
+         ReadRecordHeader<kHeaders>(owner, at.lsn, at.offset, place, &record)) {
+    if (kPayloads == Payloads::kCheck && !record.cleaned &&
+        !PayloadIsValid(record.seed, record.header, record.payload)) {
+      break;
+    }
+    const LogPosition before = at;
+    at.lsn = at.lsn + 1;
+    at.offset = at.offset + record.bytes;
+    if (kPayloads != Payloads::kTrust) {
+      at.chain = ExtendChain(at.chain, record.header.header_crc());
+    }
+    place += record.bytes;
+    if (place == ring_.capacity()) place = 0;
+    if (!visit(before, record)) break;
+  }
+  position_ = at;
+  place_ = place;
+}
 
 }  // namespace alpheus
 

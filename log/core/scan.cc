@@ -13,13 +13,9 @@ RingOffset LimitOf(const ScanInput& input) {
   return input.head.offset + input.ring.capacity();
 }
 
-void Count(const RecordCursor& cursor, Lsn lsn, ScanResult* result) {
-  const RecordView& record = cursor.record();
+void Count(const RecordView& record, ScanResult* result) {
   result->proven_lsn =
-      std::max(result->proven_lsn, Lsn(record.header.durable_lsn));
-  if (cursor.pad_damaged()) {
-    result->damaged_pads.push_back({lsn, cursor.record_begin()});
-  }
+      std::max(result->proven_lsn, Lsn(record.header.durable_lsn()));
   if (record.cleaned) {
     ++result->cleaned_records;
   } else if (record.aborted()) {
@@ -47,7 +43,7 @@ void InspectBehind(const ScanInput& input, const RecordCursor& cursor,
     result->cut_last_lsn = std::max(result->cut_last_lsn, record.lsn());
     if (IsMutant(Mutant::kLaterHeadersProveNothing)) continue;
     result->proven_lsn =
-        std::max(result->proven_lsn, Lsn(record.header.durable_lsn));
+        std::max(result->proven_lsn, Lsn(record.header.durable_lsn()));
   }
 }
 
@@ -69,17 +65,26 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
   RecordCursor cursor(input.ring, *input.table, input.head, LimitOf(input));
   RecordCursor::Step step{};
   for (;;) {
+    cursor.WalkPlain<RecordCursor::Payloads::kCheck>(
+        [&](const LogPosition& before, const RecordView& record) {
+          Count(record, &result);
+          visit(before, record);
+          return true;
+        });
     result.end = cursor.position();
     step = cursor.Next();
     if (step != RecordCursor::Step::kRecord) break;
-    Count(cursor, result.end.lsn, &result);
+    if (cursor.pad_damaged()) {
+      result.damaged_pads.push_back({result.end.lsn, cursor.record_begin()});
+    }
+    Count(cursor.record(), &result);
     visit(result.end, cursor.record());
   }
   if (step == RecordCursor::Step::kBadPayload) {
     result.bad_payload = true;
-    result.bad_bytes = RecordBytes(cursor.record().header.payload_bytes);
+    result.bad_bytes = RecordBytes(cursor.record().header.payload_bytes());
     result.proven_lsn =
-        std::max(result.proven_lsn, Lsn(cursor.record().header.durable_lsn));
+        std::max(result.proven_lsn, Lsn(cursor.record().header.durable_lsn()));
   }
   InspectBehind(input, cursor, result.end, &result);
   if (IsMutant(Mutant::kCorruptIsTorn)) result.proven_lsn = Lsn(0);

@@ -32,19 +32,22 @@ uint32_t Crc32cLong(uint32_t crc, std::span<const std::byte> bytes);
 // The words of a header are summed as they lie in memory.
 static_assert(std::endian::native == std::endian::little);
 
-// CRC32C of one word of memory.
-inline uint32_t Crc32cWord(uint32_t crc, uint64_t word) {
+// CRC32C of one word of memory. The CRC is the low half of what goes in and
+// comes out, as the processor has it: else each step would cut it anew.
+inline uint64_t Crc32cWord(uint64_t crc, uint64_t word) {
 #if defined(__SSE4_2__)
-  return static_cast<uint32_t>(_mm_crc32_u64(crc, word));
+  return _mm_crc32_u64(crc, word);
 #else
-  return internal::Crc32cLong(crc, std::as_bytes(std::span(&word, 1)));
+  return internal::Crc32cLong(static_cast<uint32_t>(crc),
+                              std::as_bytes(std::span(&word, 1)));
 #endif
 }
-inline uint32_t Crc32cHalfWord(uint32_t crc, uint32_t half) {
+inline uint32_t Crc32cHalfWord(uint64_t crc, uint32_t half) {
 #if defined(__SSE4_2__)
-  return _mm_crc32_u32(crc, half);
+  return _mm_crc32_u32(static_cast<uint32_t>(crc), half);
 #else
-  return internal::Crc32cLong(crc, std::as_bytes(std::span(&half, 1)));
+  return internal::Crc32cLong(static_cast<uint32_t>(crc),
+                              std::as_bytes(std::span(&half, 1)));
 #endif
 }
 
@@ -53,7 +56,7 @@ inline uint32_t Crc32cHalfWord(uint32_t crc, uint32_t half) {
 inline uint32_t Crc32c(uint32_t seed, std::span<const std::byte> bytes) {
   constexpr size_t kLongBytes = 192;  // from here on the call pays
   if (bytes.size() >= kLongBytes) return internal::Crc32cLong(seed, bytes);
-  uint32_t crc = seed;
+  uint64_t crc = seed;
   const std::byte* at = bytes.data();
   size_t left = bytes.size();
   const auto next_word = [&at, &left] {
@@ -74,15 +77,17 @@ inline uint32_t Crc32c(uint32_t seed, std::span<const std::byte> bytes) {
   if (left & 4) {
     uint32_t half = 0;
     std::memcpy(&half, at, sizeof(half));
-    crc = _mm_crc32_u32(crc, half);
+    crc = Crc32cHalfWord(crc, half);
     at += sizeof(half);
   }
+  auto low = static_cast<uint32_t>(crc);
   for (left %= 4; left > 0; --left) {
-    crc = _mm_crc32_u8(crc, std::to_integer<uint8_t>(*at++));
+    low = _mm_crc32_u8(low, std::to_integer<uint8_t>(*at++));
   }
-  return crc;
+  return low;
 #else
-  return left == 0 ? crc : internal::Crc32cLong(crc, {at, left});
+  const auto low = static_cast<uint32_t>(crc);
+  return left == 0 ? low : internal::Crc32cLong(low, {at, left});
 #endif
 }
 

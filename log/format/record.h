@@ -132,12 +132,11 @@ inline uint64_t LengthAndTypeWord(const RecordHeader& header) {
 
 // Checksum of bytes 0..36 of the header.
 inline uint32_t HeaderChecksum(uint64_t seed, const RecordHeader& header) {
-  uint32_t crc = Crc32cWord(kCrcStart, header.lsn);
+  uint64_t crc = Crc32cWord(kCrcStart, header.lsn);
   crc = Crc32cWord(crc, header.epoch);
   crc = Crc32cWord(crc, header.durable_lsn);
   crc = Crc32cWord(crc, LengthAndTypeWord(header));
-  crc = Crc32cHalfWord(crc, header.payload_crc);
-  return static_cast<uint32_t>(seed) ^ crc;
+  return static_cast<uint32_t>(seed) ^ Crc32cHalfWord(crc, header.payload_crc);
 }
 
 // Both checksums as the one word that publishes the record.
@@ -145,12 +144,20 @@ inline uint64_t PublishWord(const RecordHeader& header) {
   return uint64_t{header.payload_crc} | uint64_t{header.header_crc} << 32;
 }
 
-// A header as it lies in memory, in words.
+// A header as it lies in memory, in words: those who read many headers keep it
+// in registers.
 struct HeaderWords {
-  uint64_t word[kRecordHeaderBytes / sizeof(uint64_t)];
+  uint64_t word[kRecordHeaderBytes / sizeof(uint64_t)] = {};
 
-  RecordHeader ToHeader() const { return std::bit_cast<RecordHeader>(*this); }
+  uint64_t lsn() const { return word[0]; }
+  uint64_t epoch() const { return word[1]; }
+  uint64_t durable_lsn() const { return word[2]; }
   uint32_t payload_bytes() const { return static_cast<uint32_t>(word[3]); }
+  uint16_t magic() const { return static_cast<uint16_t>(word[3] >> 32); }
+  uint8_t type() const { return static_cast<uint8_t>(word[3] >> 48); }
+  uint32_t payload_crc() const { return static_cast<uint32_t>(word[4]); }
+  uint32_t header_crc() const { return static_cast<uint32_t>(word[4] >> 32); }
+  uint64_t cleaned() const { return word[5]; }
 };
 static_assert(offsetof(RecordHeader, payload_bytes) == 3 * sizeof(uint64_t));
 
@@ -164,31 +171,31 @@ inline HeaderWords LoadHeader(const std::byte* from) {
   return {{load(0), load(1), load(2), load(3), load(4), load(5)}};
 }
 
+// True if magic and type are those of some record or PAD.
+inline bool HeaderIsWellFormed(const HeaderWords& words) {
+  return words.magic() == kRecordMagic &&
+         words.type() >= static_cast<uint8_t>(RecordType::kData) &&
+         words.type() <= static_cast<uint8_t>(RecordType::kAborted) &&
+         words.lsn() != 0;
+}
+
 // True if magic, type and checksum hold (F1, F2). Says nothing of the payload.
 inline bool HeaderIsValid(uint64_t seed, const HeaderWords& words) {
-  uint32_t crc = kCrcStart;
+  uint64_t crc = kCrcStart;
   for (int i = 0; i < 4; ++i) crc = Crc32cWord(crc, words.word[i]);
-  crc = Crc32cHalfWord(crc, static_cast<uint32_t>(words.word[4]));
-  const auto magic = static_cast<uint16_t>(words.word[3] >> 32);
-  const auto type = static_cast<uint8_t>(words.word[3] >> 48);
-  if (IsMutant(Mutant::kHeaderUnchecked)) return magic == kRecordMagic;
-  return magic == kRecordMagic &&
-         type >= static_cast<uint8_t>(RecordType::kData) &&
-         type <= static_cast<uint8_t>(RecordType::kAborted) &&
-         words.word[0] != 0 &&
-         words.word[4] >> 32 == (static_cast<uint32_t>(seed) ^ crc);
-}
-inline bool HeaderIsValid(uint64_t seed, const RecordHeader& header) {
-  return HeaderIsValid(seed, std::bit_cast<HeaderWords>(header));
+  const uint32_t sum =
+      static_cast<uint32_t>(seed) ^ Crc32cHalfWord(crc, words.payload_crc());
+  if (IsMutant(Mutant::kHeaderUnchecked)) return words.magic() == kRecordMagic;
+  return HeaderIsWellFormed(words) && words.header_crc() == sum;
 }
 
 // True if the payload's checksum holds; always true for PAD and ABORTED, which
-// have no content. Requires: HeaderIsValid, payload.size() == payload_bytes.
-inline bool PayloadIsValid(uint64_t seed, const RecordHeader& header,
+// have no content. Requires: HeaderIsValid, payload.size() == payload_bytes().
+inline bool PayloadIsValid(uint64_t seed, const HeaderWords& header,
                            std::span<const std::byte> payload) {
-  if (header.type != static_cast<uint8_t>(RecordType::kData)) return true;
+  if (header.type() != static_cast<uint8_t>(RecordType::kData)) return true;
   if (IsMutant(Mutant::kPayloadUnchecked)) return true;
-  return header.payload_crc ==
+  return header.payload_crc() ==
          PayloadChecksum(seed, Crc32c(kCrcStart, payload));
 }
 
@@ -196,7 +203,7 @@ inline bool PayloadIsValid(uint64_t seed, const RecordHeader& header,
 // the header of n. PADs are left out.
 inline uint64_t ExtendChain(uint64_t chain, uint32_t header_crc) {
   if (IsMutant(Mutant::kChainUnordered)) return chain ^ header_crc;
-  return Mix(chain, header_crc);
+  return Mix(chain ^ header_crc);
 }
 
 }  // namespace alpheus

@@ -61,11 +61,11 @@ class WatermarkEncoder {
   WatermarkEncoder(Uuid log_id, int line, Epoch epoch);
 
   LineWords Encode(Lsn lsn) const {
-    uint32_t crc = Crc32cWord(crc_of_epoch_, lsn.value);
+    uint64_t crc = Crc32cWord(crc_of_epoch_, lsn.value);
     for (int i = 0; i < 5; ++i) crc = Crc32cWord(crc, 0);
-    crc = Crc32cHalfWord(crc, kWatermarkMagic);
+    const uint32_t sum = Crc32cHalfWord(crc, kWatermarkMagic);
     return {{epoch_, lsn.value, 0, 0, 0, 0, 0,
-             uint64_t{kWatermarkMagic} | uint64_t{crc} << 32}};
+             uint64_t{kWatermarkMagic} | uint64_t{sum} << 32}};
   }
 
  private:

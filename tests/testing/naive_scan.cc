@@ -154,7 +154,7 @@ ScanOutcome Scan(const ScanTask& task) {
     Note(*record, &outcome);
     at.lsn += 1;
     at.offset = record->offset + WholeLines(record->payload_bytes);
-    at.chain = Mix(at.chain, record->header_crc);
+    at.chain = Mix(at.chain ^ record->header_crc);
   }
   Position from = at;
   while (auto later = FirstBehind(task, from)) {

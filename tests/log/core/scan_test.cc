@@ -144,7 +144,8 @@ TEST_F(ScanTest, LengthThatLeavesTheRingIsNoRecord) {
     header.type = static_cast<uint8_t>(RecordType::kData);
     header.header_crc = HeaderChecksum(seed, header);
     std::memcpy(ring.At(RingOffset(kLineBytes)), &header, sizeof(header));
-    ASSERT_TRUE(HeaderIsValid(seed, header));
+    ASSERT_TRUE(
+        HeaderIsValid(seed, LoadHeader(ring.At(RingOffset(kLineBytes)))));
     const ScanResult scan = Scan();
     EXPECT_EQ(scan.end.lsn, Lsn(2));
     ASSERT_FALSE(scan.bad_payload) << bytes;

@@ -59,6 +59,10 @@ TEST(ChecksumTest, EveryLengthAndAlignmentAgreesWithTheDefinition) {
   }
 }
 
+HeaderWords AsWords(const RecordHeader& header) {
+  return LoadHeader(reinterpret_cast<const std::byte*>(&header));
+}
+
 TEST(RecordTest, HeaderIsSummedAsItLiesInMemory) {
   const RecordHeader header = Header(Seed());
   EXPECT_EQ(
@@ -74,8 +78,8 @@ TEST(RecordTest, HeaderIsSummedAsItLiesInMemory) {
 
 TEST(RecordTest, SealedRecordValidates) {
   const RecordHeader header = Header(Seed());
-  EXPECT_TRUE(HeaderIsValid(Seed(), header));
-  EXPECT_TRUE(PayloadIsValid(Seed(), header, AsBytes(kPayload)));
+  EXPECT_TRUE(HeaderIsValid(Seed(), AsWords(header)));
+  EXPECT_TRUE(PayloadIsValid(Seed(), AsWords(header), AsBytes(kPayload)));
 }
 
 // F1, F3 (record.h): every bit of the header is covered, but for the cleaned
@@ -88,7 +92,7 @@ TEST(RecordTest, OneFlippedBitOfTheHeaderIsSeenOrMeansNothing) {
     if (bit / 8 >= offsetof(RecordHeader, cleaned)) {
       EXPECT_NE(header.cleaned, CleanedWord(Seed()));
     } else {
-      EXPECT_FALSE(HeaderIsValid(Seed(), header)) << "bit " << bit;
+      EXPECT_FALSE(HeaderIsValid(Seed(), AsWords(header))) << "bit " << bit;
     }
   }
 }
@@ -98,7 +102,7 @@ TEST(RecordTest, OneFlippedBitOfThePayloadIsSeen) {
   std::string payload(kPayload);
   for (size_t bit = 0; bit < 8 * payload.size(); ++bit) {
     payload[bit / 8] ^= static_cast<char>(1u << bit % 8);
-    EXPECT_FALSE(PayloadIsValid(Seed(), header, AsBytes(payload)));
+    EXPECT_FALSE(PayloadIsValid(Seed(), AsWords(header), AsBytes(payload)));
     payload[bit / 8] ^= static_cast<char>(1u << bit % 8);
   }
 }
@@ -111,8 +115,8 @@ TEST(RecordTest, RecordOfAnotherPlaceDoesNotValidate) {
         EpochKey({1, 2}, Epoch(4), 4).Seed(Lsn(7), RingOffset(128)),
         EpochKey({1, 2}, Epoch(3), 5).Seed(Lsn(7), RingOffset(128)),
         EpochKey({1, 9}, Epoch(3), 4).Seed(Lsn(7), RingOffset(128))}) {
-    EXPECT_FALSE(HeaderIsValid(other, header));
-    EXPECT_FALSE(PayloadIsValid(other, header, AsBytes(kPayload)));
+    EXPECT_FALSE(HeaderIsValid(other, AsWords(header)));
+    EXPECT_FALSE(PayloadIsValid(other, AsWords(header), AsBytes(kPayload)));
     EXPECT_NE(CleanedWord(other), CleanedWord(Seed()));
   }
 }
@@ -122,7 +126,7 @@ TEST(RecordTest, UniformMemoryIsNoRecord) {
   for (int byte = 0; byte < 256; ++byte) {
     RecordHeader header;
     std::memset(static_cast<void*>(&header), byte, sizeof(header));
-    EXPECT_FALSE(HeaderIsValid(Seed(), header));
+    EXPECT_FALSE(HeaderIsValid(Seed(), AsWords(header)));
   }
 }
 
@@ -135,7 +139,7 @@ TEST(RecordTest, RandomMemoryIsNoRecord) {
     std::memcpy(static_cast<void*>(&header), words, sizeof(header));
     header.magic = kRecordMagic;
     header.type = 1;
-    EXPECT_FALSE(HeaderIsValid(Seed(), header));
+    EXPECT_FALSE(HeaderIsValid(Seed(), AsWords(header)));
   }
 }
 
@@ -144,10 +148,10 @@ TEST(RecordTest, EmptyPayloadHasAChecksumToo) {
   header.payload_bytes = 0;
   header.payload_crc = 0;
   header.header_crc = HeaderChecksum(Seed(), header);
-  EXPECT_FALSE(PayloadIsValid(Seed(), header, {}));
+  EXPECT_FALSE(PayloadIsValid(Seed(), AsWords(header), {}));
   header.payload_crc = PayloadChecksum(Seed(), kCrcStart);
   header.header_crc = HeaderChecksum(Seed(), header);
-  EXPECT_TRUE(PayloadIsValid(Seed(), header, {}));
+  EXPECT_TRUE(PayloadIsValid(Seed(), AsWords(header), {}));
 }
 
 TEST(RecordTest, SizesRoundUpToLines) {
