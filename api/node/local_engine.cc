@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The composition root of local mode: region, persistence backend, recovery
 // and ring log, wired by the medium of the region.
+#include <array>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/node/log_engine.h"
+#include "api/node/populator.h"
 #include "api/node/service_thread.h"
 #include "log/base/clock.h"
 #include "log/base/mutant.h"
@@ -40,23 +42,40 @@ class RecoveredSource final : public RecoveredRange::Source {
         name_(std::move(name)) {}
 
   bool Next(RecoveredRecord* record) override {
-    while (status_.ok() && cursor_.position().lsn <= end_lsn_) {
-      const LogPosition at = cursor_.position();
-      if (cursor_.Next() != RecordCursor::Step::kRecord) {
-        if (!IsMutant(Mutant::kBadRecordIsTheEnd)) status_ = Unreadable(at);
-        return false;
-      }
-      const RecordView& view = cursor_.record();
-      if (view.cleaned || view.aborted()) continue;
-      *record = {view.lsn(), view.epoch(), view.payload};
-      return true;
-    }
-    return false;
+    if (next_ == filled_) Fill();
+    if (next_ == filled_) return false;
+    *record = batch_[next_++];
+    return true;
   }
 
   absl::Status status() const override { return status_; }
 
  private:
+  // By batches, so that the cursor walks in a tight loop.
+  void Fill() {
+    next_ = filled_ = 0;
+    while (status_.ok() && filled_ < batch_.size() &&
+           cursor_.position().lsn <= end_lsn_) {
+      const LogPosition at = cursor_.position();
+      if (cursor_.Next() != RecordCursor::Step::kRecord) {
+        if (!IsMutant(Mutant::kBadRecordIsTheEnd)) status_ = Unreadable(at);
+        return;
+      }
+      Take(cursor_.record());
+      if (filled_ == batch_.size() || cursor_.position().lsn > end_lsn_) return;
+      cursor_.WalkPlain<RecordCursor::Payloads::kTrust>(
+          [this](const LogPosition&, const RecordView& view) {
+            Take(view);
+            return filled_ < batch_.size() && view.lsn() < end_lsn_;
+          });
+    }
+  }
+
+  void Take(const RecordView& view) {
+    if (view.cleaned || view.aborted()) return;
+    batch_[filled_++] = {view.lsn(), view.epoch(), view.payload};
+  }
+
   absl::Status Unreadable(const LogPosition& at) const {
     return absl::DataLossError(absl::StrCat(
         name_, ": LSN ", at.lsn.value, " at offset ",
@@ -72,6 +91,9 @@ class RecoveredSource final : public RecoveredRange::Source {
   const Lsn end_lsn_;
   const std::string name_;
   absl::Status status_;
+  std::array<RecoveredRecord, 64> batch_;
+  size_t next_ = 0;
+  size_t filled_ = 0;
 };
 
 RecoveryReport MakeReport(const OpenedEpoch& opened) {
@@ -116,9 +138,9 @@ class LocalEngine final : public LogEngine {
         service_(
             [this] { return log_.Poll() == IdleKeeper<P>::Next::kPollAgain; },
             log_.progress(), waiter_,
-            std::chrono::microseconds(options.idle_force_us)) {
-    service_.Start();
-  }
+            std::chrono::microseconds(options.idle_force_us)) {}
+
+  absl::Status StartService() { return service_.Start(); }
 
   absl::StatusOr<ReservedRecord> Reserve(size_t bytes,
                                          Deadline deadline) override {
@@ -157,9 +179,13 @@ class LocalEngine final : public LogEngine {
     // Close wants to be alone with the log.
     service_.Stop();
     absl::Status closed = log_.Close();
+    if (!absl::IsFailedPrecondition(closed)) return closed;
     // Refused: the log goes on.
-    if (absl::IsFailedPrecondition(closed)) service_.Start();
-    return closed;
+    const absl::Status started = service_.Start();
+    if (started.ok()) return closed;
+    return absl::FailedPreconditionError(
+        absl::StrCat(closed.message(),
+                     "; it now idles without a thread: ", started.message()));
   }
 
   Lsn durable_lsn() const override { return log_.durable_lsn(); }
@@ -197,11 +223,16 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenWith(Region region,
   opening.name = region.path();
   opening.expected_log_id = options.expected_log_id;
   opening.cleanup_through = options.cleanup_through;
+  const Populator populator(region.medium() == RegionMedium::kAnonymous
+                                ? std::span<std::byte>()
+                                : region.bytes());
   ALPHEUS_ASSIGN_OR_RETURN(
       const OpenedEpoch opened,
       OpenEpochLocally(*pmem, region.bytes(), opening, random));
-  return std::make_unique<LocalEngine<P>>(std::move(region), std::move(pmem),
-                                          opened, options);
+  auto engine = std::make_unique<LocalEngine<P>>(
+      std::move(region), std::move(pmem), opened, options);
+  ALPHEUS_RETURN_IF_ERROR(engine->StartService());
+  return engine;
 }
 
 absl::StatusOr<Region> FormattedAnonymousRegion(uint64_t bytes) {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/node/service_thread.h"
 
-#include <pthread.h>
-
-#include <csignal>
 #include <utility>
 
 #include "log/base/deadline.h"
@@ -17,28 +14,20 @@ ServiceThread::ServiceThread(std::function<bool()> poll, Progress& progress,
       waiter_(waiter),
       interval_(interval) {}
 
-void ServiceThread::Start() {
-  if (interval_.count() == 0) return;
+absl::Status ServiceThread::Start() {
+  if (interval_.count() == 0) return absl::OkStatus();
   stopped_.store(0, std::memory_order_release);
-  // The program's signals are for the program's threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { Run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread_.Start([this] { Run(); });
 }
 
 void ServiceThread::Stop() {
-  if (!thread_.joinable()) return;
   stopped_.store(1, std::memory_order_release);
   waiter_.WakeAll(stopped_);
   progress_.Notify();
-  thread_.join();
+  thread_.Join();
 }
 
 void ServiceThread::Run() {
-  pthread_setname_np(pthread_self(), "alpheus");
   while (!IsStopped()) {
     if (poll_()) {
       waiter_.Wait(stopped_, 0, Deadline::In(interval_));

@@ -14,8 +14,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <thread>
 
+#include "absl/status/status.h"
+#include "api/node/background_thread.h"
 #include "log/base/waiter.h"
 
 namespace alpheus {
@@ -28,7 +29,8 @@ class ServiceThread {
                 std::chrono::microseconds interval);
   ~ServiceThread() { Stop(); }
 
-  void Start();
+  // Errors: as BackgroundThread::Start.
+  absl::Status Start();
   // Returns when `poll` runs no more.
   void Stop();
 
@@ -43,7 +45,7 @@ class ServiceThread {
   Waiter& waiter_;
   const std::chrono::microseconds interval_;
   std::atomic<uint32_t> stopped_{0};
-  std::thread thread_;
+  BackgroundThread thread_;
 };
 
 }  // namespace alpheus

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <climits>
 #include <cstring>
-#include <limits>
+#include <iterator>
+#include <utility>
 
+#include "absl/base/attributes.h"
 #include "log/base/bytes.h"
 #include "log/base/mutant.h"
 #include "log/format/checksum.h"
@@ -36,15 +39,33 @@ void StoreHeader(P& pmem, std::byte* to, const RecordHeader& header) {
   pmem.Store8(publish, PublishWord(header));
 }
 
-// Up to eight bytes as a word, the rest zero.
-uint64_t LoadWord(const std::byte* from, size_t bytes) {
+uint64_t LoadWord(const std::byte* from) {
   uint64_t word = 0;
-  if (bytes >= sizeof(word)) [[likely]] {
-    std::memcpy(&word, from, sizeof(word));
-  } else {
-    std::memcpy(&word, from, bytes);
-  }
+  std::memcpy(&word, from, sizeof(word));
   return word;
+}
+
+// Less than a line, zeros behind it. Requires: a word before `from` is
+// readable. Every word is in a register: a line that is put together in memory
+// by narrow stores stalls the wide loads that follow.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline LineWords LoadTail(const std::byte* from,
+                                                       size_t bytes) {
+  constexpr size_t kWordBytes = sizeof(uint64_t);
+  const size_t whole = bytes / kWordBytes;
+  uint64_t rest = 0;
+  if (const size_t odd = bytes % kWordBytes; odd != 0) {
+    rest = LoadWord(from + bytes - kWordBytes) >> (kWordBytes - odd) * CHAR_BIT;
+  }
+  LineWords line{};
+#pragma GCC unroll 8
+  for (size_t i = 0; i < std::size(line.word); ++i) {
+    if (i < whole) {
+      line.word[i] = LoadWord(from + i * kWordBytes);
+    } else {
+      line.word[i] = std::exchange(rest, 0);
+    }
+  }
+  return line;
 }
 
 // Words that a header leaves of its line to the payload.
@@ -59,22 +80,17 @@ struct WordsBesideHeader {
 // past the cache to `to`, each stored once and whole: two partial stores to one
 // line cost nearly twice (docs/performance.md).
 template <Persistence P>
-WordsBesideHeader StoreRange(P& pmem, std::byte* to,
-                             std::span<const std::byte> range) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline WordsBesideHeader StoreRange(
+    P& pmem, std::byte* to, std::span<const std::byte> range) {
   constexpr size_t kFirstBytes = sizeof(WordsBesideHeader);
   const std::byte* from = range.data();
   size_t left = range.size();
   WordsBesideHeader first{};
-  const auto take = [&from, &left] {
-    if (left == 0) return uint64_t{0};
-    const uint64_t word = LoadWord(from, left);
-    const size_t taken = std::min(left, sizeof(word));
-    from += taken;
-    left -= taken;
-    return word;
-  };
-  if (left < kFirstBytes) return {{take(), take()}};
-  std::memcpy(&first, from, kFirstBytes);
+  if (left <= kFirstBytes) {
+    if (left != 0) std::memcpy(&first, from, left);
+    return first;
+  }
+  first = {{LoadWord(from), LoadWord(from + sizeof(uint64_t))}};
   from += kFirstBytes;
   left -= kFirstBytes;
   if (const size_t lines = left / kLineBytes; lines != 0) {
@@ -83,11 +99,7 @@ WordsBesideHeader StoreRange(P& pmem, std::byte* to,
     from += lines * kLineBytes;
     left -= lines * kLineBytes;
   }
-  if (left != 0) {
-    LineWords tail{};
-    for (uint64_t& word : tail.word) word = take();
-    pmem.StoreLineNt(to, tail);
-  }
+  if (left != 0) pmem.StoreLineNt(to, LoadTail(from, left));
   return first;
 }
 
@@ -125,17 +137,6 @@ WordsBesideHeader StoreParts(P& pmem, std::byte* to, const Payload& payload) {
 
 }  // namespace
 
-Payload::Payload(std::span<const std::span<const std::byte>> p) : parts(p) {
-  for (const auto& part : parts) {
-    const size_t sum = bytes + part.size();
-    bytes = sum < bytes ? std::numeric_limits<size_t>::max() : sum;
-  }
-}
-
-void Payload::ComputeCrc() {
-  for (const auto& part : parts) crc = Crc32c(crc, part);
-}
-
 template <Persistence P>
 void WritePad(P& pmem, const Ring& ring, const EpochKey& key, Epoch epoch,
               Lsn next_lsn, Lsn durable_lsn, RingOffset begin) {
@@ -149,6 +150,26 @@ void WritePad(P& pmem, const Ring& ring, const EpochKey& key, Epoch epoch,
   header.type = static_cast<uint8_t>(RecordType::kPad);
   header.header_crc = HeaderChecksum(key.Seed(next_lsn, begin), header);
   StoreHeader(pmem, ring.At(begin), header);
+}
+
+template <Persistence P>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline RecordHeader RecordWriter<P>::MakeHeader(
+    Lsn lsn, RingOffset offset, RecordType type, uint64_t payload_bytes,
+    uint32_t payload_crc, Lsn durable_lsn) const {
+  const uint64_t seed = key_.Seed(lsn, offset);
+  RecordHeader header{};
+  header.lsn = lsn.value;
+  header.epoch = epoch_.value;
+  header.durable_lsn = durable_lsn.value;
+  if (IsMutant(Mutant::kHeaderProvesItself)) header.durable_lsn = lsn.value;
+  header.payload_bytes = static_cast<uint32_t>(payload_bytes);
+  header.magic = kRecordMagic;
+  header.type = static_cast<uint8_t>(type);
+  if (type == RecordType::kData) {
+    header.payload_crc = PayloadChecksum(seed, payload_crc);
+  }
+  header.header_crc = HeaderChecksum(seed, header);
+  return header;
 }
 
 template <Persistence P>
@@ -230,28 +251,6 @@ uint32_t RecordWriter<P>::WriteCached(const Reserver::Space& space,
                  payload.crc, durable_lsn);
   StoreHeader(pmem_, header_at, header);
   return header.header_crc;
-}
-
-template <Persistence P>
-RecordHeader RecordWriter<P>::MakeHeader(Lsn lsn, RingOffset offset,
-                                         RecordType type,
-                                         uint64_t payload_bytes,
-                                         uint32_t payload_crc,
-                                         Lsn durable_lsn) const {
-  const uint64_t seed = key_.Seed(lsn, offset);
-  RecordHeader header{};
-  header.lsn = lsn.value;
-  header.epoch = epoch_.value;
-  header.durable_lsn = durable_lsn.value;
-  if (IsMutant(Mutant::kHeaderProvesItself)) header.durable_lsn = lsn.value;
-  header.payload_bytes = static_cast<uint32_t>(payload_bytes);
-  header.magic = kRecordMagic;
-  header.type = static_cast<uint8_t>(type);
-  if (type == RecordType::kData) {
-    header.payload_crc = PayloadChecksum(seed, payload_crc);
-  }
-  header.header_crc = HeaderChecksum(seed, header);
-  return header;
 }
 
 template <Persistence P>

@@ -20,11 +20,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "log/base/ids.h"
 #include "log/core/reserved_record.h"
 #include "log/core/reserver.h"
+#include "log/format/checksum.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "log/format/record.h"
@@ -36,8 +38,15 @@ namespace alpheus {
 // LSN, so it is computed before anything is reserved; but not before `bytes`
 // was checked, as sizes that are too large may be no memory at all.
 struct Payload {
-  explicit Payload(std::span<const std::span<const std::byte>> p);
-  void ComputeCrc();
+  explicit Payload(std::span<const std::span<const std::byte>> p) : parts(p) {
+    for (const auto& part : parts) {
+      const size_t sum = bytes + part.size();
+      bytes = sum < bytes ? std::numeric_limits<size_t>::max() : sum;
+    }
+  }
+  void ComputeCrc() {
+    for (const auto& part : parts) crc = Crc32c(crc, part);
+  }
 
   std::span<const std::span<const std::byte>> parts;
   size_t bytes = 0;  // the largest number if the sum is beyond it

@@ -26,6 +26,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "absl/base/attributes.h"
 #include "log/base/bytes.h"
 #include "log/base/ids.h"
 #include "log/base/mutant.h"
@@ -71,7 +72,8 @@ class Reserver {
 
   // Takes the next LSN and `record_bytes` (a multiple of a line, at most half
   // the capacity).
-  Outcome TryReserve(uint64_t record_bytes, Space* space) {
+  ABSL_ATTRIBUTE_ALWAYS_INLINE Outcome TryReserve(uint64_t record_bytes,
+                                                  Space* space) {
     // Acquire: the references below must not be older than the word.
     uint64_t word = word_.load(std::memory_order_acquire);
     for (;;) {

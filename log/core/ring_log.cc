@@ -275,46 +275,45 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
     ALPHEUS_ASSIGN_OR_RETURN(space, TakeSpace(payload.bytes, deadline));
   }
   pmem_.YieldPoint("reserve: taken");
-  if (!forced) return AppendUnderPolicy(space, payload, policy, deadline);
+  // A policy saves fences. From some size on a fence is cheaper than the way
+  // through the cache, and the record is persisted at once.
+  constexpr size_t kCachedBytesMax = 768;
   constexpr int kLooks = 32;  // some fences long
-  switch (WriteAndPersist(space, payload, kLooks)) {
-    case Forcer<P>::Progressed::kDurable:
-      break;
-    case Forcer<P>::Progressed::kFailed:
-      return failure_.status();
-    case Forcer<P>::Progressed::kWaiting:
-      ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(space.lsn, deadline));
-      break;
+  if (forced || payload.bytes > kCachedBytesMax) {
+    const auto progressed =
+        WriteAndPersist(space, payload, forced ? kLooks : 1);
+    if (progressed == Forcer<P>::Progressed::kDurable && policy.group == 0)
+        [[likely]] {
+      return space.lsn;
+    }
+  } else {
+    WriteCompleted(space, payload);
   }
+  ALPHEUS_RETURN_IF_ERROR(ForceAppended(space.lsn, policy, deadline));
   return space.lsn;
 }
 
 template <Persistence P>
-absl::StatusOr<Lsn> RingLog<P>::AppendUnderPolicy(const Reserver::Space& space,
-                                                  const Payload& payload,
-                                                  const ForcePolicy& policy,
-                                                  Deadline deadline) {
-  // A policy saves fences. From some size on a fence is cheaper than the way
-  // through the cache, and the record is persisted at once.
-  constexpr size_t kCachedBytesMax = 768;
-  if (payload.bytes > kCachedBytesMax) {
-    WriteAndPersist(space, payload, /*looks=*/1);
-  } else {
-    tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
-    MarkCompleted(space.lsn,
-                  IsMutant(Mutant::kUnfencedStoresPastCache)
-                      ? writer_.WriteWhole(space, payload, durable_lsn())
-                      : writer_.WriteCached(space, payload, durable_lsn()));
-  }
+absl::Status RingLog<P>::ForceAppended(Lsn lsn, const ForcePolicy& policy,
+                                       Deadline deadline) {
   if (failure_.failed()) return failure_.status();
-  const absl::Status forced = ForceUnder(policy, space.lsn, deadline);
+  absl::Status forced = ForceUnder(policy, lsn, deadline);
   if (absl::IsFailedPrecondition(forced)) {
-    return absl::AbortedError(
-        absl::StrCat(options_.name, ": LSN ", space.lsn.value,
-                     " is completed but not forced. ", forced.message()));
+    return absl::AbortedError(absl::StrCat(options_.name, ": LSN ", lsn.value,
+                                           " is completed but not forced. ",
+                                           forced.message()));
   }
-  ALPHEUS_RETURN_IF_ERROR(forced);
-  return space.lsn;
+  return forced;
+}
+
+template <Persistence P>
+void RingLog<P>::WriteCompleted(const Reserver::Space& space,
+                                const Payload& payload) {
+  tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
+  MarkCompleted(space.lsn,
+                IsMutant(Mutant::kUnfencedStoresPastCache)
+                    ? writer_.WriteWhole(space, payload, durable_lsn())
+                    : writer_.WriteCached(space, payload, durable_lsn()));
 }
 
 template <Persistence P>
@@ -457,7 +456,18 @@ absl::Status RingLog<P>::Usable() const {
 }
 
 template <Persistence P>
-absl::Status RingLog<P>::CheckPolicy(const ForcePolicy& policy) const {
+bool RingLog<P>::IsPossible(const ForcePolicy& policy) const {
+  if (policy.frequency == 0) return false;
+  if (policy.group != 0 && policy.frequency != 1) return false;
+  // Else reserving would force before the policy does (A3.1).
+  const uint32_t records = std::max(policy.frequency, policy.group);
+  return records == 1 || 2 * uint64_t{records} <= tracker_.size();
+}
+
+template <Persistence P>
+inline absl::Status RingLog<P>::CheckPolicy(const ForcePolicy& policy) const {
+  if (IsPossible(policy)) [[likely]]
+    return absl::OkStatus();
   if (policy.frequency == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         options_.name, ": force frequency 0; 1 forces every record"));
@@ -467,11 +477,7 @@ absl::Status RingLog<P>::CheckPolicy(const ForcePolicy& policy) const {
         options_.name, ": force frequency ", policy.frequency,
         " and groups of ", policy.group, " are two policies; choose one"));
   }
-  // Else reserving would force before the policy does (A3.1).
   const uint32_t records = std::max(policy.frequency, policy.group);
-  if (records == 1 || 2 * uint64_t{records} <= tracker_.size()) {
-    return absl::OkStatus();
-  }
   return absl::InvalidArgumentError(absl::StrCat(
       options_.name, ": forcing every ", records, " records needs a cap of ",
       2 * uint64_t{records}, " exposed ones, and it is ", tracker_.size(),

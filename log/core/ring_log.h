@@ -132,6 +132,7 @@ class RingLog {
  private:
   bool IsUsable() const;
   absl::Status Usable() const;
+  bool IsPossible(const ForcePolicy& policy) const;
   absl::Status CheckPolicy(const ForcePolicy& policy) const;
   // Forces what the policy wants forced now that `lsn` is completed.
   absl::Status ForceUnder(const ForcePolicy& policy, Lsn lsn,
@@ -149,14 +150,15 @@ class RingLog {
   absl::Status RingFull(size_t bytes) const;
   void Finish(const ReservedRecord& record, RecordType type);
   void MarkCompleted(Lsn lsn, uint32_t header_crc);
-  absl::StatusOr<Lsn> AppendUnderPolicy(const Reserver::Space& space,
-                                        const Payload& payload,
-                                        const ForcePolicy& policy,
-                                        Deadline deadline);
+  // Through the cache; persisted by a later force.
+  void WriteCompleted(const Reserver::Space& space, const Payload& payload);
   // Past the cache, with a fence of its own.
   typename Forcer<P>::Progressed WriteAndPersist(const Reserver::Space& space,
                                                  const Payload& payload,
                                                  int looks);
+  // What the policy asks for of a record that was written just now.
+  absl::Status ForceAppended(Lsn lsn, const ForcePolicy& policy,
+                             Deadline deadline);
   absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
   // Fails if a reservation of the calling thread up to `lsn` is open.
   absl::Status CheckNotBlockedBySelf(Lsn lsn) const;

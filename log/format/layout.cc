@@ -85,11 +85,6 @@ CellPlace EpochTablePlace(std::span<std::byte> region,
   return place;
 }
 
-std::byte* WatermarkLine(std::span<std::byte> region, int line) {
-  return region.data() + kWatermarkOffset +
-         static_cast<uint64_t>(line) * kPageBytes;
-}
-
 uint64_t* CleanCloseAddress(std::span<std::byte> region) {
   return reinterpret_cast<uint64_t*>(region.data() + kWatermarkOffset +
                                      kLineBytes);

@@ -98,7 +98,10 @@ CellPlace SuperlinePlace(std::span<std::byte> region);
 CellPlace EpochTablePlace(std::span<std::byte> region,
                           const Superline& superline);
 // Address of a watermark line, 0 or 1.
-std::byte* WatermarkLine(std::span<std::byte> region, int line);
+inline std::byte* WatermarkLine(std::span<std::byte> region, int line) {
+  return region.data() + kWatermarkOffset +
+         static_cast<uint64_t>(line) * kPageBytes;
+}
 Ring RingOf(std::span<std::byte> region, const Superline& superline);
 
 // Whether the sizes that the superline names agree with each other and fit the

@@ -209,16 +209,7 @@ absl::StatusOr<Region> Region::MapForWriting(const std::string& path, int fd) {
   region.mapped_by_libpmem_ = true;
   region.fd_ = fd;
   region.path_ = path;
-  region.Populate();
   return region;
-}
-
-void Region::Populate() {
-#if defined(MADV_POPULATE_READ)
-  // All of it is about to be read, and one call costs a quarter less than a
-  // fault per few pages. Where it can't be done the faults come.
-  (void)madvise(data_, size_, MADV_POPULATE_READ);
-#endif
 }
 
 absl::StatusOr<Region> Region::OpenForReading(const std::string& path) {

@@ -76,7 +76,6 @@ class Region {
  private:
   Region() = default;
   static absl::StatusOr<Region> MapForWriting(const std::string& path, int fd);
-  void Populate();
   void Release();
 
   std::byte* data_ = nullptr;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstddef>
+#include <fstream>
+#include <span>
+#include <string>
+
+#include "api/node/background_thread.h"
+#include "api/node/populator.h"
+#include "gtest/gtest.h"
+#include "log/base/bytes.h"
+
+namespace alpheus {
+namespace {
+
+TEST(BackgroundThreadTest, RunsWithAllSignalsBlocked) {
+  BackgroundThread thread;
+  bool blocked = false;
+  ASSERT_TRUE(thread
+                  .Start([&blocked] {
+                    sigset_t set;
+                    pthread_sigmask(SIG_SETMASK, nullptr, &set);
+                    blocked = sigismember(&set, SIGTERM) == 1;
+                  })
+                  .ok());
+  thread.Join();
+  EXPECT_TRUE(blocked);
+  sigset_t own;
+  pthread_sigmask(SIG_SETMASK, nullptr, &own);
+  EXPECT_EQ(sigismember(&own, SIGTERM), 0);
+}
+
+TEST(BackgroundThreadTest, RunsAgainOnceJoined) {
+  BackgroundThread thread;
+  int runs = 0;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(thread.Start([&runs] { ++runs; }).ok());
+    thread.Join();
+  }
+  EXPECT_EQ(runs, 2);
+}
+
+uint64_t AddressSpaceBytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t pages = 0;
+  statm >> pages;
+  return pages * kPageBytes;
+}
+
+// No room for a stack is the same to the caller as no thread.
+TEST(BackgroundThreadTest, NoThreadLeftIsReported) {
+#if defined(ALPHEUS_SANITIZED)
+  GTEST_SKIP() << "skipped: a sanitizer needs address space of its own";
+#else
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit tight = before;
+  tight.rlim_cur = AddressSpaceBytes() + (size_t{1} << 20);
+  // A stack that no earlier thread has left behind fits.
+  pthread_attr_t attributes;
+  pthread_attr_t usual;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, size_t{1} << 30), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&attributes), 0);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  BackgroundThread thread;
+  const absl::Status started = thread.Start([] {});
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+  EXPECT_TRUE(absl::IsResourceExhausted(started)) << started;
+  // And nothing is left to join.
+  EXPECT_TRUE(thread.Start([] {}).ok());
+#endif
+}
+
+class MappedFile {
+ public:
+  explicit MappedFile(size_t bytes) : bytes_(bytes) {
+    const int fd = memfd_create("populator_test", 0);
+    EXPECT_EQ(ftruncate(fd, static_cast<off_t>(bytes)), 0);
+    data_ = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    EXPECT_NE(data_, MAP_FAILED);
+    close(fd);
+  }
+  ~MappedFile() { munmap(data_, bytes_); }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<std::byte> bytes() {
+    return {static_cast<std::byte*>(data_), bytes_};
+  }
+
+ private:
+  size_t bytes_;
+  void* data_;
+};
+
+// Page faults of this thread while it reads a byte of each page.
+int64_t FaultsOfReading(std::span<const std::byte> pages) {
+  rusage before{};
+  rusage after{};
+  getrusage(RUSAGE_THREAD, &before);
+  for (size_t i = 0; i < pages.size(); i += kPageBytes) {
+    static_cast<void>(
+        *static_cast<const volatile std::byte*>(pages.data() + i));
+  }
+  getrusage(RUSAGE_THREAD, &after);
+  return after.ru_minflt - before.ru_minflt;
+}
+
+TEST(PopulatorTest, FewPagesAreMappedAtOnce) {
+#if !defined(MADV_POPULATE_READ)
+  GTEST_SKIP() << "skipped: this system can't populate";
+#endif
+  MappedFile file(size_t{1} << 20);
+  const Populator populator(file.bytes());
+  EXPECT_LE(FaultsOfReading(file.bytes()), 2);
+}
+
+// In the middle of its work, or with nothing to do: it joins.
+TEST(PopulatorTest, MayBeDroppedAtAnyTime) {
+  MappedFile file(size_t{64} << 20);
+  { const Populator populator(file.bytes()); }
+  { const Populator nothing{std::span<std::byte>()}; }
+}
+
+}  // namespace
+}  // namespace alpheus
