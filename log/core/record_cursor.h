@@ -89,8 +89,8 @@ class RecordCursor {
   // epoch of the last one, which is nearly always, in one tight loop. Ends in
   // front of whatever is something else, which Next() then judges, or behind a
   // record for which visit(position before it, record) is false. record() is
-  // not changed. `kPayloads` is to be that of the constructor.
-  template <Payloads kPayloads, class Visit>
+  // not changed. `PayloadTrust` is to be that of the constructor.
+  template <Payloads PayloadTrust, class Visit>
   void WalkPlain(const Visit& visit);
 
   // Goes on at another place, after a hole. The chain is broken there.
@@ -132,11 +132,11 @@ class RecordCursor {
 
   // `place` is where `offset` lies in the ring. The view is valid only if true
   // is returned.
-  template <Headers kHeaders = Headers::kCheck>
+  template <Headers HeaderTrust = Headers::kCheck>
   [[gnu::always_inline]] bool ReadHeader(const Owner& owner, Lsn lsn,
                                          RingOffset offset, uint64_t place,
                                          RecordView* record) const;
-  template <Headers kHeaders = Headers::kCheck>
+  template <Headers HeaderTrust = Headers::kCheck>
   [[gnu::always_inline]] bool ReadRecordHeader(const Owner& owner, Lsn lsn,
                                                RingOffset offset,
                                                uint64_t place,
@@ -156,7 +156,7 @@ class RecordCursor {
   bool pad_damaged_ = false;
 };
 
-template <RecordCursor::Headers kHeaders>
+template <RecordCursor::Headers HeaderTrust>
 inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
                                      RingOffset offset, uint64_t place,
                                      RecordView* record) const {
@@ -171,8 +171,8 @@ inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
     return false;
   }
   const uint64_t seed = owner.key.Seed(lsn, offset);
-  if (kHeaders == Headers::kTrust ? !HeaderIsWellFormed(words)
-                                  : !HeaderIsValid(seed, words)) {
+  if (HeaderTrust == Headers::kTrust ? !HeaderIsWellFormed(words)
+                                     : !HeaderIsValid(seed, words)) {
     return false;
   }
   record->header = words;
@@ -185,11 +185,11 @@ inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
   return true;
 }
 
-template <RecordCursor::Headers kHeaders>
+template <RecordCursor::Headers HeaderTrust>
 inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
                                            RingOffset offset, uint64_t place,
                                            RecordView* record) const {
-  if (!ReadHeader<kHeaders>(owner, lsn, offset, place, record) ||
+  if (!ReadHeader<HeaderTrust>(owner, lsn, offset, place, record) ||
       record->is_pad()) {
     return false;
   }
@@ -205,24 +205,25 @@ inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
 }
 
 // In locals, which stay in registers.
-template <RecordCursor::Payloads kPayloads, class Visit>
+template <RecordCursor::Payloads PayloadTrust, class Visit>
 void RecordCursor::WalkPlain(const Visit& visit) {
-  constexpr Headers kHeaders =
-      kPayloads == Payloads::kTrust ? Headers::kTrust : Headers::kCheck;
+  constexpr Headers HeaderTrust =
+      PayloadTrust == Payloads::kTrust ? Headers::kTrust : Headers::kCheck;
   const Owner owner = owner_;
   LogPosition at = position_;
   uint64_t place = place_;
   RecordView record;
-  while (at.offset + kLineBytes <= limit_ && owner.Owns(at.lsn) &&
-         ReadRecordHeader<kHeaders>(owner, at.lsn, at.offset, place, &record)) {
-    if (kPayloads == Payloads::kCheck && !record.cleaned &&
+  while (
+      at.offset + kLineBytes <= limit_ && owner.Owns(at.lsn) &&
+      ReadRecordHeader<HeaderTrust>(owner, at.lsn, at.offset, place, &record)) {
+    if (PayloadTrust == Payloads::kCheck && !record.cleaned &&
         !PayloadIsValid(record.seed, record.header, record.payload)) {
       break;
     }
     const LogPosition before = at;
     at.lsn = at.lsn + 1;
     at.offset = at.offset + record.bytes;
-    if (kPayloads != Payloads::kTrust) {
+    if (PayloadTrust != Payloads::kTrust) {
       at.chain = ExtendChain(at.chain, record.header.header_crc());
     }
     place += record.bytes;

@@ -126,8 +126,12 @@ TEST(PopulatorTest, FewPagesAreMappedAtOnce) {
 // In the middle of its work, or with nothing to do: it joins.
 TEST(PopulatorTest, MayBeDroppedAtAnyTime) {
   MappedFile file(size_t{64} << 20);
-  { const Populator populator(file.bytes()); }
-  { const Populator nothing{std::span<std::byte>()}; }
+  {
+    const Populator populator(file.bytes());
+  }
+  {
+    const Populator nothing{std::span<std::byte>()};
+  }
 }
 
 }  // namespace
