@@ -2,8 +2,8 @@
 // ring_log_wait: how a call of ring_log waits; for its own sources only.
 //
 // Idea: a blocking call is a loop over a step that does not block, with the
-// waiter between steps. The last step comes after the announcement: who makes
-// progress looks for announcements only afterwards, so none is missed.
+// waiter between steps. Before it sleeps it announces itself and steps once
+// more: what was done before the announcement notified nobody.
 //
 // Thread safety: as RingLog.
 #ifndef ALPHEUS_LOG_CORE_RING_LOG_WAIT_H_
