@@ -139,7 +139,8 @@ const char* alpheus_code_name(int code) noexcept {
 
 bool alpheus_is_outcome_unknown(int code) noexcept {
   return code != ALPHEUS_OK && code != ALPHEUS_INVALID_ARGUMENT &&
-         code != ALPHEUS_OUT_OF_RANGE && code != ALPHEUS_FAILED_PRECONDITION;
+         code != ALPHEUS_OUT_OF_RANGE && code != ALPHEUS_FAILED_PRECONDITION &&
+         code != ALPHEUS_RESOURCE_EXHAUSTED;
 }
 
 }  // extern "C"

@@ -157,17 +157,28 @@ absl::StatusOr<uint64_t> Fill(Log& log, const std::vector<std::byte>& payload) {
   }
 }
 
+// Makes `image` that of a full log of Alpheus, taken while it is open; returns
+// the number of records.
+absl::StatusOr<uint64_t> WriteOpenLog(const Workload& workload,
+                                      const std::vector<std::byte>& payload,
+                                      const std::string& image) {
+  const ScratchFile file(RegionFilePath(workload, "alpheus-open"));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log,
+                           MakeLog(file.path(), workload));
+  ALPHEUS_ASSIGN_OR_RETURN(const uint64_t records, Fill(*log, payload));
+  ALPHEUS_RETURN_IF_ERROR(CopyFile(file.path(), image));
+  return records;
+}
+
 class AlpheusRecoverer final : public Recoverer {
  public:
   explicit AlpheusRecoverer(const Workload& workload)
       : Recoverer("alpheus", workload) {}
 
   absl::Status Write() override {
-    const ScratchFile file(RegionFilePath(workload(), "alpheus-open"));
-    ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log,
-                             MakeLog(file.path(), workload()));
-    ALPHEUS_ASSIGN_OR_RETURN(records_, Fill(*log, payload()));
-    return CopyFile(file.path(), image());
+    ALPHEUS_ASSIGN_OR_RETURN(records_,
+                             WriteOpenLog(workload(), payload(), image()));
+    return absl::OkStatus();
   }
 
   absl::Status Recover(const std::string& path) override {
@@ -199,11 +210,9 @@ class PartsRecoverer final : public Recoverer {
       : Recoverer("parts", workload) {}
 
   absl::Status Write() override {
-    const ScratchFile file(RegionFilePath(workload(), "alpheus-open"));
-    ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log,
-                             MakeLog(file.path(), workload()));
-    ALPHEUS_ASSIGN_OR_RETURN(records_, Fill(*log, payload()));
-    return CopyFile(file.path(), image());
+    ALPHEUS_ASSIGN_OR_RETURN(records_,
+                             WriteOpenLog(workload(), payload(), image()));
+    return absl::OkStatus();
   }
 
   absl::Status Recover(const std::string& path) override {

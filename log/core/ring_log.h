@@ -15,6 +15,9 @@
 //   DurableCallbacks   who is told                     (durable_callbacks.h)
 //   Reclaimer          cleaned records, head           (reclaimer.h)
 //
+// Sources: ring_log.cc reserves, completes and appends; beside it are
+// ring_log_space.cc, _force.cc, _cleanup.cc and _checks.cc.
+//
 // Invariants:
 //   I1. head_lsn <= durable_lsn + 1 <= next_lsn.
 //   I2. next_lsn - 1 - durable_lsn <= exposure_records_max, rounded up to a
@@ -130,24 +133,8 @@ class RingLog {
   void CheckInvariants() const;
 
  private:
-  bool IsUsable() const;
-  absl::Status Usable() const;
-  bool IsPossible(const ForcePolicy& policy) const;
-  absl::Status CheckPolicy(const ForcePolicy& policy) const;
-  // Forces what the policy wants forced now that `lsn` is completed.
-  absl::Status ForceUnder(const ForcePolicy& policy, Lsn lsn,
-                          Deadline deadline);
-  absl::Status ForceInGroup(uint32_t group, Lsn lsn, Deadline deadline);
-  absl::Status CheckGiven(Lsn lsn) const;
   // At once, or not at all.
   bool TryTakeSpace(size_t bytes, Reserver::Space* space);
-  // With checks, waiting and errors.
-  absl::StatusOr<Reserver::Space> TakeSpace(size_t bytes, Deadline deadline);
-  // One try to make room after a refusal. True: it is worth trying again.
-  // `limit` is the reuse limit before the refusal.
-  absl::StatusOr<bool> MakeRoom(Reserver::Outcome refusal, uint64_t limit,
-                                size_t bytes, Deadline deadline);
-  absl::Status RingFull(size_t bytes) const;
   void Finish(const ReservedRecord& record, RecordType type);
   void MarkCompleted(Lsn lsn, uint32_t header_crc);
   // Through the cache; persisted by a later force.
@@ -156,16 +143,42 @@ class RingLog {
   typename Forcer<P>::Progressed WriteAndPersist(const Reserver::Space& space,
                                                  const Payload& payload,
                                                  int looks);
+  bool IsUsable() const;
+
+  // ring_log_space.cc
+  // With checks, waiting and errors.
+  absl::StatusOr<Reserver::Space> TakeSpace(size_t bytes, Deadline deadline);
+  // One try to make room after a refusal. True: it is worth trying again.
+  // `limit` is the reuse limit before the refusal.
+  absl::StatusOr<bool> MakeRoom(Reserver::Outcome refusal, uint64_t limit,
+                                size_t bytes, Deadline deadline);
+  absl::Status RingFull(size_t bytes) const;
+
+  // ring_log_force.cc
+  // Forces what the policy wants forced now that `lsn` is completed.
+  absl::Status ForceUnder(const ForcePolicy& policy, Lsn lsn,
+                          Deadline deadline);
+  absl::Status ForceInGroup(uint32_t group, Lsn lsn, Deadline deadline);
+  absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
   // What the policy asks for of a record that was written just now.
   absl::Status ForceAppended(Lsn lsn, const ForcePolicy& policy,
                              Deadline deadline);
-  absl::Status ForceUntilDurable(Lsn lsn, Deadline deadline);
-  // Fails if a reservation of the calling thread up to `lsn` is open.
-  absl::Status CheckNotBlockedBySelf(Lsn lsn) const;
-  bool HasOpenReservations() const { return first_open_lsn() < next_lsn(); }
 
+  // ring_log_cleanup.cc
   absl::Status WriteCleanCloseWord();
 
+  // ring_log_checks.cc
+  absl::Status Usable() const;
+  bool IsPossible(const ForcePolicy& policy) const;
+  absl::Status CheckPolicy(const ForcePolicy& policy) const;
+  absl::Status CheckGiven(Lsn lsn) const;
+  // Fails if a reservation of the calling thread up to `lsn` is open.
+  absl::Status CheckNotBlockedBySelf(Lsn lsn) const;
+  // Fails if the log is not usable or any such reservation is open.
+  absl::Status CheckAppendable() const;
+  bool HasOpenReservations() const { return first_open_lsn() < next_lsn(); }
+
+  // ring_log_wait.h
   // Runs `step` until it is finished, waiting for progress in between.
   // Step: StatusOr<bool>(); true or an error finishes.
   template <class Step>

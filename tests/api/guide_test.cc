@@ -197,8 +197,8 @@ enum class Outcome { kDurable, kRefused, kUnknown };
 Outcome OutcomeOf(const absl::Status& status) {
   if (status.ok()) return Outcome::kDurable;
   if (absl::IsInvalidArgument(status) || absl::IsOutOfRange(status) ||
-      absl::IsFailedPrecondition(status)) {
-    return Outcome::kRefused;  // the call did nothing
+      absl::IsFailedPrecondition(status) || absl::IsResourceExhausted(status)) {
+    return Outcome::kRefused;  // nothing was written
   }
   return Outcome::kUnknown;  // the record may be recovered or not
 }
@@ -463,6 +463,25 @@ TEST_F(GuideTest, OutcomeFollowsFromTheCode) {
                     .status()),
       Outcome::kUnknown);
   open->Abort();
+}
+
+// An append that a full ring refuses gives no LSN and leaves no record.
+TEST_F(GuideTest, FullRingRefusesAndWritesNothing) {
+  std::vector<std::string> appended;
+  absl::Status status;
+  for (int i = 0; status.ok(); ++i) {
+    const std::string text = std::to_string(i) + std::string(10'000, 'x');
+    status = log_->Append(text).status();
+    if (status.ok()) appended.push_back(text);
+  }
+  ASSERT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(OutcomeOf(status), Outcome::kRefused);
+  EXPECT_EQ(log_->next_lsn(), alpheus::Lsn(appended.size() + 1));
+  EXPECT_TRUE(absl::IsResourceExhausted(log_->Reserve(10'000).status()));
+  EXPECT_EQ(log_->next_lsn(), alpheus::Lsn(appended.size() + 1));
+  ASSERT_TRUE(log_->Close().ok());
+  Open();
+  EXPECT_TRUE(Recovered(*log_) == appended);
 }
 
 TEST_F(GuideTest, ReaderShowsWhatIsDurable) {

@@ -23,6 +23,7 @@
 #include "log/base/random.h"
 #include "tests/testing/crash_enumerator.h"
 #include "tests/testing/log_oracle.h"
+#include "tests/testing/recovery_checker.h"
 
 namespace alpheus::testing {
 namespace {

@@ -20,6 +20,7 @@
 #include "tests/testing/crash_enumerator.h"
 #include "tests/testing/fiber_schedules.h"
 #include "tests/testing/log_oracle.h"
+#include "tests/testing/recovery_checker.h"
 #include "tests/testing/tiny_log.h"
 
 namespace alpheus::testing {

@@ -12,8 +12,8 @@
 #include "log/base/ids.h"
 #include "log/format/watermark.h"
 #include "tests/fuzz/compare.h"
+#include "tests/fuzz/damaged_region.h"
 #include "tests/fuzz/fuzz_input.h"
-#include "tests/fuzz/image_program.h"
 #include "tests/fuzz/line_buffer.h"
 #include "tests/fuzz/mutations.h"
 #include "tests/testing/naive_format.h"
@@ -90,12 +90,9 @@ void FuzzLines(FuzzInput& input) {
 void FuzzOne(FuzzInput& input) {
   if (input.Flag()) {
     FuzzLines(input);
-    return;
+  } else {
+    FuzzDamagedRegion(input, MutationTarget::kWatermark);
   }
-  TinyImage image;
-  image.bytes = PlainImage().bytes;
-  Mutate(input, MutationTarget::kWatermark, /*mutations_max=*/6, &image);
-  ExpectSameRegion(LineBuffer(image.bytes).bytes());
 }
 
 }  // namespace

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// tiny_log: a log of a few lines on modelled memory, what can be done to it,
-// and how a crash image of it is judged.
+// tiny_log: a log of a few lines on modelled memory, and what can be done to
+// it.
 //
 // Idea: bugs of a ring log show at its seams (wrap, PAD, full, empty, one
 // record, crash inside recovery), and a ring of four lines is nothing but
-// seams. TinyLog runs single operations and tells the oracle; RecoveryChecker
-// recovers an image that a power cut may have left and holds the result
-// against the oracle, then against itself: recovering again gives the same
-// (C4), and a record appended after it is all that comes on top (H13).
+// seams. TinyLog runs single operations (tiny_log_operations.cc), tells the
+// oracle, and judges each result by the contract.
 //
 // Thread safety: one thread; model threads (fibers) may share a TinyLog's
 // RingLog, not its Run.
-// References: design of the tests, section 1; protocol B1, H7, H9, H13.
+// References: design of the tests, section 1; protocol B1, H9.
 #ifndef ALPHEUS_TESTS_TESTING_TINY_LOG_H_
 #define ALPHEUS_TESTS_TESTING_TINY_LOG_H_
 
-#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,9 +33,10 @@
 #include "log/core/record_cursor.h"
 #include "log/core/reserved_record.h"
 #include "log/core/ring_log.h"
+#include "log/format/layout.h"
+#include "log/format/record.h"
 #include "log/pmem/crash_model.h"
 #include "recovery/local_opening.h"
-#include "tests/testing/crash_enumerator.h"
 #include "tests/testing/log_oracle.h"
 
 namespace alpheus::testing {
@@ -94,6 +95,11 @@ enum class TinyOp {
 inline constexpr int kTinyOpCount = 13;
 const char* TinyOpName(TinyOp op);
 std::string TinyOpNames(std::span<const TinyOp> ops);
+
+// The payload that fills a line with its header.
+inline constexpr size_t kOneLineBytes = kLineBytes - kRecordHeaderBytes;
+
+RingLogOptions OptionsOfTiny();
 
 // Opens the next epoch of the region in `model`.
 absl::StatusOr<OpenedEpoch> OpenModel(ModelPersistence& model, uint64_t seed);
@@ -176,73 +182,6 @@ class TinyLog {
   std::vector<TinyOp> ran_;  // since the phase was reached
   uint64_t payload_count_ = 0;
   uint64_t openings_ = 0;
-};
-
-class RecoveryChecker {
- public:
-  struct Options {
-    uint64_t seed = 1;
-    // Crashes inside recovery: 0 none, 1 inside the first recovery, 2 inside
-    // the recovery from that too. Of the images at each depth, one in so many
-    // is recovered with crashes inside.
-    int depth = 0;
-    std::array<uint64_t, 2> crash_inside_one_in = {1, 1024};
-    // Of the images of crashes inside recovery, one in so many is recovered
-    // three times and appended to, as all others are; the rest once.
-    uint64_t nested_repeat_one_in = 4;
-    CrashEnumerator::Options nested;
-  };
-  struct Counts {
-    uint64_t recoveries = 0;
-    // Distinct images of crashes inside recovery, by depth.
-    std::array<uint64_t, 2> nested_states{};
-  };
-
-  explicit RecoveryChecker(const Options& options);
-
-  // Recovers `image` and holds it against the oracle. Empty, or what is wrong.
-  std::string Check(std::span<const std::byte> image, uint64_t hash,
-                    const LogOracle& oracle);
-
-  // The same for what a kill of the process leaves now, memory kept, with
-  // power cuts inside that recovery (H7). `hash` is any number of this point.
-  std::string CheckAfterKill(const ModelPersistence& model, uint64_t hash,
-                             const LogOracle& oracle);
-
-  Counts counts() const;
-
- private:
-  static constexpr int kLevels = 3;  // crashes inside recovery, plus one
-  struct Level {
-    // Recovered from the image, from what that left, and once more.
-    std::array<std::unique_ptr<ModelPersistence>, 3> models;
-    std::unique_ptr<CrashEnumerator> crashes;
-  };
-
-  // Recovers what models[0] of the level holds.
-  std::string CheckAt(int level, uint64_t hash, const LogOracle& oracle,
-                      bool crash_inside);
-  std::string CheckCrashesInside(int level, ModelPersistence& model,
-                                 const LogOracle& oracle);
-  std::string CheckRepeats(int level, const OpenedEpoch& opened,
-                           const RecoveredLog& first, uint64_t hash);
-  std::string RecoverAgain(ModelPersistence& from, ModelPersistence& to,
-                           const RecoveredLog& expected, const char* after,
-                           OpenedEpoch* opened);
-  // Appends a record; `expected` becomes what must be recovered from then on.
-  std::string AppendOneMore(ModelPersistence& model, const OpenedEpoch& opened,
-                            RecoveredLog* expected);
-  bool CrashesInside(int level, uint64_t hash) const;
-  ModelPersistence& Model(int level, int which, size_t bytes);
-
-  const Options options_;
-  StoppedClock clock_;
-  SoloWaiter waiter_;
-  std::array<Level, kLevels> levels_;
-  std::string extra_payload_;
-  uint64_t recoveries_ = 0;
-  std::array<uint64_t, kLevels - 1> nested_states_{};
-  uint64_t nonce_count_ = 0;
 };
 
 }  // namespace alpheus::testing

@@ -124,7 +124,8 @@ const char* alpheus_code_name(int code) ALPHEUS_NOEXCEPT;
 
 // True if after a failed append, force or wait with this code the record may
 // be recovered or not, and only opening the log again can tell. False for
-// ALPHEUS_OK and for codes that are given before anything is written.
+// ALPHEUS_OK and for the codes of calls that were refused, which wrote nothing:
+// INVALID_ARGUMENT, OUT_OF_RANGE, FAILED_PRECONDITION, RESOURCE_EXHAUSTED.
 bool alpheus_is_outcome_unknown(int code) ALPHEUS_NOEXCEPT;
 
 // After ALPHEUS_OK the message is empty. A message that does not fit loses its
@@ -321,9 +322,10 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_on_durable(
 
 // Reserve, copy, complete and force in one call, with one fence. The LSN is
 // given if `lsn` is not NULL. _parts joins its parts in order.
-// Errors: as the four; ABORTED (with a frequency above 1: the record is
-// completed, but this thread's own open reservation keeps it from being
-// forced).
+// Errors: as the four, where INVALID_ARGUMENT, RESOURCE_EXHAUSTED and
+// FAILED_PRECONDITION mean that nothing was written; ABORTED (under a policy:
+// the record is completed, but this thread's own open reservation keeps it from
+// being forced). DEADLINE_EXCEEDED, UNAVAILABLE: outcome unknown.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_append(alpheus_log* log, const void* data, size_t size,
                    const alpheus_force_options* options, uint64_t* lsn,

@@ -33,10 +33,12 @@
 // Thread safety: all members of Log may be called by many threads at once,
 // except Close and the destructor. A Reservation may be used by several threads
 // that fill disjoint parts; Complete comes after all of them.
-// Durability on error: after Force or Append failed with another code than
-// InvalidArgument, OutOfRange or FailedPrecondition, the outcome is unknown:
-// the record may be recovered or not. After a failure of the medium every
-// later call fails; open the log again to find out what survived.
+// Durability on error: InvalidArgument, OutOfRange, FailedPrecondition and
+// ResourceExhausted refuse a call. Reserve and Append then gave no LSN and
+// wrote nothing; Force and WaitDurable leave the record as it was. After Force
+// or Append failed with another code, the outcome is unknown: the record may be
+// recovered or not. After a failure of the medium every later call fails; open
+// the log again to find out what survived.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
 
@@ -101,7 +103,8 @@ class Log {
   // Errors: InvalidArgument (larger than half the ring); ResourceExhausted
   // (ring full of records that nobody cleaned; with a deadline it waited for
   // that); FailedPrecondition (only this thread's own open reservations stand
-  // in the way; closed); DeadlineExceeded; Unavailable (log failed).
+  // in the way; closed); DeadlineExceeded; Unavailable (log failed). After any
+  // of them no LSN was given.
   absl::StatusOr<Reservation> Reserve(size_t bytes, Deadline deadline = {});
 
   // Copies into the payload at `offset`. May be called many times, in any
@@ -125,9 +128,10 @@ class Log {
 
   // Reserve, Copy, Complete and Force in one call, with one fence. Several
   // parts are joined in order.
-  // Errors: as the four calls; Aborted (with frequency > 1: the record is
-  // completed, but this thread's own open reservation keeps it from being
-  // forced).
+  // Errors: as the four calls, where InvalidArgument, ResourceExhausted and
+  // FailedPrecondition mean that nothing was written; Aborted (under a policy:
+  // the record is completed, but this thread's own open reservation keeps it
+  // from being forced). DeadlineExceeded, Unavailable: outcome unknown.
   absl::StatusOr<Lsn> Append(std::span<const std::byte> bytes,
                              ForceOptions options = {});
   absl::StatusOr<Lsn> Append(std::string_view text, ForceOptions options = {});

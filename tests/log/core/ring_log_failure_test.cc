@@ -140,6 +140,26 @@ TEST_F(RingLogFailureTest, FailureNotifiesWhoSleeps) {
   log_->Abort(open);
 }
 
+// The failure comes first: who finished his reservation on the advice of a
+// FailedPrecondition would only meet it then.
+TEST_F(RingLogFailureTest, AppendTellsTheFailureDespiteAnOwnReservation) {
+  TellingWaiter waiter;
+  Open(waiter);
+  const std::string payload(1000, 'p');
+  const std::span<const std::byte> part = AsBytes(payload);
+  ASSERT_TRUE(log_->Append({&part, 1}, 1, Deadline()).ok());
+  const auto open = log_->Reserve(1, Deadline());
+  ASSERT_TRUE(open.ok()) << open.status();
+  EXPECT_EQ(log_->Append({&part, 1}, 1, Deadline()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  FailASuperlineUpdate();
+  const Lsn next = log_->next_lsn();
+  EXPECT_EQ(log_->Append({&part, 1}, 1, Deadline()).status().code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(log_->next_lsn(), next) << "a refusal gives no LSN";
+  log_->Abort(*open);
+}
+
 // A record that is completed between the last look and the sleep sends no
 // notice, for nobody is announced yet: the look after the announcement sees it.
 TEST_F(RingLogFailureTest, ProgressBeforeTheSleepIsSeen) {

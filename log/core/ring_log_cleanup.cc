@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// How ring_log cleans records, and how it closes.
+#include <atomic>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+#include "log/core/ring_log.h"
+#include "log/pmem/crash_model.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/msync_persistence.h"
+
+namespace alpheus {
+
+template <Persistence P>
+absl::Status RingLog<P>::Cleanup(Lsn lsn) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Clean(lsn, durable_lsn()));
+  progress_.Notify();
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CleanupThrough(Lsn lsn) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  ALPHEUS_RETURN_IF_ERROR(reclaimer_.CleanThrough(lsn, durable_lsn()));
+  progress_.Notify();
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::CleanupAll() {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  if (HasOpenReservations() && !IsMutant(Mutant::kCleanupAllDespiteOpen)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options_.name, ": LSN ", first_open_lsn().value,
+        " is still open; complete or abort it before cleaning everything"));
+  }
+  const Lsn last = next_lsn() - 1;
+  if (last >= head_lsn()) {
+    ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
+    ALPHEUS_RETURN_IF_ERROR(reclaimer_.CleanThrough(last, durable_lsn()));
+  }
+  // The superline update is the commit point (L11).
+  if (IsMutant(Mutant::kCleanupAllUnpublished)) return absl::OkStatus();
+  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
+  progress_.Notify();
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::Close() {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  if (HasOpenReservations()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(options_.name, ": LSN ", first_open_lsn().value,
+                     " is still open; complete or abort it before closing"));
+  }
+  if (const Lsn last = next_lsn() - 1; last > durable_lsn()) {
+    ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
+  }
+  CheckInvariants();
+  ALPHEUS_RETURN_IF_ERROR(forcer_.WriteFinalWatermarks());
+  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
+  ALPHEUS_RETURN_IF_ERROR(WriteCleanCloseWord());
+  closed_.store(true, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::WriteCleanCloseWord() {
+  // After everything that it vouches for is on media.
+  uint64_t* word = CleanCloseAddress(region_);
+  pmem_.Store8(word,
+               CleanCloseWord(superline_.Current().log_id, superline_.seq()));
+  if (Persist(pmem_, word, sizeof(*word))) return absl::OkStatus();
+  failure_.Fail(pmem_.Error());
+  return failure_.status();
+}
+
+// Members, not the class: that is for ring_log.cc.
+#define ALPHEUS_INSTANTIATE(P)                           \
+  template absl::Status RingLog<P>::Cleanup(Lsn);        \
+  template absl::Status RingLog<P>::CleanupThrough(Lsn); \
+  template absl::Status RingLog<P>::CleanupAll();        \
+  template absl::Status RingLog<P>::Close()
+
+ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(MsyncPersistence);
+ALPHEUS_INSTANTIATE(ModelPersistence);
+
+#undef ALPHEUS_INSTANTIATE
+
+}  // namespace alpheus

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// How ring_log makes records durable: at once, under a policy, or by waiting
+// for others.
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "log/core/ring_log.h"
+#include "log/core/ring_log_wait.h"
+#include "log/pmem/crash_model.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/msync_persistence.h"
+
+namespace alpheus {
+
+template <Persistence P>
+absl::Status RingLog<P>::Force(Lsn lsn, ForcePolicy policy, Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckPolicy(policy));
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  return ForceUnder(policy, lsn, deadline);
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::ForceUnder(const ForcePolicy& policy, Lsn lsn,
+                                    Deadline deadline) {
+  if (policy.group != 0) return ForceInGroup(policy.group, lsn, deadline);
+  if (lsn.value % policy.frequency != 0) return absl::OkStatus();
+  return ForceUntilDurable(lsn, deadline);
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::ForceInGroup(uint32_t group, Lsn lsn,
+                                      Deadline deadline) {
+  std::optional<Lsn> due;
+  ALPHEUS_RETURN_IF_ERROR(
+      WaitFor("group commit", deadline, [&]() -> absl::StatusOr<bool> {
+        return group_commit_.TryJoin(lsn, group, &due);
+      }));
+  if (!due) return absl::OkStatus();
+  absl::Status forced = ForceUntilDurable(*due, deadline);
+  group_commit_.Done();
+  progress_.Notify();
+  return forced;
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::ForceUntilDurable(Lsn lsn, Deadline deadline) {
+  return WaitFor("force", deadline, [&]() -> absl::StatusOr<bool> {
+    switch (forcer_.Step(lsn)) {
+      case Forcer<P>::Progressed::kDurable:
+        return true;
+      case Forcer<P>::Progressed::kFailed:
+        return failure_.status();
+      case Forcer<P>::Progressed::kWaiting:
+        break;
+    }
+    ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(lsn));
+    return false;
+  });
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::ForceAppended(Lsn lsn, const ForcePolicy& policy,
+                                       Deadline deadline) {
+  if (failure_.failed()) return failure_.status();
+  absl::Status forced = ForceUnder(policy, lsn, deadline);
+  if (absl::IsFailedPrecondition(forced)) {
+    return absl::AbortedError(absl::StrCat(options_.name, ": LSN ", lsn.value,
+                                           " is completed but not forced. ",
+                                           forced.message()));
+  }
+  return forced;
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::OnDurable(Lsn lsn, DurableCallback callback) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  callbacks_.Add(lsn, std::move(callback));
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  return WaitFor("wait for durable", deadline, [&]() -> absl::StatusOr<bool> {
+    if (durable_lsn() >= lsn) return true;
+    if (failure_.failed()) return failure_.status();
+    ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(lsn));
+    return false;
+  });
+}
+
+// Members, not the class: that is for ring_log.cc.
+#define ALPHEUS_INSTANTIATE(P)                                             \
+  template absl::Status RingLog<P>::Force(Lsn, ForcePolicy, Deadline);     \
+  template absl::Status RingLog<P>::ForceUntilDurable(Lsn, Deadline);      \
+  template absl::Status RingLog<P>::ForceAppended(Lsn, const ForcePolicy&, \
+                                                  Deadline);               \
+  template absl::Status RingLog<P>::OnDurable(Lsn, DurableCallback);       \
+  template absl::Status RingLog<P>::WaitDurable(Lsn, Deadline)
+
+ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(MsyncPersistence);
+ALPHEUS_INSTANTIATE(ModelPersistence);
+
+#undef ALPHEUS_INSTANTIATE
+
+}  // namespace alpheus
