@@ -207,7 +207,7 @@ inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
 // In locals, which stay in registers.
 template <RecordCursor::Payloads PayloadTrust, class Visit>
 void RecordCursor::WalkPlain(const Visit& visit) {
-  constexpr Headers HeaderTrust =
+  constexpr Headers kHeaderTrust =
       PayloadTrust == Payloads::kTrust ? Headers::kTrust : Headers::kCheck;
   const Owner owner = owner_;
   LogPosition at = position_;
@@ -215,7 +215,7 @@ void RecordCursor::WalkPlain(const Visit& visit) {
   RecordView record;
   while (
       at.offset + kLineBytes <= limit_ && owner.Owns(at.lsn) &&
-      ReadRecordHeader<HeaderTrust>(owner, at.lsn, at.offset, place, &record)) {
+      ReadRecordHeader<kHeaderTrust>(owner, at.lsn, at.offset, place, &record)) {
     if (PayloadTrust == Payloads::kCheck && !record.cleaned &&
         !PayloadIsValid(record.seed, record.header, record.payload)) {
       break;
