@@ -29,8 +29,9 @@ bool IsBracketChar(char c) { return IsNameChar(c) || c == ':' || c == '%'; }
 // 0 if it is no port. No sign, no leading zero: each port has one form.
 uint16_t ParsePort(std::string_view text) {
   uint16_t port = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, port);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, port);
   const bool is_port = error == std::errc() && rest == end && text[0] != '0';
   return is_port ? port : 0;
 }

@@ -28,7 +28,7 @@
 namespace alpheus {
 
 // A file that is larger is not one that describes 16 members.
-inline constexpr size_t kClusterFileBytesMax = 256 * 1024;
+inline constexpr size_t kClusterFileBytesMax = size_t{256} * 1024;
 
 // `name` stands in errors for the file.
 // Errors: InvalidArgument (not TOML; a key that is unknown, missing or of

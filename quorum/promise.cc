@@ -18,7 +18,8 @@ namespace {
 
 constexpr char kPayloadUrl[] = "alpheus/standing-promise";
 
-// Little-endian, like all that leaves a node.
+// As in memory: a status does not leave its process. Who sends a refusal sends
+// the promise as its messages do.
 struct PromisePayload {
   uint64_t epoch;        // 0..8
   uint64_t node;         // 8..16
@@ -56,6 +57,7 @@ bool IsSameProcess(const PrimaryId& a, const PrimaryId& b) {
 }  // namespace
 
 PromiseVerdict JudgePromise(const Promise& standing, const Promise& request) {
+  ALPHEUS_CHECK(request.epoch.value > 0, "epoch 0 is promised to nobody");
   if (request.epoch > standing.epoch) return PromiseVerdict::kNew;
   if (request.epoch < standing.epoch &&
       !IsMutant(Mutant::kLowerBallotAccepted)) {
@@ -93,7 +95,7 @@ bool MayWrite(const Promise& standing, const Promise& session) {
   if (IsMutant(Mutant::kFencedStillWrites)) {
     return session.epoch <= standing.epoch;
   }
-  return session == standing;
+  return session == standing && session.epoch.value > 0;
 }
 
 Promise PromiseOf(const Superline& superline) {

@@ -62,7 +62,8 @@ absl::StatusOr<PromiseVerdict> AnswerPromise(const Promise& standing,
 std::optional<Promise> StandingPromise(const absl::Status& status);
 
 // Whether a session of `session` may write to a replica whose promise is
-// `standing` (H5): only the one whose promise stands.
+// `standing` (H5): only the one whose promise stands, and nobody before the
+// first.
 bool MayWrite(const Promise& standing, const Promise& session);
 
 // The promise in a superline, and its update. Requires: M1.

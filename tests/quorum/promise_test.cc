@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/cord.h"
+#include "quorum/quorum.h"
 
 namespace alpheus {
 namespace {
@@ -81,6 +84,44 @@ TEST(PromiseTest, EverySequenceOfThreeKeepsTheRule) {
   }
 }
 
+// Promises that the first of two processes gets, and the second, when both ask
+// all N replicas for one epoch; `first_at` has a bit for each replica that
+// the first one reaches first.
+std::pair<uint32_t, uint32_t> PromisesOfBoth(uint32_t n, uint32_t first_at) {
+  const Promise first = PromiseTo(5, 1, 11);
+  const Promise second = PromiseTo(5, 1, 12);
+  std::pair<uint32_t, uint32_t> promises;
+  for (uint32_t i = 0; i < n; ++i) {
+    const bool is_first = (first_at >> i & 1) != 0;
+    Promise standing;
+    for (const Promise& request :
+         {is_first ? first : second, is_first ? second : first}) {
+      if (JudgePromise(standing, request) == Verdict::kRefused) continue;
+      standing = request;
+      ++(request == first ? promises.first : promises.second);
+    }
+  }
+  return promises;
+}
+
+// B4 (ballot.h): two processes of a node that share an epoch. With R promises
+// both could go on where 2R <= N; with those of an opening quorum they can't.
+TEST(PromiseTest, TwoProcessesWithOneEpochNeverBothOpen) {
+  bool both_have_r = false;
+  for (uint32_t n = 1; n <= 5; ++n) {
+    for (uint32_t w = 1; w <= n; ++w) {
+      const QuorumSizes sizes = *MakeQuorumSizes(n, w);
+      for (uint32_t first_at = 0; first_at < 1u << n; ++first_at) {
+        const auto [first, second] = PromisesOfBoth(n, first_at);
+        const uint32_t fewer = std::min(first, second);
+        ASSERT_LT(fewer, OpeningQuorum(sizes)) << "N=" << n << " W=" << w;
+        both_have_r |= fewer >= sizes.read_quorum;
+      }
+    }
+  }
+  EXPECT_TRUE(both_have_r) << "the test tries nothing that could go wrong";
+}
+
 TEST(PromiseTest, AnswerIsTheVerdict) {
   const Promise standing = PromiseTo(2, 1, 11);
   EXPECT_EQ(*AnswerPromise(standing, PromiseTo(3, 2, 12)), Verdict::kNew);
@@ -128,7 +169,9 @@ TEST(PromiseTest, OnlyThePromisedSessionMayWrite) {
     EXPECT_EQ(MayWrite(standing, session),
               session.epoch.value == 2 && session.primary.node.value == 1 &&
                   session.primary.incarnation == 11);
+    EXPECT_FALSE(MayWrite({}, session));
   }
+  EXPECT_FALSE(MayWrite({}, {}));
 }
 
 TEST(PromiseTest, SuperlineKeepsThePromise) {
@@ -139,6 +182,10 @@ TEST(PromiseTest, SuperlineKeepsThePromise) {
     SetPromise(promise, superline);
     EXPECT_EQ(PromiseOf(superline), promise);
   }
+}
+
+TEST(PromiseDeathTest, EpochZeroIsNotJudged) {
+  EXPECT_DEATH(JudgePromise({}, {}), "epoch 0");
 }
 
 TEST(PromiseDeathTest, SuperlineNeverBreaksAPromise) {
