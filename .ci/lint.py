@@ -47,6 +47,7 @@ DOORS = (
     ("RocksDB", r"rocksdb/", ("api/rocksdb/",)),
     ("ISA-L", r"isa-l([./]|_)", ("log/format/checksum.cc",)),
     ("gRPC", r"(grpc|grpcpp|grpc\+\+)/|.*\.grpc\.pb\.h", ("tools/", "api/")),
+    ("toml++", r"toml\+\+/", ("quorum/cluster_file.cc",)),
     ("CLI11", r"CLI/", ("tools/", "bench/")),
     ("GoogleTest", r"(gtest|gmock)/", ("tests/",)),
     ("Google Benchmark", r"benchmark/", ("bench/",)),

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// cluster_file: static membership, read from a TOML file that an operator
+// wrote.
+//
+// Idea: what a typing error could change is refused, not guessed at: a key that
+// is not known, a type that is not expected, a number out of range. Every error
+// names file, line and column. tools/samples/cluster.toml has every key with
+// its reason and its default.
+//
+//   cluster_id = "9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a"
+//   write_quorum = 2
+//
+//   [[member]]
+//   node = 1
+//   address = "10.0.0.1:7400"
+//
+// Thread safety: pure functions; LoadClusterFile reads a file, which may block.
+#ifndef ALPHEUS_QUORUM_CLUSTER_FILE_H_
+#define ALPHEUS_QUORUM_CLUSTER_FILE_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "quorum/configuration.h"
+
+namespace alpheus {
+
+// A file that is larger is not one that describes 16 members.
+inline constexpr size_t kClusterFileBytesMax = size_t{256} * 1024;
+
+// `name` stands in errors for the file.
+// Errors: InvalidArgument (not TOML; a key that is unknown, missing or of
+// another type; a value that is refused; what MakeClusterConfiguration
+// refuses).
+absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
+                                                      std::string_view name);
+
+// Errors: as ParseClusterFile; InvalidArgument (too large); what the system
+// says of a file that can't be opened or read.
+absl::StatusOr<ClusterConfiguration> LoadClusterFile(const std::string& path);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_QUORUM_CLUSTER_FILE_H_

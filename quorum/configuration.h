@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// configuration: who keeps a log and where to reach them.
+//
+// Idea: the part that safety rests on is in every superline (Configuration,
+// log/format/superline.h): id, N, W, and the members with their incarnations.
+// A ClusterConfiguration is that part before the members are formatted, with
+// what only a running node needs: addresses, R, and who may be primary. R is
+// not persisted because N and W bound it: any R that satisfies Q1 (quorum.h)
+// meets every quorum that wrote under this configuration.
+//
+// Invariants:
+//   C1. N, W and R satisfy Q1 (quorum.h); N = members.size().
+//   C2. No two members share a node, or an address; no two that are known
+//       share an incarnation (H17).
+//   C3. Nodes fit a ballot (B2, ballot.h), and one at least may be primary.
+//   C4. Members stand in the order of their nodes, so that two nodes that read
+//       their lists in another order have equal configurations.
+// Thread safety: values and pure functions.
+// References: protocol A2, H16 to H18.
+#ifndef ALPHEUS_QUORUM_CONFIGURATION_H_
+#define ALPHEUS_QUORUM_CONFIGURATION_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/format/superline.h"
+#include "quorum/address.h"
+#include "quorum/quorum.h"
+
+namespace alpheus {
+
+struct ClusterMember {
+  NodeId node;  // 1 to kBallotNodeMax, given by the operator
+  Address address;
+  bool may_be_primary = true;  // false: it only ever holds a replica
+
+  bool operator==(const ClusterMember&) const = default;
+};
+
+struct ClusterConfiguration {
+  Uuid cluster_id;
+  uint64_t id = 1;  // grows with each change
+  QuorumSizes sizes;
+  std::vector<ClusterMember> members;
+
+  bool operator==(const ClusterConfiguration&) const = default;
+};
+
+// What a ClusterConfiguration is made of; W and R as in MakeQuorumSizes.
+struct ClusterOptions {
+  Uuid cluster_id;
+  uint64_t configuration_id = 1;
+  std::optional<uint32_t> write_quorum;
+  std::optional<uint32_t> read_quorum;
+  std::vector<ClusterMember> members;  // in any order
+};
+
+// Whether each member, and no two of them, satisfy C2 and C3. That one may be
+// primary is not asked here: the list may be incomplete.
+// Errors: InvalidArgument (names the first that does not).
+absl::Status CheckMembers(std::span<const ClusterMember> members);
+
+// Errors: InvalidArgument (C1 to C3; cluster_id or configuration_id is 0).
+absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
+    ClusterOptions options);
+
+// The part that goes into superlines, once the members are formatted:
+// `formatted` has one entry for each member, in any order.
+// Errors: InvalidArgument (a node that is missing, unknown or twice there; an
+// incarnation that is 0 or another member's too).
+absl::StatusOr<Configuration> PersistedConfiguration(
+    const ClusterConfiguration& cluster, std::span<const Member> formatted);
+
+// Whether a peer that has configuration `peer` may work with a node that has
+// `own` (A5).
+// Errors: FailedPrecondition (one of the two is older); InvalidArgument (they
+// differ under one id).
+absl::Status CheckPeerConfiguration(const Configuration& own,
+                                    const Configuration& peer);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_QUORUM_CONFIGURATION_H_

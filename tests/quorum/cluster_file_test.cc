@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quorum/cluster_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "log/base/bytes.h"
+#include "tests/testing/temp_directory.h"
+
+namespace alpheus {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kId[] = "cluster_id = '00000000-0000-0001-0000-000000000002'\n";
+constexpr char kNode1[] = "[[member]]\nnode = 1\naddress = 'a:1'\n";
+constexpr char kNode2[] = "[[member]]\nnode = 2\naddress = 'a:2'\n";
+
+void WriteText(const std::string& path, std::string_view text) {
+  const auto bytes = AsBytes(text);
+  testing::WriteFile(path, {bytes.begin(), bytes.end()});
+}
+
+// `where` is line:column of the file.
+void ExpectRefused(const std::string& text, const std::string& where,
+                   const std::string& what) {
+  const absl::Status status = ParseClusterFile(text, "dir/c.toml").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+  const std::string message(status.message());
+  EXPECT_THAT(message, StartsWith("dir/c.toml:" + where + ": ")) << text;
+  EXPECT_THAT(message, HasSubstr(what)) << text;
+}
+
+TEST(ClusterFileTest, EveryKeyIsRead) {
+  const std::string text = std::string("configuration_id = 9\n") +
+                           "write_quorum = 1\nread_quorum = 2\n" + kId +
+                           kNode2 + "may_be_primary = false\n" + kNode1;
+  const auto cluster = ParseClusterFile(text, "c.toml");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  EXPECT_EQ(*cluster, (ClusterConfiguration{{1, 2},
+                                            9,
+                                            {2, 1, 2},
+                                            {{NodeId(1), {"a", 1}, true},
+                                             {NodeId(2), {"a", 2}, false}}}));
+}
+
+TEST(ClusterFileTest, KeysThatAreLeftOutHaveTheirDefaults) {
+  const auto cluster = ParseClusterFile(std::string(kId) + kNode1, "c.toml");
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  EXPECT_EQ(*cluster,
+            (ClusterConfiguration{
+                {1, 2}, 1, {1, 1, 1}, {{NodeId(1), {"a", 1}, true}}}));
+}
+
+TEST(ClusterFileTest, ClusterIdHasTheFormOfUuidgen) {
+  for (const char* id : {"9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a",
+                         "9F0C5F5E6A0B4C0E8F5A2D1F6D6F4B1A"}) {
+    const std::string text =
+        std::string("cluster_id = '") + id + "'\n" + kNode1;
+    const auto cluster = ParseClusterFile(text, "c.toml");
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    EXPECT_EQ(cluster->cluster_id.ToString(),
+              "9f0c5f5e6a0b4c0e8f5a2d1f6d6f4b1a");
+  }
+}
+
+TEST(ClusterFileTest, TextThatIsNoTomlIsRefused) {
+  ExpectRefused("a = = 1\n", "1:5", "no TOML: ");
+  ExpectRefused("a = 1\n[b\n", "2:3", "no TOML: ");
+  ExpectRefused("a = 1\na = 2\n", "2:5", "no TOML: ");
+  ExpectRefused("a = \"\xff\"\n", "1:5", "no TOML: ");
+}
+
+TEST(ClusterFileTest, UnknownKeysAreRefused) {
+  ExpectRefused(std::string(kId) + "write_qourum = 1\n" + kNode1, "2:1",
+                "unknown key \"write_qourum\". Known here are cluster_id "
+                "configuration_id write_quorum read_quorum member");
+  ExpectRefused(std::string(kId) + kNode1 + "  port = 1\n", "5:3",
+                "unknown key \"port\". Known here are node address "
+                "may_be_primary");
+  ExpectRefused(std::string(kId) + kNode1 + "[other]\n", "5:2",
+                "unknown key \"other\"");
+}
+
+TEST(ClusterFileTest, MissingKeysAreRefused) {
+  ExpectRefused("", "1:1", "key \"cluster_id\" is missing");
+  ExpectRefused(kNode1, "1:1", "key \"cluster_id\" is missing");
+  ExpectRefused(kId, "1:1", "key \"member\" is missing");
+  ExpectRefused(std::string(kId) + "[[member]]\naddress = 'a:1'\n", "2:1",
+                "key \"node\" is missing");
+  ExpectRefused(std::string(kId) + "[[member]]\nnode = 1\n", "2:1",
+                "key \"address\" is missing");
+}
+
+// One line behind kId, in front of the members.
+TEST(ClusterFileTest, WrongTypesAndValuesAreRefused) {
+  const struct {
+    const char *line, *where, *what;
+  } cases[] = {
+      {"write_quorum = '1'", "2:16", "is a string, not an integer"},
+      {"write_quorum = 1.0", "2:16", "is a float, not an integer"},
+      {"write_quorum = true", "2:16", "is a boolean, not an integer"},
+      {"write_quorum = [1]", "2:16", "is an array, not an integer"},
+      {"write_quorum = {}", "2:16", "is a table, not an integer"},
+      {"write_quorum = 1979-05-27", "2:16", "is a date or time, not an int"},
+      {"write_quorum = 0", "2:16", "\"write_quorum\" is 0; it must be 1 to 16"},
+      {"read_quorum = 17", "2:15", "\"read_quorum\" is 17; it must be 1 to 16"},
+      {"read_quorum = -1", "2:15", "\"read_quorum\" is -1; it must be 1 to 16"},
+      {"configuration_id = 0", "2:20", "is 0; it must be 1 to 9223372036854"},
+  };
+  for (const auto& c : cases) {
+    ExpectRefused(std::string(kId) + c.line + "\n" + kNode1, c.where, c.what);
+  }
+}
+
+TEST(ClusterFileTest, WrongClusterIdsAreRefused) {
+  ExpectRefused(std::string("cluster_id = 1\n") + kNode1, "1:14",
+                "is an integer, not a string");
+  for (const char* id : {"", "abc", "0123456789abcdef0123456789abcdeg",
+                         "0123456789abcdef0123456789abcdef0",
+                         "00000000-0000-0000-0000-000000000000"}) {
+    ExpectRefused(std::string("cluster_id = '") + id + "'\n" + kNode1, "1:14",
+                  "is no id of a cluster");
+  }
+}
+
+TEST(ClusterFileTest, WrongMembersAreRefused) {
+  const struct {
+    std::string text;
+    const char *where, *what;
+  } cases[] = {
+      {"member = 1\n", "2:10", "\"member\" is no list of [[member]] tables"},
+      {"[member]\nnode = 1\n", "2:1", "\"member\" is no list of [[member]]"},
+      {"member = []\n", "2:10", "0 members; a log has 1 to 16 of them"},
+      {"member = [1]\n", "2:11", "a member is an integer, not a [[member]]"},
+      {"[[member]]\nnode = 'a'\naddress = 'a:1'\n", "3:8",
+       "\"node\" is a string, not an integer"},
+      {"[[member]]\nnode = 65536\naddress = 'a:1'\n", "3:8",
+       "\"node\" is 65536; it must be 1 to 65535"},
+      {"[[member]]\nnode = 1\naddress = 7400\n", "4:11",
+       "\"address\" is an integer, not a string"},
+      {"[[member]]\nnode = 1\naddress = 'a'\n", "4:11",
+       "address \"a\": it has no port"},
+      {std::string(kNode1) + "may_be_primary = 1\n", "5:18",
+       "\"may_be_primary\" is an integer, not a boolean"},
+      {std::string(kNode1) + "may_be_primary = false\n", "2:1",
+       "no member may be primary"},
+      {std::string(kNode2) + kNode1 + kNode2, "8:1",
+       "node 2 is a member twice, at a:2 and a:2"},
+      {std::string(kNode1) + "[[member]]\nnode = 2\naddress = 'A:1'\n", "5:1",
+       "nodes 1 and 2 share the address a:1"},
+  };
+  for (const auto& c : cases) {
+    ExpectRefused(kId + c.text, c.where, c.what);
+  }
+}
+
+TEST(ClusterFileTest, MoreMembersThanASuperlineHasRoomForAreRefused) {
+  std::string text = kId;
+  for (int node = 1; node <= 17; ++node) {
+    text += "[[member]]\nnode = " + std::to_string(node) +
+            "\naddress = 'a:" + std::to_string(node) + "'\n";
+  }
+  ExpectRefused(text, "2:1", "17 members; a log has 1 to 16 of them");
+}
+
+// The key that is named is the one that does not fit the others.
+TEST(ClusterFileTest, SizesThatDoNotFitAreRefused) {
+  const std::string members = std::string(kNode1) + kNode2;
+  ExpectRefused(std::string(kId) + "write_quorum = 3\n" + members, "2:16",
+                "write_quorum W = 3 of N = 2 replicas");
+  ExpectRefused(
+      std::string(kId) + "write_quorum = 1\nread_quorum = 1\n" + members,
+      "3:15", "R + W = 1 + 1 with N = 2 replicas");
+  ExpectRefused(std::string(kId) + "read_quorum = 3\n" + members, "2:15",
+                "read_quorum R = 3 of N = 2 replicas");
+}
+
+// The sample says what the defaults are; here it is held to that.
+TEST(ClusterFileTest, SampleShowsEveryDefault) {
+  const auto sample = LoadClusterFile(ALPHEUS_SAMPLE_CLUSTER);
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  EXPECT_EQ(sample->members.size(), 3u);
+
+  const auto bytes = testing::ReadFile(ALPHEUS_SAMPLE_CLUSTER);
+  std::string text(AsText(bytes));
+  for (const char* key :
+       {"configuration_id", "write_quorum", "read_quorum", "may_be_primary"}) {
+    const size_t at = text.find(std::string("\n# ") + key + " = ");
+    ASSERT_NE(at, std::string::npos) << key;
+    text.erase(at + 1, 2);
+  }
+  const auto explicit_defaults = ParseClusterFile(text, "sample");
+  ASSERT_TRUE(explicit_defaults.ok()) << explicit_defaults.status();
+  EXPECT_EQ(*explicit_defaults, *sample);
+}
+
+TEST(ClusterFileTest, FilesThatCannotBeReadAreRefused) {
+  const testing::TempDirectory directory;
+  const std::string missing = directory.File("missing.toml");
+  EXPECT_EQ(LoadClusterFile(missing).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(LoadClusterFile(missing).status().message()),
+              HasSubstr(missing + " can't be opened"));
+  EXPECT_THAT(std::string(LoadClusterFile(directory.path()).status().message()),
+              HasSubstr(directory.path() + " can't be read"));
+}
+
+TEST(ClusterFileTest, LargestFileIsReadAndLargerOnesAreRefused) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("c.toml");
+  std::string text = std::string(kId) + kNode1;
+  text.resize(kClusterFileBytesMax, '\n');
+  WriteText(path, text);
+  EXPECT_TRUE(LoadClusterFile(path).ok());
+  WriteText(path, text + "\n");
+  const absl::Status status = LoadClusterFile(path).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(path + " has more than 262144 bytes"));
+}
+
+}  // namespace
+}  // namespace alpheus
