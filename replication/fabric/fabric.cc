@@ -38,9 +38,11 @@ const char* CompletionStatusName(CompletionStatus status) {
     case CompletionStatus::kReceiverNotReady:
       return "the peer had no receive posted";
     case CompletionStatus::kReceiveTooSmall:
-      return "the peer's receive was too small";
+      return "the receive was smaller than the send";
     case CompletionStatus::kPeerGone:
       return "the peer did not answer";
+    case CompletionStatus::kLocalAccess:
+      return "own bytes were deregistered before their turn";
   }
   return "unknown status";
 }

@@ -29,7 +29,8 @@
 //   X4. Nothing is read or written outside the registered bytes, without the
 //       access that was granted, or with a key that was never or is no longer
 //       given out: the operation fails with kRemoteAccess, and its connection
-//       is broken at both ends.
+//       is broken at both ends. An operation of no bytes touches nothing; its
+//       key and offset are not looked at.
 //   X5. Fences: when Close(connection) has returned, no operation of that
 //       connection changes memory of this host any more, whatever was on its
 //       way; when Deregister(key) has returned, no operation with that key
@@ -110,8 +111,9 @@ enum class CompletionStatus {
   kFlushed,           // the connection was broken or closed before its turn
   kRemoteAccess,      // key, bounds or access (X4)
   kReceiverNotReady,  // the peer had no receive posted (X6)
-  kReceiveTooSmall,   // the peer's receive was shorter than the send
+  kReceiveTooSmall,   // the receive was shorter than the send: at both ends
   kPeerGone,          // no answer within Limits::retry_ns; outcome unknown
+  kLocalAccess,       // own bytes were deregistered before their turn
 };
 
 const char* OperationName(Operation operation);
@@ -134,8 +136,11 @@ struct ConnectionEvent {
     kEstablished,   // both ways work
     kRejected,      // by the peer's program, with what it had to say
     kUnreachable,   // nobody listens there, or the deadline passed
-    kDisconnected,  // broken or closed by the peer; Close is still to be called
+    kDisconnected,  // broken or closed by the peer
   };
+  // After the last three Close is still to be called. Each comes at most once;
+  // a peer that falls silent is noticed, at the latest, by what is posted.
+
   Kind kind = Kind::kRequested;
   ConnectionId connection;
   // What the peer's Connect, Accept or Reject said; at most
@@ -158,26 +163,32 @@ class Fabric {
 
   virtual Limits limits() const = 0;
 
-  // The region must outlive its registration. Errors: InvalidArgument (empty);
-  // Unavailable (the adapter refuses this memory).
+  // The region must outlive its registration. Errors: InvalidArgument (empty;
+  // kAll and not on a multiple of 8); Unavailable (the adapter refuses this
+  // memory).
   virtual absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
                                              RemoteAccess access) = 0;
-  // A fence (X5). Errors: NotFound.
+  // A fence (X5). Own operations whose bytes lie there and that are not done
+  // complete with kLocalAccess or, if their turn comes not, kFlushed.
+  // Errors: NotFound.
   virtual absl::Status Deregister(RegionKey key) = 0;
 
   // Peers' requests then come as kRequested. Errors: AlreadyExists (in use),
   // InvalidArgument (not an address), Unavailable.
   virtual absl::StatusOr<std::string> Listen(std::string_view address) = 0;
 
-  // Starts to connect; kEstablished, kRejected or kUnreachable follows.
+  // Starts to connect; kEstablished, kRejected or kUnreachable follows, without
+  // a deadline after retry_ns if the peer's adapter is silent.
   // Work may be posted from kEstablished on, receives at once.
   // Errors: InvalidArgument (address, private data too long).
   virtual absl::StatusOr<ConnectionId> Connect(std::string_view address,
                                                std::string_view private_data,
                                                Deadline deadline) = 0;
   // Answers kRequested; kEstablished follows on both sides after Accept. Post
-  // receives before it: the peer may send at once. Errors: NotFound (no such
-  // request, or the peer has gone), InvalidArgument (private data too long).
+  // receives before it: the peer may send at once. Close answers as a Reject
+  // does that says nothing. Reject ends the id. Errors: NotFound (no such
+  // request, or the peer has gone: then Close), InvalidArgument (private data
+  // too long: the request stays).
   virtual absl::Status Accept(ConnectionId connection,
                               std::string_view private_data) = 0;
   virtual absl::Status Reject(ConnectionId connection,
@@ -192,7 +203,8 @@ class Fabric {
   // Errors, with nothing posted: NotFound (no such connection),
   // FailedPrecondition (not established; broken), ResourceExhausted (sends_max
   // or receives_max are posted), InvalidArgument (bytes outside `key`'s region;
-  // more than message_bytes_max; a misaligned atomic).
+  // more than message_bytes_max; an atomic whose offset is no multiple of 8 or
+  // whose `into` is not 8 bytes). An empty LocalBytes needs no key.
   virtual absl::Status PostWrite(ConnectionId connection, WorkId work,
                                  LocalBytes from, RemoteAddress to) = 0;
   virtual absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
@@ -210,7 +222,7 @@ class Fabric {
                                     uint64_t add) = 0;
   // Completes when all writes posted before it are beyond the responder's
   // adapter; by native FLUSH or, where there is none, by a read of the last
-  // byte of the range.
+  // byte of the range. Needs kRead, and all of the range in bounds.
   virtual absl::Status PostFlush(ConnectionId connection, WorkId work,
                                  RemoteAddress range, uint64_t bytes) = 0;
   virtual absl::Status PostSend(ConnectionId connection, WorkId work,

@@ -6,6 +6,7 @@
 #ifndef ALPHEUS_TESTS_REPLICATION_FABRIC_WORLD_H_
 #define ALPHEUS_TESTS_REPLICATION_FABRIC_WORLD_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,6 +24,11 @@ class FabricWorld {
   virtual Fabric& fabric(int host) = 0;
   // An address that `host` may listen on; the suite uses what Listen returns.
   virtual std::string ListenAddress(int host) = 0;
+  // An address of `host` where nobody listens.
+  virtual std::string UnusedAddress(int host) = 0;
+
+  // The clock on which the fabrics' deadlines count.
+  virtual int64_t NowNanos() = 0;
 
   // Lets something happen: virtual time goes on, or the hosts' adapters make
   // progress. It does not Poll any fabric. False when nothing is under way, so
