@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// ack: what a backup tells its primary.
+//
+// Idea: one message, cumulative: everything up to persisted_lsn is inside the
+// backup's persistence domain. It names epoch and session, so that a late one
+// of a session that was given up counts for nothing (H21), and how many batches
+// were announced, which gives the primary their receives back (R1).
+//
+// Thread safety: pure functions.
+// References: protocol A3.4, F8, H21, R1; docs/replication.md.
+#ifndef ALPHEUS_REPLICATION_ACK_H_
+#define ALPHEUS_REPLICATION_ACK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "log/base/ids.h"
+
+namespace alpheus {
+
+// Random, new for each connection between a primary and a backup.
+using SessionId = StrongId<struct SessionIdTag>;
+
+struct Ack {
+  Epoch epoch;
+  SessionId session;
+  Lsn persisted_lsn;
+  uint64_t batches = 0;  // announced in this session, and persisted
+
+  bool operator==(const Ack&) const = default;
+};
+
+inline constexpr size_t kAckBytes = 40;
+
+void EncodeAck(const Ack& ack, std::span<std::byte, kAckBytes> into);
+// Nothing if it is no ack: another length, another first word.
+std::optional<Ack> DecodeAck(std::span<const std::byte> bytes);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_ACK_H_

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/backup_session.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+#include "log/pmem/crash_model.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/msync_persistence.h"
+#include "replication/ack.h"
+
+namespace alpheus {
+namespace {
+
+// Acks are cumulative: when all are under way, the next one says it for both.
+constexpr size_t kAcksUnderWay = 16;
+
+}  // namespace
+
+template <Persistence P>
+BackupSession<P>::BackupSession(P& pmem, const ReplicaMemory& memory,
+                                const SessionTerms& terms, Fabric& fabric,
+                                ConnectionId connection)
+    : pmem_(pmem),
+      memory_(memory),
+      terms_(terms),
+      fabric_(fabric),
+      connection_(connection),
+      watermarks_{WatermarkEncoder(memory.log_id, 0, terms.epoch),
+                  WatermarkEncoder(memory.log_id, 1, terms.epoch)},
+      next_(terms.next),
+      announced_(terms.next.offset),
+      watermark_lsn_(terms.next.lsn - 1),
+      free_acks_(kAcksUnderWay) {
+  std::iota(free_acks_.begin(), free_acks_.end(), 0);
+}
+
+template <Persistence P>
+absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
+    P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
+    Fabric& fabric, ConnectionId connection) {
+  std::unique_ptr<BackupSession> session(
+      new BackupSession(pmem, memory, terms, fabric, connection));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      session->acks_, MessageSlots::Make(fabric, kAcksUnderWay, kAckBytes));
+  for (uint64_t i = 0; i < terms.credits; ++i) {
+    ALPHEUS_RETURN_IF_ERROR(session->PostReceive(i));
+  }
+  return session;
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::PostReceive(uint64_t number) {
+  return fabric_.PostReceive(connection_, WorkId(number), {});
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::Take(const Completion& completion) {
+  if (completion.status != CompletionStatus::kOk) {
+    return absl::UnavailableError(
+        absl::StrCat("epoch ", terms_.epoch.value, ", LSN ", next_.lsn.value,
+                     ": the connection to the primary broke: ",
+                     OperationName(completion.operation), ": ",
+                     CompletionStatusName(completion.status)));
+  }
+  switch (completion.operation) {
+    case Operation::kReceiveImmediate:
+      return TakeAnnouncement(completion);
+    case Operation::kSend:
+      free_acks_.push_back(completion.work.value);
+      return absl::OkStatus();
+    default:
+      return absl::DataLossError(
+          absl::StrCat("epoch ", terms_.epoch.value,
+                       ": the primary did what no primary "
+                       "does: ",
+                       OperationName(completion.operation)));
+  }
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::TakeAnnouncement(const Completion& completion) {
+  const uint64_t capacity = memory_.ring.capacity();
+  const uint64_t end = uint64_t{completion.immediate} * kLineBytes;
+  if (end >= capacity || completion.bytes == 0) {
+    return absl::DataLossError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ": the primary announced ",
+        completion.bytes, " bytes up to place ", end, " of a ring of ",
+        capacity, "; close the session, its memory may be damaged"));
+  }
+  // No batch is empty, so the same place again is a whole lap on.
+  const uint64_t place = memory_.ring.Place(announced_);
+  announced_ =
+      announced_ + (end > place ? end - place : end + capacity - place);
+  ++batches_;
+  return PostReceive(completion.work.value);
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::Step() {
+  if (batches_ != persisted_) {
+    FlushAnnounced();
+    if (!IsMutant(Mutant::kAckUnfenced) && !pmem_.Fence()) {
+      return pmem_.Error();
+    }
+    ALPHEUS_RETURN_IF_ERROR(WalkAnnounced());
+    persisted_ = batches_;
+  }
+  if (acked_ == persisted_ || free_acks_.empty()) return absl::OkStatus();
+  ALPHEUS_RETURN_IF_ERROR(SendAck());
+  // After the ack, so that no primary waits for it.
+  StoreWatermark();
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+void BackupSession<P>::FlushAnnounced() {
+  const Ring& ring = memory_.ring;
+  const uint64_t bytes = announced_ - next_.offset;
+  const uint64_t until_end = ring.UntilEnd(next_.offset);
+  pmem_.Flush(ring.At(next_.offset), std::min(bytes, until_end));
+  if (bytes > until_end && !IsMutant(Mutant::kBackupWrapUnflushed)) {
+    pmem_.Flush(ring.data(), bytes - until_end);
+  }
+}
+
+// Headers only: the payload's checksum is the scan's business.
+template <Persistence P>
+absl::Status BackupSession<P>::WalkAnnounced() {
+  RecordCursor cursor(memory_.ring, *memory_.table, next_, announced_,
+                      RecordCursor::Payloads::kSkip);
+  while (cursor.position().offset < announced_) {
+    if (cursor.Next() == RecordCursor::Step::kRecord) continue;
+    const LogPosition& at = cursor.position();
+    return absl::DataLossError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ", LSN ", at.lsn.value, " at offset ",
+        at.offset.value, ": the primary announced records up to offset ",
+        announced_.value,
+        ", and there is none; nothing of it was acknowledged. Close the "
+        "session, and verify the replica"));
+  }
+  next_ = cursor.position();
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::SendAck() {
+  const size_t slot = free_acks_.back();
+  const LocalBytes message = acks_->At(slot);
+  EncodeAck({terms_.epoch, terms_.session, persisted_lsn(), persisted_},
+            message.bytes.first<kAckBytes>());
+  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection_, WorkId(slot), message));
+  free_acks_.pop_back();
+  acked_ = persisted_;
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+void BackupSession<P>::StoreWatermark() {
+  if (watermark_lsn_ == persisted_lsn()) return;
+  watermark_lsn_ = persisted_lsn();
+  pmem_.StoreLineNt(WatermarkLine(memory_.region, watermark_line_),
+                    watermarks_[watermark_line_].Encode(watermark_lsn_));
+  watermark_line_ = 1 - watermark_line_;
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::PersistWatermark() {
+  StoreWatermark();
+  return pmem_.Fence() ? absl::OkStatus() : pmem_.Error();
+}
+
+template class BackupSession<LibpmemPersistence>;
+template class BackupSession<MsyncPersistence>;
+template class BackupSession<ModelPersistence>;
+
+}  // namespace alpheus

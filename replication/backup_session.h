@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// backup_session: the backup's end of one connection to its primary.
+//
+// Idea: the primary writes records straight into this replica's ring, each at
+// the place that it has in every replica, one range behind the other; the last
+// write of a batch brings an immediate, the line at which the batch ends. The
+// batch itself is what lies between the end of the one before and there, so a
+// batch that goes round the end of the ring needs no second immediate. Step
+// persists all that was announced under one fence, walks it record by record
+// (what is acknowledged can be read), acknowledges its last LSN, and only then
+// stores the watermark, which the next batch's fence persists (A3.5).
+//
+// Invariants:
+//   B1. An ack(n) is sent only after a fence that covers every byte of every
+//       record up to n (INV-15, INV-L7).
+//   B2. The watermark names no LSN that no fence of this replica covered (H9).
+//   B3. Acks never go back; their number of batches is what was received (R1).
+// Crash states: between two Steps any part of what the primary wrote may be
+// persistent, in any order; none of it was acknowledged, and the scan takes
+// what is whole of it as torn or have.
+// Thread safety: one thread.
+// References: protocol A3.4, A3.5, B6 R1; Arcadia §4.1.
+#ifndef ALPHEUS_REPLICATION_BACKUP_SESSION_H_
+#define ALPHEUS_REPLICATION_BACKUP_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/core/record_cursor.h"
+#include "log/format/epoch_table.h"
+#include "log/format/layout.h"
+#include "log/format/watermark.h"
+#include "log/pmem/persistence.h"
+#include "replication/fabric/fabric.h"
+#include "replication/message_slots.h"
+#include "replication/session_terms.h"
+
+namespace alpheus {
+
+// The replica that a session writes to. All of it must outlive the session.
+struct ReplicaMemory {
+  std::span<std::byte> region;
+  Ring ring;
+  const EpochTable* table = nullptr;
+  Uuid log_id;
+};
+
+template <Persistence P>
+class BackupSession {
+ public:
+  // Posts the receives, so that it is to be called before the connection is
+  // accepted. Errors: of the fabric.
+  static absl::StatusOr<std::unique_ptr<BackupSession>> Start(
+      P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
+      Fabric& fabric, ConnectionId connection);
+
+  // One completion of the session's connection. After an error the session is
+  // of no more use: close the connection. Errors: Unavailable (the connection
+  // broke), DataLoss (the announced place is impossible).
+  absl::Status Take(const Completion& completion);
+
+  // Persists and acknowledges what was announced since the last call; costs
+  // nothing if nothing was. Errors: DataLoss (announced bytes are no records:
+  // where, and what was expected), the medium's (what is persistent is
+  // unknown), the fabric's. After an error as Take.
+  absl::Status Step();
+
+  // Stores and persists the watermark that the last batch left; for a backup
+  // that has been idle, and before it ends. Errors: the medium's.
+  absl::Status PersistWatermark();
+
+  Lsn persisted_lsn() const { return next_.lsn - 1; }
+  // Behind the last persisted record.
+  const LogPosition& next() const { return next_; }
+
+ private:
+  BackupSession(P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
+                Fabric& fabric, ConnectionId connection);
+
+  absl::Status TakeAnnouncement(const Completion& completion);
+  absl::Status PostReceive(uint64_t number);
+  void FlushAnnounced();
+  absl::Status WalkAnnounced();
+  absl::Status SendAck();
+  void StoreWatermark();
+
+  P& pmem_;
+  const ReplicaMemory memory_;
+  const SessionTerms terms_;
+  Fabric& fabric_;
+  const ConnectionId connection_;
+  const WatermarkEncoder watermarks_[2];
+
+  LogPosition next_;        // behind what is persisted
+  RingOffset announced_;    // behind what is announced
+  uint64_t batches_ = 0;    // announced
+  uint64_t persisted_ = 0;  // of these, persisted
+  uint64_t acked_ = 0;      // of these, said so
+  Lsn watermark_lsn_;
+  int watermark_line_ = 0;
+  std::unique_ptr<MessageSlots> acks_;
+  std::vector<size_t> free_acks_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_BACKUP_SESSION_H_

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+const char* OperationName(Operation operation) {
+  switch (operation) {
+    case Operation::kWrite:
+      return "write";
+    case Operation::kWriteImmediate:
+      return "write with immediate";
+    case Operation::kRead:
+      return "read";
+    case Operation::kCompareSwap:
+      return "compare and swap";
+    case Operation::kFetchAdd:
+      return "fetch and add";
+    case Operation::kFlush:
+      return "flush";
+    case Operation::kSend:
+      return "send";
+    case Operation::kReceive:
+      return "receive";
+    case Operation::kReceiveImmediate:
+      return "receive of an immediate";
+  }
+  return "unknown operation";
+}
+
+const char* CompletionStatusName(CompletionStatus status) {
+  switch (status) {
+    case CompletionStatus::kOk:
+      return "ok";
+    case CompletionStatus::kFlushed:
+      return "flushed: the connection was broken or closed before its turn";
+    case CompletionStatus::kRemoteAccess:
+      return "refused by the peer: key, bounds or access";
+    case CompletionStatus::kReceiverNotReady:
+      return "the peer had no receive posted";
+    case CompletionStatus::kReceiveTooSmall:
+      return "the receive was smaller than the send";
+    case CompletionStatus::kPeerGone:
+      return "the peer did not answer";
+    case CompletionStatus::kLocalAccess:
+      return "own bytes were deregistered before their turn";
+  }
+  return "unknown status";
+}
+
+}  // namespace alpheus

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// region_table: what an adapter in software has registered, and whether an
+// operation may touch it.
+//
+// Idea: the three questions of X4 (key, bounds, access) are asked in one place
+// by every fabric that has no adapter in silicon to ask them.
+//
+// Invariants (X4, X7 of fabric.h):
+//   1. A key is random, never 0 and never given out twice.
+//   2. What Find returns lies inside the registered bytes, whatever offset and
+//      length a peer sent, also when their sum overflows.
+//   3. An operation of no bytes touches nothing: key and offset are not looked
+//      at.
+// The table answers for the moment of the call: who lands bytes in steps asks
+// again before each step, so that Deregister is a fence (X5).
+// Thread safety: none; the fabric's lock guards it.
+#ifndef ALPHEUS_REPLICATION_FABRIC_REGION_TABLE_H_
+#define ALPHEUS_REPLICATION_FABRIC_REGION_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/random.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+class RegionTable {
+ public:
+  // `random` must outlive the table; keys are drawn from it, so let it be one
+  // that an outsider can't foresee (EntropyRandom), or a seeded one in tests.
+  explicit RegionTable(RandomSource& random) : random_(random) {}
+
+  RegionTable(const RegionTable&) = delete;
+  RegionTable& operator=(const RegionTable&) = delete;
+
+  // Errors: InvalidArgument (empty; kAll and not on a multiple of 8).
+  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
+                                     RemoteAccess access);
+  // Errors: NotFound.
+  absl::Status Deregister(RegionKey key);
+
+  // True until the key is deregistered.
+  bool Holds(RegionKey key) const { return regions_.contains(key); }
+
+  // The `bytes` bytes at `address` for a peer's operation that needs `needed`:
+  // kRead for a read or a flush, kWrite for a write, kAll for an atomic.
+  // Errors: PermissionDenied (key, bounds, access): kRemoteAccess to the peer.
+  absl::StatusOr<std::span<std::byte>> Find(RemoteAddress address,
+                                            uint64_t bytes,
+                                            RemoteAccess needed) const;
+
+  // Whether an own operation may use these bytes, with any access.
+  // Errors: InvalidArgument (unknown key, bytes outside its region).
+  absl::Status CheckLocal(const LocalBytes& local) const;
+
+ private:
+  struct Region {
+    std::span<std::byte> bytes;
+    RemoteAccess access = RemoteAccess::kNone;
+  };
+
+  RandomSource& random_;
+  std::map<RegionKey, Region> regions_;
+  // Registrations are rare (a few per epoch), so that this stays small.
+  std::set<RegionKey> retired_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_REGION_TABLE_H_

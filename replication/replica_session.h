@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// replica_session: the primary's end of one connection to one backup.
+//
+// Idea: the ring is the send queue. Whoever wants records replicated says up to
+// where the ring holds finished ones; the session writes all between what it
+// has posted and there, as one batch, whenever the backup has a receive left
+// for it. So a slow backup gets fewer and larger batches, costs the others
+// nothing, and needs no memory of its own.
+//
+// Invariants:
+//   S1. Batches announced and not acknowledged never exceed the credits (R1).
+//   S2. acked_lsn() never goes back, and never passes what was posted.
+//   S3. Only acks of this epoch and this session count (H21).
+// After an error the session is broken: what of the posted records the backup
+// has is unknown, acked_lsn() stays true.
+// Thread safety: one thread.
+// References: protocol A3.3, H21, R1; Arcadia §4.1.
+#ifndef ALPHEUS_REPLICATION_REPLICA_SESSION_H_
+#define ALPHEUS_REPLICATION_REPLICA_SESSION_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/format/layout.h"
+#include "replication/fabric/fabric.h"
+#include "replication/message_slots.h"
+#include "replication/session_terms.h"
+
+namespace alpheus {
+
+// Up to where a ring holds finished records: the last one, and behind it.
+struct RingEnd {
+  Lsn lsn;
+  RingOffset offset;
+};
+
+// The same bytes here and there.
+struct ReplicatedRing {
+  Ring ring;             // of this host
+  RegionKey local_key;   // registered: ring.data(), capacity
+  RegionKey backup_key;  // of the backup's ring, from its start
+};
+
+class ReplicaSession {
+ public:
+  // Posts the receives for acks; before the connection is established or
+  // after. Errors: of the fabric.
+  static absl::StatusOr<std::unique_ptr<ReplicaSession>> Start(
+      const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
+      ConnectionId connection);
+
+  // Posts what lies between the last call's end and this one, if a credit is
+  // left; else it goes with a later call. Requires: `end` does not go back, and
+  // its bytes stay as they are until they are acknowledged.
+  // Errors: the fabric's; the session is broken then.
+  absl::Status Advance(const RingEnd& end);
+
+  // One completion of the session's connection. Errors: Unavailable (the
+  // connection broke), DataLoss (the backup says what can't be). The session
+  // is broken then.
+  absl::Status Take(const Completion& completion);
+
+  Lsn acked_lsn() const { return acked_.lsn; }
+  const RingEnd& posted() const { return posted_; }
+  // Posted, not acknowledged.
+  uint64_t lag_bytes() const { return posted_.offset - acked_.offset; }
+  // Batches of the session's life.
+  uint64_t batches() const { return batches_; }
+
+ private:
+  ReplicaSession(const ReplicatedRing& ring, const SessionTerms& terms,
+                 Fabric& fabric, ConnectionId connection);
+
+  bool HasRoomFor(uint64_t bytes) const;
+  absl::Status PostBatch(RingOffset end);
+  absl::Status PostPiece(uint64_t place, uint64_t bytes, bool is_last);
+  absl::Status PostReceive(uint64_t slot);
+  absl::Status TakeAck(const Completion& completion);
+
+  const ReplicatedRing ring_;
+  const SessionTerms terms_;
+  Fabric& fabric_;
+  const ConnectionId connection_;
+  const Fabric::Limits limits_;
+
+  RingEnd posted_;
+  RingEnd acked_;
+  std::deque<RingEnd> under_way_;  // ends of batches without an ack
+  uint64_t batches_ = 0;
+  uint64_t batches_acked_ = 0;
+  uint64_t writes_ = 0;  // posted, not completed
+  std::unique_ptr<MessageSlots> acks_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_REPLICA_SESSION_H_

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// replicator: makes the records of one log durable on W replicas.
+//
+// Idea: the log says up to where its ring holds finished records, and what its
+// own replica has persisted; the replicator has all backups write the rest, in
+// parallel and each at its own speed, and tells which LSN W replicas have.
+// Waiting is nobody's business here: several batches are under way at once, and
+// whoever waits for an LSN looks at durable_lsn().
+//
+// Invariants:
+//   P1. durable_lsn() is at most the W-th largest persisted LSN over the
+//       replicas (INV-22), and never goes back.
+//   P2. A backup that is out of sync stays so for this epoch; what it
+//       acknowledged before it was still persisted there, and counts.
+//   P3. With fewer than W replicas in sync the replicator is poisoned: status()
+//       is not OK any more, durable_lsn() stays (A3.6, H20).
+// Thread safety: one thread.
+// References: protocol A3.3, A3.6, H20 to H22; Arcadia §4.1, §4.4.
+#ifndef ALPHEUS_REPLICATION_REPLICATOR_H_
+#define ALPHEUS_REPLICATION_REPLICATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "log/base/clock.h"
+#include "log/base/ids.h"
+#include "replication/fabric/fabric.h"
+#include "replication/replica_session.h"
+
+namespace alpheus {
+
+class Replicator {
+ public:
+  struct Options {
+    // W: replicas that must have a record, this host's own included.
+    uint32_t write_quorum = 1;
+    // Else the primary is remote-only: no replica of its own counts.
+    bool has_local_replica = true;
+    // A backup further behind, in bytes of the ring, is given up. The ring
+    // can't be reused before all in-sync backups have it.
+    uint64_t lag_bytes_max = uint64_t{64} << 20;
+    // So is one with records under way that acknowledges nothing for so long.
+    int64_t silence_ns = 1'000'000'000;
+  };
+
+  // All records before `start` are durable.
+  Replicator(Fabric& fabric, const Clock& clock, const Options& options,
+             Lsn start);
+
+  // A backup in sync, known to errors as `name`.
+  void Add(std::string name, ConnectionId connection,
+           std::unique_ptr<ReplicaSession> session);
+
+  // The ring holds finished records up to `end`. Requires: does not go back.
+  void Advance(const RingEnd& end);
+
+  // This host's replica has persisted all up to `lsn`: after its fence, not
+  // before (H22). Requires: has_local_replica.
+  void LocalPersisted(Lsn lsn);
+
+  // True if the completion's connection is of a backup of this replicator.
+  bool Take(const Completion& completion);
+  // The peer broke the connection. True as above.
+  bool Disconnected(ConnectionId connection);
+
+  // Posts what waits for credit, gives up who is too far behind or silent.
+  void Poll();
+
+  Lsn durable_lsn() const { return durable_lsn_; }
+  // OK, or Aborted with what became of each backup: the outcome of records
+  // beyond durable_lsn() is unknown until an epoch is opened.
+  const absl::Status& status() const { return status_; }
+  uint32_t in_sync() const;
+
+ private:
+  struct Backup {
+    std::string name;
+    ConnectionId connection;
+    std::unique_ptr<ReplicaSession> session;
+    absl::Status status;   // why it is out of sync
+    int64_t heard_ns = 0;  // or had nothing to say
+  };
+
+  Backup* Find(ConnectionId connection);
+  void GiveUp(Backup& backup, const absl::Status& why);
+  void Push(Backup& backup);
+  void Count();
+
+  Fabric& fabric_;
+  const Clock& clock_;
+  const Options options_;
+  RingEnd end_;
+  Lsn local_lsn_;
+  Lsn durable_lsn_;
+  std::vector<Backup> backups_;
+  absl::Status status_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_REPLICATOR_H_

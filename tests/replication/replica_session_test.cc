@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gtest/gtest.h"
+#include "tests/replication/data_path.h"
+
+namespace alpheus::testing {
+namespace {
+
+TEST(ReplicaSessionTest, NeverMoreBatchesThanCredits) {
+  DataPath path({.credits = 2});
+  for (int i = 0; i < 5; ++i) {
+    path.Append(32);
+    ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  }
+  EXPECT_EQ(path.session(0).batches(), 2u);
+  EXPECT_EQ(path.session(0).posted().lsn, Lsn(2));
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(2));
+  // What waited goes as one batch.
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  EXPECT_EQ(path.session(0).batches(), 3u);
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(5));
+  EXPECT_EQ(path.session(0).lag_bytes(), 0u);
+}
+
+TEST(ReplicaSessionTest, SameEndPostsNothing) {
+  DataPath path({});
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  EXPECT_EQ(path.fabric().posted(), 0u);
+}
+
+TEST(ReplicaSessionTest, LargeBatchIsPostedInPieces) {
+  DataPath path({.message_bytes_max = 128});
+  path.Append(500);  // 576 bytes in the ring
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  EXPECT_EQ(path.fabric().posted(), 5u);
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
+  EXPECT_EQ(path.backup(0).RecordsAfterAPowerCut(), 1u);
+}
+
+TEST(ReplicaSessionTest, BatchWaitsForTheSendQueue) {
+  DataPath path({.credits = 64, .message_bytes_max = 64});
+  path.Append(1400);  // 23 lines, as many pieces
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  path.Append(1400);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  EXPECT_EQ(path.session(0).batches(), 2u);
+  path.Append(1000);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  EXPECT_EQ(path.session(0).batches(), 2u);
+  ASSERT_TRUE(path.Round().ok());
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(3));
+}
+
+// The message of an ack that the backup's fabric sends to the primary.
+absl::Status SendAck(DataPath& path, const Ack& ack, size_t bytes = kAckBytes) {
+  DataPath::Backup& backup = path.backup(0);
+  const auto slots = *MessageSlots::Make(backup.fabric, 1, kAckBytes);
+  const LocalBytes message = slots->At(0);
+  EncodeAck(ack, message.bytes.first<kAckBytes>());
+  EXPECT_TRUE(backup.fabric
+                  .PostSend(backup.connection, WorkId(),
+                            {message.key, message.bytes.first(bytes)})
+                  .ok());
+  backup.fabric.Run();
+  return path.Take();
+}
+
+TEST(ReplicaSessionTest, AckOfAnotherSessionCountsForNothing) {
+  DataPath path({});
+  path.Append(100);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  const Epoch epoch = path.terms().epoch;
+  EXPECT_TRUE(SendAck(path, {epoch, SessionId(78), Lsn(1), 1}).ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(0));
+  EXPECT_TRUE(SendAck(path, {epoch + 1, kSession, Lsn(1), 1}).ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(0));
+  EXPECT_TRUE(SendAck(path, {epoch, kSession, Lsn(1), 1}).ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
+  // Again is no harm.
+  EXPECT_TRUE(SendAck(path, {epoch, kSession, Lsn(1), 1}).ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
+}
+
+TEST(ReplicaSessionTest, ImpossibleAcksAreRefused) {
+  const auto refused = [](Lsn lsn, uint64_t batches, size_t bytes) {
+    DataPath path({});
+    path.Append(100);
+    EXPECT_TRUE(path.session(0).Advance(path.End()).ok());
+    const absl::Status sent =
+        SendAck(path, {path.terms().epoch, kSession, lsn, batches}, bytes);
+    EXPECT_EQ(path.session(0).acked_lsn(), Lsn(0));
+    return absl::IsDataLoss(sent);
+  };
+  EXPECT_TRUE(refused(Lsn(2), 1, kAckBytes));  // never posted
+  EXPECT_TRUE(refused(Lsn(1), 2, kAckBytes));  // never announced
+  EXPECT_TRUE(refused(Lsn(1), 1, kAckBytes - 8));
+}
+
+TEST(ReplicaSessionTest, BrokenConnectionIsUnavailable) {
+  DataPath path({});
+  path.Append(100);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  path.fabric().Break(path.backup(0).connection);
+  path.fabric().Run();
+  const absl::Status taken = path.Take();
+  EXPECT_TRUE(absl::IsUnavailable(taken)) << taken;
+}
+
+TEST(ReplicaSessionTest, WhatNoBackupDoesIsRefused) {
+  DataPath path({});
+  EXPECT_TRUE(absl::IsDataLoss(
+      path.session(0).Take({path.backup(0).connection, WorkId(),
+                            Operation::kRead, CompletionStatus::kOk, 0, 0})));
+}
+
+}  // namespace
+}  // namespace alpheus::testing

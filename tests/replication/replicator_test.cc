@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/replicator.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/replication/data_path.h"
+
+namespace alpheus::testing {
+namespace {
+
+class FixedClock final : public Clock {
+ public:
+  int64_t NowNanos() const override { return now_nanos; }
+  int64_t now_nanos = 0;
+};
+
+class ReplicatorTest : public ::testing::Test {
+ protected:
+  void Make(Replicator::Options options, int backups) {
+    path_ = std::make_unique<DataPath>(DataPath::Options{.backups = backups});
+    replicator_ =
+        std::make_unique<Replicator>(path_->fabric(), clock_, options, Lsn(1));
+    for (int i = 0; i < backups; ++i) {
+      replicator_->Add("b" + std::to_string(i), path_->backup(i).connection,
+                       path_->TakeSession(i));
+    }
+  }
+  void Append() {
+    path_->Append(100);
+    replicator_->Advance(path_->End());
+    path_->fabric().Run();
+  }
+  // Backup i persists and acknowledges.
+  void Serve(int i) {
+    DataPath::Backup& backup = path_->backup(i);
+    ASSERT_TRUE(backup.Take().ok());
+    ASSERT_TRUE(backup.session->Step().ok());
+    backup.fabric.Run();
+    TakeAll();
+  }
+  void TakeAll() {
+    for (const Completion& completion : path_->fabric().TakeCompletions()) {
+      EXPECT_TRUE(replicator_->Take(completion));
+    }
+  }
+
+  FixedClock clock_;
+  std::unique_ptr<DataPath> path_;
+  std::unique_ptr<Replicator> replicator_;
+};
+
+TEST_F(ReplicatorTest, DurableIsTheWthLargest) {
+  Make({.write_quorum = 2}, 2);
+  Append();
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
+  Serve(0);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
+  replicator_->LocalPersisted(Lsn(1));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  Append();
+  Serve(0);
+  // Without the primary's own: two backups are W, too.
+  Serve(1);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_TRUE(replicator_->status().ok());
+}
+
+TEST_F(ReplicatorTest, RemoteOnlyCountsBackupsAlone) {
+  Make({.write_quorum = 2, .has_local_replica = false}, 2);
+  Append();
+  Serve(1);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  Serve(0);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+}
+
+// W = N = 3 and one is lost: nothing more becomes durable, whoever has it.
+TEST_F(ReplicatorTest, PoisonedWithoutAQuorum) {
+  Make({.write_quorum = 2}, 1);
+  Append();
+  replicator_->LocalPersisted(Lsn(1));
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  EXPECT_TRUE(absl::IsAborted(replicator_->status()));
+  EXPECT_EQ(replicator_->status().message(),
+            "1 replicas are in sync, and 2 must be; records behind LSN 0 have "
+            "an unknown outcome until the log is opened again. b0: the backup "
+            "broke the connection.");
+  EXPECT_TRUE(path_->fabric().is_closed(path_->backup(0).connection));
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
+}
+
+// P2, and P3: an ack that came before counts, one that would complete a quorum
+// after it was lost does not.
+TEST_F(ReplicatorTest, AckOfALostBackupStillCountsWithAQuorum) {
+  Make({.write_quorum = 2}, 2);
+  Append();
+  Serve(0);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  EXPECT_TRUE(replicator_->status().ok());
+  replicator_->LocalPersisted(Lsn(1));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+}
+
+TEST_F(ReplicatorTest, PoisonIsForEver) {
+  Make({.write_quorum = 3}, 2);
+  Append();
+  Serve(0);
+  Serve(1);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
+  replicator_->LocalPersisted(Lsn(1));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
+  EXPECT_FALSE(replicator_->status().ok());
+}
+
+TEST_F(ReplicatorTest, SilentBackupIsGivenUp) {
+  Make({.write_quorum = 1, .silence_ns = 1000}, 1);
+  clock_.now_nanos = 5000;
+  replicator_->Poll();  // nothing is under way: silence is in order
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  Append();
+  clock_.now_nanos = 6000;
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  clock_.now_nanos = 6001;
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+  EXPECT_TRUE(replicator_->status().ok());
+}
+
+TEST_F(ReplicatorTest, BackupThatLagsTooFarIsGivenUp) {
+  Make({.write_quorum = 1, .lag_bytes_max = 300}, 1);
+  Append();  // 192 bytes in the ring
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  Append();
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
+TEST_F(ReplicatorTest, FailedWriteGivesUpTheBackup) {
+  Make({.write_quorum = 2}, 1);
+  path_->Append(100);
+  replicator_->Advance(path_->End());
+  path_->fabric().Break(path_->backup(0).connection);
+  path_->fabric().Run();
+  TakeAll();
+  EXPECT_FALSE(replicator_->status().ok());
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
+TEST_F(ReplicatorTest, KnowsItsOwnConnections) {
+  Make({}, 1);
+  Completion completion;
+  completion.connection = ConnectionId(99);
+  EXPECT_FALSE(replicator_->Take(completion));
+  EXPECT_FALSE(replicator_->Disconnected(ConnectionId(99)));
+}
+
+}  // namespace
+}  // namespace alpheus::testing
