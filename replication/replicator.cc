@@ -2,11 +2,15 @@
 #include "replication/replicator.h"
 
 #include <algorithm>
-#include <functional>
+#include <array>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/check.h"
 #include "log/base/mutant.h"
+#include "quorum/quorum.h"
 
 namespace alpheus {
 
@@ -20,6 +24,7 @@ Replicator::Replicator(Fabric& fabric, const Clock& clock,
 
 void Replicator::Add(std::string name, ConnectionId connection,
                      std::unique_ptr<ReplicaSession> session) {
+  ALPHEUS_CHECK(backups_.size() + 1 < kMembersMax, "N is at most kMembersMax");
   backups_.push_back({std::move(name), connection, std::move(session),
                       absl::OkStatus(), clock_.NowNanos()});
 }
@@ -121,18 +126,20 @@ void Replicator::Push(Backup& backup) {
 }
 
 void Replicator::Count() {
-  if (!status_.ok() && !IsMutant(Mutant::kPoisonForgotten)) return;
-  std::vector<Lsn> persisted;
-  persisted.reserve(backups_.size() + 1);
-  if (options_.has_local_replica) persisted.push_back(local_lsn_);
-  for (const Backup& backup : backups_) {
-    persisted.push_back(IsMutant(Mutant::kPostedIsAcked)
-                            ? backup.session->posted().lsn
-                            : backup.session->acked_lsn());
+  std::array<ReplicaProgress, kMembersMax> replicas;
+  size_t count = 0;
+  if (options_.has_local_replica) {
+    replicas[count++] = {local_lsn_, /*in_sync=*/true};
   }
-  if (persisted.size() < options_.write_quorum) return;
-  std::ranges::sort(persisted, std::greater<>());
-  durable_lsn_ = std::max(durable_lsn_, persisted[options_.write_quorum - 1]);
+  for (const Backup& backup : backups_) {
+    const ReplicaSession& session = *backup.session;
+    replicas[count++] = {IsMutant(Mutant::kPostedIsAcked) ? session.posted().lsn
+                                                          : session.acked_lsn(),
+                         backup.status.ok()};
+  }
+  const std::optional<Lsn> durable =
+      DurableLsn(std::span(replicas).first(count), options_.write_quorum);
+  if (durable) durable_lsn_ = std::max(durable_lsn_, *durable);
 }
 
 }  // namespace alpheus

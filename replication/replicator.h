@@ -10,8 +10,8 @@
 // Invariants:
 //   P1. durable_lsn() is at most the W-th largest persisted LSN over the
 //       replicas (INV-22), and never goes back.
-//   P2. A backup that is out of sync stays so for this epoch; what it
-//       acknowledged before it was still persisted there, and counts.
+//   P2. A backup that is out of sync stays so for this epoch, and counts no
+//       more (A5); what was durable with it stays durable.
 //   P3. With fewer than W replicas in sync the replicator is poisoned: status()
 //       is not OK any more, durable_lsn() stays (A3.6, H20).
 // Thread safety: one thread.
@@ -50,7 +50,8 @@ class Replicator {
   Replicator(Fabric& fabric, const Clock& clock, const Options& options,
              Lsn start);
 
-  // A backup in sync, known to errors as `name`.
+  // A backup in sync, known to errors as `name`. Requires: with this host's
+  // own, at most kMembersMax replicas.
   void Add(std::string name, ConnectionId connection,
            std::unique_ptr<ReplicaSession> session);
 

@@ -92,15 +92,27 @@ TEST_F(ReplicatorTest, PoisonedWithoutAQuorum) {
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
 }
 
-// P2, and P3: an ack that came before counts, one that would complete a quorum
-// after it was lost does not.
-TEST_F(ReplicatorTest, AckOfALostBackupStillCountsWithAQuorum) {
+// P2: what it has may be all there is, but it is not asked any more.
+TEST_F(ReplicatorTest, LostBackupCountsNoMore) {
   Make({.write_quorum = 2}, 2);
   Append();
   Serve(0);
   EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
   EXPECT_TRUE(replicator_->status().ok());
   replicator_->LocalPersisted(Lsn(1));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
+  Serve(1);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+}
+
+// And what was durable with it stays durable.
+TEST_F(ReplicatorTest, DurableLsnNeverGoesBack) {
+  Make({.write_quorum = 2}, 2);
+  Append();
+  Serve(0);
+  Serve(1);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
 }
 
