@@ -112,6 +112,7 @@ class Chooser {
   absl::Status FindMembers();
   absl::Status CheckMembers() const;
   absl::Status RankEpochs();
+  absl::Status CheckTables() const;
   absl::Status FindHead();
   absl::StatusOr<bool> Step();
 
@@ -275,21 +276,33 @@ absl::Status Chooser::RankEpochs() {
   decision_.epoch = highest->log_epoch;
   decision_.table = highest->table;
   const std::vector<EpochEntry>& table = decision_.table.entries();
+  ALPHEUS_RETURN_IF_ERROR(CheckTables());
+  start_ = table.empty() ? Lsn(1) : table.back().start_lsn;
+  return absl::OkStatus();
+}
+
+// An epoch has one opener, so that it starts at one place wherever it is named
+// (INV-4); replicas of one log epoch differ at most by entries that left.
+absl::Status Chooser::CheckTables() const {
+  const std::vector<EpochEntry>& table = decision_.table.entries();
   for (size_t i = 0; i < answers_.size(); ++i) {
     if (!Contains(decision_.members, i)) continue;
-    if (answers_[i].log_epoch != decision_.epoch) continue;
-    // Entries without live records leave at the front or between others.
+    const bool of_highest = answers_[i].log_epoch == decision_.epoch;
     for (const EpochEntry& entry : answers_[i].table.entries()) {
-      if (std::find(table.begin(), table.end(), entry) != table.end()) continue;
+      const auto same_epoch = std::find_if(
+          table.begin(), table.end(),
+          [&](const EpochEntry& e) { return e.epoch == entry.epoch; });
+      if (same_epoch == table.end() ? !of_highest : *same_epoch == entry) {
+        continue;
+      }
       return absl::DataLossError(absl::StrCat(
           Where(i), " starts epoch ", entry.epoch.value, " at LSN ",
-          entry.start_lsn.value,
-          ", which the epoch table of another replica "
-          "of that log epoch does not; expected one table for each epoch. Two "
-          "logs with one identity: remove the replica that is no member"));
+          entry.start_lsn.value, ", offset ", entry.start_offset.value,
+          ", which the epoch table of log epoch ", decision_.epoch.value,
+          " does not; expected one start of each epoch. Two logs with one "
+          "identity: remove the replica that is no member"));
     }
   }
-  start_ = table.empty() ? Lsn(1) : table.back().start_lsn;
   return absl::OkStatus();
 }
 

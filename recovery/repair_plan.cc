@@ -47,7 +47,8 @@ class Planner {
   std::vector<Extent> Written(const std::vector<CopyRun>& copies) const;
   std::vector<Extent> ValidOthers(size_t index) const;
   EpochTable Table(const NewEpoch& next) const;
-  void Order(std::vector<ReplicaRepair>* repairs) const;
+  std::vector<ReplicaRepair> Order(
+      const std::vector<ReplicaRepair>& repairs) const;
 
   const QuorumSizes sizes_;
   const Decision& decision_;
@@ -122,13 +123,19 @@ ReplicaRepair Planner::Repair(size_t index) const {
 }
 
 // Extensions first, each in the order of the answers.
-void Planner::Order(std::vector<ReplicaRepair>* repairs) const {
-  const auto destructive = std::stable_partition(
-      repairs->begin(), repairs->end(),
-      [](const ReplicaRepair& repair) { return !repair.destructive; });
-  for (auto repair = destructive; repair != repairs->end(); ++repair) {
-    repair->after_write_quorum = repair - repairs->begin() >= sizes_.write;
+std::vector<ReplicaRepair> Planner::Order(
+    const std::vector<ReplicaRepair>& repairs) const {
+  std::vector<ReplicaRepair> ordered;
+  for (const bool destructive : {false, true}) {
+    for (const ReplicaRepair& repair : repairs) {
+      if (repair.destructive == destructive) ordered.push_back(repair);
+    }
   }
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    ordered[i].after_write_quorum =
+        ordered[i].destructive && i >= static_cast<size_t>(sizes_.write);
+  }
+  return ordered;
 }
 
 // E's table and the new epoch. Entries that start beyond the end own nothing
@@ -157,7 +164,7 @@ RepairPlan Planner::Run(const NewEpoch& next) const {
       plan.to_rejoin.push_back(i);
     }
   }
-  Order(&plan.repairs);
+  plan.repairs = Order(plan.repairs);
   return plan;
 }
 

@@ -39,6 +39,7 @@ constexpr int kLsnsMax = 5;
 struct Node {
   int log_epoch = 0;
   Table table;
+  int promised = 0;
   int acked = 0;  // of the log epoch; the watermark is as far
   bool blank = false;
   bool suspect = false;
@@ -68,6 +69,7 @@ std::string KeyOf(World world, int ballot) {
   for (const Node& node : world.nodes) {
     add(100);
     add(node.log_epoch);
+    add(node.promised);
     add(node.acked);
     add(node.blank + 2 * node.suspect + 4 * node.repairing);
     for (const int record : node.records) add(record);
@@ -198,7 +200,11 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
         asked.push_back(i);
         replies.push_back(ReplyOfNode(world.nodes[i], i));
       }
-      const std::vector<Answer> answers = AnswersOf(replies, sizes_);
+      std::vector<Answer> answers = AnswersOf(replies, sizes_);
+      for (size_t i = 0; i < asked.size(); ++i) {
+        const int promised = world.nodes[asked[i]].promised;
+        answers[i].promised_before = Epoch(static_cast<uint64_t>(promised));
+      }
       const auto decision = Choose(sizes_, answers);
       ++recoveries_;
       const bool chosen =
@@ -228,10 +234,11 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
         PlanRepair(sizes_, decision, answers,
                    {Uuid{7, 7}, Epoch(ballot), static_cast<uint64_t>(ballot)});
     const size_t count = plan.repairs.size();
-    for (uint32_t installed = 1; installed < 1u << count; ++installed) {
+    for (uint32_t installed = 0; installed < 1u << count; ++installed) {
       for (const bool half : {false, true}) {
         if (half && installed + 1 == 1u << count) continue;
         World next = world;
+        for (const int i : asked) next.nodes[i].promised = ballot;
         const bool enough = std::popcount(installed) >= sizes_.write;
         for (size_t i = 0; i < count; ++i) {
           const ReplicaRepair& repair = plan.repairs[i];

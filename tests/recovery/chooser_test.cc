@@ -232,6 +232,15 @@ TEST(ChooserTest, ContradictionsAreErrors) {
   answers[1].held[0].header_checksum ^= 1;
   EXPECT_EQ(Choose(kTwoOfThree, answers).status().code(), Code::kDataLoss);
 
+  EXPECT_EQ(Refused(kTwoOfThree, {ReplyOf(1, 2, {{1, 1}, {2, 2}}, "hh"),
+                                  ReplyOf(2, 2, {{1, 1}, {2, 3}}, "hh")})
+                .code(),
+            Code::kDataLoss);
+  EXPECT_EQ(Refused(kTwoOfThree, {ReplyOf(1, 3, {{2, 2}, {3, 3}}, "hh"),
+                                  ReplyOf(2, 2, {{1, 1}, {2, 3}}, "hh")})
+                .code(),
+            Code::kDataLoss);
+
   answers = AnswersOf({ReplyOf(1, 2, {{1, 1}, {2, 2}}, "hh")}, {1, 1, 1});
   answers[0].held[0].header_checksum ^= 1;  // the chain at the start of 2
   EXPECT_EQ(Choose({1, 1, 1}, answers).status().code(), Code::kDataLoss);
