@@ -23,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "log/base/bytes.h"
 #include "log/base/ids.h"
 #include "log/core/record_cursor.h"
 #include "log/core/region_state.h"

@@ -37,12 +37,12 @@
 //   otherwise                         error: FailedPrecondition
 //
 // Invariants:
-//   C1. Every drop has N - W + 1 nacks of distinct, fenced replicas that are
+//   D1. Every drop has N - W + 1 nacks of distinct, fenced replicas that are
 //       neither blank nor suspect (INV-2).
-//   C2. The end is at or behind that of every answer with log_epoch E (INV-1).
-//   C3. The chain of what is kept is unbroken, from the head's value through
+//   D2. The end is at or behind that of every answer with log_epoch E (INV-1).
+//   D3. The chain of what is kept is unbroken, from the head's value through
 //       every start in E's table (INV-8).
-//   C4. What can't be decided is an error or a wait, never a shorter log (C6
+//   D4. What can't be decided is an error or a wait, never a shorter log (C6
 //       of the protocol); an empty log is an end like any other (INV-10).
 // Thread safety: pure.
 // References: protocol A4.4, H1 to H4, H8 to H10, H12, H13, H16 to H18, H25.
