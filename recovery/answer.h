@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// answer: what one replica says of its log to the primary of one ballot.
+//
+// Idea: recovery chooses from what replicas *know*, and not knowing is an
+// answer of its own. A record that can't be read is *torn* if nobody can have
+// been told that it is there, and *corrupt* if somebody was; a replica whose
+// medium may have lost what it acknowledged knows nothing. Verdicts are kept
+// in runs, so that a whole log is one run and a flat vector of records.
+//
+// Invariants:
+//   A1. Runs are sorted, disjoint and unbroken from head.lsn on; behind the
+//       last one everything is absent.
+//   A2. A replica that is blank, suspect or repairing answers unknown of every
+//       LSN (H12, H16, H25).
+//   A3. What is at or below proven_lsn is never torn nor absent (INV-9).
+// Thread safety: values and pure functions.
+// References: protocol A4.3, H9, H10, H12, H16, H25.
+#ifndef ALPHEUS_RECOVERY_ANSWER_H_
+#define ALPHEUS_RECOVERY_ANSWER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "log/base/bytes.h"
+#include "log/base/ids.h"
+#include "log/core/record_cursor.h"
+#include "log/core/region_state.h"
+#include "log/format/epoch_table.h"
+#include "log/format/superline.h"
+
+namespace alpheus {
+
+enum class Verdict : uint8_t {
+  kHave,     // header and payload hold under the replica's own table
+  kTorn,     // something is there, and nobody was told of it
+  kAbsent,   // nothing is there
+  kCorrupt,  // it was acknowledged and can't be read: never a nack
+  kUnknown,  // the replica can't say: never a nack (but see chooser.h)
+};
+
+// "have", "torn", "absent", "corrupt" or "unknown".
+const char* VerdictName(Verdict verdict);
+
+// A record that a replica has; with its LSN its identity.
+struct HeldRecord {
+  Epoch epoch;
+  RingOffset offset;  // of the header
+  uint32_t header_checksum = 0;
+  uint32_t lines = 0;  // in the ring, header included
+
+  RingOffset end() const { return offset + lines * kLineBytes; }
+  bool operator==(const HeldRecord&) const = default;
+};
+static_assert(sizeof(HeldRecord) == 24);
+
+struct VerdictRun {
+  Lsn first;
+  Lsn end;  // behind the last one
+  Verdict verdict = Verdict::kAbsent;
+  size_t held = 0;  // of a have: index of the first one in Answer::held
+
+  bool operator==(const VerdictRun&) const = default;
+};
+
+struct Answer {
+  NodeId node;
+  uint64_t incarnation = 0;
+  Configuration configuration;
+  uint64_t ring_capacity = 0;  // bytes
+  Epoch log_epoch;             // what ranks logs
+  Epoch promised_before;       // before this ballot; ranks nothing (H4)
+  EpochTable table;
+  LogPosition head;
+  // Of the log epoch: up to here records were persisted and acknowledged. From
+  // the watermark, the start of the log epoch and later records.
+  Lsn proven_lsn;
+
+  bool blank = false;      // the configuration doesn't name the incarnation
+  bool suspect = false;    // the medium may have lost persisted bytes
+  bool repairing = false;  // a destructive repair was cut off
+
+  std::vector<VerdictRun> runs;
+  std::vector<HeldRecord> held;
+
+  bool knows() const { return !blank && !suspect && !repairing; }
+};
+
+// Adds the next LSNs behind the last run, or to it.
+void AddVerdict(Answer* answer, Verdict verdict, uint64_t count = 1);
+void AddHeld(Answer* answer, const HeldRecord& record);
+
+// Reads verdicts of one answer at LSNs that never decrease, each in amortised
+// constant time.
+class VerdictReader {
+ public:
+  // `answer` must outlive the reader.
+  explicit VerdictReader(const Answer& answer) : answer_(&answer) {}
+
+  struct Seen {
+    Verdict verdict = Verdict::kUnknown;
+    const HeldRecord* record = nullptr;  // of a have
+    Lsn end;  // behind the last LSN that lies in the same run
+  };
+  // What counts of the answer at `lsn`: whatever its runs say, A2 and A3 hold
+  // of it, since an answer may come from a program of another version.
+  Seen At(Lsn lsn);
+
+ private:
+  const Answer* answer_;
+  size_t run_ = 0;
+};
+
+struct AnswerOptions {
+  // The medium may have lost what was fenced: its unsafe-shutdown count grew.
+  bool suspect = false;
+};
+
+// Scans the region and answers. Whatever is visible must have been persisted
+// before (H7), and the region fenced (H6): then the answer stays true until a
+// session of the ballot writes. `state` is that of the region.
+Answer AnswerOfRegion(std::span<std::byte> region, const RegionState& state,
+                      const AnswerOptions& options);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_ANSWER_H_

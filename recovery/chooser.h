@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// chooser: from the answers of the replicas to the one log that is kept.
+//
+// Idea: the highest log epoch E among the answers ranks: it was installed only
+// on logs that held everything durable before it (H3). Its epoch table says
+// which epoch owns which LSN, so that records of older epochs can be merged
+// with those of E without ever mixing histories (H8, H13). From the head on
+// each LSN is judged by two tables: what each answer counts as, and what the
+// counts decide.
+//
+// What an answer counts as at LSN k (the first row that fits; "-" is any;
+// "owns" is: the record's epoch owns k in E's table):
+//
+//   verdict  repairing  log_epoch  k           epoch      counts as
+//   have     -          E          -           owns       holder
+//   have     -          E          -           other      contradiction
+//   have     -          below E    < start(E)  owns       holder
+//   have     -          below E    >= start(E) owns       silence
+//   have     -          below E    -           other      nack
+//   torn     -          -          -           -          nack
+//   absent   -          -          -           -          nack
+//   unknown  yes        below E    >= start(E) -          nack
+//   unknown  -          -          -           -          silence
+//   corrupt  -          -          -           -          silence
+//
+// A repairing replica below E never acknowledged an LSN that E owns, whatever
+// its ring is like. A record of E on a replica that never installed E is what
+// a rejoin that was cut off left: neither held nor denied.
+//
+// What the counts decide (the first row that fits):
+//
+//   contradiction or two identities   error: DataLoss
+//   holders >= 1                      keep k
+//   nacks >= N - W + 1                the log ends before k
+//   not all N answered                wait for more replicas
+//   a corrupt one                     error: DataLoss
+//   otherwise                         error: FailedPrecondition
+//
+// Invariants:
+//   D1. Every drop has N - W + 1 nacks of distinct, fenced replicas that are
+//       neither blank nor suspect (INV-2).
+//   D2. The end is at or behind that of every answer with log_epoch E (INV-1).
+//   D3. The chain of what is kept is unbroken, from the head's value through
+//       every start in E's table (INV-8).
+//   D4. What can't be decided is an error or a wait, never a shorter log (C6
+//       of the protocol); an empty log is an end like any other (INV-10).
+// Thread safety: pure.
+// References: protocol A4.4, H1 to H4, H8 to H10, H12, H13, H16 to H18, H25.
+#ifndef ALPHEUS_RECOVERY_CHOOSER_H_
+#define ALPHEUS_RECOVERY_CHOOSER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/core/record_cursor.h"
+#include "log/format/epoch_table.h"
+#include "recovery/answer.h"
+
+namespace alpheus {
+
+// Requires: 1 <= write <= replicas <= kMembersMax, read <= replicas,
+// read + write > replicas.
+struct QuorumSizes {
+  int replicas = 1;  // N
+  int write = 1;     // W
+  int read = 1;      // R
+
+  int NacksToDrop() const { return replicas - write + 1; }
+};
+
+// Answers by their index in the span that was given to Choose: a set of bits.
+using AnswerSet = uint32_t;
+constexpr bool Contains(AnswerSet set, size_t index) {
+  return (set >> index & 1) != 0;
+}
+
+// Kept LSNs of one epoch that the same replicas hold.
+struct KeptRun {
+  Lsn first;
+  Lsn end;  // behind the last one
+  Epoch epoch;
+  AnswerSet holders = 0;  // of the chosen identity; never empty
+
+  bool operator==(const KeptRun&) const = default;
+};
+
+enum class Outcome {
+  kChosen,
+  kWait,  // more replicas must answer; `reason` says why
+};
+
+struct Decision {
+  Outcome outcome = Outcome::kWait;
+  std::string reason;     // of kWait
+  Epoch epoch;            // E
+  EpochTable table;       // of E
+  AnswerSet members = 0;  // answers of named incarnations, blank ones left out
+  AnswerSet counts = 0;   // of these, all that are not suspect
+
+  // Of kChosen:
+  LogPosition head;
+  LogPosition end;            // behind the last kept record
+  std::vector<KeptRun> kept;  // unbroken from head to end
+  AnswerSet nacks = 0;        // of end.lsn
+};
+
+// Errors, each with node, epoch, LSN, what was seen and expected, and remedy:
+//   InvalidArgument     sizes that are no quorums, two answers of one replica
+//   FailedPrecondition  every replica answered and too few know; or another
+//                       configuration holds
+//   DataLoss            a record that was acknowledged can be read nowhere;
+//                       answers contradict each other; the chain is broken
+absl::StatusOr<Decision> Choose(const QuorumSizes& sizes,
+                                std::span<const Answer> answers);
+
+// The record of the chosen identity at an LSN of `run`.
+const HeldRecord& RecordAt(std::span<const Answer> answers, const KeptRun& run,
+                           Lsn lsn);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_CHOOSER_H_

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/chooser.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "log/base/random.h"
+#include "tests/testing/answer_world.h"
+#include "tests/testing/naive_chooser.h"
+
+namespace alpheus {
+namespace {
+
+using testing::AnswersOf;
+using testing::ChoiceOf;
+using testing::Describe;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::ReplyOf;
+using testing::SizesOf;
+using testing::naive::Choice;
+using testing::naive::Reply;
+
+using Code = absl::StatusCode;
+using Table = std::vector<std::pair<int, int>>;
+
+constexpr QuorumSizes kTwoOfThree{3, 2, 2};
+
+// The choice of the chooser.
+Choice Chosen(const QuorumSizes& sizes, const std::vector<Reply>& replies) {
+  const std::vector<Answer> answers = AnswersOf(replies, sizes);
+  return ChoiceOf(Choose(sizes, answers), answers);
+}
+
+absl::Status Refused(const QuorumSizes& sizes,
+                     const std::vector<Reply>& replies) {
+  return Choose(sizes, AnswersOf(replies, sizes)).status();
+}
+
+// Arcadia §4.2: X at LSN 1 on A, which crashes; B and C go on without it and
+// write Y at LSN 1; then A and B are read. A's log is the longer one.
+TEST(ChooserTest, DivergingHistoriesOfThePaper) {
+  const Choice choice = Chosen(
+      kTwoOfThree,
+      {ReplyOf(1, 1, {{1, 1}}, "hhh"), ReplyOf(2, 2, {{1, 1}, {2, 1}}, "h")});
+  EXPECT_EQ(choice.outcome, 'c');
+  EXPECT_THAT(choice.epochs, ElementsAre(2));
+  EXPECT_THAT(choice.holders, ElementsAre(std::set<int>{2}));
+  EXPECT_THAT(choice.nacks, ElementsAre(1, 2));
+}
+
+// First counterexample of the search (H3): epoch 1 is durable on {1,2}; the
+// next primary is promised epoch 2 by the lagging replica 3 and dies before it
+// has installed it. Replica 3's log_epoch stays behind, so that it may not
+// hide what replica 1 has.
+TEST(ChooserTest, EpochBeforeRepairHidesNoDurableRecord) {
+  std::vector<Answer> answers = AnswersOf(
+      {ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(3, 0, {}, "")}, kTwoOfThree);
+  answers[1].promised_before = Epoch(2);
+  const auto decision = Choose(kTwoOfThree, answers);
+  ASSERT_TRUE(decision.ok()) << decision.status();
+  EXPECT_EQ(decision->outcome, Outcome::kChosen);
+  EXPECT_EQ(decision->epoch, Epoch(1));
+  EXPECT_EQ(decision->end.lsn, Lsn(2));
+}
+
+// Second counterexample (H4): two aborted recoveries burn epochs 2 and 3 on
+// replica 1; epoch 2' = 4 is then installed on {2,3} and makes a record
+// durable; the next recovery reads {1,2} and must not believe the promises.
+TEST(ChooserTest, PromiseBurntByAnAbortedRecoveryRanksNothing) {
+  std::vector<Answer> answers = AnswersOf(
+      {ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(2, 4, {{1, 1}, {4, 1}}, "h")},
+      kTwoOfThree);
+  answers[0].promised_before = Epoch(7);
+  const auto decision = Choose(kTwoOfThree, answers);
+  ASSERT_TRUE(decision.ok()) << decision.status();
+  EXPECT_EQ(decision->epoch, Epoch(4));
+  EXPECT_THAT(ChoiceOf(decision, answers).epochs, ElementsAre(4));
+}
+
+// H2, INV-2: W = 1 of 2; one nack leaves a replica that may hold the record.
+TEST(ChooserTest, OneNackTooFewWaits) {
+  constexpr QuorumSizes kOneOfTwo{2, 1, 2};
+  EXPECT_EQ(Chosen(kOneOfTwo, {ReplyOf(1, 1, {{1, 1}}, "h")}).outcome, 'w');
+  // Enough answers, one of which can't tell.
+  constexpr QuorumSizes kTwoOfFour{4, 2, 3};
+  EXPECT_EQ(Chosen(kTwoOfFour, {ReplyOf(1, 1, {{1, 1}}, "ha"),
+                                ReplyOf(2, 1, {{1, 1}}, "ht"),
+                                ReplyOf(3, 1, {{1, 1}}, "hc")})
+                .outcome,
+            'w');
+  EXPECT_EQ(Chosen(kTwoOfFour, {ReplyOf(1, 1, {{1, 1}}, "ha"),
+                                ReplyOf(2, 1, {{1, 1}}, "ht"),
+                                ReplyOf(3, 1, {{1, 1}}, "h")})
+                .outcome,
+            'c');
+}
+
+// H8: persistence order is not LSN order; what one epoch wrote is put together.
+TEST(ChooserTest, HolesOfOneEpochAreFilledFromEachOther) {
+  const Choice choice = Chosen(kTwoOfThree, {ReplyOf(1, 1, {{1, 1}}, "hah"),
+                                             ReplyOf(2, 1, {{1, 1}}, "hha")});
+  EXPECT_EQ(choice.outcome, 'c');
+  EXPECT_EQ(choice.end, 3);
+  EXPECT_THAT(choice.holders, ElementsAre(std::set<int>{1, 2}, std::set<int>{2},
+                                          std::set<int>{1}));
+}
+
+// H8, H13: replica 2 still has LSN 2 of epoch 1, which lost it to epoch 2.
+// Replica 1, whose own copy is damaged, says so by its table.
+TEST(ChooserTest, RecordOfAnEpochThatLostTheLsnIsNotMerged) {
+  const Choice choice =
+      Chosen(kTwoOfThree, {ReplyOf(1, 3, {{1, 1}, {2, 2}, {3, 3}}, "hc"),
+                           ReplyOf(2, 1, {{1, 1}}, "hh")});
+  EXPECT_EQ(choice.outcome, 'w') << Describe(choice);
+  EXPECT_EQ(choice.end, 1);
+}
+
+// H9: k on {1,2}; 3 lags; 1 dies; 2's copy goes bad. Not a shorter log.
+TEST(ChooserTest, CorruptRecordIsNoNack) {
+  const Choice choice = Chosen(kTwoOfThree, {ReplyOf(2, 1, {{1, 1}}, "hc"),
+                                             ReplyOf(3, 1, {{1, 1}}, "h")});
+  EXPECT_EQ(choice.outcome, 'w');
+  // The replica that has it repairs the other.
+  EXPECT_EQ(Chosen(kTwoOfThree, {ReplyOf(1, 1, {{1, 1}}, "hh"),
+                                 ReplyOf(2, 1, {{1, 1}}, "hc"),
+                                 ReplyOf(3, 1, {{1, 1}}, "h")})
+                .end,
+            2);
+}
+
+// H10, INV-10.
+TEST(ChooserTest, CorruptHeadRecordIsNoEmptyLog) {
+  const absl::Status refused =
+      Refused({1, 1, 1}, {ReplyOf(1, 1, {{1, 1}}, "c")});
+  EXPECT_EQ(refused.code(), Code::kDataLoss);
+  EXPECT_THAT(refused.message(), HasSubstr("node 1"));
+  EXPECT_THAT(refused.message(), HasSubstr("epoch 1, LSN 1"));
+  EXPECT_EQ(Chosen({1, 1, 1}, {ReplyOf(1, 1, {{1, 1}}, "")}).outcome, 'c');
+}
+
+// H12, INV-12: but what the highest epoch owns it never acknowledged, if it
+// did not install that epoch.
+TEST(ChooserTest, RepairingReplicaHoldsAndNacksNothing) {
+  Reply repairing = ReplyOf(2, 1, {{1, 1}}, "hh");
+  repairing.repairing = true;
+  EXPECT_EQ(
+      Chosen(kTwoOfThree, {ReplyOf(1, 1, {{1, 1}}, "h"), repairing}).outcome,
+      'w');
+  repairing.cells.clear();
+  EXPECT_EQ(
+      Chosen(kTwoOfThree, {ReplyOf(1, 1, {{1, 1}}, "h"), repairing}).outcome,
+      'w');
+  const Reply later = ReplyOf(1, 2, {{1, 1}, {2, 2}}, "h");
+  const Choice choice = Chosen(kTwoOfThree, {later, repairing});
+  EXPECT_EQ(choice.outcome, 'c');
+  EXPECT_THAT(choice.nacks, ElementsAre(1, 2));
+}
+
+// H16, H25: neither nacks, nor does it count for R.
+TEST(ChooserTest, BlankAndSuspectReplicasNackNothing) {
+  Reply blank = ReplyOf(3, 0, {}, "");
+  blank.blank = true;
+  Reply suspect = ReplyOf(3, 1, {{1, 1}}, "");
+  suspect.suspect = true;
+  constexpr QuorumSizes kOneOfThree{3, 1, 3};
+  constexpr QuorumSizes kTwoOfFour{4, 2, 3};
+  for (const Reply& unknowing : {blank, suspect}) {
+    EXPECT_EQ(
+        Chosen(kTwoOfThree, {ReplyOf(1, 1, {{1, 1}}, "h"), unknowing}).outcome,
+        'w');
+    // R is met without it, the nacks are not.
+    EXPECT_EQ(Chosen(kTwoOfFour, {ReplyOf(1, 1, {{1, 1}}, "hc"),
+                                  ReplyOf(2, 1, {{1, 1}}, "h"), unknowing,
+                                  ReplyOf(4, 1, {{1, 1}}, "h")})
+                  .outcome,
+              'e');
+    EXPECT_EQ(Refused(kOneOfThree, {ReplyOf(1, 1, {{1, 1}}, "h"),
+                                    ReplyOf(2, 1, {{1, 1}}, "h"), unknowing})
+                  .code(),
+              Code::kFailedPrecondition);
+  }
+}
+
+// A5: once any answer names the new incarnation, the earlier one is dropped.
+TEST(ChooserTest, AnswerOfALostIncarnationIsDropped) {
+  std::vector<Answer> answers =
+      AnswersOf({ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(2, 1, {{1, 1}}, "hh")},
+                kTwoOfThree);
+  answers[0].configuration.id = 2;
+  answers[0].configuration.members[1].incarnation = 777;
+  const auto decision = Choose(kTwoOfThree, answers);
+  ASSERT_TRUE(decision.ok());
+  EXPECT_EQ(decision->outcome, Outcome::kWait);
+  EXPECT_EQ(decision->counts, 1u);
+}
+
+TEST(ChooserTest, EmptyReplicasOfANewLogCount) {
+  const Choice choice =
+      Chosen(kTwoOfThree, {ReplyOf(1, 0, {}, ""), ReplyOf(2, 0, {}, "")});
+  EXPECT_EQ(choice.outcome, 'c');
+  EXPECT_EQ(choice.end, 0);
+}
+
+TEST(ChooserTest, HighestHeadHolds) {
+  Reply ahead = ReplyOf(2, 1, {{1, 1}}, "hhh");
+  ahead.head = 3;
+  const Choice choice =
+      Chosen(kTwoOfThree, {ReplyOf(1, 1, {{1, 1}}, "cch"), ahead});
+  EXPECT_EQ(choice.head, 3);
+  EXPECT_EQ(choice.end, 3);
+}
+
+// INV-17, INV-18, INV-8 and C5: answers that can't be of one log are errors.
+TEST(ChooserTest, ContradictionsAreErrors) {
+  const Reply one = ReplyOf(1, 1, {{1, 1}}, "h");
+  const Reply two = ReplyOf(2, 1, {{1, 1}}, "h");
+  EXPECT_EQ(Refused(kTwoOfThree, {one, one}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(Refused({3, 2, 1}, {one, two}).code(), Code::kInvalidArgument);
+
+  std::vector<Answer> answers = AnswersOf({one, two}, kTwoOfThree);
+  EXPECT_EQ(Choose({3, 3, 2}, answers).status().code(),
+            Code::kFailedPrecondition);
+  answers[1].held[0].header_checksum ^= 1;
+  EXPECT_EQ(Choose(kTwoOfThree, answers).status().code(), Code::kDataLoss);
+
+  EXPECT_EQ(Refused(kTwoOfThree, {ReplyOf(1, 2, {{1, 1}, {2, 2}}, "hh"),
+                                  ReplyOf(2, 2, {{1, 1}, {2, 3}}, "hh")})
+                .code(),
+            Code::kDataLoss);
+  EXPECT_EQ(Refused(kTwoOfThree, {ReplyOf(1, 3, {{2, 2}, {3, 3}}, "hh"),
+                                  ReplyOf(2, 2, {{1, 1}, {2, 3}}, "hh")})
+                .code(),
+            Code::kDataLoss);
+
+  answers = AnswersOf({ReplyOf(1, 2, {{1, 1}, {2, 2}}, "hh")}, {1, 1, 1});
+  answers[0].held[0].header_checksum ^= 1;  // the chain at the start of 2
+  EXPECT_EQ(Choose({1, 1, 1}, answers).status().code(), Code::kDataLoss);
+  EXPECT_THAT(Choose({1, 1, 1}, answers).status().message(),
+              HasSubstr("epoch 2, LSN 2"));
+
+  answers = AnswersOf({one, two}, kTwoOfThree);
+  answers[1].head.chain = 5;
+  EXPECT_EQ(Choose(kTwoOfThree, answers).status().code(), Code::kDataLoss);
+  answers = AnswersOf({ReplyOf(1, 1, {{1, 1}}, "hh")}, {1, 1, 1});
+  answers[0].held[1].offset = RingOffset(3 * kLineBytes);
+  EXPECT_EQ(Choose({1, 1, 1}, answers).status().code(), Code::kDataLoss);
+}
+
+// --- Every small world, against the naive chooser -------------------------
+
+class WorldTest : public ::testing::Test {
+ protected:
+  // Compares both choosers.
+  void Check(const QuorumSizes& sizes, const std::vector<Reply>& replies) {
+    ++worlds_;
+    const Choice expected = testing::naive::Choose(sizes.replicas, sizes.write,
+                                                   sizes.read, replies);
+    const std::vector<Answer> answers = AnswersOf(replies, sizes);
+    const auto decision = Choose(sizes, answers);
+    const Choice seen = ChoiceOf(decision, answers);
+    ++outcomes_[seen.outcome == 'c' ? 0 : seen.outcome == 'w' ? 1 : 2];
+    bool same = seen.outcome == expected.outcome;
+    if (same && seen.outcome == 'c') {
+      same = seen.head == expected.head && seen.end == expected.end &&
+             seen.holders == expected.holders &&
+             seen.epochs == expected.epochs && seen.nacks == expected.nacks;
+    }
+    ASSERT_TRUE(same) << "N " << sizes.replicas << " W " << sizes.write << " "
+                      << Describe(replies) << "\n seen " << Describe(seen)
+                      << "\n expected " << Describe(expected) << "\n"
+                      << decision.status();
+  }
+
+  void Print(const char* name) const {
+    std::printf(
+        "[   counts ] %s: %lld worlds, %lld chosen, %lld wait, "
+        "%lld errors\n",
+        name, worlds_, outcomes_[0], outcomes_[1], outcomes_[2]);
+    EXPECT_GT(outcomes_[0], 0);
+    EXPECT_GT(outcomes_[1], 0);
+    EXPECT_GT(outcomes_[2], 0);
+  }
+
+  long long worlds_ = 0;
+  long long outcomes_[3] = {};
+};
+
+// Tables of epochs 0 to `epochs`: each opens on the log of an earlier one.
+std::vector<std::vector<Table>> AllTables(int epochs, int positions) {
+  std::vector<std::vector<Table>> all = {{Table{}}};
+  for (int epoch = 1; epoch <= epochs; ++epoch) {
+    std::vector<std::vector<Table>> next;
+    for (const std::vector<Table>& tables : all) {
+      std::set<Table> choices;
+      for (const Table& parent : tables) {
+        for (int start = 1; start <= (epoch == 1 ? 1 : positions + 1);
+             ++start) {
+          Table table;
+          for (const auto& entry : parent) {
+            if (entry.second < start) table.push_back(entry);
+          }
+          table.emplace_back(epoch, start);
+          choices.insert(table);
+        }
+      }
+      for (const Table& table : choices) {
+        next.push_back(tables);
+        next.back().push_back(table);
+      }
+    }
+    all = std::move(next);
+  }
+  return all;
+}
+
+// Every reply that a replica with one of these tables can give.
+std::vector<Reply> AllReplies(const std::vector<Table>& tables, int positions,
+                              bool flags) {
+  std::vector<Reply> all;
+  for (size_t epoch = 0; epoch < tables.size(); ++epoch) {
+    int words = 1;
+    for (int i = 0; i < positions; ++i) words *= 5;
+    for (int word = 0; word < words; ++word) {
+      std::string verdicts;
+      bool possible = true;
+      for (int i = 0, rest = word; i < positions; ++i, rest /= 5) {
+        verdicts += "htacu"[rest % 5];
+        if (rest % 5 == 0 && testing::naive::OwnerOf(tables[epoch], i + 1) == 0)
+          possible = false;
+      }
+      if (!possible) continue;
+      all.push_back(
+          ReplyOf(0, static_cast<int>(epoch), tables[epoch], verdicts));
+    }
+    for (int flag = 0; flags && flag < 3; ++flag) {
+      Reply reply = ReplyOf(0, static_cast<int>(epoch), tables[epoch], "");
+      reply.blank = flag == 0;
+      reply.suspect = flag == 1;
+      reply.repairing = flag == 2;
+      // A replica is blank until its superline names an epoch (A5).
+      if (!reply.blank || epoch == 0) all.push_back(reply);
+    }
+  }
+  return all;
+}
+
+// All answers of up to `replicas` of them; the order of replicas means nothing.
+template <class Visit>
+void ForEachReplies(const std::vector<Reply>& all, int replicas, size_t from,
+                    std::vector<Reply>* replies, const Visit& visit) {
+  visit(*replies);
+  if (static_cast<int>(replies->size()) == replicas) return;
+  for (size_t i = from; i < all.size(); ++i) {
+    replies->push_back(all[i]);
+    replies->back().node = static_cast<int>(replies->size());
+    ForEachReplies(all, replicas, i, replies, visit);
+    replies->pop_back();
+  }
+}
+
+// All W, every answer and flag: one or two LSNs of two epochs and one LSN of
+// three with up to 3 replicas; three LSNs and three epochs with up to 2.
+TEST_F(WorldTest, EverySmallWorldIsChosenAsTheProtocolSays) {
+  struct Size {
+    int epochs, positions, replicas;
+  };
+  for (const Size size : {Size{2, 1, 3}, Size{2, 2, 3}, Size{3, 1, 3},
+                          Size{2, 3, 2}, Size{3, 2, 2}}) {
+    for (const std::vector<Table>& tables :
+         AllTables(size.epochs, size.positions)) {
+      const std::vector<Reply> all =
+          AllReplies(tables, size.positions, /*flags=*/true);
+      for (int n = 1; n <= size.replicas; ++n) {
+        std::vector<Reply> replies;
+        ForEachReplies(all, n, 0, &replies, [&](const auto& some) {
+          for (int w = 1; w <= n && !HasFatalFailure(); ++w) {
+            Check(SizesOf(n, w), some);
+          }
+        });
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  Print("N <= 3");
+}
+
+// Three positions, three epochs, heads, N up to 5: a seeded sample.
+TEST_F(WorldTest, RandomWorldsAreChosenAsTheProtocolSays) {
+  const char* const given = std::getenv("ALPHEUS_SEED");
+  const uint64_t seed =
+      given == nullptr ? 1 : std::strtoull(given, nullptr, 10);
+  std::printf("ALPHEUS_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  Random random(seed);
+  const auto below = [&random](size_t n) {
+    return static_cast<size_t>(random.Next() % n);
+  };
+  const auto all_tables = AllTables(3, 3);
+  for (int round = 0; round < 400; ++round) {
+    const std::vector<Table>& tables = all_tables[below(all_tables.size())];
+    const std::vector<Reply> all = AllReplies(tables, 3, /*flags=*/true);
+    for (int world = 0; world < 1000; ++world) {
+      const int n = static_cast<int>(1 + below(5));
+      const int w = static_cast<int>(1 + below(n));
+      std::vector<Reply> replies;
+      for (int node = 1; node <= n; ++node) {
+        if (below(4) == 0) continue;
+        replies.push_back(all[below(all.size())]);
+        replies.back().node = node;
+        if (below(8) == 0 && !replies.back().table.empty() &&
+            tables.back().back().second > 1) {
+          // Only what all histories share was ever cleaned.
+          bool shared = true;
+          for (const Table& table : tables) {
+            shared &= table.empty() || testing::naive::OwnerOf(table, 1) == 1;
+          }
+          if (shared) replies.back().head = 2;
+        }
+        if (below(32) == 0 && replies.back().cells.size() == 3) {
+          replies.back().cells[below(3)].variant = 1;
+        }
+      }
+      Check(SizesOf(n, w), replies);
+      if (HasFatalFailure()) return;
+    }
+  }
+  Print("N <= 5, random");
+}
+
+}  // namespace
+}  // namespace alpheus
