@@ -152,6 +152,7 @@ bool Connection::Receive(int64_t now) {
   if (!MayBeRead()) return false;
   if (state_ == State::kConnecting) return FinishConnecting(now);
   size_t turn_bytes = 0;
+  keep_alive_received_ = 0;
   while (turn_bytes < kTurnBytes && MayBeRead()) {
     std::copy_n(leftover_.begin(), leftover_bytes_, shared_.buffer.begin());
     const auto room = shared_.buffer.subspan(leftover_bytes_);
@@ -171,7 +172,7 @@ bool Connection::Receive(int64_t now) {
     std::copy_n(rest.begin(), leftover_bytes_, leftover_.begin());
     if (result.bytes < room.size()) break;  // that was all
   }
-  return turn_bytes > 0;
+  return turn_bytes > keep_alive_received_;
 }
 
 void Connection::Heard(int64_t now) {
@@ -216,10 +217,14 @@ bool Connection::OnHeader(const WireHeader& header, int64_t now) {
     return true;
   }
   if (header.opcode == WireOpcode::kPing) {
-    AppendControl(WireOpcode::kPong, 0, 0);
+    keep_alive_received_ += kWireHeaderBytes;
+    AppendKeepAlive(WireOpcode::kPong);
     return true;
   }
-  if (header.opcode == WireOpcode::kPong) return true;  // has been heard
+  if (header.opcode == WireOpcode::kPong) {
+    keep_alive_received_ += kWireHeaderBytes;
+    return true;  // has been heard
+  }
   if (state_ != State::kEstablished) return false;
   if (IsRequest(header.opcode)) {
     responder_.OnHeader(header, &outbox_);
@@ -305,6 +310,12 @@ void Connection::AppendControl(WireOpcode opcode, uint64_t sequence,
                                .sequence = sequence}));
 }
 
+void Connection::AppendKeepAlive(WireOpcode opcode) {
+  const bool is_alone = outbox_.empty();
+  AppendControl(opcode, 0, 0);
+  if (is_alone) keep_alive_position_ = outbox_.end_position();
+}
+
 void Connection::AppendAnswers() {
   if (responder_.executed() == responder_.answered()) return;
   AppendControl(WireOpcode::kAck, responder_.executed(), 0);
@@ -345,7 +356,7 @@ bool Connection::Flush(int64_t now) {
       break;
     }
     outbox_.Consume(result.bytes);
-    moved = true;
+    moved |= outbox_.sent_position() > keep_alive_position_;
     // The peer's kernel takes bytes: it is not silent.
     if (asked_at_ != kNever) asked_at_ = now;
   }
@@ -399,25 +410,32 @@ int64_t Connection::next_timer() const {
   return next;
 }
 
-void Connection::OnTimers(int64_t now) {
-  if (now < next_timer()) return;
-  if (lingers_) return DropSocket();
-  if (!HearsSilence()) return Break(CompletionStatus::kFlushed, now);
+bool Connection::OnTimers(int64_t now) {
+  if (now < next_timer()) return false;
+  if (lingers_) {
+    DropSocket();
+    return true;
+  }
+  if (!HearsSilence()) {
+    Break(CompletionStatus::kFlushed, now);
+    return true;
+  }
   if (parked_at_ != kNever &&
       now >= parked_at_ + shared_.options.receiver_wait_ns) {
     responder_.GiveUpParked();
-    return CheckResponder(now);
+    CheckResponder(now);
+    return true;
   }
   if (asked_at_ != kNever) {
-    if (now >= asked_at_ + shared_.options.limits.retry_ns) {
-      Break(CompletionStatus::kPeerGone, now);
-    }
-    return;
+    if (now < asked_at_ + shared_.options.limits.retry_ns) return false;
+    Break(CompletionStatus::kPeerGone, now);
+    return true;
   }
   // TCP's handshake asks by itself.
-  if (state_ != State::kConnecting) AppendControl(WireOpcode::kPing, 0, 0);
+  if (state_ != State::kConnecting) AppendKeepAlive(WireOpcode::kPing);
   Asked(now);
   Flush(now);
+  return false;
 }
 
 // --- Ends -------------------------------------------------------------------

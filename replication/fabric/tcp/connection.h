@@ -79,13 +79,14 @@ class Connection {
   void Close(int64_t now);
   void PostReceive(WorkId work, const LocalBytes& into, int64_t now);
 
-  // Both return whether anything moved.
+  // Both return whether anything moved; keep-alive is no progress.
   bool Send(int64_t now);
   bool Receive(int64_t now);
 
   // When OnTimers has something to do; the largest value: never.
   int64_t next_timer() const;
-  void OnTimers(int64_t now);
+  // Returns whether it did more than to keep alive.
+  bool OnTimers(int64_t now);
 
   // Nothing passes until it is undone.
   void SetCut(bool is_cut);
@@ -105,6 +106,7 @@ class Connection {
   bool OnNak(const WireHeader& header, int64_t now);
   void TakeLimits(const WireHello& hello);
   void AppendControl(WireOpcode opcode, uint64_t sequence, uint32_t immediate);
+  void AppendKeepAlive(WireOpcode opcode);
   void AppendAnswers();
   bool Flush(int64_t now);
   void CheckResponder(int64_t now);
@@ -148,6 +150,10 @@ class Connection {
   std::vector<std::byte> handshake_;
   std::array<std::byte, kWireHeaderBytes> leftover_{};
   size_t leftover_bytes_ = 0;
+
+  // Keep-alive: bytes of this turn; up to where in the outbox.
+  size_t keep_alive_received_ = 0;
+  uint64_t keep_alive_position_ = 0;
 
   // Times of the adapter's clock.
   int64_t deadline_;  // of the handshake, or of lingering

@@ -436,10 +436,7 @@ bool TcpFabric::RunTimers(int64_t now) {
   bool moved = false;
   for (auto entry = connections_.begin(); entry != connections_.end();) {
     Connection& connection = *entry->second;
-    if (now >= connection.next_timer()) {
-      connection.OnTimers(now);
-      moved = true;
-    }
+    moved |= connection.OnTimers(now);
     const bool is_dead = connection.state() == Connection::State::kDead;
     entry = is_dead ? connections_.erase(entry) : std::next(entry);
   }
