@@ -194,8 +194,8 @@ class Fabric {
   virtual absl::Status Reject(ConnectionId connection,
                               std::string_view private_data) = 0;
 
-  // A fence (X5). What was posted and not completed completes with kFlushed.
-  // Errors: NotFound.
+  // A fence (X5). What was posted and not completed completes with kFlushed;
+  // no event of it comes any more. Errors: NotFound.
   virtual absl::Status Close(ConnectionId connection) = 0;
 
   // Posting. The operation is handed to the adapter at once or, at the latest,

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/sim/sim_network.h"
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "replication/fabric/sim/sim_fabric.h"
+
+namespace alpheus {
+
+SimNetwork::SimNetwork(const SimOptions& options)
+    : options_(options),
+      random_(options.seed),
+      keys_(~options.seed),
+      hosts_(static_cast<size_t>(options.hosts)) {
+  ALPHEUS_CHECK(options.packet_bytes > 0 && options.packet_bytes % 8 == 0,
+                "X1: 8-byte words land whole (fabric.h)");
+  ALPHEUS_CHECK(
+      0 <= options.delay_ns_min && options.delay_ns_min <= options.delay_ns_max,
+      "delays have a range (sim_network.h)");
+  for (int host = 0; host < options.hosts; ++host) Restart(host);
+}
+
+SimNetwork::~SimNetwork() = default;
+
+Fabric& SimNetwork::fabric(int host) {
+  ALPHEUS_CHECK(IsUp(host), "only a host that is up is used (sim_network.h)");
+  return *hosts_[host].fabric;
+}
+
+std::string SimNetwork::Address(int host, int port) {
+  return absl::StrCat("sim:", host, ":", port);
+}
+
+void SimNetwork::CutOneWay(int from, int to) {
+  Trace(from, ConnectionId(), absl::StrCat("cut to ", to));
+  cuts_.emplace(from, to);
+}
+
+void SimNetwork::HealOneWay(int from, int to) {
+  Trace(from, ConnectionId(), absl::StrCat("heal to ", to));
+  cuts_.erase({from, to});
+  for (auto& [id, channel] : channels_) {
+    if (id.from.host != from || id.to != to) continue;
+    for (; channel.held_back > 0; --channel.held_back) {
+      events_.Schedule(Delay(), [this, id = id] { Arrive(id); });
+    }
+  }
+}
+
+void SimNetwork::Cut(int host, int other) {
+  CutOneWay(host, other);
+  CutOneWay(other, host);
+}
+
+void SimNetwork::Heal(int host, int other) {
+  HealOneWay(host, other);
+  HealOneWay(other, host);
+}
+
+void SimNetwork::Crash(int host) {
+  ALPHEUS_CHECK(IsUp(host), "only a host that is up crashes (sim_network.h)");
+  Trace(host, ConnectionId(), "crash");
+  hosts_[host].fabric.reset();
+}
+
+void SimNetwork::Restart(int host) {
+  ALPHEUS_CHECK(!IsUp(host), "a host that is up does not start");
+  Host& restarted = hosts_[host];
+  ++restarted.incarnation;
+  restarted.fabric =
+      std::make_unique<SimFabric>(*this, host, restarted.incarnation, keys_);
+  Trace(host, ConnectionId(), "start");
+}
+
+void SimNetwork::Send(const ChannelId& channel, Message message) {
+  channels_[channel].messages.push_back(std::move(message));
+  events_.Schedule(Delay(), [this, channel] { Arrive(channel); });
+}
+
+// One message of the channel is due: the first one, whichever was sent with
+// this delay, so that they can't overtake each other.
+void SimNetwork::Arrive(const ChannelId& id) {
+  const auto found = channels_.find(id);
+  Channel& channel = found->second;
+  if (cuts_.contains({id.from.host, id.to})) {
+    ++channel.held_back;
+    return;
+  }
+  const Message message = std::move(channel.messages.front());
+  channel.messages.pop_front();
+  if (channel.messages.empty()) channels_.erase(found);
+
+  const Host& to = hosts_[id.to];
+  const bool is_there =
+      to.fabric != nullptr &&
+      (message.incarnation == 0 || message.incarnation == to.incarnation);
+  Trace(id.to, id.from.connection,
+        absl::StrCat(message.name, is_there ? " from " : " lost from ",
+                     id.from.host));
+  if (is_there) message.deliver(*to.fabric);
+}
+
+void SimNetwork::ScheduleAt(int host, uint64_t incarnation, int64_t after_ns,
+                            std::function<void(SimFabric&)> happen) {
+  events_.Schedule(
+      after_ns, [this, host, incarnation, happen = std::move(happen)] {
+        const Host& at = hosts_[host];
+        if (at.fabric != nullptr && at.incarnation == incarnation) {
+          happen(*at.fabric);
+        }
+      });
+}
+
+int64_t SimNetwork::Delay() {
+  const int64_t range = options_.delay_ns_max - options_.delay_ns_min + 1;
+  return options_.delay_ns_min +
+         static_cast<int64_t>(random_.Below(static_cast<uint64_t>(range)));
+}
+
+int64_t SimNetwork::StepDelay() {
+  return static_cast<int64_t>(
+      random_.Below(static_cast<uint64_t>(options_.step_ns_max) + 1));
+}
+
+bool SimNetwork::Breaks() {
+  if (options_.break_probability <= 0) return false;
+  constexpr double kWhole = 0x1p53;
+  return static_cast<double>(random_.Next() >> 11) <
+         options_.break_probability * kWhole;
+}
+
+void SimNetwork::Trace(int host, ConnectionId connection,
+                       std::string_view what) {
+  if (!trace_) return;
+  trace_(absl::StrCat(events_.NowNanos(), " host ", host, " connection ",
+                      connection.value, ": ",
+                      absl::string_view(what.data(), what.size())));
+}
+
+}  // namespace alpheus
