@@ -129,6 +129,10 @@ void EndSending(const Descriptor& socket) {
   (void)shutdown(socket.get(), SHUT_WR);
 }
 
+absl::Status CheckAddress(std::string_view address) {
+  return Parse(address).status();
+}
+
 absl::StatusOr<Listener> ListenOn(std::string_view address) {
   absl::StatusOr<Address> parsed = Parse(address);
   if (!parsed.ok()) return parsed.status();

@@ -58,6 +58,9 @@ IoResult ReceiveSome(const Descriptor& socket, std::span<std::byte> into);
 // No more will be sent; the peer sees the end of the stream.
 void EndSending(const Descriptor& socket);
 
+// Errors: InvalidArgument.
+absl::Status CheckAddress(std::string_view address);
+
 struct Listener {
   Descriptor socket;
   std::string address;  // with the port that was taken

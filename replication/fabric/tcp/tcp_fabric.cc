@@ -93,6 +93,7 @@ absl::Status TcpFabric::Deregister(RegionKey key) {
 // --- Connections ------------------------------------------------------------
 
 absl::StatusOr<std::string> TcpFabric::Listen(std::string_view address) {
+  ALPHEUS_RETURN_IF_ERROR(tcp::CheckAddress(address));
   Lock lock(*this);
   if (listener_.socket.is_open()) {
     return absl::AlreadyExistsError(
@@ -171,6 +172,9 @@ absl::Status TcpFabric::Close(ConnectionId id) {
   if (connection == nullptr) return NoConnection(id);
   connection->Close(clock_.NowNanos());
   ForgetIfDead(id);
+  std::erase_if(shared_.events, [id](const ConnectionEvent& event) {
+    return event.connection == id;
+  });
   WakeWaiters();
   return absl::OkStatus();
 }
