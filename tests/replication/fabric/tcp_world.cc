@@ -7,7 +7,7 @@ namespace alpheus::testing {
 namespace {
 
 constexpr int kHosts = 3;
-constexpr int64_t kStepNanos = 5'000'000;
+constexpr int64_t kStepNanos = 10'000'000;
 
 std::string Host(int host) { return absl::StrCat("127.0.0.", host + 1); }
 
@@ -44,7 +44,7 @@ bool TcpWorld::Pass() {
   clock_.Forward(kStepNanos);
   idle_ns_ += kStepNanos;
   // All timers have had their turn by then.
-  return idle_ns_ < 4 * options_.limits.retry_ns;
+  return idle_ns_ < 2 * options_.limits.retry_ns;
 }
 
 void TcpWorld::SetCut(int host, int other, bool is_cut) {
