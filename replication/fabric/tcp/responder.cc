@@ -11,8 +11,7 @@ namespace {
 constexpr WireBounds kNoBounds{.message_bytes_max = ~uint64_t{0},
                                .private_bytes_max = ~uint32_t{0}};
 
-// What many small requests in one window need on top: nothing, because their
-// headers count in it (Q2).
+// Headers count in the window too (Q2). What is parked is in flight with it.
 bool IsBeyond(uint64_t kept, uint64_t window, const WireHeader& parked) {
   return kept > std::max(window, parked.length + kWireHeaderBytes);
 }

@@ -109,7 +109,7 @@ IoResult Outcome(ssize_t moved) {
 }  // namespace
 
 Descriptor::~Descriptor() {
-  // Nothing was written that closing could lose; linger.h keeps what must go.
+  // A failure leaves nothing to do; what must still be said lingers before.
   if (fd_ >= 0) (void)close(fd_);
 }
 
