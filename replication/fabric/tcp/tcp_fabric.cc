@@ -134,6 +134,7 @@ absl::StatusOr<ConnectionId> TcpFabric::Connect(std::string_view address,
       has_failed ? Deadline::AtNanos(clock_.NowNanos()) : deadline);
   const ConnectionId id(last_id_);
   tick_at_ = 0;
+  WakeWaiters();  // there is a deadline more
   return id;
 }
 
@@ -303,6 +304,7 @@ absl::Status TcpFabric::Post(ConnectionId id, const Request& request) {
   // A thread that waits won't poll until something comes.
   if (waiters_ > 0 || connection.requester().unsent() >= kBatchMax) {
     connection.Send(clock_.NowNanos());
+    if (HasNews()) WakeWaiters();
   } else {
     MarkForSending(id);
   }
