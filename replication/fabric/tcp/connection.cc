@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/tcp/connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "log/base/bytes.h"
+
+namespace alpheus::tcp {
+namespace {
+
+constexpr size_t kPiecesMax = 64;  // of one sendmsg
+
+// Bytes that one turn takes from one connection, so that others get theirs.
+constexpr size_t kTurnBytes = size_t{1} << 20;
+
+WireBounds BoundsOf(const TcpFabricOptions& options) {
+  return {.message_bytes_max = options.limits.message_bytes_max,
+          .private_bytes_max = options.limits.private_bytes_max};
+}
+
+CompletionStatus StatusOf(uint32_t failure) {
+  switch (static_cast<WireFailure>(failure)) {
+    case WireFailure::kReceiverNotReady:
+      return CompletionStatus::kReceiverNotReady;
+    case WireFailure::kReceiveTooSmall:
+      return CompletionStatus::kReceiveTooSmall;
+    case WireFailure::kRemoteAccess:
+      break;
+  }
+  return CompletionStatus::kRemoteAccess;
+}
+
+}  // namespace
+
+Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
+                       Shared* shared, std::optional<std::string> private_data,
+                       Deadline deadline, int64_t now)
+    : id_(id),
+      peer_(std::move(peer)),
+      shared_(*shared),
+      socket_(std::move(socket)),
+      state_(private_data ? State::kConnecting : State::kAnonymous),
+      private_data_(std::move(private_data)),
+      watches_out_(state_ == State::kConnecting),
+      requester_(id, shared->regions, &shared->completions),
+      responder_(id, shared->options.window_bytes, shared->regions,
+                 &shared->completions),
+      message_bytes_max_(shared->options.limits.message_bytes_max),
+      deadline_(deadline.at_nanos()),
+      heard_at_(now) {
+  if (socket_.is_open()) {
+    shared_.poller.Add(socket_, id_.value, watches_in_, watches_out_);
+  }
+}
+
+// --- Handshake --------------------------------------------------------------
+
+bool Connection::FinishConnecting(int64_t now) {
+  if (!socket_.is_open() || !HasConnected(socket_)) {
+    Break(CompletionStatus::kFlushed, now);
+    return true;
+  }
+  Greet(now);
+  return true;
+}
+
+void Connection::Greet(int64_t now) {
+  state_ = State::kGreeting;
+  AppendHandshake(WireOpcode::kHello, *private_data_);
+  Flush(now);
+}
+
+void Connection::AppendHandshake(WireOpcode opcode,
+                                 std::string_view private_data) {
+  const Fabric::Limits& limits = shared_.options.limits;
+  const size_t hello_bytes =
+      opcode == WireOpcode::kReject ? 0 : kWireHelloBytes;
+  outbox_.Append(EncodeHeader({.opcode = opcode,
+                               .immediate = kWireVersion,
+                               .length = hello_bytes + private_data.size(),
+                               .key = 0,
+                               .offset = 0,
+                               .sequence = 0}));
+  if (hello_bytes > 0) {
+    outbox_.Append(EncodeHello({.sends_max = limits.sends_max,
+                                .receives_max = limits.receives_max,
+                                .message_bytes_max = limits.message_bytes_max,
+                                .window_bytes = shared_.options.window_bytes}));
+  }
+  if (!private_data.empty()) outbox_.Append(AsBytes(private_data));
+}
+
+bool Connection::OnHandshakeHeader(const WireHeader& header) {
+  switch (state_) {
+    case State::kAnonymous:
+      return header.opcode == WireOpcode::kHello;
+    case State::kGreeting:
+      return header.opcode == WireOpcode::kAccept ||
+             header.opcode == WireOpcode::kReject;
+    default:
+      return false;
+  }
+}
+
+void Connection::OnHandshake(int64_t now) {
+  std::string_view private_data = AsText(handshake_);
+  if (header_.opcode == WireOpcode::kReject) {
+    AddEvent(ConnectionEvent::Kind::kRejected, std::string(private_data));
+    Close(now);
+    state_ = State::kBroken;
+    return;
+  }
+  const std::optional<WireHello> hello = DecodeHello(handshake_);
+  if (!hello) return Break(CompletionStatus::kFlushed, now);
+  TakeLimits(*hello);
+  private_data.remove_prefix(kWireHelloBytes);
+  deadline_ = kNever;
+  const bool is_own = state_ == State::kGreeting;
+  state_ = is_own ? State::kEstablished : State::kRequested;
+  AddEvent(is_own ? ConnectionEvent::Kind::kEstablished
+                  : ConnectionEvent::Kind::kRequested,
+           std::string(private_data));
+  handshake_ = {};
+}
+
+void Connection::TakeLimits(const WireHello& hello) {
+  message_bytes_max_ = std::min(message_bytes_max_, hello.message_bytes_max);
+  requester_.set_window_bytes(hello.window_bytes);
+}
+
+void Connection::Accept(std::string_view private_data, int64_t now) {
+  AppendHandshake(WireOpcode::kAccept, private_data);
+  state_ = State::kEstablished;
+  heard_at_ = now;
+  AddEvent(ConnectionEvent::Kind::kEstablished, "");
+  Flush(now);
+}
+
+void Connection::Reject(std::string_view private_data, int64_t now) {
+  AppendHandshake(WireOpcode::kReject, private_data);
+  responder_.Fail();
+  StartLinger(now);
+  state_ = lingers_ ? State::kLingering : State::kDead;
+}
+
+// --- Receiving --------------------------------------------------------------
+
+bool Connection::MayBeRead() const { return socket_.is_open() && !is_cut_; }
+
+bool Connection::Receive(int64_t now) {
+  if (!MayBeRead()) return false;
+  if (state_ == State::kConnecting) return FinishConnecting(now);
+  size_t turn_bytes = 0;
+  keep_alive_received_ = 0;
+  while (turn_bytes < kTurnBytes && MayBeRead()) {
+    std::copy_n(leftover_.begin(), leftover_bytes_, shared_.buffer.begin());
+    const auto room = shared_.buffer.subspan(leftover_bytes_);
+    ++shared_.counters.receive_calls;
+    const IoResult result = ReceiveSome(socket_, room);
+    if (result.outcome == IoOutcome::kNothing) break;
+    if (result.outcome == IoOutcome::kClosed) {
+      Break(CompletionStatus::kFlushed, now);
+      return true;
+    }
+    turn_bytes += result.bytes;
+    Heard(now);
+    const auto stream = shared_.buffer.first(leftover_bytes_ + result.bytes);
+    const auto rest = stream.subspan(Parse(stream, now));
+    if (requester_.in_flight() == 0) asked_at_ = kNever;  // all is answered
+    leftover_bytes_ = rest.size() <= leftover_.size() ? rest.size() : 0;
+    std::copy_n(rest.begin(), leftover_bytes_, leftover_.begin());
+    if (result.bytes < room.size()) break;  // that was all
+  }
+  return turn_bytes > keep_alive_received_;
+}
+
+void Connection::Heard(int64_t now) {
+  heard_at_ = now;
+  asked_at_ = requester_.in_flight() > 0 ? now : kNever;
+}
+
+size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
+  size_t used = 0;
+  while (!lingers_ && socket_.is_open()) {
+    const auto rest = bytes.subspan(used);
+    if (payload_left_ > 0) {
+      if (rest.empty()) break;
+      const auto payload = rest.first(
+          static_cast<size_t>(std::min<uint64_t>(rest.size(), payload_left_)));
+      const size_t taken = OnPayload(payload, now);
+      if (taken == 0) break;
+      used += taken;
+      continue;
+    }
+    if (rest.size() < kWireHeaderBytes) break;
+    const std::optional<WireHeader> header =
+        DecodeHeader(rest.first<kWireHeaderBytes>(), BoundsOf(shared_.options));
+    if (!header || !OnHeader(*header, now)) {
+      ++shared_.counters.refused;
+      Break(CompletionStatus::kFlushed, now);
+      break;
+    }
+    used += kWireHeaderBytes;
+  }
+  // Whoever lingers only waits for the end of the stream.
+  return lingers_ || !socket_.is_open() ? bytes.size() : used;
+}
+
+bool Connection::OnHeader(const WireHeader& header, int64_t now) {
+  header_ = header;
+  payload_left_ = PayloadBytes(header);
+  if (IsHandshake(header.opcode)) {
+    if (!OnHandshakeHeader(header)) return false;
+    handshake_.clear();
+    if (payload_left_ == 0) OnHandshake(now);
+    return true;
+  }
+  if (header.opcode == WireOpcode::kPing) {
+    keep_alive_received_ += kWireHeaderBytes;
+    AppendKeepAlive(WireOpcode::kPong);
+    return true;
+  }
+  if (header.opcode == WireOpcode::kPong) {
+    keep_alive_received_ += kWireHeaderBytes;
+    return true;  // has been heard
+  }
+  if (state_ != State::kEstablished) return false;
+  if (IsRequest(header.opcode)) {
+    responder_.OnHeader(header, &outbox_);
+    CheckResponder(now);
+    return true;
+  }
+  switch (header.opcode) {
+    case WireOpcode::kAck:
+      return requester_.OnAck(header.sequence, outbox_);
+    case WireOpcode::kReadReply:
+    case WireOpcode::kAtomicReply:
+      return requester_.OnReply(header, outbox_);
+    case WireOpcode::kNak:
+      return OnNak(header, now);
+    default:
+      return false;
+  }
+}
+
+bool Connection::OnNak(const WireHeader& header, int64_t now) {
+  if (!requester_.OnNak(header.sequence, outbox_)) return false;
+  Break(StatusOf(header.immediate), now);
+  return true;
+}
+
+size_t Connection::OnPayload(std::span<const std::byte> bytes, int64_t now) {
+  size_t taken = bytes.size();
+  if (IsHandshake(header_.opcode)) {
+    handshake_.insert(handshake_.end(), bytes.begin(), bytes.end());
+  } else if (IsRequest(header_.opcode)) {
+    taken = responder_.OnPayload(bytes, &outbox_);
+  } else {
+    bool gone = false;
+    taken = requester_.OnReplyPayload(bytes, &gone);
+    if (gone) Break(requester_.LocalFailure(), now);
+  }
+  payload_left_ -= taken;
+  if (IsRequest(header_.opcode)) {
+    CheckResponder(now);
+  } else if (IsHandshake(header_.opcode) && payload_left_ == 0) {
+    OnHandshake(now);
+  }
+  return taken;
+}
+
+void Connection::CheckResponder(int64_t now) {
+  switch (responder_.health()) {
+    case Responder::Health::kGood:
+      break;
+    case Responder::Health::kFailed:
+      return BreakWithNak(responder_.failure(), now);
+    case Responder::Health::kBroken:
+      return Break(CompletionStatus::kFlushed, now);
+    case Responder::Health::kNonsense:
+      ++shared_.counters.refused;
+      return Break(CompletionStatus::kFlushed, now);
+  }
+  if (!responder_.is_parked()) {
+    parked_at_ = kNever;
+  } else if (parked_at_ == kNever) {
+    parked_at_ = now;
+  }
+}
+
+void Connection::PostReceive(WorkId work, const LocalBytes& into, int64_t now) {
+  const uint64_t before = responder_.executed();
+  responder_.PostReceive(work, into, &outbox_);
+  if (!is_established()) return;
+  // Another request may have been parked in its place, for a time of its own.
+  if (responder_.executed() != before) parked_at_ = kNever;
+  CheckResponder(now);
+}
+
+// --- Sending ----------------------------------------------------------------
+
+void Connection::AppendControl(WireOpcode opcode, uint64_t sequence,
+                               uint32_t immediate) {
+  outbox_.Append(EncodeHeader({.opcode = opcode,
+                               .immediate = immediate,
+                               .length = 0,
+                               .key = 0,
+                               .offset = 0,
+                               .sequence = sequence}));
+}
+
+void Connection::AppendKeepAlive(WireOpcode opcode) {
+  const bool is_alone = outbox_.empty();
+  AppendControl(opcode, 0, 0);
+  if (is_alone) keep_alive_position_ = outbox_.end_position();
+}
+
+void Connection::AppendAnswers() {
+  if (responder_.executed() == responder_.answered()) return;
+  AppendControl(WireOpcode::kAck, responder_.executed(), 0);
+  responder_.set_answered(responder_.executed());
+}
+
+bool Connection::Send(int64_t now) {
+  if (is_established()) {
+    AppendAnswers();
+    if (requester_.unsent() > 0) {
+      const bool is_good = requester_.Send(&outbox_);
+      if (requester_.in_flight() > 0) Asked(now);
+      if (!is_good) {
+        Break(requester_.LocalFailure(), now);
+        return true;
+      }
+    }
+  }
+  return Flush(now);
+}
+
+bool Connection::Flush(int64_t now) {
+  bool moved = false;
+  if (is_cut_ || !socket_.is_open() || state_ == State::kConnecting)
+    return false;
+  while (!outbox_.empty()) {
+    std::array<iovec, kPiecesMax> pieces;
+    const size_t count = outbox_.Gather(shared_.regions, pieces);
+    if (count == 0) {
+      Break(requester_.LocalFailure(), now);
+      return true;
+    }
+    ++shared_.counters.send_calls;
+    const IoResult result = SendSome(socket_, std::span(pieces).first(count));
+    if (result.outcome == IoOutcome::kNothing) break;
+    if (result.outcome == IoOutcome::kClosed) {
+      // Receiving finds out, after what the peer may still have said.
+      break;
+    }
+    outbox_.Consume(result.bytes);
+    moved |= outbox_.sent_position() > keep_alive_position_;
+    // The peer's kernel takes bytes: it is not silent.
+    if (asked_at_ != kNever) asked_at_ = now;
+  }
+  if (lingers_ && outbox_.empty() && !has_ended_sending_) {
+    EndSending(socket_);
+    has_ended_sending_ = true;
+  }
+  Watch();
+  return moved;
+}
+
+void Connection::Watch() {
+  if (!socket_.is_open()) return;
+  const bool in = !is_cut_;
+  const bool out =
+      !is_cut_ && (state_ == State::kConnecting || !outbox_.empty());
+  if (in == watches_in_ && out == watches_out_) return;
+  watches_in_ = in;
+  watches_out_ = out;
+  shared_.poller.Change(socket_, id_.value, in, out);
+}
+
+void Connection::SetCut(bool is_cut) {
+  is_cut_ = is_cut;
+  Watch();
+}
+
+// --- Time -------------------------------------------------------------------
+
+bool Connection::HearsSilence() const {
+  switch (state_) {
+    case State::kConnecting:
+    case State::kGreeting:
+      return deadline_ == kNever;  // else that one decides
+    case State::kRequested:
+    case State::kEstablished:
+      return true;
+    default:
+      return false;
+  }
+}
+
+int64_t Connection::next_timer() const {
+  if (!HearsSilence()) return deadline_;
+  const int64_t retry = shared_.options.limits.retry_ns;
+  int64_t next =
+      asked_at_ == kNever ? heard_at_ + retry / 4 : asked_at_ + retry;
+  if (parked_at_ != kNever) {
+    next = std::min(next, parked_at_ + shared_.options.receiver_wait_ns);
+  }
+  return next;
+}
+
+bool Connection::OnTimers(int64_t now) {
+  if (now < next_timer()) return false;
+  if (lingers_) {
+    DropSocket();
+    return true;
+  }
+  if (!HearsSilence()) {
+    Break(CompletionStatus::kFlushed, now);
+    return true;
+  }
+  if (parked_at_ != kNever &&
+      now >= parked_at_ + shared_.options.receiver_wait_ns) {
+    responder_.GiveUpParked();
+    CheckResponder(now);
+    return true;
+  }
+  if (asked_at_ != kNever) {
+    if (now < asked_at_ + shared_.options.limits.retry_ns) return false;
+    Break(CompletionStatus::kPeerGone, now);
+    return true;
+  }
+  // TCP's handshake asks by itself.
+  if (state_ != State::kConnecting) AppendKeepAlive(WireOpcode::kPing);
+  Asked(now);
+  Flush(now);
+  return false;
+}
+
+// --- Ends -------------------------------------------------------------------
+
+void Connection::AddEvent(ConnectionEvent::Kind kind,
+                          std::string private_data) {
+  shared_.events.push_back({.kind = kind,
+                            .connection = id_,
+                            .private_data = std::move(private_data),
+                            .peer = peer_});
+}
+
+void Connection::Break(CompletionStatus first, int64_t) {
+  DropSocket();
+  switch (std::exchange(state_, State::kBroken)) {
+    case State::kAnonymous:
+    case State::kLingering:
+    case State::kDead:
+      state_ = State::kDead;
+      return;
+    case State::kBroken:
+      return;
+    case State::kConnecting:
+    case State::kGreeting:
+      AddEvent(ConnectionEvent::Kind::kUnreachable, "");
+      break;
+    case State::kRequested:
+    case State::kEstablished:
+      AddEvent(ConnectionEvent::Kind::kDisconnected, "");
+      break;
+  }
+  requester_.Fail(first);
+  responder_.Fail();
+}
+
+void Connection::BreakWithNak(WireFailure failure, int64_t now) {
+  AppendControl(WireOpcode::kNak, responder_.executed() + 1,
+                static_cast<uint32_t>(failure));
+  state_ = State::kBroken;
+  AddEvent(ConnectionEvent::Kind::kDisconnected, "");
+  StartLinger(now);
+  requester_.Fail(CompletionStatus::kFlushed);
+  responder_.Fail();
+}
+
+void Connection::Close(int64_t now) {
+  if (lingers_) {
+    state_ = State::kLingering;
+    return;
+  }
+  if (state_ == State::kRequested) return Reject("", now);
+  if (is_established()) Send(now);  // last answers
+  DropSocket();
+  state_ = State::kDead;
+  requester_.Fail(CompletionStatus::kFlushed);
+  responder_.Fail();
+}
+
+void Connection::StartLinger(int64_t now) {
+  lingers_ = true;
+  deadline_ = now + shared_.options.limits.retry_ns;
+  if (!outbox_.CopyReferences(shared_.regions)) return DropSocket();
+  Flush(now);
+}
+
+void Connection::DropSocket() {
+  lingers_ = false;
+  deadline_ = kNever;
+  socket_ = Descriptor();
+  if (state_ == State::kLingering) state_ = State::kDead;
+}
+
+}  // namespace alpheus::tcp

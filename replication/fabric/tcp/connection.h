@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// connection: one TCP stream between two adapters: handshake, the two halves,
+// keep-alive, and how it ends.
+//
+// Invariants:
+//   N1. Once broken a connection executes, sends and completes nothing more:
+//   all
+//       that was posted has completed (X3 of fabric.h).
+//   N2. A peer is gone when it was asked for something and nothing at all has
+//       come from it for retry_ns; silence that nobody asked into is none.
+// Thread safety: none; the adapter's lock guards it.
+#ifndef ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
+#define ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "log/base/deadline.h"
+#include "replication/fabric/fabric.h"
+#include "replication/fabric/region_table.h"
+#include "replication/fabric/tcp/options.h"
+#include "replication/fabric/tcp/outbox.h"
+#include "replication/fabric/tcp/requester.h"
+#include "replication/fabric/tcp/responder.h"
+#include "replication/fabric/tcp/socket.h"
+#include "replication/fabric/tcp/wire.h"
+
+namespace alpheus::tcp {
+
+// What the connections of one adapter share.
+struct Shared {
+  const TcpFabricOptions& options;
+  RegionTable& regions;
+  Poller& poller;
+  TcpFabricCounters& counters;
+  std::span<std::byte> buffer;  // for what is received
+  std::deque<Completion> completions;
+  std::vector<ConnectionEvent> events;
+};
+
+class Connection {
+ public:
+  enum class State {
+    kConnecting,  // TCP's handshake
+    kGreeting,    // hello sent, no answer yet
+    kAnonymous,   // accepted, no hello yet; unknown to the application
+    kRequested,
+    kEstablished,
+    kBroken,     // the application has still to close it
+    kLingering,  // closed by the application; only says its last words
+    kDead,       // to be forgotten
+  };
+
+  // Starts with a socket that connects, or with one that was accepted.
+  Connection(ConnectionId id, Descriptor socket, std::string peer,
+             Shared* shared, std::optional<std::string> private_data,
+             Deadline deadline, int64_t now);
+
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  State state() const { return state_; }
+  const std::string& peer() const { return peer_; }
+  bool is_established() const { return state_ == State::kEstablished; }
+  Requester& requester() { return requester_; }
+  Responder& responder() { return responder_; }
+  uint64_t message_bytes_max() const { return message_bytes_max_; }
+
+  void Accept(std::string_view private_data, int64_t now);
+  void Reject(std::string_view private_data, int64_t now);
+  // What was posted completes with kFlushed; no event.
+  void Close(int64_t now);
+  void PostReceive(WorkId work, const LocalBytes& into, int64_t now);
+
+  // Both return whether anything moved; keep-alive is no progress.
+  bool Send(int64_t now);
+  bool Receive(int64_t now);
+
+  // When OnTimers has something to do; the largest value: never.
+  int64_t next_timer() const;
+  // Returns whether it did more than to keep alive.
+  bool OnTimers(int64_t now);
+
+  // Nothing passes until it is undone.
+  void SetCut(bool is_cut);
+
+ private:
+  static constexpr int64_t kNever = Deadline().at_nanos();
+
+  void Greet(int64_t now);
+  bool FinishConnecting(int64_t now);
+  void AppendHandshake(WireOpcode opcode, std::string_view private_data);
+  // Answers a stream's bytes; returns how many were used.
+  size_t Parse(std::span<const std::byte> bytes, int64_t now);
+  bool OnHeader(const WireHeader& header, int64_t now);
+  size_t OnPayload(std::span<const std::byte> bytes, int64_t now);
+  bool OnHandshakeHeader(const WireHeader& header);
+  void OnHandshake(int64_t now);
+  bool OnNak(const WireHeader& header, int64_t now);
+  void TakeLimits(const WireHello& hello);
+  void AppendControl(WireOpcode opcode, uint64_t sequence, uint32_t immediate);
+  void AppendKeepAlive(WireOpcode opcode);
+  void AppendAnswers();
+  bool Flush(int64_t now);
+  void CheckResponder(int64_t now);
+  void Heard(int64_t now);
+  void Asked(int64_t now) {
+    if (asked_at_ == kNever) asked_at_ = now;
+  }
+  bool MayBeRead() const;
+  // Whether silence of the peer breaks it (N2).
+  bool HearsSilence() const;
+  void Watch();
+
+  // Ends. `first` is for the request that waits longest.
+  void Break(CompletionStatus first, int64_t now);
+  void BreakWithNak(WireFailure failure, int64_t now);
+  // Says what is in the outbox, then lets go of the socket.
+  void StartLinger(int64_t now);
+  void DropSocket();
+  void AddEvent(ConnectionEvent::Kind kind, std::string private_data);
+
+  const ConnectionId id_;
+  const std::string peer_;
+  Shared& shared_;
+  Descriptor socket_;
+  State state_;
+  const std::optional<std::string> private_data_;  // of an own Connect
+  bool watches_in_ = true;
+  bool watches_out_;
+  bool is_cut_ = false;
+  bool lingers_ = false;  // the socket is only there for the last words
+  bool has_ended_sending_ = false;
+
+  Requester requester_;
+  Responder responder_;
+  Outbox outbox_;
+  uint64_t message_bytes_max_;  // that both sides take
+
+  // Of a message that is coming in.
+  WireHeader header_;
+  uint64_t payload_left_ = 0;
+  std::vector<std::byte> handshake_;
+  std::array<std::byte, kWireHeaderBytes> leftover_{};
+  size_t leftover_bytes_ = 0;
+
+  // Keep-alive: bytes of this turn; up to where in the outbox.
+  size_t keep_alive_received_ = 0;
+  uint64_t keep_alive_position_ = 0;
+
+  // Times of the adapter's clock.
+  int64_t deadline_;  // of the handshake, or of lingering
+  int64_t heard_at_;
+  int64_t asked_at_ = kNever;
+  int64_t parked_at_ = kNever;
+};
+
+}  // namespace alpheus::tcp
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// options: how a software adapter is set up, and what it counts.
+//
+// Thread safety: values.
+#ifndef ALPHEUS_REPLICATION_FABRIC_TCP_OPTIONS_H_
+#define ALPHEUS_REPLICATION_FABRIC_TCP_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+struct TcpFabricOptions {
+  Fabric::Limits limits = {.sends_max = 1024,
+                           .receives_max = 4096,
+                           .message_bytes_max = uint64_t{64} << 20,
+                           .private_bytes_max = 4096,
+                           .retry_ns = 2'000'000'000};
+
+  // How long a write with immediate, or a send, waits for a receive (X6).
+  int64_t receiver_wait_ns = 500'000'000;
+
+  // What a peer may have in flight towards this adapter, which may have to keep
+  // it; larger messages go alone. More than a fast network's bandwidth times
+  // its delay.
+  uint64_t window_bytes = uint64_t{4} << 20;
+
+  // Connections from elsewhere that have said nothing yet; more are refused.
+  uint32_t anonymous_max = 64;
+
+  // The number of the host to connect from; empty: as the kernel chooses.
+  std::string source_host;
+};
+
+// Since the adapter was made.
+struct TcpFabricCounters {
+  uint64_t send_calls = 0;     // sendmsg
+  uint64_t receive_calls = 0;  // recv
+  uint64_t wait_calls = 0;     // epoll_wait
+  uint64_t refused = 0;        // peers that were not understood
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_TCP_OPTIONS_H_

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// requester: the sending half of a connection: what was posted, and how far the
+// peer has executed it.
+//
+// Invariants (X3 of fabric.h):
+//   Q1. Requests are numbered from 1 in the order of posting, sent and
+//   completed
+//       in that order.
+//   Q2. Bytes in flight (payloads out and replies awaited) stay within the
+//       peer's window, unless there is only one request in flight: the peer may
+//       have to keep them.
+//   Q3. A request completes only after all of its bytes have left the outbox:
+//       its memory is the application's again.
+// Thread safety: none; the adapter's lock guards it.
+#ifndef ALPHEUS_REPLICATION_FABRIC_TCP_REQUESTER_H_
+#define ALPHEUS_REPLICATION_FABRIC_TCP_REQUESTER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+
+#include "replication/fabric/fabric.h"
+#include "replication/fabric/region_table.h"
+#include "replication/fabric/tcp/outbox.h"
+#include "replication/fabric/tcp/wire.h"
+
+namespace alpheus::tcp {
+
+struct Request {
+  Operation operation = Operation::kWrite;
+  WorkId work;
+  LocalBytes local{};  // source or target
+  RemoteAddress remote{};
+  uint64_t range_bytes = 0;       // of a flush
+  uint32_t immediate = 0;         // of a write with immediate
+  uint64_t operands[2] = {0, 0};  // of atomics
+};
+
+class Requester {
+ public:
+  Requester(ConnectionId connection, const RegionTable& regions,
+            std::deque<Completion>* completions)
+      : connection_(connection), regions_(regions), completions_(completions) {}
+
+  void set_window_bytes(uint64_t bytes) { window_bytes_ = bytes; }
+
+  void Post(const Request& request) { requests_.push_back({request, 0}); }
+  size_t posted() const { return requests_.size(); }
+  size_t unsent() const { return requests_.size() - in_flight_; }
+  size_t in_flight() const { return in_flight_; }
+
+  // Hands what the window lets through to the outbox. Returns false when the
+  // memory of a request is no longer registered.
+  bool Send(Outbox* outbox);
+
+  // What the peer says. All return false when it is nonsense: a broken peer.
+  bool OnAck(uint64_t sequence, const Outbox& outbox);
+  bool OnNak(uint64_t sequence, const Outbox& outbox);  // then Fail follows
+  bool OnReply(const WireHeader& header, const Outbox& outbox);
+  // Bytes of the reply; consumes whole words until its end. Returns how many.
+  // `*gone` tells that the target is no longer registered.
+  size_t OnReplyPayload(std::span<const std::byte> bytes, bool* gone);
+
+  // How the front fails when memory of this host has been deregistered.
+  CompletionStatus LocalFailure() const;
+  // Completes all: the first in flight with `first`, the rest with kFlushed.
+  void Fail(CompletionStatus first);
+
+ private:
+  struct Posted {
+    Request request;
+    uint64_t end_position = 0;  // in the outbox, once in flight
+  };
+
+  static uint64_t FlightBytes(const Request& request);
+  void SendOne(Posted* posted, Outbox* outbox);
+  void CompleteFront(CompletionStatus status);
+  bool IsSent(const Outbox& outbox) const;
+  // Completes what is in flight before `sequence`.
+  bool CompleteBefore(uint64_t sequence, const Outbox& outbox);
+
+  const ConnectionId connection_;
+  const RegionTable& regions_;
+  std::deque<Completion>* const completions_;
+
+  std::deque<Posted> requests_;
+  size_t in_flight_ = 0;         // of them, from the front
+  uint64_t front_sequence_ = 1;  // of requests_.front()
+  uint64_t flight_bytes_ = 0;
+  uint64_t window_bytes_ = 0;
+  uint64_t reply_landed_ = 0;  // of the reply that is coming in
+};
+
+}  // namespace alpheus::tcp
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_TCP_REQUESTER_H_

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/tcp/responder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace alpheus::tcp {
+namespace {
+
+// The kept stream's headers were decoded when they came.
+constexpr WireBounds kNoBounds{.message_bytes_max = ~uint64_t{0},
+                               .private_bytes_max = ~uint32_t{0}};
+
+// Headers count in the window too (Q2). What is parked is in flight with it.
+bool IsBeyond(uint64_t kept, uint64_t window, const WireHeader& parked) {
+  return kept > std::max(window, parked.length + kWireHeaderBytes);
+}
+
+RemoteAddress Target(const WireHeader& header, uint64_t landed) {
+  return {.key = RegionKey(header.key), .offset = header.offset + landed};
+}
+
+}  // namespace
+
+void Responder::OnHeader(const WireHeader& header, Outbox* outbox) {
+  if (is_parked_ || kept_begin_ < kept_.size()) {
+    Keep(EncodeHeader(header));
+    if (!is_parked_) Replay(outbox);
+    return;
+  }
+  current_ = header;
+  Begin(outbox);
+}
+
+size_t Responder::OnPayload(std::span<const std::byte> bytes, Outbox* outbox) {
+  if (!is_parked_ && kept_begin_ == kept_.size()) return Take(bytes, outbox);
+  Keep(bytes);
+  if (!is_parked_) Replay(outbox);
+  return bytes.size();
+}
+
+void Responder::Keep(std::span<const std::byte> bytes) {
+  kept_.insert(kept_.end(), bytes.begin(), bytes.end());
+  if (IsBeyond(kept_.size() - kept_begin_, window_bytes_, current_)) BreakOff();
+}
+
+void Responder::Replay(Outbox* outbox) {
+  while (health_ == Health::kGood && !is_parked_ &&
+         kept_begin_ < kept_.size()) {
+    const auto rest = std::span<const std::byte>(kept_).subspan(kept_begin_);
+    if (is_busy_) {
+      const size_t taken = Take(rest, outbox);
+      if (taken == 0) return;  // half a word: the rest is still to come
+      kept_begin_ += taken;
+      continue;
+    }
+    // Headers are kept whole.
+    current_ = *DecodeHeader(rest.first<kWireHeaderBytes>(), kNoBounds);
+    kept_begin_ += kWireHeaderBytes;
+    Begin(outbox);
+  }
+  if (kept_begin_ == kept_.size()) {
+    kept_ = {};
+    kept_begin_ = 0;
+  }
+}
+
+void Responder::Begin(Outbox* outbox) {
+  if (current_.sequence != executed_ + 1) return BreakOff();  // E1
+  is_busy_ = true;
+  landed_ = 0;
+  switch (current_.opcode) {
+    case WireOpcode::kWrite:
+    case WireOpcode::kWriteImmediate: {
+      // The whole range, so that a write beyond the end lands nothing.
+      const auto region = regions_.Find(Target(current_, 0), current_.length,
+                                        RemoteAccess::kWrite);
+      if (!region.ok()) return FailWith(WireFailure::kRemoteAccess);
+      break;
+    }
+    case WireOpcode::kRead:
+      return ExecuteRead(outbox);
+    case WireOpcode::kFlush:
+      return ExecuteFlush();
+    case WireOpcode::kSend:
+      return BeginSend();
+    default:
+      return;  // atomics wait for their operands
+  }
+  if (current_.length == 0) Finish();
+}
+
+size_t Responder::Take(std::span<const std::byte> bytes, Outbox* outbox) {
+  if (current_.opcode == WireOpcode::kCompareSwap ||
+      current_.opcode == WireOpcode::kFetchAdd) {
+    return TakeOperands(bytes, outbox);
+  }
+  const size_t taken =
+      current_.opcode == WireOpcode::kSend ? LandSend(bytes) : Land(bytes);
+  landed_ += taken;
+  if (health_ == Health::kGood && landed_ == current_.length) Finish();
+  return taken;
+}
+
+size_t Responder::Land(std::span<const std::byte> bytes) {
+  const uint64_t left = current_.length - landed_;
+  const auto to =
+      regions_.Find(Target(current_, landed_), left, RemoteAccess::kWrite);
+  if (!to.ok()) {  // E2
+    FailWith(WireFailure::kRemoteAccess);
+    return 0;
+  }
+  const size_t landing = bytes.size() >= left
+                             ? static_cast<size_t>(left)
+                             : WholeWords(to->data(), bytes.size());
+  StoreWords(to->data(), bytes.first(landing));
+  return landing;
+}
+
+size_t Responder::LandSend(std::span<const std::byte> bytes) {
+  const LocalBytes& into = receives_.front().into;
+  if (!regions_.Holds(into.key)) {  // E2
+    CompleteReceive(Operation::kReceive, CompletionStatus::kLocalAccess, 0);
+    health_ = Health::kBroken;
+    return 0;
+  }
+  std::byte* const to = into.bytes.data() + landed_;
+  const uint64_t left = current_.length - landed_;
+  const size_t landing = bytes.size() >= left ? static_cast<size_t>(left)
+                                              : WholeWords(to, bytes.size());
+  StoreWords(to, bytes.first(landing));
+  return landing;
+}
+
+size_t Responder::TakeOperands(std::span<const std::byte> bytes,
+                               Outbox* outbox) {
+  const size_t left = static_cast<size_t>(current_.length - landed_);
+  const std::span<const std::byte> taken =
+      bytes.first(std::min(left, bytes.size()));
+  std::ranges::copy(taken, operands_.begin() + static_cast<int64_t>(landed_));
+  landed_ += taken.size();
+  if (landed_ == current_.length) ExecuteAtomic(outbox);
+  return taken.size();
+}
+
+void Responder::BeginSend() {
+  is_parked_ = receives_.empty();
+  if (is_parked_) return;
+  if (current_.length > receives_.front().into.bytes.size()) {
+    CompleteReceive(Operation::kReceive, CompletionStatus::kReceiveTooSmall, 0);
+    return FailWith(WireFailure::kReceiveTooSmall);
+  }
+  if (current_.length == 0) Finish();
+}
+
+void Responder::Finish() {
+  switch (current_.opcode) {
+    case WireOpcode::kWriteImmediate:
+      return FinishImmediate();
+    case WireOpcode::kSend:
+      CompleteReceive(Operation::kReceive, CompletionStatus::kOk, 0);
+      return Executed();
+    default:
+      return Executed();
+  }
+}
+
+void Responder::FinishImmediate() {
+  is_parked_ = receives_.empty();
+  if (is_parked_) return;
+  CompleteReceive(Operation::kReceiveImmediate, CompletionStatus::kOk,
+                  current_.immediate);
+  Executed();
+}
+
+void Responder::PostReceive(WorkId work, const LocalBytes& into,
+                            Outbox* outbox) {
+  receives_.push_back({work, into});
+  if (!is_parked_ || health_ != Health::kGood) return;
+  is_parked_ = false;
+  if (current_.opcode == WireOpcode::kSend) {
+    BeginSend();
+  } else {
+    FinishImmediate();
+  }
+  Replay(outbox);
+}
+
+void Responder::ExecuteRead(Outbox* outbox) {
+  const auto from =
+      regions_.Find(Target(current_, 0), current_.length, RemoteAccess::kRead);
+  if (!from.ok()) return FailWith(WireFailure::kRemoteAccess);
+  // Own requests and answers both keep to a window or to one message.
+  const uint64_t pending = outbox->end_position() - outbox->sent_position();
+  if (pending > 2 * (window_bytes_ + current_.length)) return BreakOff();
+  // A copy, so that writes behind this read don't show in it (X1).
+  std::vector<std::byte> bytes(from->size());
+  LoadWords(*from, bytes.data());
+  outbox->Append(EncodeHeader({.opcode = WireOpcode::kReadReply,
+                               .immediate = 0,
+                               .length = bytes.size(),
+                               .key = 0,
+                               .offset = 0,
+                               .sequence = current_.sequence}));
+  if (bytes.size() <= Outbox::kCopyBytesMax) {
+    outbox->Append(bytes);
+  } else {
+    outbox->AppendOwned(std::move(bytes));
+  }
+  Executed();
+  answered_ = executed_;
+}
+
+void Responder::ExecuteFlush() {
+  const auto range =
+      regions_.Find(Target(current_, 0), current_.length, RemoteAccess::kRead);
+  if (!range.ok()) return FailWith(WireFailure::kRemoteAccess);
+  // Writes are in memory when they have been executed; nothing lies between.
+  Executed();
+}
+
+void Responder::ExecuteAtomic(Outbox* outbox) {
+  const auto word =
+      regions_.Find(Target(current_, 0), kWordBytes, RemoteAccess::kAll);
+  if (!word.ok() || BytesToWord(word->data()) != 0) {
+    return FailWith(WireFailure::kRemoteAccess);
+  }
+  auto* const place = reinterpret_cast<uint64_t*>(word->data());
+  // Order: the word may be polled by a thread of this host that then looks at
+  // what was written before.
+  uint64_t before = GetWord(&operands_[0]);
+  if (current_.opcode == WireOpcode::kCompareSwap) {
+    // On failure `before` gets what was there; on success it is what was there.
+    (void)__atomic_compare_exchange_n(
+        place, &before, GetWord(&operands_[kWordBytes]), /*weak=*/false,
+        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  } else {
+    before = __atomic_fetch_add(place, before, __ATOMIC_ACQ_REL);
+  }
+  outbox->Append(EncodeHeader({.opcode = WireOpcode::kAtomicReply,
+                               .immediate = 0,
+                               .length = kWordBytes,
+                               .key = 0,
+                               .offset = 0,
+                               .sequence = current_.sequence}));
+  std::array<std::byte, kWordBytes> value;
+  std::memcpy(value.data(), &before, kWordBytes);  // as it lies in memory
+  outbox->Append(value);
+  Executed();
+  answered_ = executed_;
+}
+
+void Responder::Executed() {
+  executed_ = current_.sequence;
+  is_busy_ = false;
+}
+
+void Responder::CompleteReceive(Operation operation, CompletionStatus status,
+                                uint32_t immediate) {
+  completions_->push_back({.connection = connection_,
+                           .work = receives_.front().work,
+                           .operation = operation,
+                           .status = status,
+                           .bytes = current_.length,
+                           .immediate = immediate});
+  receives_.pop_front();
+}
+
+void Responder::FailWith(WireFailure failure) {
+  health_ = Health::kFailed;
+  failure_ = failure;
+}
+
+void Responder::Fail() {
+  current_ = {};
+  while (!receives_.empty()) {
+    CompleteReceive(Operation::kReceive, CompletionStatus::kFlushed, 0);
+  }
+}
+
+}  // namespace alpheus::tcp

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/tcp/socket.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "log/base/check.h"
+
+namespace alpheus::tcp {
+namespace {
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t bytes = 0;
+
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+};
+
+absl::string_view View(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+std::optional<Address> MakeAddress(std::string_view host, uint16_t port) {
+  Address address;
+  const std::string text(host);
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
+  if (inet_pton(AF_INET, text.c_str(), &v4->sin_addr) == 1) {
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    address.bytes = sizeof(sockaddr_in);
+    return address;
+  }
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
+  if (inet_pton(AF_INET6, text.c_str(), &v6->sin6_addr) == 1) {
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(port);
+    address.bytes = sizeof(sockaddr_in6);
+    return address;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Address> Parse(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  uint32_t port = 0;
+  if (colon != std::string_view::npos &&
+      absl::SimpleAtoi(View(text.substr(colon + 1)), &port) && port <= 65535) {
+    if (const auto address =
+            MakeAddress(HostOf(text), static_cast<uint16_t>(port))) {
+      return *address;
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", View(text), "\" is not an address; write host:port, the host as a ",
+      "number, such as 10.0.0.1:7000 or [::1]:7000"));
+}
+
+std::string Format(const Address& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.storage.ss_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(&address.storage);
+    inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
+    return absl::StrCat(text.data(), ":", ntohs(v4->sin_port));
+  }
+  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address.storage);
+  inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
+  return absl::StrCat("[", text.data(), "]:", ntohs(v6->sin6_port));
+}
+
+Descriptor MakeSocket(int family) {
+  return Descriptor(
+      socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+void SetOption(const Descriptor& socket, int level, int option) {
+  const int on = 1;
+  // Without it the adapter is slower, or its port taken for a minute longer.
+  (void)setsockopt(socket.get(), level, option, &on, sizeof(on));
+}
+
+absl::Status SystemError(std::string_view what, std::string_view address) {
+  const int error = errno;
+  const std::string message =
+      absl::StrCat(View(what), " ", View(address), ": ", std::strerror(error));
+  if (error == EADDRINUSE) return absl::AlreadyExistsError(message);
+  return absl::UnavailableError(message);
+}
+
+IoResult Outcome(ssize_t moved) {
+  if (moved > 0) return {IoOutcome::kSome, static_cast<size_t>(moved)};
+  const bool later = moved < 0 && (errno == EAGAIN || errno == EINTR);
+  return {later ? IoOutcome::kNothing : IoOutcome::kClosed, 0};
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  // A failure leaves nothing to do; what must still be said lingers before.
+  if (fd_ >= 0) (void)close(fd_);
+}
+
+IoResult SendSome(const Descriptor& socket, std::span<iovec> from) {
+  msghdr message{};
+  message.msg_iov = from.data();
+  message.msg_iovlen = from.size();
+  return Outcome(sendmsg(socket.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT));
+}
+
+IoResult ReceiveSome(const Descriptor& socket, std::span<std::byte> into) {
+  return Outcome(recv(socket.get(), into.data(), into.size(), MSG_DONTWAIT));
+}
+
+void EndSending(const Descriptor& socket) {
+  // Fails only where the connection is broken, which is an end too.
+  (void)shutdown(socket.get(), SHUT_WR);
+}
+
+absl::Status CheckAddress(std::string_view address) {
+  return Parse(address).status();
+}
+
+absl::StatusOr<Listener> ListenOn(std::string_view address) {
+  absl::StatusOr<Address> parsed = Parse(address);
+  if (!parsed.ok()) return parsed.status();
+  Listener listener{MakeSocket(parsed->storage.ss_family), ""};
+  if (!listener.socket.is_open()) return SystemError("socket for", address);
+  SetOption(listener.socket, SOL_SOCKET, SO_REUSEADDR);
+  if (bind(listener.socket.get(), parsed->get(), parsed->bytes) != 0) {
+    return SystemError("binding to", address);
+  }
+  if (listen(listener.socket.get(), SOMAXCONN) != 0) {
+    return SystemError("listening on", address);
+  }
+  parsed->bytes = sizeof(parsed->storage);
+  if (getsockname(listener.socket.get(), parsed->get(), &parsed->bytes) != 0) {
+    return SystemError("name of", address);
+  }
+  listener.address = Format(*parsed);
+  return listener;
+}
+
+absl::StatusOr<Descriptor> StartConnect(std::string_view address,
+                                        std::string_view source) {
+  absl::StatusOr<Address> parsed = Parse(address);
+  if (!parsed.ok()) return parsed.status();
+  Descriptor socket = MakeSocket(parsed->storage.ss_family);
+  if (!socket.is_open()) return SystemError("socket to", address);
+  SetOption(socket, IPPROTO_TCP, TCP_NODELAY);
+  if (!source.empty()) {
+    std::optional<Address> from = MakeAddress(source, 0);
+    if (!from) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", View(source),
+                       "\" is not the number of a host to connect from"));
+    }
+    if (bind(socket.get(), from->get(), from->bytes) != 0) {
+      return SystemError("connecting from", source);
+    }
+  }
+  // What fails at once is told as what fails later: by HasConnected.
+  if (connect(socket.get(), parsed->get(), parsed->bytes) != 0 &&
+      errno != EINPROGRESS) {
+    return SystemError("connecting to", address);
+  }
+  return socket;
+}
+
+bool HasConnected(const Descriptor& socket) {
+  int error = 0;
+  socklen_t bytes = sizeof(error);
+  return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 &&
+         error == 0;
+}
+
+Accepted AcceptOne(const Descriptor& listener) {
+  Address peer;
+  peer.bytes = sizeof(peer.storage);
+  Accepted accepted{Descriptor(accept4(listener.get(), peer.get(), &peer.bytes,
+                                       SOCK_NONBLOCK | SOCK_CLOEXEC)),
+                    ""};
+  if (!accepted.socket.is_open()) return accepted;
+  SetOption(accepted.socket, IPPROTO_TCP, TCP_NODELAY);
+  accepted.peer = Format(peer);
+  return accepted;
+}
+
+std::string_view HostOf(std::string_view address) {
+  std::string_view host = address.substr(0, address.rfind(':'));
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  return host;
+}
+
+Poller::Poller()
+    : epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  ALPHEUS_CHECK(epoll_.is_open(), "an adapter needs an epoll descriptor");
+  ALPHEUS_CHECK(wake_.is_open(), "an adapter needs an eventfd");
+  Add(wake_, kWakeTag, /*in=*/true, /*out=*/false);
+}
+
+void Poller::Add(const Descriptor& socket, uint64_t tag, bool in, bool out) {
+  Control(EPOLL_CTL_ADD, socket, tag, in, out);
+}
+
+void Poller::Change(const Descriptor& socket, uint64_t tag, bool in, bool out) {
+  Control(EPOLL_CTL_MOD, socket, tag, in, out);
+}
+
+void Poller::Control(int what, const Descriptor& socket, uint64_t tag, bool in,
+                     bool out) {
+  epoll_event event{};
+  event.events =
+      (in ? uint32_t{EPOLLIN} : 0U) | (out ? uint32_t{EPOLLOUT} : 0U);
+  event.data.u64 = tag;
+  // It fails only for want of memory or beyond max_user_watches: a connection
+  // that nobody hears would hang without a word.
+  ALPHEUS_CHECK(epoll_ctl(epoll_.get(), what, socket.get(), &event) == 0,
+                "every socket of the adapter is watched");
+}
+
+size_t Poller::Wait(int timeout_ms, std::span<Ready> ready) {
+  std::array<epoll_event, 64> events;
+  const int capacity =
+      static_cast<int>(std::min(events.size(), ready.size() + 1));
+  const int got = epoll_wait(epoll_.get(), events.data(), capacity, timeout_ms);
+  size_t count = 0;
+  for (int i = 0; i < got && count < ready.size(); ++i) {
+    const epoll_event& event = events[static_cast<size_t>(i)];
+    if (event.data.u64 == kWakeTag) continue;
+    ready[count++] = {.tag = event.data.u64,
+                      .in = (event.events & ~uint32_t{EPOLLOUT}) != 0,
+                      .out = (event.events & EPOLLOUT) != 0};
+  }
+  return count;
+}
+
+void Poller::Wake() {
+  const uint64_t one = 1;
+  // Fails only when it is full of wakes already.
+  (void)!write(wake_.get(), &one, sizeof(one));
+}
+
+void Poller::ClearWake() {
+  uint64_t count = 0;
+  (void)!read(wake_.get(), &count, sizeof(count));  // nothing there is fine
+}
+
+}  // namespace alpheus::tcp

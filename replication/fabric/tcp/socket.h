@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// socket: the adapter's only door to TCP and epoll of the kernel.
+//
+// All sockets are non-blocking and without Nagle's delay. Addresses are
+// numeric, "127.0.0.1:7000" or "[::1]:7000": asking for names would block.
+//
+// Thread safety: Poller::Wait and Poller::Wake concurrently with everything;
+// the rest one thread at a time.
+// References: epoll(7), eventfd(2), tcp(7).
+#ifndef ALPHEUS_REPLICATION_FABRIC_TCP_SOCKET_H_
+#define ALPHEUS_REPLICATION_FABRIC_TCP_SOCKET_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace alpheus::tcp {
+
+// Owns a file descriptor; -1: none.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor();
+
+  int get() const { return fd_; }
+  bool is_open() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+enum class IoOutcome {
+  kSome,     // bytes were moved
+  kNothing,  // none now; the socket will become ready
+  kClosed,   // by the peer, or broken
+};
+struct IoResult {
+  IoOutcome outcome = IoOutcome::kNothing;
+  size_t bytes = 0;
+};
+
+IoResult SendSome(const Descriptor& socket, std::span<iovec> from);
+IoResult ReceiveSome(const Descriptor& socket, std::span<std::byte> into);
+// No more will be sent; the peer sees the end of the stream.
+void EndSending(const Descriptor& socket);
+
+// Errors: InvalidArgument.
+absl::Status CheckAddress(std::string_view address);
+
+struct Listener {
+  Descriptor socket;
+  std::string address;  // with the port that was taken
+};
+// Errors: InvalidArgument (not an address), AlreadyExists (in use),
+// Unavailable.
+absl::StatusOr<Listener> ListenOn(std::string_view address);
+
+// From `source` (a host without port; empty: any). The socket becomes writable
+// when the outcome is known.
+// Errors: InvalidArgument (not an address), Unavailable.
+absl::StatusOr<Descriptor> StartConnect(std::string_view address,
+                                        std::string_view source);
+// Whether the connect that was started has succeeded.
+bool HasConnected(const Descriptor& socket);
+
+struct Accepted {
+  Descriptor socket;  // none: nobody waits
+  std::string peer;
+};
+Accepted AcceptOne(const Descriptor& listener);
+
+// "127.0.0.1" of "127.0.0.1:7000".
+std::string_view HostOf(std::string_view address);
+
+// Says which sockets are ready, level-triggered.
+class Poller {
+ public:
+  struct Ready {
+    uint64_t tag = 0;
+    bool in = false;  // also: closed or broken
+    bool out = false;
+  };
+  // The tag that Wait never reports: it stands for Wake.
+  static constexpr uint64_t kWakeTag = 0;
+
+  Poller();
+
+  void Add(const Descriptor& socket, uint64_t tag, bool in, bool out);
+  void Change(const Descriptor& socket, uint64_t tag, bool in, bool out);
+
+  // Returns how many of `ready` were filled. `timeout_ms` -1: for ever.
+  size_t Wait(int timeout_ms, std::span<Ready> ready);
+
+  // Wait returns, now or when it is called next, until ClearWake.
+  void Wake();
+  void ClearWake();
+
+ private:
+  void Control(int what, const Descriptor& socket, uint64_t tag, bool in,
+               bool out);
+
+  Descriptor epoll_;
+  Descriptor wake_;
+};
+
+}  // namespace alpheus::tcp
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_TCP_SOCKET_H_

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// tcp_fabric: a software adapter: one-sided operations over TCP for hosts
+// without RDMA adapters.
+//
+// Idea: each connection is one TCP stream of requests and answers. Whoever
+// polls makes the adapter's progress inline, for peers' requests on this host's
+// memory as well; the adapter starts no thread.
+//
+// Invariants, beyond those of fabric.h:
+//   T1. Memory of this host is touched only under the adapter's lock, and only
+//       after key, bounds and access were asked for in the same step: when
+//       Close or Deregister has returned, nothing lands any more (X5).
+//   T2. A stand-in's Progress never makes Poll wait for more than one turn: it
+//       steps back while anybody else wants the lock.
+//   T3. A peer that talks nonsense loses its own connection and nothing else.
+// Thread safety: all members concurrently.
+// References: docs/fabric_wire.md.
+#ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
+#define ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "log/base/clock.h"
+#include "log/base/mutex.h"
+#include "log/base/random.h"
+#include "replication/fabric/fabric.h"
+#include "replication/fabric/region_table.h"
+#include "replication/fabric/tcp/connection.h"
+#include "replication/fabric/tcp/options.h"
+#include "replication/fabric/tcp/socket.h"
+
+namespace alpheus {
+
+class TcpFabric final : public Fabric {
+ public:
+  // `clock` and `random`, from which keys are drawn, must outlive the fabric.
+  TcpFabric(const TcpFabricOptions& options, const Clock& clock,
+            RandomSource& random);
+  ~TcpFabric() override;
+
+  Limits limits() const override { return options_.limits; }
+  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
+                                     RemoteAccess access) override;
+  absl::Status Deregister(RegionKey key) override;
+  absl::StatusOr<std::string> Listen(std::string_view address) override;
+  absl::StatusOr<ConnectionId> Connect(std::string_view address,
+                                       std::string_view private_data,
+                                       Deadline deadline) override;
+  absl::Status Accept(ConnectionId connection,
+                      std::string_view private_data) override;
+  absl::Status Reject(ConnectionId connection,
+                      std::string_view private_data) override;
+  absl::Status Close(ConnectionId connection) override;
+  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
+                         RemoteAddress to) override;
+  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
+                                  LocalBytes from, RemoteAddress to,
+                                  uint32_t immediate) override;
+  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
+                        RemoteAddress from) override;
+  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
+                               LocalBytes into, RemoteAddress word,
+                               uint64_t expected, uint64_t desired) override;
+  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
+                            LocalBytes into, RemoteAddress word,
+                            uint64_t add) override;
+  absl::Status PostFlush(ConnectionId connection, WorkId work,
+                         RemoteAddress range, uint64_t bytes) override;
+  absl::Status PostSend(ConnectionId connection, WorkId work,
+                        LocalBytes from) override;
+  absl::Status PostReceive(ConnectionId connection, WorkId work,
+                           LocalBytes into) override;
+  size_t Poll(std::span<Completion> completions,
+              std::vector<ConnectionEvent>* events) override;
+  bool Progress() override;
+  // Wakes in whole milliseconds, rounded up.
+  void WaitForActivity(Deadline deadline) override;
+  void Wake() override;
+
+  TcpFabricCounters counters() const;
+
+  // Nothing passes between this adapter and peers on `host` (a number without
+  // port) until it is undone; nobody is told. For tests.
+  void SetCut(std::string_view host, bool is_cut);
+
+ private:
+  class Lock;
+
+  bool Advance(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool SendPosted(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ReceiveHot(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ReceiveReady(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AcceptWaiting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool RunTimers(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t NextTimer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  tcp::Connection& Add(tcp::Descriptor socket, std::string peer,
+                       std::optional<std::string> private_data,
+                       Deadline deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing if there is none that the application knows.
+  tcp::Connection* Find(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ForgetIfDead(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MarkForSending(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What a waiting thread would like to see.
+  bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Post(ConnectionId id, const tcp::Request& request);
+  absl::Status CheckPost(ConnectionId id, const tcp::Request& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const TcpFabricOptions options_;
+  const Clock& clock_;
+
+  mutable Mutex mutex_;
+  // Who wants the lock, stand-ins aside.
+  mutable std::atomic<int> wanting_{0};
+
+  tcp::Poller poller_;  // safe by itself
+  RegionTable regions_ ABSL_GUARDED_BY(mutex_);
+  TcpFabricCounters counters_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::byte> buffer_ ABSL_GUARDED_BY(mutex_);
+  tcp::Shared shared_ ABSL_GUARDED_BY(mutex_);
+  tcp::Listener listener_ ABSL_GUARDED_BY(mutex_);
+  std::map<ConnectionId, std::unique_ptr<tcp::Connection>> connections_
+      ABSL_GUARDED_BY(mutex_);
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::set<std::string, std::less<>> cut_hosts_ ABSL_GUARDED_BY(mutex_);
+
+  // Connections with something to send.
+  std::vector<ConnectionId> sending_ ABSL_GUARDED_BY(mutex_);
+  // The connection that was heard last: it is asked without epoll first.
+  ConnectionId hot_ ABSL_GUARDED_BY(mutex_);
+  uint32_t hot_turns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;  // when timers are looked at
+  int waiters_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// wire: what two software adapters say to each other, byte by byte.
+//
+// Idea: every message is a header of one size and, for some opcodes, a payload
+// whose length the header tells. Encoding and decoding are pure functions, so
+// that they are tested and fuzzed without a socket.
+//
+// Invariants:
+//   W1. A header that decodes has a known opcode, a length within its opcode's
+//       bounds and zeros where zeros belong: no length is used before that.
+//   W2. The first 12 bytes of a hello and of an accept (magic, opcode, version)
+//       mean the same in all versions of the protocol.
+// Thread safety: functions without state.
+// References: docs/fabric_wire.md.
+#ifndef ALPHEUS_REPLICATION_FABRIC_TCP_WIRE_H_
+#define ALPHEUS_REPLICATION_FABRIC_TCP_WIRE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace alpheus::tcp {
+
+inline constexpr uint32_t kWireMagic = 0x46504c41;  // "ALPF" in memory
+inline constexpr uint32_t kWireVersion = 1;
+inline constexpr size_t kWireHeaderBytes = 48;
+
+// On the wire, never renumber.
+enum class WireOpcode : uint8_t {
+  // Handshake; `immediate` is the version, the payload a hello (no hello in a
+  // reject) and private data.
+  kHello = 1,
+  kAccept = 2,
+  kReject = 3,
+  // Requests, numbered by `sequence` from 1 on.
+  kWrite = 16,
+  kWriteImmediate = 17,
+  kRead = 18,         // `length` bytes are asked for; no payload
+  kCompareSwap = 19,  // payload: expected, desired
+  kFetchAdd = 20,     // payload: what to add
+  kFlush = 21,        // `length` is that of the range; no payload
+  kSend = 22,
+  // Answers. All are cumulative: every request before `sequence` has been
+  // executed.
+  kAck = 32,          // ... and that one too
+  kReadReply = 33,    // payload: the bytes
+  kAtomicReply = 34,  // payload: the word from before
+  kNak = 35,          // that one failed; `immediate` says how (WireFailure)
+  // Keep-alive.
+  kPing = 48,
+  kPong = 49,
+};
+
+// On the wire, never renumber.
+enum class WireFailure : uint32_t {
+  kRemoteAccess = 1,
+  kReceiverNotReady = 2,
+  kReceiveTooSmall = 3,
+};
+
+struct WireHeader {
+  WireOpcode opcode = WireOpcode::kPing;
+  uint32_t immediate = 0;
+  uint64_t length = 0;
+  uint64_t key = 0;
+  uint64_t offset = 0;
+  uint64_t sequence = 0;
+
+  bool operator==(const WireHeader&) const = default;
+};
+
+// What one side takes from the other; lengths beyond are refused.
+struct WireBounds {
+  uint64_t message_bytes_max = 0;
+  uint32_t private_bytes_max = 0;
+};
+
+std::array<std::byte, kWireHeaderBytes> EncodeHeader(const WireHeader& header);
+// Nothing if the bytes are no header (W1). A hello or accept of another version
+// decodes to nothing too.
+std::optional<WireHeader> DecodeHeader(
+    std::span<const std::byte, kWireHeaderBytes> bytes,
+    const WireBounds& bounds);
+
+// How many bytes follow the header. Requires: it was decoded.
+uint64_t PayloadBytes(const WireHeader& header);
+
+bool IsHandshake(WireOpcode opcode);
+bool IsRequest(WireOpcode opcode);
+
+// What each side tells about itself, in front of its private data.
+struct WireHello {
+  uint32_t sends_max = 0;
+  uint32_t receives_max = 0;
+  uint64_t message_bytes_max = 0;
+  uint64_t window_bytes = 0;  // see docs/fabric_wire.md#window
+
+  bool operator==(const WireHello&) const = default;
+};
+inline constexpr size_t kWireHelloBytes = 24;
+
+std::array<std::byte, kWireHelloBytes> EncodeHello(const WireHello& hello);
+// Nothing if it is too short or a limit is 0.
+std::optional<WireHello> DecodeHello(std::span<const std::byte> payload);
+
+// Little-endian words of payloads.
+void PutWord(uint64_t value, std::byte* to);
+uint64_t GetWord(const std::byte* from);
+
+}  // namespace alpheus::tcp
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_TCP_WIRE_H_

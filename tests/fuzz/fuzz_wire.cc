@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fuzzes what a peer of the software adapter may send: a header, and a hello
+// behind it.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "replication/fabric/tcp/wire.h"
+#include "tests/fuzz/compare.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace alpheus::testing {
+namespace {
+
+constexpr tcp::WireBounds kBounds{.message_bytes_max = 4096,
+                                  .private_bytes_max = 64};
+
+// What W1 promises: no length beyond the bounds gets through.
+void ExpectBounded(const tcp::WireHeader& header) {
+  const uint64_t most =
+      std::max<uint64_t>(kBounds.message_bytes_max,
+                         tcp::kWireHelloBytes + kBounds.private_bytes_max);
+  ExpectTrue(tcp::PayloadBytes(header) <= most, "W1: payloads are bounded");
+}
+
+void FuzzHeader(FuzzInput& input) {
+  std::array<std::byte, tcp::kWireHeaderBytes> bytes{};
+  const std::span<const uint8_t> raw = input.Take(bytes.size());
+  std::ranges::transform(raw, bytes.begin(),
+                         [](uint8_t b) { return std::byte{b}; });
+  const auto header = tcp::DecodeHeader(bytes, kBounds);
+  if (!header) return;
+  ExpectBounded(*header);
+  ExpectTrue(tcp::EncodeHeader(*header) == bytes,
+             "a header that decodes is the encoding of its fields");
+}
+
+void FuzzHello(FuzzInput& input) {
+  const std::span<const uint8_t> raw = input.rest();
+  std::vector<std::byte> bytes(raw.size());
+  std::ranges::transform(raw, bytes.begin(),
+                         [](uint8_t b) { return std::byte{b}; });
+  const auto hello = tcp::DecodeHello(bytes);
+  if (!hello) return;
+  const auto again = tcp::EncodeHello(*hello);
+  ExpectTrue(std::ranges::equal(again, std::span(bytes).first(again.size())),
+             "a hello that decodes is the encoding of its limits");
+}
+
+}  // namespace
+}  // namespace alpheus::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  alpheus::testing::FuzzInput input(data, bytes);
+  alpheus::testing::FuzzHeader(input);
+  alpheus::testing::FuzzHello(input);
+  return 0;
+}
