@@ -356,7 +356,7 @@ Tally Chooser::Count() {
   for (size_t i = 0; i < answers_.size(); ++i) {
     const AnswerSet bit = AnswerSet{1} << i;
     if (!Contains(decision_.counts, i)) {
-      if (IsMutant(Mutant::kUnknownIsNack)) tally.nacks |= bit;
+      if (IsMutant(Mutant::kUnknownAnswerNacks)) tally.nacks |= bit;
       continue;
     }
     const VerdictReader::Seen seen = readers_[i].At(lsn());
