@@ -15,12 +15,13 @@
 namespace alpheus {
 
 Replicator::Replicator(Fabric& fabric, const Clock& clock,
-                       const Options& options, Lsn start)
+                       const Options& options, const RingEnd& start)
     : fabric_(fabric),
       clock_(clock),
       options_(options),
-      local_lsn_(start - 1),
-      durable_lsn_(start - 1) {}
+      end_(start),
+      local_lsn_(start.lsn),
+      durable_lsn_(start.lsn) {}
 
 void Replicator::Add(std::string name, ConnectionId connection,
                      std::unique_ptr<ReplicaSession> session) {

@@ -46,12 +46,13 @@ class Replicator {
     int64_t silence_ns = 1'000'000'000;
   };
 
-  // All records before `start` are durable.
+  // All records up to `start` are durable.
   Replicator(Fabric& fabric, const Clock& clock, const Options& options,
-             Lsn start);
+             const RingEnd& start);
 
-  // A backup in sync, known to errors as `name`. Requires: with this host's
-  // own, at most kMembersMax replicas.
+  // A backup in sync that has all up to the constructor's `start`, known to
+  // errors as `name`. Requires: before the first Advance; with this host's own,
+  // at most kMembersMax replicas.
   void Add(std::string name, ConnectionId connection,
            std::unique_ptr<ReplicaSession> session);
 

@@ -19,8 +19,15 @@ class ReplicatorTest : public ::testing::Test {
  protected:
   void Make(Replicator::Options options, int backups) {
     path_ = std::make_unique<DataPath>(DataPath::Options{.backups = backups});
+    // Not at the ring's start: lags are counted from where the log is.
+    path_->Append(100);
+    const RingEnd start = path_->End();
+    for (int i = 0; i < backups; ++i) {
+      ASSERT_TRUE(path_->session(i).Advance(start).ok());
+    }
+    ASSERT_TRUE(path_->Round().ok());
     replicator_ =
-        std::make_unique<Replicator>(path_->fabric(), clock_, options, Lsn(1));
+        std::make_unique<Replicator>(path_->fabric(), clock_, options, start);
     for (int i = 0; i < backups; ++i) {
       replicator_->Add("b" + std::to_string(i), path_->backup(i).connection,
                        path_->TakeSession(i));
@@ -53,16 +60,16 @@ class ReplicatorTest : public ::testing::Test {
 TEST_F(ReplicatorTest, DurableIsTheWthLargest) {
   Make({.write_quorum = 2}, 2);
   Append();
-  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
-  Serve(0);
-  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
-  replicator_->LocalPersisted(Lsn(1));
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  Serve(0);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
   Append();
   Serve(0);
   // Without the primary's own: two backups are W, too.
   Serve(1);
-  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(3));
   EXPECT_TRUE(replicator_->status().ok());
 }
 
@@ -70,26 +77,26 @@ TEST_F(ReplicatorTest, RemoteOnlyCountsBackupsAlone) {
   Make({.write_quorum = 2, .has_local_replica = false}, 2);
   Append();
   Serve(1);
-  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
   EXPECT_EQ(replicator_->in_sync(), 2u);
   Serve(0);
-  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
 }
 
 // W = N = 3 and one is lost: nothing more becomes durable, whoever has it.
 TEST_F(ReplicatorTest, PoisonedWithoutAQuorum) {
   Make({.write_quorum = 2}, 1);
   Append();
-  replicator_->LocalPersisted(Lsn(1));
+  replicator_->LocalPersisted(Lsn(2));
   EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
   EXPECT_TRUE(absl::IsAborted(replicator_->status()));
   EXPECT_EQ(replicator_->status().message(),
-            "1 replicas are in sync, and 2 must be; records behind LSN 0 have "
+            "1 replicas are in sync, and 2 must be; records behind LSN 1 have "
             "an unknown outcome until the log is opened again. b0: the backup "
             "broke the connection.");
   EXPECT_TRUE(path_->fabric().is_closed(path_->backup(0).connection));
-  replicator_->LocalPersisted(Lsn(2));
-  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
+  replicator_->LocalPersisted(Lsn(3));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
 }
 
 // P2: what it has may be all there is, but it is not asked any more.
@@ -99,10 +106,10 @@ TEST_F(ReplicatorTest, LostBackupCountsNoMore) {
   Serve(0);
   EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
   EXPECT_TRUE(replicator_->status().ok());
-  replicator_->LocalPersisted(Lsn(1));
-  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
-  Serve(1);
+  replicator_->LocalPersisted(Lsn(2));
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  Serve(1);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
 }
 
 // And what was durable with it stays durable.
@@ -111,9 +118,9 @@ TEST_F(ReplicatorTest, DurableLsnNeverGoesBack) {
   Append();
   Serve(0);
   Serve(1);
-  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
   EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
-  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
 }
 
 TEST_F(ReplicatorTest, PoisonIsForEver) {
@@ -122,8 +129,8 @@ TEST_F(ReplicatorTest, PoisonIsForEver) {
   Serve(0);
   Serve(1);
   EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
-  replicator_->LocalPersisted(Lsn(1));
-  EXPECT_EQ(replicator_->durable_lsn(), Lsn(0));
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
   EXPECT_FALSE(replicator_->status().ok());
 }
 
