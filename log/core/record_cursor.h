@@ -213,9 +213,9 @@ void RecordCursor::WalkPlain(const Visit& visit) {
   LogPosition at = position_;
   uint64_t place = place_;
   RecordView record;
-  while (
-      at.offset + kLineBytes <= limit_ && owner.Owns(at.lsn) &&
-      ReadRecordHeader<kHeaderTrust>(owner, at.lsn, at.offset, place, &record)) {
+  while (at.offset + kLineBytes <= limit_ && owner.Owns(at.lsn) &&
+         ReadRecordHeader<kHeaderTrust>(owner, at.lsn, at.offset, place,
+                                        &record)) {
     if (PayloadTrust == Payloads::kCheck && !record.cleaned &&
         !PayloadIsValid(record.seed, record.header, record.payload)) {
       break;
