@@ -71,7 +71,7 @@ TEST(BackupSessionTest, BatchRoundTheEndOutlivesAPowerCut) {
 TEST(BackupSessionTest, WatermarkFollowsTheAck) {
   DataPath path({});
   DataPath::Backup& backup = path.backup(0);
-  const auto watermark = [&backup](std::vector<std::byte> image) {
+  const auto watermark = [](std::vector<std::byte> image) {
     return ReadRegionState(image, "backup")->ProvenLsn();
   };
   path.Append(100);
