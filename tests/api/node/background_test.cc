@@ -45,22 +45,17 @@ TEST(BackgroundThreadTest, RunsAgainOnceJoined) {
   EXPECT_EQ(runs, 2);
 }
 
-uint64_t AddressSpaceBytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t pages = 0;
-  statm >> pages;
-  return pages * kPageBytes;
-}
-
 // No room for a stack is the same to the caller as no thread.
 TEST(BackgroundThreadTest, NoThreadLeftIsReported) {
 #if defined(ALPHEUS_SANITIZED)
   GTEST_SKIP() << "skipped: a sanitizer needs address space of its own";
 #else
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
   rlimit tight = before;
-  tight.rlim_cur = AddressSpaceBytes() + (size_t{1} << 20);
+  tight.rlim_cur = pages * kPageBytes + (size_t{1} << 20);
   // A stack that no earlier thread has left behind fits.
   pthread_attr_t attributes;
   pthread_attr_t usual;
