@@ -146,7 +146,7 @@ class SimNetwork {
   };
 
   void Send(const ChannelId& channel, Message message);
-  void Arrive(const ChannelId& channel);
+  void Arrive(const ChannelId& id);
   // Has something happen in that adapter, if it is still there.
   void ScheduleAt(int host, uint64_t incarnation, int64_t after_ns,
                   std::function<void(SimFabric&)> happen);

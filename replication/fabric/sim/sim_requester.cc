@@ -79,7 +79,7 @@ absl::Status SimFabric::PostAtomic(ConnectionId connection, SendWork work) {
         absl::StrCat("a word of ", work.local.bytes.size(), " bytes at offset ",
                      work.remote.offset, "; it has 8, at a multiple of 8"));
   }
-  return Post(connection, std::move(work));
+  return Post(connection, work);
 }
 
 absl::Status SimFabric::PostFlush(ConnectionId connection, WorkId work,

@@ -57,11 +57,9 @@ class TcpFabric final : public Fabric {
   absl::StatusOr<ConnectionId> Connect(std::string_view address,
                                        std::string_view private_data,
                                        Deadline deadline) override;
-  absl::Status Accept(ConnectionId connection,
-                      std::string_view private_data) override;
-  absl::Status Reject(ConnectionId connection,
-                      std::string_view private_data) override;
-  absl::Status Close(ConnectionId connection) override;
+  absl::Status Accept(ConnectionId id, std::string_view private_data) override;
+  absl::Status Reject(ConnectionId id, std::string_view private_data) override;
+  absl::Status Close(ConnectionId id) override;
   absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
                          RemoteAddress to) override;
   absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
@@ -79,7 +77,7 @@ class TcpFabric final : public Fabric {
                          RemoteAddress range, uint64_t bytes) override;
   absl::Status PostSend(ConnectionId connection, WorkId work,
                         LocalBytes from) override;
-  absl::Status PostReceive(ConnectionId connection, WorkId work,
+  absl::Status PostReceive(ConnectionId id, WorkId work,
                            LocalBytes into) override;
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override;
