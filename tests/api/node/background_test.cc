@@ -112,6 +112,8 @@ int64_t FaultsOfReading(std::span<const std::byte> pages) {
 TEST(PopulatorTest, FewPagesAreMappedAtOnce) {
 #if !defined(MADV_POPULATE_READ)
   GTEST_SKIP() << "skipped: this system can't populate";
+#elif defined(ALPHEUS_SANITIZED)
+  GTEST_SKIP() << "skipped: a sanitizer's shadow of the pages faults, too";
 #endif
   MappedFile file(size_t{1} << 20);
   const Populator populator(file.bytes());

@@ -246,11 +246,10 @@ TEST_P(SimFabricTest, BytesLandLateUntilClose) {
   options.packet_bytes = 64;
   options.late_parts_max = 1'000;
   Start(options);
-  const auto kDisconnected = ConnectionEvent::Kind::kDisconnected;
   for (uint64_t i = 0; i < 20; ++i) Write(i);
   while (Landed() == 0) ASSERT_TRUE(network_->Step());
   ASSERT_TRUE(fabric(0).Close(at_host_).ok());
-  EXPECT_EQ(Await(1, kDisconnected), at_peer_);
+  EXPECT_EQ(Await(1, ConnectionEvent::Kind::kDisconnected), at_peer_);
   std::fill(remote_.begin(), remote_.end(), std::byte{0});
   while (Landed() == 0) ASSERT_TRUE(network_->Step()) << "nothing came late";
   ASSERT_TRUE(fabric(1).Close(at_peer_).ok());
