@@ -89,13 +89,6 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
   return descending[write_quorum - 1];
 }
 
-uint32_t NackQuorum(const QuorumSizes& sizes) {
-  if (IsMutant(Mutant::kOneNackShort)) {
-    return sizes.replica_count - sizes.write_quorum;
-  }
-  return sizes.replica_count - sizes.write_quorum + 1;
-}
-
 bool MayBeDurable(const QuorumSizes& sizes, const AnswerCounts& answers) {
   CheckAnswers(sizes, answers);
   if (IsMutant(Mutant::kUnknownIsNack)) {

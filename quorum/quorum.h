@@ -24,6 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
+#include "log/base/mutant.h"
 
 namespace alpheus {
 
@@ -60,7 +61,10 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
                               uint32_t write_quorum);
 
 // The fewest nacks with which a record cannot be durable: N - W + 1.
-uint32_t NackQuorum(const QuorumSizes& sizes);
+inline uint32_t NackQuorum(const QuorumSizes& sizes) {
+  const uint32_t needed = sizes.replica_count - sizes.write_quorum + 1;
+  return IsMutant(Mutant::kOneNackShort) ? needed - 1 : needed;
+}
 
 // What replicas of the configuration answered about one LSN in a log opening.
 // Replicas that did not answer are N less the sum.

@@ -160,14 +160,15 @@ std::string Chooser::WhatIsSeen() {
 }
 
 absl::Status Chooser::CheckSizes() const {
-  const bool valid = 1 <= sizes_.write && sizes_.write <= sizes_.replicas &&
-                     1 <= sizes_.read && sizes_.read <= sizes_.replicas &&
-                     sizes_.replicas <= static_cast<int>(kMembersMax) &&
-                     sizes_.read + sizes_.write > sizes_.replicas;
+  const bool valid =
+      1 <= sizes_.write_quorum && sizes_.write_quorum <= sizes_.replica_count &&
+      1 <= sizes_.read_quorum && sizes_.read_quorum <= sizes_.replica_count &&
+      sizes_.replica_count <= kMembersMax &&
+      sizes_.read_quorum + sizes_.write_quorum > sizes_.replica_count;
   if (valid && answers_.size() <= 32) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "choosing with N ", sizes_.replicas, ", W ", sizes_.write, ", R ",
-      sizes_.read, " and ", answers_.size(),
+      "choosing with N ", sizes_.replica_count, ", W ", sizes_.write_quorum,
+      ", R ", sizes_.read_quorum, " and ", answers_.size(),
       " answers: expected 1 <= W, R <= N <= ", kMembersMax,
       ", R + W > N and at most 32 answers. Fix the configuration"));
 }
@@ -202,12 +203,12 @@ absl::Status Chooser::FindMembers() {
 }
 
 absl::Status Chooser::CheckMembers() const {
-  if (configuration_->replica_count != static_cast<uint32_t>(sizes_.replicas) ||
-      configuration_->write_quorum != static_cast<uint32_t>(sizes_.write)) {
+  if (configuration_->replica_count != sizes_.replica_count ||
+      configuration_->write_quorum != sizes_.write_quorum) {
     return absl::FailedPreconditionError(absl::StrCat(
         "configuration ", configuration_->id, " of the replicas has N ",
         configuration_->replica_count, " and W ", configuration_->write_quorum,
-        ", expected ", sizes_.replicas, " and ", sizes_.write,
+        ", expected ", sizes_.replica_count, " and ", sizes_.write_quorum,
         ". Open the log with the newest configuration"));
   }
   const Answer* first = nullptr;
@@ -243,7 +244,7 @@ absl::Status Chooser::CheckMembers() const {
 // Whether no node is left that could say more: one that came back blank has no
 // earlier incarnation that could still answer.
 bool Chooser::AllAnswered() const {
-  int nodes = 0;
+  uint32_t nodes = 0;
   for (size_t i = 0; i < answers_.size(); ++i) {
     const auto same_node = [&](const Answer& answer) {
       return answer.node == answers_[i].node;
@@ -251,7 +252,7 @@ bool Chooser::AllAnswered() const {
     const auto before = answers_.first(i);
     nodes += std::none_of(before.begin(), before.end(), same_node) ? 1 : 0;
   }
-  return nodes >= sizes_.replicas;
+  return nodes >= sizes_.replica_count;
 }
 
 // E is the highest log epoch, never the highest promise: a promise is given
@@ -381,7 +382,7 @@ Tally Chooser::Count() {
 }
 
 Action Chooser::Decide(const Tally& tally) const {
-  int needed = sizes_.NacksToDrop();
+  auto needed = static_cast<int>(NackQuorum(sizes_));
   if (IsMutant(Mutant::kNackQuorumShort)) --needed;
   const bool nack_quorum = std::popcount(tally.nacks) >= needed;
   if (IsMutant(Mutant::kHeadCorruptIsEmpty) && tally.corrupt != 0 &&
@@ -481,7 +482,7 @@ absl::StatusOr<bool> Chooser::Step() {
       decision_.reason = absl::StrCat(
           "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
           "; no replica that answered has the record, and ",
-          std::popcount(tally.nacks), " of ", sizes_.NacksToDrop(),
+          std::popcount(tally.nacks), " of ", NackQuorum(sizes_),
           " say that it was never acknowledged. Start more replicas");
       return false;
     case Action::kContradiction:
@@ -504,7 +505,7 @@ absl::StatusOr<bool> Chooser::Step() {
       std::popcount(tally.nacks),
       " replicas say that it was never "
       "acknowledged, expected ",
-      sizes_.NacksToDrop(),
+      NackQuorum(sizes_),
       ". Too many replicas are new, suspect or half repaired; restore one "
       "from a copy"));
 }
@@ -514,13 +515,13 @@ absl::StatusOr<Decision> Chooser::Run() {
   ALPHEUS_RETURN_IF_ERROR(FindMembers());
   // A repairing replica counts here: its superline says truly which epoch it
   // installed last, and that is all that R answers are needed for.
-  const int counted = std::popcount(decision_.counts);
-  if (counted < sizes_.read) {
+  const auto counted = static_cast<uint32_t>(std::popcount(decision_.counts));
+  if (counted < sizes_.read_quorum) {
     const std::string seen =
         absl::StrCat(counted,
                      " replicas answered that are neither new nor suspect, "
                      "expected at least ",
-                     sizes_.read, " of ", sizes_.replicas);
+                     sizes_.read_quorum, " of ", sizes_.replica_count);
     if (AllAnswered()) {
       return absl::FailedPreconditionError(absl::StrCat(
           seen,

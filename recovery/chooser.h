@@ -59,19 +59,10 @@
 #include "log/base/ids.h"
 #include "log/core/record_cursor.h"
 #include "log/format/epoch_table.h"
+#include "quorum/quorum.h"
 #include "recovery/answer.h"
 
 namespace alpheus {
-
-// Requires: 1 <= write <= replicas <= kMembersMax, read <= replicas,
-// read + write > replicas.
-struct QuorumSizes {
-  int replicas = 1;  // N
-  int write = 1;     // W
-  int read = 1;      // R
-
-  int NacksToDrop() const { return replicas - write + 1; }
-};
 
 // Answers by their index in the span that was given to Choose: a set of bits.
 using AnswerSet = uint32_t;

@@ -133,7 +133,7 @@ std::vector<ReplicaRepair> Planner::Order(
   }
   for (size_t i = 0; i < ordered.size(); ++i) {
     ordered[i].after_write_quorum =
-        ordered[i].destructive && i >= static_cast<size_t>(sizes_.write);
+        ordered[i].destructive && i >= sizes_.write_quorum;
   }
   return ordered;
 }

@@ -106,7 +106,7 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
  protected:
   const QuorumSizes sizes_ = GetParam();
   // Whose installations are tried; one more recovers.
-  const int ballots_ = sizes_.replicas <= 3 ? 4 : 1;
+  const int ballots_ = sizes_.replica_count <= 3 ? 4 : 1;
 
   // Every fault that a world may have once, and none.
   template <class Visit>
@@ -145,7 +145,9 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
         std::equal(world.durable.begin(), world.durable.end(), kept.begin()))
         << "C1, C4";
     ASSERT_EQ(kept.size(), decision.end.lsn - decision.head.lsn) << "C2";
-    ASSERT_GE(std::popcount(decision.nacks), sizes_.NacksToDrop()) << "INV-2";
+    ASSERT_GE(static_cast<uint32_t>(std::popcount(decision.nacks)),
+              NackQuorum(sizes_))
+        << "INV-2";
     for (size_t i = 0; i < asked.size(); ++i) {
       if (!Contains(decision.nacks, i)) continue;
       const Node& node = world.nodes[asked[i]];
@@ -182,12 +184,12 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
   // that it copied from; one fault is made up for where W - 1 others hold.
   bool MustChoose(const World& world, const std::vector<int>& asked) const {
     const auto enough =
-        static_cast<size_t>(std::max(sizes_.read, sizes_.write));
+        static_cast<size_t>(std::max(sizes_.read_quorum, sizes_.write_quorum));
     const bool repairing =
         std::any_of(world.nodes.begin(), world.nodes.end(),
                     [](const Node& node) { return node.repairing; });
     const bool all = asked.size() == world.nodes.size();
-    if (world.faulty) return all && !repairing && sizes_.write > 1;
+    if (world.faulty) return all && !repairing && sizes_.write_quorum > 1;
     return all || (!repairing && asked.size() >= enough);
   }
 
@@ -195,7 +197,7 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
     for (uint32_t quorum = 1; quorum < 1u << world.nodes.size(); ++quorum) {
       std::vector<int> asked;
       std::vector<Reply> replies;
-      for (int i = 0; i < sizes_.replicas; ++i) {
+      for (int i = 0; i < static_cast<int>(sizes_.replica_count); ++i) {
         if ((quorum >> i & 1) == 0) continue;
         asked.push_back(i);
         replies.push_back(ReplyOfNode(world.nodes[i], i));
@@ -239,7 +241,8 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
         if (half && installed + 1 == 1u << count) continue;
         World next = world;
         for (const int i : asked) next.nodes[i].promised = ballot;
-        const bool enough = std::popcount(installed) >= sizes_.write;
+        const bool enough = static_cast<uint32_t>(std::popcount(installed)) >=
+                            sizes_.write_quorum;
         for (size_t i = 0; i < count; ++i) {
           const ReplicaRepair& repair = plan.repairs[i];
           Node& node = next.nodes[asked[repair.answer]];
@@ -309,9 +312,9 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
         acked.push_back(node.log_epoch == epoch ? node.acked : 0);
       }
       std::sort(acked.rbegin(), acked.rend());
-      next.durable.resize(
-          std::max<size_t>(world.durable.size(), acked[sizes_.write - 1]),
-          epoch);
+      next.durable.resize(std::max<size_t>(world.durable.size(),
+                                           acked[sizes_.write_quorum - 1]),
+                          epoch);
       Next(next, epoch + 1);
       return;
     }
@@ -345,12 +348,13 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
 
 TEST_P(ChooserHistoryTest, NoRecoveryLosesOrInventsARecord) {
   World world;
-  world.nodes.resize(sizes_.replicas);
+  world.nodes.resize(sizes_.replica_count);
   Next(world, 1);
   std::printf(
       "[   counts ] N %d W %d: %zu worlds, %lld recoveries, %lld "
       "chosen\n",
-      sizes_.replicas, sizes_.write, seen_.size(), recoveries_, chosen_);
+      sizes_.replica_count, sizes_.write_quorum, seen_.size(), recoveries_,
+      chosen_);
   EXPECT_GT(chosen_, 0);
   EXPECT_GT(recoveries_, chosen_);
 }
@@ -363,8 +367,8 @@ INSTANTIATE_TEST_SUITE_P(
                       QuorumSizes{5, 2, 4}, QuorumSizes{5, 3, 3},
                       QuorumSizes{5, 4, 2}),
     [](const auto& param) {
-      return "N" + std::to_string(param.param.replicas) + "W" +
-             std::to_string(param.param.write);
+      return "N" + std::to_string(param.param.replica_count) + "W" +
+             std::to_string(param.param.write_quorum);
     });
 
 }  // namespace

@@ -32,8 +32,8 @@ class WorldTest : public ::testing::Test {
   // Compares both choosers.
   void Check(const QuorumSizes& sizes, const std::vector<Reply>& replies) {
     ++worlds_;
-    const Choice expected = testing::naive::Choose(sizes.replicas, sizes.write,
-                                                   sizes.read, replies);
+    const Choice expected = testing::naive::Choose(
+        sizes.replica_count, sizes.write_quorum, sizes.read_quorum, replies);
     const std::vector<Answer> answers = AnswersOf(replies, sizes);
     const auto decision = Choose(sizes, answers);
     const Choice seen = ChoiceOf(decision, answers);
@@ -44,9 +44,10 @@ class WorldTest : public ::testing::Test {
              seen.holders == expected.holders &&
              seen.epochs == expected.epochs && seen.nacks == expected.nacks;
     }
-    ASSERT_TRUE(same) << "N " << sizes.replicas << " W " << sizes.write << " "
-                      << Describe(replies) << "\n seen " << Describe(seen)
-                      << "\n expected " << Describe(expected) << "\n"
+    ASSERT_TRUE(same) << "N " << sizes.replica_count << " W "
+                      << sizes.write_quorum << " " << Describe(replies)
+                      << "\n seen " << Describe(seen) << "\n expected "
+                      << Describe(expected) << "\n"
                       << decision.status();
   }
 

@@ -58,9 +58,9 @@ Answer AnswerOf(const naive::Reply& reply, const QuorumSizes& sizes) {
   Answer answer;
   answer.node = NodeId(reply.node);
   answer.incarnation = (reply.blank ? 900u : 100u) + reply.node;
-  answer.configuration.replica_count = sizes.replicas;
-  answer.configuration.write_quorum = sizes.write;
-  for (int node = 1; node <= sizes.replicas; ++node) {
+  answer.configuration.replica_count = sizes.replica_count;
+  answer.configuration.write_quorum = sizes.write_quorum;
+  for (uint32_t node = 1; node <= sizes.replica_count; ++node) {
     answer.configuration.members.push_back(
         {NodeId(node), 100u + static_cast<uint64_t>(node)});
   }
@@ -113,7 +113,8 @@ naive::Reply ReplyOf(int node, int log_epoch,
 }
 
 QuorumSizes SizesOf(int replicas, int write) {
-  return {replicas, write, replicas - write + 1};
+  return {static_cast<uint32_t>(replicas), static_cast<uint32_t>(write),
+          static_cast<uint32_t>(replicas - write + 1)};
 }
 
 naive::Choice ChoiceOf(const absl::StatusOr<Decision>& decision,
