@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The composition root of local mode: region, persistence backend, recovery
 // and ring log, wired by the medium of the region.
-#include <array>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -41,41 +40,26 @@ class RecoveredSource final : public RecoveredRange::Source {
         end_lsn_(end_lsn),
         name_(std::move(name)) {}
 
+  // Each is read when it is shown: what was cleaned and overwritten since the
+  // last one must not be taken for a record.
   bool Next(RecoveredRecord* record) override {
-    if (next_ == filled_) Fill();
-    if (next_ == filled_) return false;
-    *record = batch_[next_++];
-    return true;
+    while (status_.ok() && cursor_.position().lsn <= end_lsn_) {
+      const LogPosition at = cursor_.position();
+      if (cursor_.Next() != RecordCursor::Step::kRecord) {
+        if (!IsMutant(Mutant::kBadRecordIsTheEnd)) status_ = Unreadable(at);
+        return false;
+      }
+      const RecordView& view = cursor_.record();
+      if (view.cleaned || view.aborted()) continue;
+      *record = {view.lsn(), view.epoch(), view.payload};
+      return true;
+    }
+    return false;
   }
 
   absl::Status status() const override { return status_; }
 
  private:
-  // By batches, so that the cursor walks in a tight loop.
-  void Fill() {
-    next_ = filled_ = 0;
-    while (status_.ok() && filled_ < batch_.size() &&
-           cursor_.position().lsn <= end_lsn_) {
-      const LogPosition at = cursor_.position();
-      if (cursor_.Next() != RecordCursor::Step::kRecord) {
-        if (!IsMutant(Mutant::kBadRecordIsTheEnd)) status_ = Unreadable(at);
-        return;
-      }
-      Take(cursor_.record());
-      if (filled_ == batch_.size() || cursor_.position().lsn > end_lsn_) return;
-      cursor_.WalkPlain<RecordCursor::Payloads::kTrust>(
-          [this](const LogPosition&, const RecordView& view) {
-            Take(view);
-            return filled_ < batch_.size() && view.lsn() < end_lsn_;
-          });
-    }
-  }
-
-  void Take(const RecordView& view) {
-    if (view.cleaned || view.aborted()) return;
-    batch_[filled_++] = {view.lsn(), view.epoch(), view.payload};
-  }
-
   absl::Status Unreadable(const LogPosition& at) const {
     return absl::DataLossError(absl::StrCat(
         name_, ": LSN ", at.lsn.value, " at offset ",
@@ -91,9 +75,6 @@ class RecoveredSource final : public RecoveredRange::Source {
   const Lsn end_lsn_;
   const std::string name_;
   absl::Status status_;
-  std::array<RecoveredRecord, 64> batch_;
-  size_t next_ = 0;
-  size_t filled_ = 0;
 };
 
 RecoveryReport MakeReport(const OpenedEpoch& opened) {

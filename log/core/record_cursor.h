@@ -87,10 +87,10 @@ class RecordCursor {
 
   // Next() for as long as records lie there with no PAD before them and in the
   // epoch of the last one, which is nearly always, in one tight loop. Ends in
-  // front of whatever is something else, which Next() then judges, or behind a
-  // record for which visit(position before it, record) is false. record() is
-  // not changed. `PayloadTrust` is to be that of the constructor.
-  template <Payloads PayloadTrust, class Visit>
+  // front of whatever is something else, which Next() then judges, or a
+  // bad payload. Calls visit(position before it, record) with each; record() is
+  // not changed. Requires: Payloads::kCheck.
+  template <class Visit>
   void WalkPlain(const Visit& visit);
 
   // Goes on at another place, after a hole. The chain is broken there.
@@ -127,16 +127,11 @@ class RecordCursor {
 
   // False if no epoch owns `lsn`.
   bool FindOwner(Lsn lsn, Owner* owner) const;
-  // Whether a header's checksum is checked; its length and place always are.
-  enum class Headers { kCheck, kTrust };
-
   // `place` is where `offset` lies in the ring. The view is valid only if true
   // is returned.
-  template <Headers HeaderTrust = Headers::kCheck>
   [[gnu::always_inline]] bool ReadHeader(const Owner& owner, Lsn lsn,
                                          RingOffset offset, uint64_t place,
                                          RecordView* record) const;
-  template <Headers HeaderTrust = Headers::kCheck>
   [[gnu::always_inline]] bool ReadRecordHeader(const Owner& owner, Lsn lsn,
                                                RingOffset offset,
                                                uint64_t place,
@@ -156,7 +151,6 @@ class RecordCursor {
   bool pad_damaged_ = false;
 };
 
-template <RecordCursor::Headers HeaderTrust>
 inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
                                      RingOffset offset, uint64_t place,
                                      RecordView* record) const {
@@ -171,10 +165,7 @@ inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
     return false;
   }
   const uint64_t seed = owner.key.Seed(lsn, offset);
-  if (HeaderTrust == Headers::kTrust ? !HeaderIsWellFormed(words)
-                                     : !HeaderIsValid(seed, words)) {
-    return false;
-  }
+  if (!HeaderIsValid(seed, words)) return false;
   record->header = words;
   record->offset = offset;
   record->seed = seed;
@@ -185,12 +176,10 @@ inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
   return true;
 }
 
-template <RecordCursor::Headers HeaderTrust>
 inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
                                            RingOffset offset, uint64_t place,
                                            RecordView* record) const {
-  if (!ReadHeader<HeaderTrust>(owner, lsn, offset, place, record) ||
-      record->is_pad()) {
+  if (!ReadHeader(owner, lsn, offset, place, record) || record->is_pad()) {
     return false;
   }
   const uint64_t bytes = record->bytes;
@@ -205,30 +194,25 @@ inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
 }
 
 // In locals, which stay in registers.
-template <RecordCursor::Payloads PayloadTrust, class Visit>
+template <class Visit>
 void RecordCursor::WalkPlain(const Visit& visit) {
-  constexpr Headers kHeaderTrust =
-      PayloadTrust == Payloads::kTrust ? Headers::kTrust : Headers::kCheck;
   const Owner owner = owner_;
   LogPosition at = position_;
   uint64_t place = place_;
   RecordView record;
   while (at.offset + kLineBytes <= limit_ && owner.Owns(at.lsn) &&
-         ReadRecordHeader<kHeaderTrust>(owner, at.lsn, at.offset, place,
-                                        &record)) {
-    if (PayloadTrust == Payloads::kCheck && !record.cleaned &&
+         ReadRecordHeader(owner, at.lsn, at.offset, place, &record)) {
+    if (!record.cleaned &&
         !PayloadIsValid(record.seed, record.header, record.payload)) {
       break;
     }
     const LogPosition before = at;
     at.lsn = at.lsn + 1;
     at.offset = at.offset + record.bytes;
-    if (PayloadTrust != Payloads::kTrust) {
-      at.chain = ExtendChain(at.chain, record.header.header_crc());
-    }
+    at.chain = ExtendChain(at.chain, record.header.header_crc());
     place += record.bytes;
     if (place == ring_.capacity()) place = 0;
-    if (!visit(before, record)) break;
+    visit(before, record);
   }
   position_ = at;
   place_ = place;

@@ -65,12 +65,10 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
   RecordCursor cursor(input.ring, *input.table, input.head, LimitOf(input));
   RecordCursor::Step step{};
   for (;;) {
-    cursor.WalkPlain<RecordCursor::Payloads::kCheck>(
-        [&](const LogPosition& before, const RecordView& record) {
-          Count(record, &result);
-          visit(before, record);
-          return true;
-        });
+    cursor.WalkPlain([&](const LogPosition& before, const RecordView& record) {
+      Count(record, &result);
+      visit(before, record);
+    });
     result.end = cursor.position();
     step = cursor.Next();
     if (step != RecordCursor::Step::kRecord) break;

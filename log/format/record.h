@@ -171,14 +171,6 @@ inline HeaderWords LoadHeader(const std::byte* from) {
   return {{load(0), load(1), load(2), load(3), load(4), load(5)}};
 }
 
-// True if magic and type are those of some record or PAD.
-inline bool HeaderIsWellFormed(const HeaderWords& words) {
-  return words.magic() == kRecordMagic &&
-         words.type() >= static_cast<uint8_t>(RecordType::kData) &&
-         words.type() <= static_cast<uint8_t>(RecordType::kAborted) &&
-         words.lsn() != 0;
-}
-
 // True if magic, type and checksum hold (F1, F2). Says nothing of the payload.
 inline bool HeaderIsValid(uint64_t seed, const HeaderWords& words) {
   uint64_t crc = kCrcStart;
@@ -186,7 +178,10 @@ inline bool HeaderIsValid(uint64_t seed, const HeaderWords& words) {
   const uint32_t sum =
       static_cast<uint32_t>(seed) ^ Crc32cHalfWord(crc, words.payload_crc());
   if (IsMutant(Mutant::kHeaderUnchecked)) return words.magic() == kRecordMagic;
-  return HeaderIsWellFormed(words) && words.header_crc() == sum;
+  return words.magic() == kRecordMagic &&
+         words.type() >= static_cast<uint8_t>(RecordType::kData) &&
+         words.type() <= static_cast<uint8_t>(RecordType::kAborted) &&
+         words.lsn() != 0 && words.header_crc() == sum;
 }
 
 // True if the payload's checksum holds; always true for PAD and ABORTED, which
