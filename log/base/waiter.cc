@@ -13,12 +13,7 @@
 namespace alpheus {
 namespace {
 
-// A fence takes 0.2 us and a context switch 2 us, so a few hundred pauses
-// outlast most batches of another thread; yielding then lets that thread run
-// where there are fewer cores than threads.
-constexpr int kSpinRounds = 20;
 constexpr int kPausesPerRound = 20;
-constexpr int kYieldRounds = 40;
 
 timespec ToTimespec(int64_t nanos) {
   constexpr int64_t kNanosPerSecond = 1'000'000'000;
@@ -30,11 +25,12 @@ timespec ToTimespec(int64_t nanos) {
 }  // namespace
 
 bool FutexWaiter::Spin(int round) {
-  if (round < kSpinRounds) {
+  const auto rounds = static_cast<uint32_t>(round);
+  if (rounds < patience_.spins) {
     for (int i = 0; i < kPausesPerRound; ++i) PauseCore();
     return true;
   }
-  if (round < kYieldRounds) {
+  if (rounds < patience_.spins + patience_.yields) {
     sched_yield();
     return true;
   }

@@ -35,8 +35,25 @@ template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::Step(Lsn lsn) {
   if (durable_lsn() >= lsn) return Progressed::kDurable;
   if (failure_.failed()) return Progressed::kFailed;
-  const Batch batch = Claim(lsn);
-  if (batch.last >= batch.first && PersistBatch(batch) == Progressed::kFailed) {
+  return EndStep(BeginStep(lsn), lsn);
+}
+
+template <Persistence P>
+typename Forcer<P>::Batch Forcer<P>::BeginStep(Lsn lsn) {
+  Batch batch = Claim(lsn);
+  if (batch.last < batch.first) return batch;
+  batch.is_flushed = FlushUnpersisted(batch);
+  // D3: only a record that its appender does not persist itself is mine alone.
+  if (batch.is_flushed &&
+      tracker_.StateOf(batch.first) == CompletionTracker::State::kCompleted) {
+    StoreWatermarkIfMine(batch.first);
+  }
+  return batch;
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::EndStep(const Batch& batch, Lsn lsn) {
+  if (batch.is_flushed && FenceBatch(batch) == Progressed::kFailed) {
     return Progressed::kFailed;
   }
   AdvanceDurable();
@@ -61,12 +78,7 @@ typename Forcer<P>::Batch Forcer<P>::Claim(Lsn lsn) {
 }
 
 template <Persistence P>
-typename Forcer<P>::Progressed Forcer<P>::PersistBatch(const Batch& batch) {
-  if (!FlushUnpersisted(batch)) return Progressed::kWaiting;
-  // D3: only a record that its appender does not persist itself is mine alone.
-  if (tracker_.StateOf(batch.first) == CompletionTracker::State::kCompleted) {
-    StoreWatermarkIfMine(batch.first);
-  }
+typename Forcer<P>::Progressed Forcer<P>::FenceBatch(const Batch& batch) {
   if (!IsMutant(Mutant::kBatchUnfenced) && !pmem_.Fence()) return Fail();
   // Another thread's fence may have failed meanwhile: its record could be
   // among these, finished by its failure only (I4, ring_log.h).

@@ -73,6 +73,17 @@ class Forcer {
   // and fences what is finished, advances the durable LSN.
   Progressed Step(Lsn lsn);
 
+  // Step in two halves, for one caller that has something to do while the
+  // flushes are under way, and who then is alone in calling Step's like.
+  // Between them the thread fences nothing.
+  struct Batch {
+    Lsn first;
+    Lsn last;                 // first - 1: nothing claimed
+    bool is_flushed = false;  // anything of it
+  };
+  Batch BeginStep(Lsn lsn);
+  Progressed EndStep(const Batch& batch, Lsn lsn);
+
   // For a thread that has stored its own record past the cache: adds the
   // watermark if that is this thread's to write, fences, moves the durable LSN
   // if that is this thread's to move, else marks the record persisted. It looks
@@ -90,13 +101,8 @@ class Forcer {
   absl::Status WriteFinalWatermarks();
 
  private:
-  struct Batch {
-    Lsn first;
-    Lsn last;  // first - 1: nothing claimed
-  };
-
   Batch Claim(Lsn lsn);
-  Progressed PersistBatch(const Batch& batch);
+  Progressed FenceBatch(const Batch& batch);
   // Flushes the records of the batch that are not persisted yet; false if
   // there were none.
   bool FlushUnpersisted(const Batch& batch);

@@ -14,7 +14,7 @@ typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
   // One step forces all that is finished; what an open reservation holds up is
   // for the next call.
   if (!IsMutant(Mutant::kIdleTailStays) &&
-      forcer_.Step(last_given_) == Progressed::kFailed) {
+      Force(last_given_) == Progressed::kFailed) {
     return Next::kSleep;
   }
   const Lsn given = reserver_.next().lsn - 1;

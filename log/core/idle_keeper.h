@@ -22,6 +22,7 @@
 #include "log/base/ids.h"
 #include "log/base/waiter.h"
 #include "log/core/forcer.h"
+#include "log/core/replicated_forcer.h"
 #include "log/core/reserver.h"
 #include "log/pmem/persistence.h"
 
@@ -36,8 +37,11 @@ class IdleKeeper {
   };
 
   // Requires: everything reserved is durable, and the watermarks say so.
-  IdleKeeper(Forcer<P>& forcer, Reserver& reserver, Progress& progress)
+  // `replicated` is null in a local log.
+  IdleKeeper(Forcer<P>& forcer, ReplicatedForcer<P>* replicated,
+             Reserver& reserver, Progress& progress)
       : forcer_(forcer),
+        replicated_(replicated),
         reserver_(reserver),
         progress_(progress),
         last_given_(reserver.next().lsn - 1),
@@ -46,10 +50,14 @@ class IdleKeeper {
   Next Poll();
 
  private:
+  typename Forcer<P>::Progressed Force(Lsn lsn) {
+    return replicated_ == nullptr ? forcer_.Step(lsn) : replicated_->Step(lsn);
+  }
   // True if the last watermark is written.
   bool WriteWatermark();
 
   Forcer<P>& forcer_;
+  ReplicatedForcer<P>* const replicated_;
   Reserver& reserver_;
   Progress& progress_;
   Lsn last_given_;     // at the last Poll

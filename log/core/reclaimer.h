@@ -55,7 +55,13 @@ class Reclaimer {
     const MutexLock lock(mutex_);
     return head_;
   }
-  // For the reserver's gate: offsets below it may be given out.
+  // The head that is in the superline.
+  LogPosition published() const {
+    const MutexLock lock(mutex_);
+    return published_;
+  }
+  // For the reserver's gate: offsets below it may be given out, as far as this
+  // replica goes.
   const std::atomic<uint64_t>& reuse_limit_word() const { return reuse_limit_; }
   const EpochTable& table() const { return table_; }
 

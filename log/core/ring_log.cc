@@ -25,7 +25,9 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
       ring_(RingOf(region, start.superline)),
       payload_bytes_max_(PayloadBytesMax(ring_.capacity())),
       clock_(clock),
-      progress_(waiter),
+      watch_(MakeWatch(options, waiter)),
+      progress_(watch_ == nullptr ? waiter : *watch_),
+      own_progress_(waiter),
       tracker_(options.exposure_records_max),
       superline_(pmem, region, start.superline, start.superline_seq, failure_),
       reclaimer_(pmem, options.name, start.superline.ring_offset, ring_,
@@ -35,10 +37,14 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
                  start.index, superline_),
       forcer_(pmem, region, ring_, start.superline.log_id,
               start.superline.log_epoch, start.end, tracker_, *start.index,
-              progress_, failure_),
+              watch_ == nullptr ? progress_ : own_progress_, failure_),
+      replicated_(MakeReplicated(start)),
+      durable_lsn_word_(replicated_ == nullptr
+                            ? forcer_.durable_lsn_word()
+                            : replicated_->durable_lsn_word()),
       reserver_(ring_.capacity(), tracker_.size(),
-                {start.end.lsn, start.end.offset}, forcer_.durable_lsn_word(),
-                reclaimer_.reuse_limit_word()),
+                {start.end.lsn, start.end.offset}, durable_lsn_word_,
+                reuse_limit_word()),
       writer_(pmem, ring_,
               reclaimer_.table().KeyOf(&reclaimer_.table().entries().back()),
               start.superline.log_epoch) {
@@ -156,7 +162,9 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
   // through the cache, and the record is persisted at once.
   constexpr size_t kCachedBytesMax = 768;
   constexpr int kLooks = 32;  // some fences long
-  if (forced || payload.bytes > kCachedBytesMax) {
+  // What goes to backups is read from the cache, and its bytes stay as they are
+  // from the moment it is completed.
+  if ((forced || payload.bytes > kCachedBytesMax) && replicated_ == nullptr) {
     const auto progressed =
         WriteAndPersist(space, payload, forced ? kLooks : 1);
     if (progressed == Forcer<P>::Progressed::kDurable && policy.group == 0)

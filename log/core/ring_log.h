@@ -15,15 +15,20 @@
 //   DurableCallbacks   who is told                     (durable_callbacks.h)
 //   Reclaimer          cleaned records, head           (reclaimer.h)
 //
+// and, in a log that is replicated, between the Forcer and the rest:
+//
+//   ReplicatedForcer   durable on W replicas           (replicated_forcer.h)
+//   ActivityWatch      who waits for the network       (activity_watch.h)
+//
 // Sources: ring_log.cc reserves, completes and appends; beside it are
-// ring_log_space.cc, _force.cc, _cleanup.cc and _checks.cc.
+// ring_log_space.cc, _force.cc, _cleanup.cc, _replicate.cc and _checks.cc.
 //
 // Invariants:
 //   I1. head_lsn <= durable_lsn + 1 <= next_lsn.
 //   I2. next_lsn - 1 - durable_lsn <= exposure_records_max, rounded up to a
 //       power of two (F6).
 //   I3. Ring bytes are given out only if the head in the persisted superline
-//       has passed them (L4).
+//       has passed them (L4), of every replica in sync.
 //   I4. After a failed fence nothing is acknowledged any more (H20).
 // Persistence: a crash leaves the superline of the last update, and of the
 // records any subset of the words that no fence covered; scan.h makes a log of
@@ -47,6 +52,7 @@
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
 #include "log/base/waiter.h"
+#include "log/core/activity_watch.h"
 #include "log/core/completion_tracker.h"
 #include "log/core/durable_callbacks.h"
 #include "log/core/forcer.h"
@@ -56,6 +62,8 @@
 #include "log/core/lsn_index.h"
 #include "log/core/reclaimer.h"
 #include "log/core/record_writer.h"
+#include "log/core/replicated_forcer.h"
+#include "log/core/replication_sink.h"
 #include "log/core/reserved_record.h"
 #include "log/core/reserver.h"
 #include "log/core/superline_store.h"
@@ -66,6 +74,10 @@ namespace alpheus {
 struct RingLogOptions {
   std::string name;                      // of the region, for messages
   uint32_t exposure_records_max = 4096;  // rounded up to a power of two
+  // Null: the log is local. Else it must outlive the log, and all that the log
+  // begins with is durable with it.
+  ReplicationSink* sink = nullptr;
+  FlushOrder flush_order = FlushOrder::kRemoteFirst;
 };
 
 // Which of the records that are completed are forced (Arcadia §4.4).
@@ -113,12 +125,21 @@ class RingLog {
   absl::Status CleanupAll();
   absl::Status Close();
 
-  // To be called by one thread, once per interval; see idle_keeper.h.
-  typename IdleKeeper<P>::Next Poll() { return idle_keeper_.Poll(); }
+  // To be called by one thread, once per interval; see idle_keeper.h. Of a
+  // replicated log: whenever something arrives, too.
+  typename IdleKeeper<P>::Next Poll();
   // For that thread to sleep on.
   Progress& progress() { return progress_; }
+  // In place of progress().Wait, for that thread when Poll said kSleep: ends
+  // also when something arrives for a replicated log, a broken connection say.
+  // While the log is used it should sleep elsewhere, for an interval, so that
+  // those who wait for their records are woken themselves.
+  void WaitForWork(uint32_t seen, Deadline deadline);
 
-  Lsn durable_lsn() const { return forcer_.durable_lsn(); }
+  // On W replicas; of a local log: here.
+  Lsn durable_lsn() const {
+    return Lsn(durable_lsn_word_.load(std::memory_order_acquire));
+  }
   uint64_t Exposed() const { return reserver_.Exposed(); }
   uint64_t exposed_max() const { return tracker_.size(); }
   Lsn next_lsn() const { return reserver_.next().lsn; }
@@ -167,6 +188,30 @@ class RingLog {
   // ring_log_cleanup.cc
   absl::Status WriteCleanCloseWord();
 
+  // ring_log_replicate.cc
+  // One step towards making all up to `lsn` durable.
+  typename Forcer<P>::Progressed ForceStep(Lsn lsn) {
+    return replicated_ == nullptr ? forcer_.Step(lsn) : replicated_->Step(lsn);
+  }
+  const std::atomic<uint64_t>& reuse_limit_word() const {
+    return replicated_ == nullptr ? reclaimer_.reuse_limit_word()
+                                  : replicated_->reuse_limit_word();
+  }
+  // For those who wait for something else than a force.
+  void PollReplication() {
+    if (replicated_ != nullptr) replicated_->Poll();
+  }
+  // The published head goes on its way to the backups.
+  void TellHead() {
+    if (replicated_ != nullptr) replicated_->PollIfHeadMoved();
+  }
+  // Waits until W superlines have the published head.
+  absl::Status WaitHeadDurable(Deadline deadline);
+  static std::unique_ptr<ActivityWatch> MakeWatch(const RingLogOptions& options,
+                                                  Waiter& waiter);
+  std::unique_ptr<ReplicatedForcer<P>> MakeReplicated(
+      const RingLogStart& start);
+
   // ring_log_checks.cc
   absl::Status Usable() const;
   bool IsPossible(const ForcePolicy& policy) const;
@@ -191,16 +236,22 @@ class RingLog {
   const uint64_t payload_bytes_max_;
   const Clock& clock_;
   std::atomic<bool> closed_{false};
+  const std::unique_ptr<ActivityWatch> watch_;  // of a replicated log
   Progress progress_;
+  // Of the forcer of a replicated log: nobody waits for what is persisted here
+  // alone.
+  Progress own_progress_;
   LogFailure failure_{progress_};
   CompletionTracker tracker_;
   SuperlineStore<P> superline_;
   Reclaimer<P> reclaimer_;
   Forcer<P> forcer_;
+  const std::unique_ptr<ReplicatedForcer<P>> replicated_;  // null: local
+  const std::atomic<uint64_t>& durable_lsn_word_;
   Reserver reserver_;
   GroupCommit group_commit_;
-  DurableCallbacks callbacks_{forcer_.durable_lsn_word(), failure_, progress_};
-  IdleKeeper<P> idle_keeper_{forcer_, reserver_, progress_};
+  DurableCallbacks callbacks_{durable_lsn_word_, failure_, progress_};
+  IdleKeeper<P> idle_keeper_{forcer_, replicated_.get(), reserver_, progress_};
   RecordWriter<P> writer_;
 };
 

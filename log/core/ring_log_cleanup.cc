@@ -17,6 +17,7 @@ absl::Status RingLog<P>::Cleanup(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
   ALPHEUS_RETURN_IF_ERROR(reclaimer_.Clean(lsn, durable_lsn()));
+  TellHead();
   progress_.Notify();
   return absl::OkStatus();
 }
@@ -26,6 +27,7 @@ absl::Status RingLog<P>::CleanupThrough(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
   ALPHEUS_RETURN_IF_ERROR(reclaimer_.CleanThrough(lsn, durable_lsn()));
+  TellHead();
   progress_.Notify();
   return absl::OkStatus();
 }
@@ -43,11 +45,12 @@ absl::Status RingLog<P>::CleanupAll() {
     ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
     ALPHEUS_RETURN_IF_ERROR(reclaimer_.CleanThrough(last, durable_lsn()));
   }
-  // The superline update is the commit point (L11).
+  // The superline update is the commit point (L11); in a replicated log the
+  // W-th one is, as the highest head that R replicas answer is the log's.
   if (IsMutant(Mutant::kCleanupAllUnpublished)) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
   progress_.Notify();
-  return absl::OkStatus();
+  return WaitHeadDurable(Deadline());
 }
 
 template <Persistence P>
@@ -64,6 +67,7 @@ absl::Status RingLog<P>::Close() {
   CheckInvariants();
   ALPHEUS_RETURN_IF_ERROR(forcer_.WriteFinalWatermarks());
   ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
+  ALPHEUS_RETURN_IF_ERROR(WaitHeadDurable(Deadline()));
   ALPHEUS_RETURN_IF_ERROR(WriteCleanCloseWord());
   closed_.store(true, std::memory_order_release);
   return absl::OkStatus();

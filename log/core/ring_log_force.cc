@@ -36,6 +36,7 @@ absl::Status RingLog<P>::ForceInGroup(uint32_t group, Lsn lsn,
   std::optional<Lsn> due;
   ALPHEUS_RETURN_IF_ERROR(
       WaitFor("group commit", deadline, [&]() -> absl::StatusOr<bool> {
+        PollReplication();
         return group_commit_.TryJoin(lsn, group, &due);
       }));
   if (!due) return absl::OkStatus();
@@ -48,7 +49,7 @@ absl::Status RingLog<P>::ForceInGroup(uint32_t group, Lsn lsn,
 template <Persistence P>
 absl::Status RingLog<P>::ForceUntilDurable(Lsn lsn, Deadline deadline) {
   return WaitFor("force", deadline, [&]() -> absl::StatusOr<bool> {
-    switch (forcer_.Step(lsn)) {
+    switch (ForceStep(lsn)) {
       case Forcer<P>::Progressed::kDurable:
         return true;
       case Forcer<P>::Progressed::kFailed:
@@ -87,6 +88,7 @@ absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
   return WaitFor("wait for durable", deadline, [&]() -> absl::StatusOr<bool> {
+    PollReplication();
     if (durable_lsn() >= lsn) return true;
     if (failure_.failed()) return failure_.status();
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(lsn));

@@ -29,7 +29,7 @@ absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t bytes,
   ALPHEUS_RETURN_IF_ERROR(
       WaitFor("reserve", deadline, [&]() -> absl::StatusOr<bool> {
         for (;;) {
-          const uint64_t limit = reclaimer_.reuse_limit_word().load();
+          const uint64_t limit = reuse_limit_word().load();
           const auto outcome = reserver_.TryReserve(record_bytes, &space);
           if (outcome == Reserver::Outcome::kReserved) return true;
           ALPHEUS_ASSIGN_OR_RETURN(const bool again,
@@ -45,12 +45,15 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
                                           uint64_t limit, size_t bytes,
                                           Deadline deadline) {
   if (failure_.failed()) return failure_.status();
-  if (refusal == Reserver::Outcome::kHeld) return false;
+  if (refusal == Reserver::Outcome::kHeld) {
+    PollReplication();
+    return false;
+  }
   // Both other refusals end when records become durable: the exposure shrinks,
   // and aborted records may be passed by the head.
   const Lsn before = durable_lsn();
   if (!IsMutant(Mutant::kCapForcesNothing) &&
-      forcer_.Step(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
+      ForceStep(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
     return failure_.status();
   }
   if (refusal == Reserver::Outcome::kExposureFull) {
@@ -61,8 +64,14 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
   if (!IsMutant(Mutant::kRoomUnpublished)) {
     ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
   }
+  PollReplication();
+  const bool awaits_backups =
+      replicated_ != nullptr && replicated_->AwaitsBackups();
   // Freed by this call or by another thread since the refusal.
-  if (reclaimer_.reuse_limit_word().load() != limit) return true;
+  if (reuse_limit_word().load() != limit) return true;
+  if (failure_.failed()) return failure_.status();
+  // Backups are not the application: they answer, or are given up.
+  if (awaits_backups) return false;
   if (head_lsn() > durable_lsn()) {
     // Nothing durable is left to clean: what fills the ring is open.
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(first_open_lsn()));

@@ -3,7 +3,9 @@
 //
 // Idea: a blocking call is a loop over a step that does not block, with the
 // waiter between steps. Before it sleeps it announces itself and steps once
-// more: what was done before the announcement notified nobody.
+// more: what was done before the announcement notified nobody. In a replicated
+// log each step takes acks in, and one of those who would sleep waits for them
+// (activity_watch.h).
 //
 // Thread safety: as RingLog.
 #ifndef ALPHEUS_LOG_CORE_RING_LOG_WAIT_H_
@@ -25,6 +27,7 @@ template <Persistence P>
 template <class Step>
 absl::Status RingLog<P>::WaitFor(const char* call, Deadline deadline,
                                  Step step) {
+  ActivityWatch::Role role(watch_.get(), progress_);
   for (int round = 0;; ++round) {
     absl::StatusOr<bool> finished = step();
     if (!finished.ok()) return finished.status();
@@ -42,7 +45,7 @@ absl::Status RingLog<P>::WaitFor(const char* call, Deadline deadline,
     if (progress_.Spin(round)) continue;
     const uint32_t seen = progress_.Announce();
     if (!IsMutant(Mutant::kNoStepOnceAnnounced)) finished = step();
-    if (finished.ok() && !*finished) progress_.Wait(seen, deadline);
+    if (finished.ok() && !*finished) role.Wait(seen, deadline);
     progress_.Withdraw();
     if (!finished.ok()) return finished.status();
     if (*finished) return absl::OkStatus();

@@ -70,6 +70,11 @@ class EpochTable {
 
   const std::vector<EpochEntry>& entries() const { return entries_; }
 
+  // Of the same log, with the same entries: then the keys are the same, too.
+  bool operator==(const EpochTable& other) const {
+    return log_id_ == other.log_id_ && entries_ == other.entries_;
+  }
+
   // The entry that owns `lsn`, or nullptr: no epoch was open for it yet.
   const EpochEntry* Owner(Lsn lsn) const;
 

@@ -9,8 +9,9 @@
 //   P1. promised_epoch >= log_epoch.
 //   P2. log_epoch = e implies that this replica holds every record that was
 //       durable before epoch e opened (H3).
-//   P3. head_lsn never goes back; the ring bytes from head on are not reused
-//       before a superline with a later head is persisted (L4).
+//   P3. head_lsn goes back only where an epoch is installed with every record
+//       from there on; the ring bytes from head on are not reused before a
+//       superline with a later head is persisted (L4).
 //   P4. The epoch table with number `table_seq` is the one that holds; a table
 //       copy with another number is an update that did not happen.
 // Thread safety: values and pure functions.

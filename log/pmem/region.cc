@@ -233,16 +233,16 @@ absl::StatusOr<Region> Region::OpenForReading(const std::string& path) {
   return region;
 }
 
-absl::StatusOr<Region> Region::Anonymous(size_t bytes) {
+absl::StatusOr<Region> Region::Anonymous(size_t bytes, std::string name) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) return FileError("(anonymous)", "mmap", errno);
+  if (data == MAP_FAILED) return FileError(name, "mmap", errno);
   Region region;
   region.data_ = static_cast<std::byte*>(data);
   region.size_ = bytes;
   region.mapped_size_ = bytes;
   region.writable_ = true;
-  region.path_ = "(anonymous)";
+  region.path_ = std::move(name);
   return region;
 }
 

@@ -53,8 +53,9 @@ class Region {
   // Maps an existing file or device read-only. Takes no lock.
   static absl::StatusOr<Region> OpenForReading(const std::string& path);
 
-  // Zeroed memory of this process.
-  static absl::StatusOr<Region> Anonymous(size_t bytes);
+  // Zeroed memory of this process; `name` is what path() says.
+  static absl::StatusOr<Region> Anonymous(size_t bytes,
+                                          std::string name = "(anonymous)");
 
   // A copy in memory of `bytes` bytes, zeros where this region ends; not
   // writable. Requires: bytes >= bytes().size().
@@ -67,6 +68,8 @@ class Region {
   std::span<std::byte> bytes() const { return {data_, size_}; }
   RegionMedium medium() const { return medium_; }
   bool writable() const { return writable_; }
+  // Nobody will write to this anonymous region any more: HasWriter is false.
+  void Freeze() { writable_ = false; }
   // As given; "(anonymous)" for anonymous memory.
   const std::string& path() const { return path_; }
 

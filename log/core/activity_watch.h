@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// activity_watch: who waits for the network while all wait for the log.
+//
+// Idea: in a replicated log nothing becomes durable unless somebody takes acks
+// in. Threads that wait do it themselves as long as they spin. Of those that
+// would sleep one takes the role of the watch: it waits in the sink, where an
+// ack wakes it, and steps for all; the others sleep on Progress, as in a local
+// log. The watch holds no lock while it waits, so that an append that has
+// something to post never waits for it.
+//
+// Why no wake-up is lost (all words below are seq_cst):
+//   1. Something becomes durable, completed or free: whoever did it calls
+//      Notify. Who waits has announced itself and then stepped once more, so
+//      either that step saw it, or Notify sees the announcement (waiter.h) and
+//      moves the generation, then calls WakeAll. A sleeper is woken by the
+//      generation. The watch sets watched_, then looks at the generation; the
+//      notifier moves the generation, then looks at watched_: one of them sees
+//      the other. Wake is remembered by the sink, so it may come before the
+//      wait.
+//   2. Something arrives: WaitForActivity returns at once as long as Poll may
+//      have something. If another thread takes it first, what it publishes is
+//      a case of 1.
+//   3. The watch goes home: it clears watched_, then notifies. A thread that
+//      found the role taken had announced itself before, so it is seen and
+//      woken, steps, and takes the role.
+//   4. Two steps at once: see ReplicatedForcer::Step.
+// Thread safety: all members concurrently; a Role by its thread.
+// References: protocol A3.3 ("waiting is not serialised"); log/base/waiter.h.
+#ifndef ALPHEUS_LOG_CORE_ACTIVITY_WATCH_H_
+#define ALPHEUS_LOG_CORE_ACTIVITY_WATCH_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "log/base/deadline.h"
+#include "log/base/mutant.h"
+#include "log/base/waiter.h"
+#include "log/core/replication_sink.h"
+
+namespace alpheus {
+
+// The waiter of a replicated log: wakes the watch, too.
+class ActivityWatch final : public Waiter {
+ public:
+  ActivityWatch(Waiter& waiter, ReplicationSink& sink)
+      : waiter_(waiter), sink_(sink) {}
+
+  bool Spin(int round) override { return waiter_.Spin(round); }
+  void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
+            Deadline deadline) override {
+    waiter_.Wait(generation, seen, deadline);
+  }
+  void WakeAll(const std::atomic<uint32_t>& generation) override {
+    waiter_.WakeAll(generation);
+    if (watched_.load(std::memory_order_seq_cst)) sink_.Wake();
+  }
+
+  // One waiting call's share in the role; null watch: a local log.
+  class Role {
+   public:
+    Role(ActivityWatch* watch, Progress& progress)
+        : watch_(watch), progress_(progress) {}
+    ~Role() {
+      if (!held_) return;
+      watch_->watched_.store(false, std::memory_order_seq_cst);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      if (!IsMutant(Mutant::kWatchNotHandedOn)) progress_.Notify();
+    }
+    Role(const Role&) = delete;
+    Role& operator=(const Role&) = delete;
+
+    // As Progress::Wait, of a thread that has announced itself.
+    void Wait(uint32_t seen, Deadline deadline) {
+      if (watch_ == nullptr) return progress_.Wait(seen, deadline);
+      if (!held_) held_ = !watch_->watched_.exchange(true);
+      if (!held_) return progress_.Wait(seen, deadline);
+      if (!progress_.HasMoved(seen)) watch_->sink_.WaitForActivity(deadline);
+    }
+
+   private:
+    ActivityWatch* const watch_;
+    Progress& progress_;
+    bool held_ = false;
+  };
+
+ private:
+  Waiter& waiter_;
+  ReplicationSink& sink_;
+  std::atomic<bool> watched_{false};
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_ACTIVITY_WATCH_H_

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// replication_sink: what a log tells those who copy it to other hosts, and what
+// it asks them.
+//
+// Idea: the log knows no network. It says up to where its ring holds finished
+// records, what of them its own replica has persisted and where its head is;
+// whoever implements this has backups write the same, and says which LSN W
+// replicas have persisted and which ring bytes no replica needs any more.
+//
+// Invariants that an implementation keeps:
+//   N1. durable_lsn() is at most the W-th largest persisted LSN over the
+//       replicas in sync, the log's own among them as LocalPersisted told it
+//       (INV-22), and never goes back.
+//   N2. reuse_head() is at most the head that each replica in sync has in its
+//       persisted superline (L4).
+//   N3. Once status() is not OK it stays so, and durable_lsn() with it (H20).
+// Thread safety: WaitForActivity and Wake by any thread at any time; the other
+// members by one thread at a time, under a lock of the log.
+// References: protocol A3.3, A3.6, A6, L4, H20 to H22.
+#ifndef ALPHEUS_LOG_CORE_REPLICATION_SINK_H_
+#define ALPHEUS_LOG_CORE_REPLICATION_SINK_H_
+
+#include "absl/status/status.h"
+#include "log/base/deadline.h"
+#include "log/base/ids.h"
+#include "log/core/record_cursor.h"
+
+namespace alpheus {
+
+// Up to where a ring holds finished records: the last one, and behind it.
+struct RingEnd {
+  Lsn lsn;
+  RingOffset offset;
+};
+
+class ReplicationSink {
+ public:
+  virtual ~ReplicationSink() = default;
+
+  // The ring holds finished records up to `finished`, whose bytes stay as they
+  // are. Requires: does not go back.
+  virtual void Advance(const RingEnd& finished) = 0;
+
+  // The log's own replica has persisted all up to `lsn`: after its fence, not
+  // before (H22). Ignored where the log's own memory is no replica.
+  virtual void LocalPersisted(Lsn lsn) = 0;
+
+  // The log's own superline has this head. Requires: does not go back.
+  virtual void AdvanceHead(const LogPosition& head) = 0;
+
+  // Takes what arrived, posts what waits. Does not block.
+  virtual void Poll() = 0;
+
+  virtual Lsn durable_lsn() const = 0;
+  // 0 until a replica has said more; the log then goes by the head with which
+  // it was opened, which every replica has (A4.5).
+  virtual RingOffset reuse_head() const = 0;
+  // The largest head that W replicas have in their persisted superlines, of
+  // those that AdvanceHead told; LSN 0 before.
+  virtual Lsn durable_head_lsn() const = 0;
+  // Nothing is under way: without a new call, or something that arrives,
+  // another Poll changes nothing.
+  virtual bool is_idle() const = 0;
+  // OK, or Aborted: the outcome of what is not durable is unknown (A3.6).
+  virtual absl::Status status() const = 0;
+
+  // Returns when Poll may have something, or at the deadline, or after a Wake
+  // that came since the last return; or for no reason.
+  virtual void WaitForActivity(Deadline deadline) = 0;
+  virtual void Wake() = 0;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_REPLICATION_SINK_H_

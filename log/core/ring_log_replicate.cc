@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ring_log does beside appending when it is replicated.
+#include <memory>
+
+#include "log/core/ring_log.h"
+#include "log/core/ring_log_wait.h"
+#include "log/pmem/crash_model.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/msync_persistence.h"
+
+namespace alpheus {
+
+template <Persistence P>
+std::unique_ptr<ActivityWatch> RingLog<P>::MakeWatch(
+    const RingLogOptions& options, Waiter& waiter) {
+  if (options.sink == nullptr) return nullptr;
+  return std::make_unique<ActivityWatch>(waiter, *options.sink);
+}
+
+template <Persistence P>
+std::unique_ptr<ReplicatedForcer<P>> RingLog<P>::MakeReplicated(
+    const RingLogStart& start) {
+  if (options_.sink == nullptr) return nullptr;
+  return std::make_unique<ReplicatedForcer<P>>(
+      *options_.sink, options_.flush_order,
+      RingEnd{start.end.lsn - 1, start.end.offset}, reclaimer_.published(),
+      ring_.capacity(), tracker_, forcer_, reclaimer_, progress_, failure_);
+}
+
+// The log is idle only when the backups are: one that lags, although W others
+// do not, has to be given up after a while, which nothing that arrives says.
+template <Persistence P>
+typename IdleKeeper<P>::Next RingLog<P>::Poll() {
+  PollReplication();
+  const auto next = idle_keeper_.Poll();
+  const bool is_idle =
+      replicated_ == nullptr || replicated_->is_idle() || failure_.failed();
+  return is_idle ? next : IdleKeeper<P>::Next::kPollAgain;
+}
+
+template <Persistence P>
+void RingLog<P>::WaitForWork(uint32_t seen, Deadline deadline) {
+  ActivityWatch::Role role(watch_.get(), progress_);
+  role.Wait(seen, deadline);
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::WaitHeadDurable(Deadline deadline) {
+  if (replicated_ == nullptr) return absl::OkStatus();
+  const Lsn head = reclaimer_.published().lsn;
+  return WaitFor("publish the head", deadline, [&]() -> absl::StatusOr<bool> {
+    PollReplication();
+    if (replicated_->durable_head_lsn() >= head) return true;
+    if (failure_.failed()) return failure_.status();
+    return false;
+  });
+}
+
+// Members, not the class: that is for ring_log.cc.
+#define ALPHEUS_INSTANTIATE(P)                                              \
+  template std::unique_ptr<ActivityWatch> RingLog<P>::MakeWatch(            \
+      const RingLogOptions&, Waiter&);                                      \
+  template std::unique_ptr<ReplicatedForcer<P>> RingLog<P>::MakeReplicated( \
+      const RingLogStart&);                                                 \
+  template typename IdleKeeper<P>::Next RingLog<P>::Poll();                 \
+  template void RingLog<P>::WaitForWork(uint32_t, Deadline);                \
+  template absl::Status RingLog<P>::WaitHeadDurable(Deadline)
+
+ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(MsyncPersistence);
+ALPHEUS_INSTANTIATE(ModelPersistence);
+
+#undef ALPHEUS_INSTANTIATE
+
+}  // namespace alpheus
