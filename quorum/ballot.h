@@ -10,10 +10,12 @@
 //   | counter         | node          | process     |
 //
 // counter: one above the largest that was seen, so that every later ballot is
-// above every earlier one that it saw. 2^32 of them: one opening a second for
-// 136 years. node: the id of the node, 1 to 65535. Not its index among the
-// members: an index means another node after a change of members. process: the
-// upper 16 bits of the random incarnation that each process draws.
+// above every earlier one that it saw. Replicas take epochs up to 2^61
+// (kNumberMax in region_state.h, halved), so there are 2^29 of them: one
+// opening a second for 17 years. node: the id of the node, 1 to 65535. Not its
+// index among the members: an index means another node after a change of
+// members. process: the upper 16 bits of the random incarnation that each
+// process draws.
 //
 // Invariants:
 //   B1. Packing keeps the order of ballots (counter, node, incarnation): a < b
@@ -46,7 +48,7 @@
 namespace alpheus {
 
 inline constexpr uint64_t kBallotNodeMax = 0xffff;
-inline constexpr uint64_t kBallotCounterMax = 0xffffffff;
+inline constexpr uint64_t kBallotCounterMax = 0x1fffffff;
 
 // One process that is or wants to be primary. Not a replica: the incarnation is
 // drawn at random when the process starts, and is never 0.
