@@ -79,6 +79,12 @@ class Connection {
   void Close(int64_t now);
   void PostReceive(WorkId work, const LocalBytes& into, int64_t now);
 
+  // Send would do nothing but acknowledge.
+  bool owes_answers_only() const {
+    return is_established() && outbox_.empty() && requester_.unsent() == 0 &&
+           responder_.executed() != responder_.answered();
+  }
+
   // Both return whether anything moved; keep-alive is no progress.
   bool Send(int64_t now);
   bool Receive(int64_t now);

@@ -25,8 +25,13 @@ constexpr size_t kBufferBytes = size_t{256} << 10;
 // Posts behind each other that are sent without waiting for Poll.
 constexpr size_t kBatchMax = 64;
 
-// After so many turns with the hot connection alone the others are looked at.
-constexpr uint32_t kHotTurnsMax = 8;
+// Of so many turns one asks epoll also where there is a single connection: for
+// those who want to connect, and for room to send.
+constexpr uint32_t kLoneTurnsMax = 8;
+
+// How long answers are held at most by one who polls (T4): time to persist what
+// came and to hear from another backup, little beside a sleeping peer's waking.
+constexpr int64_t kHoldNanos = 20'000;
 
 bool IsAtomic(Operation operation) {
   return operation == Operation::kCompareSwap ||
@@ -342,7 +347,8 @@ void TcpFabric::MarkForSending(ConnectionId id) {
 size_t TcpFabric::Poll(std::span<Completion> completions,
                        std::vector<ConnectionEvent>* events) {
   Lock lock(*this);
-  Advance(clock_.NowNanos());
+  // A waiting thread would not look after what is held.
+  Advance(clock_.NowNanos(), /*may_hold=*/waiters_ == 0);
   events->insert(events->end(), shared_.events.begin(), shared_.events.end());
   shared_.events.clear();
   const size_t count = std::min(completions.size(), shared_.completions.size());
@@ -356,44 +362,57 @@ bool TcpFabric::Progress() {
   // T2. Whoever wants the lock makes the progress, or will come again.
   if (wanting_.load(std::memory_order_relaxed) > 0) return false;
   if (!mutex_.TryLock()) return false;
-  const bool moved = Advance(clock_.NowNanos());
+  const bool moved = Advance(clock_.NowNanos(), /*may_hold=*/false);
   if (HasNews()) WakeWaiters();
   mutex_.Unlock();
   return moved;
 }
 
-bool TcpFabric::Advance(int64_t now) {
-  bool moved = SendPosted(now);
+bool TcpFabric::Advance(int64_t now, bool may_hold) {
+  bool moved = SendPosted(now, may_hold && now < hold_until_);
   const bool is_tick = now >= tick_at_;
   // Nobody is taken for silent before all that came has been read.
-  if (is_tick || !ReceiveHot(now)) {
+  if (is_tick || !ReceiveWithoutAsking(now, &moved)) {
     moved |= ReceiveReady(now);
-  } else {
-    moved = true;
   }
   if (is_tick) moved |= RunTimers(now);
-  moved |= SendPosted(now);
+  may_hold &= now < hold_until_ || !shared_.completions.empty();
+  moved |= SendPosted(now, may_hold);
   return moved;
 }
 
-bool TcpFabric::SendPosted(int64_t now) {
+bool TcpFabric::SendPosted(int64_t now, bool may_hold) {
   bool moved = false;
+  size_t held = 0;
   for (const ConnectionId id : sending_) {
     const auto found = connections_.find(id);
-    if (found != connections_.end()) moved |= found->second->Send(now);
+    if (found == connections_.end()) continue;
+    if (may_hold && found->second->owes_answers_only()) {
+      sending_[held++] = id;
+    } else {
+      moved |= found->second->Send(now);
+    }
   }
-  sending_.clear();
+  sending_.resize(held);
+  if (held == 0) {
+    hold_until_ = 0;
+  } else if (hold_until_ == 0) {
+    hold_until_ = now + kHoldNanos;
+  }
   return moved;
 }
 
-bool TcpFabric::ReceiveHot(int64_t now) {
-  const auto found = connections_.find(hot_);
-  if (found == connections_.end() || ++hot_turns_ % kHotTurnsMax == 0) {
+bool TcpFabric::ReceiveWithoutAsking(int64_t now, bool* moved) {
+  const bool is_lone = connections_.size() == 1;
+  if (is_lone && ++lone_turns_ % kLoneTurnsMax == 0) return false;
+  const auto found = is_lone ? connections_.begin() : connections_.find(ready_);
+  ready_ = {};
+  // Others have more to hear than bytes.
+  if (found == connections_.end() || !found->second->is_established()) {
     return false;
   }
-  if (!found->second->Receive(now)) return false;
-  MarkForSending(hot_);
-  ForgetIfDead(hot_);
+  *moved |= found->second->Receive(now);
+  MarkForSending(found->first);
   return true;
 }
 
@@ -410,10 +429,7 @@ bool TcpFabric::ReceiveReady(int64_t now) {
     const ConnectionId id(one.tag);
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;
-    if (found->second->Receive(now)) {
-      moved = true;
-      hot_ = id;
-    }
+    moved |= found->second->Receive(now);
     MarkForSending(id);
     ForgetIfDead(id);
   }
@@ -476,7 +492,7 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
   {
     Lock lock(*this);
     const int64_t now = clock_.NowNanos();
-    SendPosted(now);
+    SendPosted(now, /*may_hold=*/false);
     if (HasNews()) return;
     const int64_t until = std::min(NextTimer(), deadline.at_nanos());
     if (until <= now) {
@@ -491,9 +507,15 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
     ++counters_.wait_calls;
   }
   std::array<tcp::Poller::Ready, 1> ready;
-  poller_.Wait(timeout_ms, ready);
+  const size_t count = poller_.Wait(timeout_ms, ready);
   Lock lock(*this);
-  tick_at_ = 0;  // perhaps it is a timer's turn
+  if (count == 1 && ready[0].in && !ready[0].out &&
+      ready[0].tag != kListenerTag) {
+    ready_ = ConnectionId(ready[0].tag);
+    lone_turns_ = 0;
+  } else {
+    tick_at_ = 0;  // perhaps it is a timer's turn
+  }
   // The last one: the others must be woken too.
   if (--waiters_ == 0) poller_.ClearWake();
 }
