@@ -12,6 +12,7 @@
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "replication/ack.h"
+#include "replication/head_update.h"
 
 namespace alpheus {
 namespace {
@@ -47,6 +48,9 @@ absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
       new BackupSession(pmem, memory, terms, fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_, MessageSlots::Make(fabric, kAcksUnderWay, kAckBytes));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      session->receives_,
+      MessageSlots::Make(fabric, terms.credits, kHeadUpdateBytes));
   for (uint64_t i = 0; i < terms.credits; ++i) {
     ALPHEUS_RETURN_IF_ERROR(session->PostReceive(i));
   }
@@ -55,7 +59,8 @@ absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
 
 template <Persistence P>
 absl::Status BackupSession<P>::PostReceive(uint64_t number) {
-  return fabric_.PostReceive(connection_, WorkId(number), {});
+  return fabric_.PostReceive(connection_, WorkId(number),
+                             receives_->At(number));
 }
 
 template <Persistence P>
@@ -70,6 +75,8 @@ absl::Status BackupSession<P>::Take(const Completion& completion) {
   switch (completion.operation) {
     case Operation::kReceiveImmediate:
       return TakeAnnouncement(completion);
+    case Operation::kReceive:
+      return TakeHead(completion);
     case Operation::kSend:
       free_acks_.push_back(completion.work.value);
       return absl::OkStatus();
@@ -96,25 +103,89 @@ absl::Status BackupSession<P>::TakeAnnouncement(const Completion& completion) {
   const uint64_t place = memory_.ring.Place(announced_);
   announced_ =
       announced_ + (end > place ? end - place : end + capacity - place);
+  // More than a lap would be flushed beyond the ring.
+  if (announced_ - next_.offset > capacity) {
+    return absl::DataLossError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ": the primary announced ",
+        announced_ - next_.offset, " bytes from offset ", next_.offset.value,
+        " on, more than the ring of ", capacity,
+        "; close the session, its memory may be damaged"));
+  }
+  ++batches_;
+  return PostReceive(completion.work.value);
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::TakeHead(const Completion& completion) {
+  const auto update = DecodeHeadUpdate(
+      receives_->At(completion.work.value).bytes.first(completion.bytes));
+  const bool is_ours =
+      update &&
+      ((update->epoch == terms_.epoch && update->session == terms_.session) ||
+       IsMutant(Mutant::kHeadOfAnotherSession));
+  if (!is_ours) {
+    return absl::DataLossError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ": the primary sent ", completion.bytes,
+        " bytes that are no head of this session"));
+  }
+  if (update->head.lsn < head_.lsn || update->head.offset < head_.offset) {
+    return absl::DataLossError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ": the primary moved the head back from ",
+        "LSN ", head_.lsn.value, " at offset ", head_.offset.value, " to LSN ",
+        update->head.lsn.value, " at offset ", update->head.offset.value));
+  }
+  head_ = update->head;
+  head_is_new_ = true;
   ++batches_;
   return PostReceive(completion.work.value);
 }
 
 template <Persistence P>
 absl::Status BackupSession<P>::Step() {
-  if (batches_ != persisted_) {
-    FlushAnnounced();
-    if (!IsMutant(Mutant::kAckUnfenced) && !pmem_.Fence()) {
-      return pmem_.Error();
-    }
-    ALPHEUS_RETURN_IF_ERROR(WalkAnnounced());
-    persisted_ = batches_;
+  ALPHEUS_RETURN_IF_ERROR(PersistAnnounced());
+  if (head_is_new_ && !IsMutant(Mutant::kHeadAckedUnpublished)) {
+    ALPHEUS_RETURN_IF_ERROR(PublishHead());
   }
+  persisted_ = batches_;
   if (acked_ == persisted_ || free_acks_.empty()) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(SendAck());
   // After the ack, so that no primary waits for it.
   StoreWatermark();
   return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::PersistAnnounced() {
+  if (announced_ == next_.offset) return absl::OkStatus();
+  FlushAnnounced();
+  if (!IsMutant(Mutant::kAckUnfenced) && !pmem_.Fence()) return pmem_.Error();
+  return WalkAnnounced();
+}
+
+// A head that is the end has the end's place and chain; one before it is the
+// place of a record, which only a walk from the old head could tell.
+template <Persistence P>
+absl::Status BackupSession<P>::PublishHead() {
+  const bool can_be =
+      head_.lsn == next_.lsn
+          ? head_ == next_
+          : head_.lsn < next_.lsn && head_.offset < next_.offset &&
+                next_.offset - head_.offset <= memory_.ring.capacity() &&
+                head_.offset.value % kLineBytes == 0;
+  if (!can_be && !IsMutant(Mutant::kHeadUnchecked)) {
+    return absl::DataLossError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ": the primary's head, LSN ",
+        head_.lsn.value, " at offset ", head_.offset.value,
+        ", is no place of this log, which ends before LSN ", next_.lsn.value,
+        " at offset ", next_.offset.value, "; it was not published"));
+  }
+  if (!memory_.publish_head) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ": the primary moved the head to LSN ",
+        head_.lsn.value, ", and this session can't publish it"));
+  }
+  head_is_new_ = false;
+  return memory_.publish_head(terms_.epoch, head_);
 }
 
 template <Persistence P>

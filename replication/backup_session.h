@@ -9,12 +9,16 @@
 // persists all that was announced under one fence, walks it record by record
 // (what is acknowledged can be read), acknowledges its last LSN, and only then
 // stores the watermark, which the next batch's fence persists (A3.5).
+// A message between the batches says where the log's head is: it goes into the
+// superline, after the records of that Step and before their ack.
 //
 // Invariants:
 //   B1. An ack(n) is sent only after a fence that covers every byte of every
 //       record up to n (INV-15, INV-L7).
 //   B2. The watermark names no LSN that no fence of this replica covered (H9).
 //   B3. Acks never go back; their number of batches is what was received (R1).
+//   B4. A head is published only up to the next LSN, and acknowledged only when
+//       it is in the superline (L4, L10).
 // Crash states: between two Steps any part of what the primary wrote may be
 // persistent, in any order; none of it was acknowledged, and the scan takes
 // what is whole of it as torn or have.
@@ -24,6 +28,7 @@
 #define ALPHEUS_REPLICATION_BACKUP_SESSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -48,6 +53,9 @@ struct ReplicaMemory {
   Ring ring;
   const EpochTable* table = nullptr;
   Uuid log_id;
+  // Writes the head to the superline and persists it; OK if it is there
+  // already. Empty: heads are refused.
+  std::function<absl::Status(Epoch, const LogPosition&)> publish_head = {};
 };
 
 template <Persistence P>
@@ -61,13 +69,14 @@ class BackupSession {
 
   // One completion of the session's connection. After an error the session is
   // of no more use: close the connection. Errors: Unavailable (the connection
-  // broke), DataLoss (the announced place is impossible).
+  // broke), DataLoss (the announced place or head is impossible).
   absl::Status Take(const Completion& completion);
 
   // Persists and acknowledges what was announced since the last call; costs
   // nothing if nothing was. Errors: DataLoss (announced bytes are no records:
-  // where, and what was expected), the medium's (what is persistent is
-  // unknown), the fabric's. After an error as Take.
+  // where, and what was expected; the head is none), the medium's (what is
+  // persistent is unknown), those of publish_head, the fabric's. After an error
+  // as Take.
   absl::Status Step();
 
   // Stores and persists the watermark that the last batch left; for a backup
@@ -83,6 +92,9 @@ class BackupSession {
                 Fabric& fabric, ConnectionId connection);
 
   absl::Status TakeAnnouncement(const Completion& completion);
+  absl::Status TakeHead(const Completion& completion);
+  absl::Status PersistAnnounced();
+  absl::Status PublishHead();
   absl::Status PostReceive(uint64_t number);
   void FlushAnnounced();
   absl::Status WalkAnnounced();
@@ -96,13 +108,16 @@ class BackupSession {
   const ConnectionId connection_;
   const WatermarkEncoder watermarks_[2];
 
-  LogPosition next_;        // behind what is persisted
-  RingOffset announced_;    // behind what is announced
-  uint64_t batches_ = 0;    // announced
+  LogPosition next_;      // behind what is persisted
+  RingOffset announced_;  // behind what is announced
+  LogPosition head_;      // the last that was told
+  bool head_is_new_ = false;
+  uint64_t batches_ = 0;    // announced, or told as a head
   uint64_t persisted_ = 0;  // of these, persisted
   uint64_t acked_ = 0;      // of these, said so
   Lsn watermark_lsn_;
   int watermark_line_ = 0;
+  std::unique_ptr<MessageSlots> receives_;
   std::unique_ptr<MessageSlots> acks_;
   std::vector<size_t> free_acks_;
 };

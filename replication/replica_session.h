@@ -5,12 +5,15 @@
 // where the ring holds finished ones; the session writes all between what it
 // has posted and there, as one batch, whenever the backup has a receive left
 // for it. So a slow backup gets fewer and larger batches, costs the others
-// nothing, and needs no memory of its own.
+// nothing, and needs no memory of its own. When the log's head has moved a
+// message says so (head_update.h), in turn with the batches and counted as one.
 //
 // Invariants:
-//   S1. Batches announced and not acknowledged never exceed the credits (R1).
+//   S1. Batches and heads sent and not acknowledged never exceed the credits
+//       (R1).
 //   S2. acked_lsn() never goes back, and never passes what was posted.
 //   S3. Only acks of this epoch and this session count (H21).
+//   S4. A head is sent only behind all records before it.
 // After an error the session is broken: what of the posted records the backup
 // has is unknown, acked_lsn() stays true.
 // Thread safety: one thread.
@@ -21,22 +24,20 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
+#include "log/core/record_cursor.h"
+#include "log/core/replication_sink.h"
 #include "log/format/layout.h"
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
 #include "replication/session_terms.h"
 
 namespace alpheus {
-
-// Up to where a ring holds finished records: the last one, and behind it.
-struct RingEnd {
-  Lsn lsn;
-  RingOffset offset;
-};
 
 // The same bytes here and there.
 struct ReplicatedRing {
@@ -59,6 +60,11 @@ class ReplicaSession {
   // Errors: the fabric's; the session is broken then.
   absl::Status Advance(const RingEnd& end);
 
+  // The log's head is here: tells the backup once what is before it is posted,
+  // a credit and a buffer are left; else with a later call of the same.
+  // Requires: does not go back. Errors: as Advance.
+  absl::Status AdvanceHead(const LogPosition& head);
+
   // One completion of the session's connection. Errors: Unavailable (the
   // connection broke), DataLoss (the backup says what can't be). The session
   // is broken then.
@@ -68,18 +74,32 @@ class ReplicaSession {
   const RingEnd& posted() const { return posted_; }
   // Posted, not acknowledged.
   uint64_t lag_bytes() const { return posted_.offset - acked_.offset; }
-  // Batches of the session's life.
+  // The last head that the backup said is in its superline; LSN 1 at offset 0
+  // before it said any.
+  const LogPosition& head_published() const { return head_published_; }
+  // Nothing is sent and not acknowledged.
+  bool is_idle() const { return under_way_.empty(); }
+  // Batches and heads of the session's life, and how many were acknowledged.
   uint64_t batches() const { return batches_; }
+  uint64_t batches_acked() const { return batches_acked_; }
 
  private:
   ReplicaSession(const ReplicatedRing& ring, const SessionTerms& terms,
                  Fabric& fabric, ConnectionId connection);
 
+  // What the backup acknowledges as one.
+  struct UnderWay {
+    RingEnd end;                      // behind all batches up to this one
+    std::optional<LogPosition> head;  // of a head, not a batch
+  };
+
+  bool HasCredit() const;
   bool HasRoomFor(uint64_t bytes) const;
   absl::Status PostBatch(RingOffset end);
   absl::Status PostPiece(uint64_t place, uint64_t bytes, bool is_last);
   absl::Status PostReceive(uint64_t slot);
   absl::Status TakeAck(const Completion& completion);
+  void TakeAcked(const UnderWay& acked);
 
   const ReplicatedRing ring_;
   const SessionTerms terms_;
@@ -89,11 +109,15 @@ class ReplicaSession {
 
   RingEnd posted_;
   RingEnd acked_;
-  std::deque<RingEnd> under_way_;  // ends of batches without an ack
+  LogPosition head_sent_;
+  LogPosition head_published_;
+  std::deque<UnderWay> under_way_;  // without an ack
   uint64_t batches_ = 0;
   uint64_t batches_acked_ = 0;
-  uint64_t writes_ = 0;  // posted, not completed
+  uint64_t sends_ = 0;  // operations posted, not completed
   std::unique_ptr<MessageSlots> acks_;
+  std::unique_ptr<MessageSlots> heads_;
+  std::vector<size_t> free_heads_;
 };
 
 }  // namespace alpheus

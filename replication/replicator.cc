@@ -31,8 +31,48 @@ void Replicator::Add(std::string name, ConnectionId connection,
 }
 
 void Replicator::Advance(const RingEnd& end) {
+  NoteIdle();
   end_ = end;
   for (Backup& backup : backups_) Push(backup);
+}
+
+void Replicator::AdvanceHead(const LogPosition& head) {
+  NoteIdle();
+  head_ = head;
+  for (Backup& backup : backups_) Push(backup);
+  Count();
+}
+
+bool Replicator::IsIdle(const Backup& backup) const {
+  const ReplicaSession& session = *backup.session;
+  return session.is_idle() && session.posted().offset == end_.offset &&
+         (head_.lsn == Lsn(0) || session.head_published().lsn >= head_.lsn);
+}
+
+bool Replicator::is_idle() const {
+  return std::ranges::all_of(backups_, [this](const Backup& backup) {
+    return !backup.status.ok() || IsIdle(backup);
+  });
+}
+
+void Replicator::NoteIdle() {
+  const int64_t now = clock_.NowNanos();
+  for (Backup& backup : backups_) {
+    if (IsIdle(backup) && !IsMutant(Mutant::kRestIsSilence)) {
+      backup.heard_ns = now;
+    }
+  }
+}
+
+RingOffset Replicator::reuse_head() const {
+  RingOffset least = head_.offset;
+  for (const Backup& backup : backups_) {
+    if (!backup.status.ok() && !IsMutant(Mutant::kLostBackupHoldsBytes)) {
+      continue;
+    }
+    least = std::min(least, backup.session->head_published().offset);
+  }
+  return least;
 }
 
 void Replicator::LocalPersisted(Lsn lsn) {
@@ -44,11 +84,11 @@ bool Replicator::Take(const Completion& completion) {
   Backup* backup = Find(completion.connection);
   if (backup == nullptr) return false;
   if (!backup->status.ok()) return true;
-  const Lsn before = backup->session->acked_lsn();
+  const uint64_t before = backup->session->batches_acked();
   const absl::Status taken = backup->session->Take(completion);
   if (!taken.ok()) {
     GiveUp(*backup, taken);
-  } else if (backup->session->acked_lsn() != before) {
+  } else if (backup->session->batches_acked() != before) {
     backup->heard_ns = clock_.NowNanos();
     Push(*backup);
     Count();
@@ -63,15 +103,18 @@ bool Replicator::Disconnected(ConnectionId connection) {
   return true;
 }
 
-void Replicator::Poll() {
+bool Replicator::Poll() {
   const int64_t now = clock_.NowNanos();
+  bool any_posted = false;
   for (Backup& backup : backups_) {
     if (!backup.status.ok()) continue;
+    const uint64_t before = backup.session->batches();
     Push(backup);
+    any_posted |= backup.session->batches() != before;
     if (!backup.status.ok()) continue;
     const uint64_t lag = end_.offset - backup.session->posted().offset +
                          backup.session->lag_bytes();
-    if (lag == 0) {
+    if (IsIdle(backup)) {
       backup.heard_ns = now;
     } else if (lag > options_.lag_bytes_max) {
       GiveUp(backup, absl::UnavailableError(absl::StrCat(
@@ -84,6 +127,7 @@ void Replicator::Poll() {
                          " are allowed (silence_ns)")));
     }
   }
+  return any_posted;
 }
 
 uint32_t Replicator::in_sync() const {
@@ -115,32 +159,45 @@ void Replicator::GiveUp(Backup& backup, const absl::Status& why) {
       absl::StrAppend(&text, " ", b.name, ": ", b.status.message(), ".");
     }
   }
+  if (IsMutant(Mutant::kQuorumLossIgnored)) return;
   status_ = absl::AbortedError(text);
 }
 
 void Replicator::Push(Backup& backup) {
-  if (!backup.status.ok() || end_.offset <= backup.session->posted().offset) {
-    return;
+  if (!backup.status.ok()) return;
+  absl::Status posted;
+  if (end_.offset > backup.session->posted().offset) {
+    posted = backup.session->Advance(end_);
   }
-  const absl::Status posted = backup.session->Advance(end_);
+  if (posted.ok() && head_.lsn != Lsn(0)) {
+    posted = backup.session->AdvanceHead(head_);
+  }
   if (!posted.ok()) GiveUp(backup, posted);
 }
 
 void Replicator::Count() {
+  const auto durable = Quorum(local_lsn_, [](const ReplicaSession& session) {
+    return IsMutant(Mutant::kPostedIsAcked) ? session.posted().lsn
+                                            : session.acked_lsn();
+  });
+  if (durable) durable_lsn_ = std::max(durable_lsn_, *durable);
+  const auto head = Quorum(head_.lsn, [](const ReplicaSession& session) {
+    return session.head_published().lsn;
+  });
+  if (head) durable_head_lsn_ = std::max(durable_head_lsn_, *head);
+}
+
+std::optional<Lsn> Replicator::Quorum(Lsn own,
+                                      Lsn (*of)(const ReplicaSession&)) const {
   std::array<ReplicaProgress, kMembersMax> replicas;
   size_t count = 0;
   if (options_.has_local_replica) {
-    replicas[count++] = {local_lsn_, /*in_sync=*/true};
+    replicas[count++] = {own, /*in_sync=*/true};
   }
   for (const Backup& backup : backups_) {
-    const ReplicaSession& session = *backup.session;
-    replicas[count++] = {IsMutant(Mutant::kPostedIsAcked) ? session.posted().lsn
-                                                          : session.acked_lsn(),
-                         backup.status.ok()};
+    replicas[count++] = {of(*backup.session), backup.status.ok()};
   }
-  const std::optional<Lsn> durable =
-      DurableLsn(std::span(replicas).first(count), options_.write_quorum);
-  if (durable) durable_lsn_ = std::max(durable_lsn_, *durable);
+  return DurableLsn(std::span(replicas).first(count), options_.write_quorum);
 }
 
 }  // namespace alpheus

@@ -14,6 +14,8 @@
 //       more (A5); what was durable with it stays durable.
 //   P3. With fewer than W replicas in sync the replicator is poisoned: status()
 //       is not OK any more, durable_lsn() stays (A3.6, H20).
+//   P4. reuse_head() is at most the head that each replica in sync has said is
+//       in its superline (L4). A backup out of sync holds nothing up.
 // Thread safety: one thread.
 // References: protocol A3.3, A3.6, H20 to H22; Arcadia §4.1, §4.4.
 #ifndef ALPHEUS_REPLICATION_REPLICATOR_H_
@@ -21,6 +23,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,15 +66,27 @@ class Replicator {
   // before (H22). Requires: has_local_replica.
   void LocalPersisted(Lsn lsn);
 
+  // The log's head is here, in this host's own superline. Requires: does not go
+  // back.
+  void AdvanceHead(const LogPosition& head);
+
   // True if the completion's connection is of a backup of this replicator.
   bool Take(const Completion& completion);
   // The peer broke the connection. True as above.
   bool Disconnected(ConnectionId connection);
 
   // Posts what waits for credit, gives up who is too far behind or silent.
-  void Poll();
+  // True if something was posted.
+  bool Poll();
 
   Lsn durable_lsn() const { return durable_lsn_; }
+  // 0 until each backup in sync has published one.
+  RingOffset reuse_head() const;
+  // The W-th largest head of the replicas in sync; LSN 0 with fewer than W.
+  // Never goes back.
+  Lsn durable_head_lsn() const { return durable_head_lsn_; }
+  // All backups in sync have acknowledged all of the ring, and the head.
+  bool is_idle() const;
   // OK, or Aborted with what became of each backup: the outcome of records
   // beyond durable_lsn() is unknown until an epoch is opened.
   const absl::Status& status() const { return status_; }
@@ -86,17 +101,24 @@ class Replicator {
     int64_t heard_ns = 0;  // or had nothing to say
   };
 
+  bool IsIdle(const Backup& backup) const;
+  // Before there is more to say: silence counts from now on.
+  void NoteIdle();
+
   Backup* Find(ConnectionId connection);
   void GiveUp(Backup& backup, const absl::Status& why);
   void Push(Backup& backup);
   void Count();
+  std::optional<Lsn> Quorum(Lsn own, Lsn (*of)(const ReplicaSession&)) const;
 
   Fabric& fabric_;
   const Clock& clock_;
   const Options options_;
   RingEnd end_;
   Lsn local_lsn_;
+  LogPosition head_{Lsn(0), RingOffset(0), 0};  // LSN 0: not told yet
   Lsn durable_lsn_;
+  Lsn durable_head_lsn_{0};
   std::vector<Backup> backups_;
   absl::Status status_;
 };

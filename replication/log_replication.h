@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// log_replication: the sink of a log whose backups are reached over a fabric.
+//
+// Idea: joins what each knows: the log what is finished, the Replicator who has
+// it, the fabric what arrives. Poll hands what arrives to the Replicator, and
+// what is of no backup of this log to somebody else: the adapter may serve
+// others, too.
+//
+// Thread safety: as ReplicationSink. `others` is called under the lock of the
+// log that polls, and must not call that log.
+// References: protocol A3.3; replication_sink.h, replicator.h.
+#ifndef ALPHEUS_REPLICATION_LOG_REPLICATION_H_
+#define ALPHEUS_REPLICATION_LOG_REPLICATION_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "log/base/clock.h"
+#include "log/core/replication_sink.h"
+#include "replication/fabric/fabric.h"
+#include "replication/replica_session.h"
+#include "replication/replicator.h"
+
+namespace alpheus {
+
+class LogReplication final : public ReplicationSink {
+ public:
+  // Takes what arrives and is of no backup of the log.
+  class Others {
+   public:
+    virtual ~Others() = default;
+    virtual void Take(const Completion& completion) = 0;
+    virtual void Take(const ConnectionEvent& event) = 0;
+  };
+
+  // All records up to `start` are durable. `fabric`, `clock` and `others` must
+  // outlive it; without `others` what they would get is dropped.
+  LogReplication(Fabric& fabric, const Clock& clock,
+                 const Replicator::Options& options, const RingEnd& start,
+                 Others* others = nullptr);
+
+  // As Replicator::Add; before the log is made.
+  void Add(std::string name, ConnectionId connection,
+           std::unique_ptr<ReplicaSession> session) {
+    replicator_.Add(std::move(name), connection, std::move(session));
+  }
+
+  void Advance(const RingEnd& finished) override {
+    replicator_.Advance(finished);
+  }
+  void LocalPersisted(Lsn lsn) override {
+    if (has_local_replica_) replicator_.LocalPersisted(lsn);
+  }
+  void AdvanceHead(const LogPosition& head) override {
+    replicator_.AdvanceHead(head);
+  }
+  void Poll() override;
+  Lsn durable_lsn() const override { return replicator_.durable_lsn(); }
+  RingOffset reuse_head() const override { return replicator_.reuse_head(); }
+  Lsn durable_head_lsn() const override {
+    return replicator_.durable_head_lsn();
+  }
+  bool is_idle() const override { return replicator_.is_idle(); }
+  absl::Status status() const override { return replicator_.status(); }
+  void WaitForActivity(Deadline deadline) override {
+    fabric_.WaitForActivity(deadline);
+  }
+  void Wake() override { fabric_.Wake(); }
+
+ private:
+  // True if there may be more.
+  bool TakeSome();
+
+  Fabric& fabric_;
+  const bool has_local_replica_;
+  Others* const others_;
+  Replicator replicator_;
+  std::vector<ConnectionEvent> events_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_LOG_REPLICATION_H_
