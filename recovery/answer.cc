@@ -14,13 +14,6 @@ namespace {
 
 constexpr Lsn kEndOfLsns(std::numeric_limits<uint64_t>::max());
 
-bool IsNamed(const Superline& superline) {
-  const auto& members = superline.configuration.members;
-  return std::find(members.begin(), members.end(),
-                   Member{superline.node, superline.incarnation}) !=
-         members.end();
-}
-
 HeldRecord Held(const RecordView& record) {
   return {record.epoch(), record.offset, record.header.header_crc(),
           static_cast<uint32_t>(record.bytes / kLineBytes)};
@@ -136,6 +129,13 @@ void MarkCorrupt(Answer* answer) {
 
 }  // namespace
 
+bool IsBlank(const Superline& superline) {
+  const auto& members = superline.configuration.members;
+  return std::find(members.begin(), members.end(),
+                   Member{superline.node, superline.incarnation}) ==
+         members.end();
+}
+
 const char* VerdictName(Verdict verdict) {
   switch (verdict) {
     case Verdict::kHave:
@@ -203,7 +203,7 @@ Answer AnswerOfRegion(std::span<std::byte> region, const RegionState& state,
   answer.table = state.table;
   answer.head = state.head();
   answer.proven_lsn = state.ProvenLsn();
-  answer.blank = !IsNamed(superline);
+  answer.blank = IsBlank(superline);
   answer.suspect = options.suspect;
   answer.repairing = superline.repairing;
   if (!answer.knows()) return answer;

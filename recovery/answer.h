@@ -112,6 +112,9 @@ class VerdictReader {
   size_t run_ = 0;
 };
 
+// Whether the configuration names another incarnation than this one.
+bool IsBlank(const Superline& superline);
+
 struct AnswerOptions {
   // The medium may have lost what was fenced: its unsafe-shutdown count grew.
   bool suspect = false;

@@ -9,13 +9,12 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/record_cursor.h"
-#include "log/core/record_writer.h"
 #include "log/core/region_state.h"
-#include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
 #include "log/pmem/crash_model.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
+#include "recovery/installer.h"
 
 namespace alpheus {
 namespace {
@@ -56,111 +55,6 @@ absl::StatusOr<LogPosition> HeadBehind(const ScanInput& input,
   }
   return cursor.position();
 }
-
-// A log whose numbers are near their bounds could be opened and written, and
-// then never be read again. Only a forged region has such numbers.
-absl::Status CheckRoomToGoOn(const std::string& name,
-                             const RingLogStart& start) {
-  const Superline& next = start.superline;
-  const bool has_room = start.end.lsn.value <= kLsnMax / 2 &&
-                        start.end.offset.value <= kOffsetMax / 2 &&
-                        next.promised_epoch.value <= kNumberMax / 2 &&
-                        next.table_seq <= kNumberMax / 2 &&
-                        start.superline_seq <= kNumberMax / 2;
-  if (has_room) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      name, ": LSN ", start.end.lsn.value, ", ring offset ",
-      start.end.offset.value, ", epoch ", next.promised_epoch.value,
-      ", epoch table ", next.table_seq, " or superline ", start.superline_seq,
-      " is beyond what any log reaches: not written by this program, or by a "
-      "faulty one. Nothing was changed. Restore the region from a copy"));
-}
-
-// The writes of an opening, in their order; each step returns when it is
-// persisted. See the crash states in the header.
-template <Persistence P>
-class Installer {
- public:
-  Installer(P& pmem, std::span<std::byte> region, const RegionState& state)
-      : pmem_(pmem), region_(region), state_(state) {}
-
-  // 1. What recovery read may only have been visible (H7): kill -9 leaves
-  // stores in the cache that a later power cut takes. That goes for the copies
-  // of superline, table and watermark too: the one that is about to be
-  // overwritten may be the only one on media. Records that are proven to have
-  // been persisted need no second flush; `unproven` is where the others start.
-  absl::Status PersistWhatWasRead(const ScanResult& scan, RingOffset unproven) {
-    const Ring ring = RingOf(region_, state_.superline);
-    for (const DamagedPad& pad : scan.damaged_pads) {
-      if (IsMutant(Mutant::kDamagedPadStays)) break;
-      const EpochEntry* owner = state_.table.Owner(pad.next_lsn);
-      WritePad(pmem_, ring, state_.table.KeyOf(owner), owner->epoch,
-               pad.next_lsn, Lsn(0), pad.offset);
-      pmem_.Flush(ring.At(pad.offset), kRecordHeaderBytes);
-    }
-    if (!IsMutant(Mutant::kOnlyTheRingFlushed)) {
-      pmem_.Flush(region_.data(), state_.superline.ring_offset);
-    }
-    if (IsMutant(Mutant::kVisibleIsRecovered)) unproven = scan.end.offset;
-    const uint64_t bytes = scan.end.offset - unproven;
-    const uint64_t until_end = ring.UntilEnd(unproven);
-    pmem_.Flush(ring.At(unproven), std::min(bytes, until_end));
-    if (bytes > until_end)
-      pmem_.Flush(ring.At(RingOffset(0)), bytes - until_end);
-    return Fenced(pmem_.Fence());
-  }
-
-  // 2. Before any copy is touched, so that a copy that a power cut tears from
-  // here on is not taken for damage.
-  absl::Status UnmarkCleanClose() {
-    if (IsMutant(Mutant::kCleanCloseStays)) return absl::OkStatus();
-    uint64_t* word = CleanCloseAddress(region_);
-    pmem_.Store8(word, 0);
-    return Fenced(Persist(pmem_, word, sizeof(*word)));
-  }
-
-  // 3. to 5. The copy that the superline does not name is overwritten first.
-  absl::Status InstallEpoch(const EpochTable& table, const Superline& superline,
-                            uint64_t superline_seq) {
-    const CellPlace place = EpochTablePlace(region_, superline);
-    const bool named_first = IsMutant(Mutant::kNamedTableFirst);
-    const int first = named_first ? state_.table_copy : 1 - state_.table_copy;
-    const std::vector<std::byte> content = table.Encode();
-    if (!IsMutant(Mutant::kSuperlineBeforeTable)) {
-      ALPHEUS_RETURN_IF_ERROR(Fenced(
-          WriteCellCopy(pmem_, place, first, superline.table_seq, content)));
-    }
-    ALPHEUS_RETURN_IF_ERROR(Fenced(
-        WriteCell(pmem_, SuperlinePlace(region_), state_.superline_cell.newest,
-                  superline_seq, EncodeSuperline(superline))));
-    if (IsMutant(Mutant::kOneTableCopy)) return absl::OkStatus();
-    return Fenced(
-        WriteCellCopy(pmem_, place, 1 - first, superline.table_seq, content));
-  }
-
-  // 6. One line after the other, a bad one first, so that one always holds.
-  absl::Status RenewWatermarks(Epoch epoch, Lsn lsn) {
-    if (IsMutant(Mutant::kWatermarkGoesBack)) lsn = Lsn(0);
-    const int first = state_.watermarks.NextLine(epoch);
-    for (const int line : {first, 1 - first}) {
-      const WatermarkFormat watermark =
-          EncodeWatermark(state_.superline.log_id, line, {epoch, lsn});
-      pmem_.CopyLinesNt(WatermarkLine(region_, line), &watermark, 1);
-      if (IsMutant(Mutant::kWatermarksAtOnce) && line == first) continue;
-      ALPHEUS_RETURN_IF_ERROR(Fenced(pmem_.Fence()));
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Status Fenced(bool persisted) const {
-    return persisted ? absl::OkStatus() : pmem_.Error();
-  }
-
-  P& pmem_;
-  const std::span<std::byte> region_;
-  const RegionState& state_;
-};
 
 std::vector<std::string> RepairsOf(const RegionState& state,
                                    const ScanResult& scan) {
@@ -250,12 +144,18 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   next.head_offset = opened.head.offset;
   next.head_chain = opened.head.chain;
 
-  ALPHEUS_RETURN_IF_ERROR(CheckRoomToGoOn(options.name, opened.start));
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckRoomToGoOn(options.name, next, opened.start.superline_seq, end));
 
+  // Records that are proven to have been persisted need no second flush.
+  const Lsn proven_end = std::max(opened.scan.proven_lsn + 1, opened.head.lsn);
+  RingOffset unproven = index.Nearest(proven_end, opened.head).offset;
+  if (IsMutant(Mutant::kVisibleIsRecovered)) unproven = end.offset;
   Installer<P> installer(pmem, region, state);
-  const Lsn unproven = std::max(opened.scan.proven_lsn + 1, opened.head.lsn);
-  ALPHEUS_RETURN_IF_ERROR(installer.PersistWhatWasRead(
-      opened.scan, index.Nearest(unproven, opened.head).offset));
+  installer.RewritePads(state.table, opened.scan.damaged_pads);
+  installer.FlushBeforeRing();
+  installer.FlushRing(unproven, end.offset);
+  ALPHEUS_RETURN_IF_ERROR(installer.Fence());
   ALPHEUS_RETURN_IF_ERROR(installer.UnmarkCleanClose());
   ALPHEUS_RETURN_IF_ERROR(
       installer.InstallEpoch(table, next, opened.start.superline_seq));

@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/epoch_opening.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+namespace {
+
+using State = OpeningPeer::State;
+
+// The answer that a decision ranks.
+const Answer& AnswerOfHighestEpoch(const Decision& decision,
+                                   const std::vector<Answer>& answers) {
+  size_t index = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (Contains(decision.members, i) &&
+        answers[i].log_epoch == decision.epoch) {
+      index = i;
+    }
+  }
+  return answers[index];
+}
+
+}  // namespace
+
+EpochOpening::EpochOpening(Fabric& fabric, const Clock& clock,
+                           RandomSource& random, BallotSequence& ballots,
+                           const EpochOpeningOptions& options)
+    : fabric_(fabric),
+      clock_(clock),
+      random_(random),
+      ballots_(ballots),
+      options_(options) {}
+
+EpochOpening::~EpochOpening() = default;
+
+absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
+    Fabric& fabric, const Clock& clock, RandomSource& random,
+    BallotSequence& ballots, const EpochOpeningOptions& options,
+    std::unique_ptr<OwnReplica> own) {
+  std::unique_ptr<EpochOpening> opening(
+      new EpochOpening(fabric, clock, random, ballots, options));
+  opening->own_ = std::move(own);
+  ALPHEUS_RETURN_IF_ERROR(opening->CheckOptions());
+  ALPHEUS_RETURN_IF_ERROR(opening->CheckOwn());
+  ALPHEUS_RETURN_IF_ERROR(opening->RegisterOwnRing());
+  opening->MakePeers();
+  return opening;
+}
+
+absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
+    Fabric& fabric, const Clock& clock, RandomSource& random,
+    BallotSequence& ballots, const EpochOpeningOptions& options,
+    CacheFactory make_cache) {
+  std::unique_ptr<EpochOpening> opening(
+      new EpochOpening(fabric, clock, random, ballots, options));
+  opening->is_cache_ = true;
+  opening->cache_factory_ = std::move(make_cache);
+  ALPHEUS_RETURN_IF_ERROR(opening->CheckOptions());
+  opening->MakePeers();
+  return opening;
+}
+
+absl::Status EpochOpening::CheckOptions() const {
+  const uint32_t members =
+      static_cast<uint32_t>(options_.peers.size()) + (is_cache_ ? 0 : 1);
+  std::set<NodeId> nodes;
+  for (const PeerAddress& peer : options_.peers) nodes.insert(peer.node);
+  if (own_ != nullptr) nodes.insert(own_->superline().node);
+  if (members != options_.sizes.replica_count || nodes.size() != members) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "opening log ", options_.log_id.ToString(), " with ", members,
+        " replicas of ", nodes.size(), " nodes, expected N = ",
+        options_.sizes.replica_count, " of as many. Correct the members"));
+  }
+  const uint32_t receives = fabric_.limits().receives_max;
+  if (options_.credits >= 1 && options_.credits < receives) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "opening log ", options_.log_id.ToString(), " with ", options_.credits,
+      " credits, expected 1 to ", receives - 1, " (receives of the fabric)"));
+}
+
+absl::Status EpochOpening::CheckOwn() const {
+  const Superline& own = own_->superline();
+  if (own.cluster_id == options_.cluster_id && own.log_id == options_.log_id &&
+      own.configuration.id == options_.configuration_id) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      own_->name(), ": a replica of cluster ", own.cluster_id.ToString(),
+      ", log ", own.log_id.ToString(), ", configuration ", own.configuration.id,
+      ", expected ", options_.cluster_id.ToString(), ", ",
+      options_.log_id.ToString(), ", ", options_.configuration_id,
+      ". Name the right region"));
+}
+
+absl::Status EpochOpening::RegisterOwnRing() {
+  const Ring ring = own_->ring();
+  ALPHEUS_ASSIGN_OR_RETURN(
+      own_ring_, RegisteredBytes::Make(fabric_, {ring.data(), ring.capacity()},
+                                       RemoteAccess::kNone));
+  return absl::OkStatus();
+}
+
+void EpochOpening::MakePeers() {
+  const Hello hello{options_.cluster_id, options_.log_id, options_.self};
+  for (const PeerAddress& at : options_.peers) {
+    peers_.push_back(std::make_unique<OpeningPeer>(
+        OpeningPeerOptions{at, hello, options_.step_timeout_ns,
+                           options_.deadline},
+        fabric_, clock_));
+    peers_.back()->Connect();
+  }
+}
+
+// Driving.
+
+bool EpochOpening::Take(const Completion& completion) {
+  for (const auto& peer : peers_) {
+    if (!peer->Owns(completion.connection)) continue;
+    peer->Take(completion);
+    if (runner_ != nullptr && peer->IsForeign(completion)) {
+      runner_->Take(completion);
+    }
+    return true;
+  }
+  return false;
+}
+
+bool EpochOpening::Take(const ConnectionEvent& event) {
+  for (const auto& peer : peers_) {
+    if (!peer->Owns(event.connection)) continue;
+    peer->Take(event);
+    return true;
+  }
+  return false;
+}
+
+bool EpochOpening::Poll() {
+  if (phase_ == Phase::kOver) return true;
+  const int64_t now = clock_.NowNanos();
+  for (const auto& peer : peers_) peer->CheckTime(now);
+  if (const absl::Status status = GoOn(); !status.ok()) End(status);
+  return phase_ == Phase::kOver;
+}
+
+absl::Status EpochOpening::GoOn() {
+  if (phase_ == Phase::kWelcome || phase_ == Phase::kPromise) {
+    Reconnect();
+    ALPHEUS_RETURN_IF_ERROR(CheckWelcomes());
+    ALPHEUS_RETURN_IF_ERROR(CheckPossible());
+  }
+  if (phase_ == Phase::kWelcome) ALPHEUS_RETURN_IF_ERROR(TakeBallot());
+  if (phase_ == Phase::kPromise) ALPHEUS_RETURN_IF_ERROR(Gather());
+  if (phase_ == Phase::kInstall) ALPHEUS_RETURN_IF_ERROR(InstallOn());
+  if (phase_ == Phase::kStop) {
+    ALPHEUS_RETURN_IF_ERROR(runner_->Poll());
+    if (runner_->is_quiet()) Finish();
+  }
+  return absl::OkStatus();
+}
+
+Deadline EpochOpening::NextPoll() const {
+  int64_t next = options_.deadline.at_nanos();
+  for (const auto& peer : peers_) {
+    next = std::min(next, peer->due_nanos());
+    if (peer->may_try_again() && MayComeYet(*peer)) {
+      next = std::min(next, peer->failed_at_nanos() + options_.reconnect_ns);
+    }
+  }
+  if (gathered_at_ != 0) {
+    const int64_t gathered = gathered_at_ + options_.gather_ns;
+    if (gathered > clock_.NowNanos()) next = std::min(next, gathered);
+  }
+  return next == Deadline().at_nanos() ? Deadline() : Deadline::AtNanos(next);
+}
+
+void EpochOpening::Reconnect() {
+  const int64_t now = clock_.NowNanos();
+  for (const auto& peer : peers_) {
+    if (peer->failed() && MayComeYet(*peer) &&
+        now >= peer->failed_at_nanos() + options_.reconnect_ns) {
+      peer->Connect();
+    }
+  }
+}
+
+// Whether its answer may still come.
+bool EpochOpening::MayComeYet(const OpeningPeer& peer) const {
+  if (phase_ != Phase::kWelcome && phase_ != Phase::kPromise) return false;
+  if (peer.state() == State::kRefused) return false;
+  if (!peer.failed()) return true;
+  return peer.may_try_again() && options_.deadline.is_set() &&
+         !DeadlineHasPassed();
+}
+
+uint32_t EpochOpening::CountPossible() const {
+  uint32_t possible = is_cache_ ? 0 : 1;
+  for (const auto& peer : peers_) possible += MayComeYet(*peer) ? 1 : 0;
+  return possible;
+}
+
+// A refusal counts only if it leaves too few: who has the others' promises is
+// the primary all the same.
+absl::Status EpochOpening::CheckPossible() {
+  for (const auto& peer : peers_) {
+    if (peer->state() == State::kRefused) NoteStanding(peer->standing());
+  }
+  const uint32_t needed = OpeningQuorum(options_.sizes);
+  const uint32_t possible = CountPossible();
+  if (possible < needed) {
+    return TooFew(absl::StrCat("at most ", possible, " replicas can promise, ",
+                               needed, " are needed"));
+  }
+  if (!DeadlineHasPassed()) return absl::OkStatus();
+  return TooFew(absl::StrCat(
+      "the deadline passed before ", needed, " replicas had answered",
+      wait_reason_.empty() ? ""
+                           : absl::StrCat(" and decided: ", wait_reason_)));
+}
+
+void EpochOpening::NoteStanding(const Promise& standing) {
+  if (!standing_ || standing_->epoch < standing.epoch) standing_ = standing;
+}
+
+absl::Status EpochOpening::TooFew(const std::string& what) const {
+  if (!standing_) return absl::UnavailableError(what);
+  return absl::AbortedError(
+      absl::StrCat(what, "; epoch ", standing_->epoch.value,
+                   " is promised to node ", standing_->primary.node.value,
+                   ", process ", absl::Hex(standing_->primary.incarnation),
+                   ". Wait for a random time, then try again above it"));
+}
+
+// Welcome.
+
+absl::Status EpochOpening::CheckWelcomes() {
+  for (const auto& peer : peers_) {
+    if (peer->state() != State::kWelcomed) continue;
+    const Welcome& welcome = peer->welcome();
+    if (welcome.incarnation == 0 || welcome.ring_capacity == 0) {
+      peer->Fail(absl::NotFoundError(
+          "has no replica of this log. Create the log, or replace the member"));
+    } else if (welcome.configuration_id > options_.configuration_id) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          peer->Describe(), " has configuration ", welcome.configuration_id,
+          ", newer than ", options_.configuration_id,
+          " of this process. Give it the newest list of members"));
+    } else if (welcome.configuration_id < options_.configuration_id) {
+      peer->Fail(absl::FailedPreconditionError(absl::StrCat(
+          "has configuration ", welcome.configuration_id, ", older than ",
+          options_.configuration_id, ": it is no member any more")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EpochOpening::TakeBallot() {
+  std::vector<Epoch> promised;
+  if (!is_cache_) promised.push_back(own_->superline().promised_epoch);
+  for (const auto& peer : peers_) {
+    if (peer->state() == State::kWelcomed) {
+      promised.push_back(peer->welcome().promised);
+    }
+  }
+  if (promised.size() < options_.sizes.read_quorum) return absl::OkStatus();
+  promised.push_back(options_.above);
+  if (IsMutant(Mutant::kBallotBelowPromised)) {
+    std::fill(promised.begin(), promised.end(), Epoch(0));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const Epoch epoch,
+                           ballots_.Next(promised, options_.sizes));
+  promise_ = {epoch, options_.self};
+  ALPHEUS_RETURN_IF_ERROR(PromiseItself());
+  phase_ = Phase::kPromise;
+  return absl::OkStatus();
+}
+
+// Promise.
+
+absl::Status EpochOpening::PromiseItself() {
+  if (is_cache_ || IsMutant(Mutant::kOwnPromiseUnasked)) {
+    return absl::OkStatus();
+  }
+  const auto verdict = own_->AcceptPromise(promise_);
+  if (verdict.ok()) return absl::OkStatus();
+  const auto standing = StandingPromise(verdict.status());
+  if (!standing) return verdict.status();
+  NoteStanding(*standing);
+  return TooFew("the own replica refused its promise");
+}
+
+void EpochOpening::AskForPromises() {
+  for (const auto& peer : peers_) {
+    if (peer->state() == State::kWelcomed) peer->Ask(AskPromise{promise_});
+  }
+}
+
+uint32_t EpochOpening::AnswersNeeded() const {
+  if (IsMutant(Mutant::kChosenTooEarly)) return 1;
+  return OpeningQuorum(options_.sizes);
+}
+
+// The peers scan while the own replica does.
+absl::Status EpochOpening::Gather() {
+  AskForPromises();
+  if (!is_cache_ && !own_answer_) {
+    ALPHEUS_ASSIGN_OR_RETURN(own_answer_, own_->MakeAnswer());
+  }
+  size_t answered = is_cache_ ? 0 : 1;
+  bool all = true;
+  std::vector<const OpeningPeer*> from;
+  for (const auto& peer : peers_) {
+    const bool has = peer->state() == State::kAnswered;
+    answered += has ? 1 : 0;
+    if (has) from.push_back(peer.get());
+    all &= has || peer->failed() || peer->state() == State::kRefused;
+  }
+  if (answered < AnswersNeeded()) return absl::OkStatus();
+  const int64_t now = clock_.NowNanos();
+  if (gathered_at_ == 0) gathered_at_ = now;
+  const bool waits = !all && now < gathered_at_ + options_.gather_ns;
+  if (waits || from == tried_with_) return absl::OkStatus();
+  tried_with_ = std::move(from);
+  return ChooseFromAnswers();
+}
+
+absl::Status EpochOpening::ChooseFromAnswers() {
+  std::vector<Answer> answers;
+  std::vector<OpeningPeer*> peers;
+  if (own_answer_) {
+    answers.push_back(*own_answer_);
+    peers.push_back(nullptr);
+  }
+  for (const auto& peer : peers_) {
+    if (peer->state() != State::kAnswered) continue;
+    answers.push_back(peer->answer());
+    peers.push_back(peer.get());
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(Decision decision, Choose(options_.sizes, answers));
+  const auto members = static_cast<uint32_t>(std::popcount(decision.members));
+  const uint32_t needed = AnswersNeeded();
+  wait_reason_ = decision.reason;
+  if (decision.outcome == Outcome::kChosen && members < needed) {
+    wait_reason_ = absl::StrCat(members, " of the replicas that answered are ",
+                                "members, ", needed, " are needed");
+  } else if (decision.outcome == Outcome::kChosen) {
+    return Begin(std::move(decision), std::move(answers), std::move(peers));
+  }
+  for (const auto& peer : peers_) {
+    if (peer->state() != State::kAnswered && MayComeYet(*peer)) {
+      return absl::OkStatus();
+    }
+  }
+  return TooFew(absl::StrCat("nobody is left to wait for: ", wait_reason_));
+}
+
+// Install.
+
+absl::Status EpochOpening::Begin(Decision decision, std::vector<Answer> answers,
+                                 std::vector<OpeningPeer*> peers) {
+  for (const auto& peer : peers_) {
+    if (peer->state() == State::kAnswered) continue;
+    peer->Fail(absl::UnavailableError(
+        peer->state() == State::kRefused
+            ? absl::StrCat("promised epoch ", peer->standing().epoch.value,
+                           " to another primary")
+            : "came too late: the log was chosen without it; let it rejoin"));
+  }
+  if (is_cache_) {
+    ALPHEUS_RETURN_IF_ERROR(MakeCache(decision, answers));
+  } else if (!Contains(decision.members, 0)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        own_->name(), ": incarnation ", own_->superline().incarnation,
+        " of node ", own_->superline().node.value,
+        " is no member of the log's configuration: its medium was replaced. "
+        "Open the log on another node; the replica rejoins there"));
+  }
+  PlanInput input;
+  input.plan = PlanRepair(options_.sizes, decision, answers,
+                          {options_.log_id, promise_.epoch, random_.Next()});
+  const size_t entries = input.plan.table.entries().size();
+  if (entries > own_->superline().table_capacity ||
+      entries > kEpochTableCapacity) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("epoch ", promise_.epoch.value,
+                     ": the epoch table is full: records of ", entries - 1,
+                     " openings are live. Nothing was changed but promises. "
+                     "Clean the oldest records"));
+  }
+  input.answers = std::move(answers);
+  input.peers = std::move(peers);
+  input.decision = std::move(decision);
+  input.own = own_.get();
+  input.is_cache = is_cache_;
+  input.own_key = own_ring_->key();
+  runner_ = std::make_unique<PlanRunner>(
+      PlanTerms{options_.sizes, promise_, options_.credits,
+                options_.copy_bytes_max},
+      std::move(input), fabric_, random_);
+  gathered_at_ = 0;
+  phase_ = Phase::kInstall;
+  return absl::OkStatus();
+}
+
+absl::Status EpochOpening::MakeCache(const Decision& decision,
+                                     const std::vector<Answer>& answers) {
+  const Answer& highest = AnswerOfHighestEpoch(decision, answers);
+  ALPHEUS_ASSIGN_OR_RETURN(
+      own_, cache_factory_(highest.ring_capacity, highest.configuration));
+  if (own_->ring().capacity() != highest.ring_capacity) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        own_->name(), ": a cache with a ring of ", own_->ring().capacity(),
+        " bytes, expected ", highest.ring_capacity, " as the replicas"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(own_->AcceptPromise(promise_).status());
+  return RegisterOwnRing();
+}
+
+absl::Status EpochOpening::InstallOn() {
+  ALPHEUS_RETURN_IF_ERROR(runner_->Poll());
+  const bool late = DeadlineHasPassed();
+  if (!runner_->is_enough()) {
+    if (!late) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat(
+        "the deadline passed before W = ", options_.sizes.write_quorum,
+        " replicas had installed"));
+  }
+  const int64_t now = clock_.NowNanos();
+  if (gathered_at_ == 0) gathered_at_ = now;
+  if (!late && !runner_->is_settled() &&
+      now < gathered_at_ + options_.gather_ns) {
+    return absl::OkStatus();
+  }
+  runner_->Stop(absl::UnavailableError(
+      "was too slow: the epoch was opened without it; let it rejoin"));
+  phase_ = Phase::kStop;
+  return absl::OkStatus();
+}
+
+void EpochOpening::Finish() {
+  if (!runner_->is_enough()) {
+    return End(absl::UnavailableError(
+        absl::StrCat("fewer than W = ", options_.sizes.write_quorum,
+                     " of the replicas that had installed are left")));
+  }
+  // It serves promises meanwhile.
+  if (const Promise standing = PromiseOf(own_->superline());
+      standing != promise_) {
+    NoteStanding(standing);
+    return End(TooFew("the own replica promised another primary"));
+  }
+  const Decision& decision = runner_->decision();
+  EpochOpened& opened = opened_.emplace();
+  opened.start = own_->StartOfLog();
+  opened.epoch = promise_.epoch;
+  opened.previous_epoch = decision.epoch;
+  opened.head = decision.head;
+  opened.end = decision.end;
+  opened.repairs = runner_->Sentences();
+  for (const auto& peer : peers_) {
+    if (peer->state() == State::kInstalled) {
+      opened.backups.push_back({peer->node(), peer->address(),
+                                peer->ReleaseConnection(),
+                                peer->ReleaseSession()});
+    } else {
+      peer->Fail(absl::UnavailableError("is no member any more; replace it"));
+      opened.not_installed.push_back(
+          {peer->node(), std::string(peer->failure().message())});
+    }
+  }
+  opened.ring = std::move(own_ring_);
+  phase_ = Phase::kOver;
+}
+
+// Connections first: then no operation uses the memory any more.
+void EpochOpening::End(const absl::Status& status) {
+  status_ = absl::Status(
+      status.code(),
+      absl::StrCat("opening ",
+                   promise_.epoch == Epoch()
+                       ? std::string("a new epoch")
+                       : absl::StrCat("epoch ", promise_.epoch.value),
+                   " of log ", options_.log_id.ToString(), ": ",
+                   status.message(), ". ", DescribePeers(),
+                   "Nothing was shown; the log may be opened again"));
+  for (const auto& peer : peers_) {
+    peer->Fail(absl::CancelledError("the opening was given up"));
+  }
+  runner_.reset();
+  own_ring_.reset();
+  phase_ = Phase::kOver;
+}
+
+std::string EpochOpening::DescribePeers() const {
+  std::string text;
+  for (const auto& peer : peers_) {
+    if (peer->failed()) {
+      absl::StrAppend(&text, peer->failure().message(), ". ");
+    } else if (peer->state() == State::kRefused) {
+      absl::StrAppend(&text, peer->Describe(), ": promised epoch ",
+                      peer->standing().epoch.value, ". ");
+    }
+  }
+  return text;
+}
+
+EpochOpened EpochOpening::TakeOpened() {
+  ALPHEUS_CHECK(opened_.has_value(), "only what was opened can be taken");
+  EpochOpened opened = *std::move(opened_);
+  opened_.reset();
+  return opened;
+}
+
+}  // namespace alpheus

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// epoch_opening: the primary's side of opening an epoch of a log that other
+// hosts keep, too.
+//
+// Idea: a state machine that whoever polls the fabric drives. It goes through
+// the steps of A4, each of which needs so many replicas and does not wait for
+// the others longer than it must:
+//
+//   welcome   R replicas tell what they promised: the ballot is above it
+//   promise   all that are there are asked, the own replica first; the answers
+//             of OpeningQuorum members are needed, and as many more as come
+//             within gather_ns
+//   choose    pure (chooser.h, repair_plan.h); may want to wait for more
+//   install   plan_runner.h; over when W have installed, and what else is
+//             under way has got gather_ns more
+//
+// Invariants:
+//   V1. The own replica promises before any other is asked: a process never
+//       asks for what its own replica refuses.
+//   V2. Nothing is chosen, and nothing is written, before OpeningQuorum members
+//       promised and answered (B4 of ballot.h, A4.4).
+//   V3. The log is shown only after W members have installed (A4.6).
+//   V4. It may be given up at any moment; another opening with a higher ballot
+//       then finds everything that was durable. Nothing was shown.
+// Thread safety: one thread.
+// References: protocol A4, H1 to H8, H12, H13, H16 to H19.
+#ifndef ALPHEUS_RECOVERY_EPOCH_OPENING_H_
+#define ALPHEUS_RECOVERY_EPOCH_OPENING_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/random.h"
+#include "log/core/ring_log.h"
+#include "quorum/ballot.h"
+#include "quorum/quorum.h"
+#include "recovery/opening_peer.h"
+#include "recovery/own_replica.h"
+#include "recovery/plan_runner.h"
+#include "replication/fabric/fabric.h"
+#include "replication/registered_bytes.h"
+#include "replication/replica_session.h"
+
+namespace alpheus {
+
+struct EpochOpeningOptions {
+  Uuid cluster_id;
+  Uuid log_id;
+  PrimaryId self;
+  QuorumSizes sizes;
+  std::vector<PeerAddress> peers;  // members, without the own replica
+  uint64_t configuration_id = 1;   // that the peers' addresses are of
+
+  // Nanoseconds that more replicas than needed are waited for, once enough are
+  // there. A primary that is gone costs nothing of it if its host says so.
+  int64_t gather_ns = 500'000'000;
+  // Until a replica must have replied to one request. Scanning and reading its
+  // whole ring are requests too.
+  int64_t step_timeout_ns = 10'000'000'000;
+  // Until a replica that could not be reached is tried again, as long as the
+  // deadline allows; without a deadline it is not.
+  int64_t reconnect_ns = 100'000'000;
+  Deadline deadline;
+
+  uint32_t credits = 64;                        // receives of each backup
+  uint64_t copy_bytes_max = uint64_t{4} << 20;  // under way, of one copy
+  // Of Aborted, StandingPromise of an opening before: the ballot is above it.
+  Epoch above;
+};
+
+struct OpenedBackup {
+  NodeId node;
+  std::string name;  // address
+  ConnectionId connection;
+  std::unique_ptr<ReplicaSession> session;
+};
+
+struct OtherMember {
+  NodeId node;
+  std::string why;
+};
+
+// The epoch that is open now, and what it took.
+struct EpochOpened {
+  RingLogStart start;  // of the own replica or the cache
+  Epoch epoch;
+  Epoch previous_epoch;  // 0 for a new log
+  LogPosition head;
+  LogPosition end;
+  std::vector<std::string> repairs;        // one sentence each
+  std::vector<OtherMember> not_installed;  // and why
+  std::vector<OpenedBackup> backups;
+  // The own ring, that the sessions send from; it must outlive them. After
+  // the connections have been closed it may go.
+  std::unique_ptr<RegisteredBytes> ring;
+};
+
+// Makes an empty replica of that capacity for a primary without one: a cache.
+// It must not be blank, so its own superline names it as the only member.
+using CacheFactory = std::function<absl::StatusOr<std::unique_ptr<OwnReplica>>(
+    uint64_t ring_capacity, const Configuration& configuration)>;
+
+class EpochOpening {
+ public:
+  // The own replica is a member; its region's lock is held. `fabric`, `clock`,
+  // `random` and `ballots` (of options.self, the same one for all openings of
+  // this process) must outlive it. Errors: InvalidArgument (options that can't
+  // be); FailedPrecondition (the replica is of another cluster, log or
+  // configuration); the fabric's.
+  static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
+      Fabric& fabric, const Clock& clock, RandomSource& random,
+      BallotSequence& ballots, const EpochOpeningOptions& options,
+      std::unique_ptr<OwnReplica> own);
+  // For a primary that is no member.
+  static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
+      Fabric& fabric, const Clock& clock, RandomSource& random,
+      BallotSequence& ballots, const EpochOpeningOptions& options,
+      CacheFactory make_cache);
+  // Closes its connections, and gives its memory back.
+  ~EpochOpening();
+
+  // False if the connection is none of this opening.
+  bool Take(const Completion& completion);
+  bool Take(const ConnectionEvent& event);
+  // Goes on, after everything was taken that the fabric had. True: it is over.
+  bool Poll();
+  bool is_over() const { return phase_ == Phase::kOver; }
+  // When Poll has something to do, though nothing is taken.
+  Deadline NextPoll() const;
+
+  // Requires, of the rest: it is over.
+  //   Unavailable         too few replicas could be reached in time, or went
+  //                       in the middle; each is named, and why. Try again
+  //   Aborted             another primary was promised a higher ballot. Wait a
+  //                       random time, then try again with `above`
+  //   ResourceExhausted   the epoch table is full
+  //   FailedPrecondition  the own replica is no member (blank: its medium was
+  //                       replaced); a newer configuration exists
+  //   others              as Choose, Replica, and the cache's factory
+  // Whatever the error, nothing was shown.
+  const absl::Status& status() const { return status_; }
+  // Of Aborted, the highest that was met.
+  const std::optional<Promise>& standing() const { return standing_; }
+  // Once, when the status is OK.
+  EpochOpened TakeOpened();
+
+ private:
+  enum class Phase { kWelcome, kPromise, kInstall, kStop, kOver };
+
+  EpochOpening(Fabric& fabric, const Clock& clock, RandomSource& random,
+               BallotSequence& ballots, const EpochOpeningOptions& options);
+
+  absl::Status CheckOptions() const;
+  absl::Status CheckOwn() const;
+  void MakePeers();
+
+  absl::Status GoOn();
+  void Reconnect();
+  absl::Status CheckWelcomes();
+  absl::Status TakeBallot();
+  absl::Status PromiseItself();
+  void AskForPromises();
+  absl::Status Gather();
+  absl::Status ChooseFromAnswers();
+  absl::Status Begin(Decision decision, std::vector<Answer> answers,
+                     std::vector<OpeningPeer*> peers);
+  absl::Status MakeCache(const Decision& decision,
+                         const std::vector<Answer>& answers);
+  absl::Status RegisterOwnRing();
+  absl::Status InstallOn();
+  void Finish();
+  void End(const absl::Status& status);
+
+  uint32_t AnswersNeeded() const;
+  bool MayComeYet(const OpeningPeer& peer) const;
+  uint32_t CountPossible() const;
+  absl::Status CheckPossible();
+  absl::Status TooFew(const std::string& what) const;
+  void NoteStanding(const Promise& standing);
+  std::string DescribePeers() const;
+  bool DeadlineHasPassed() const {
+    return options_.deadline.HasPassed(clock_.NowNanos());
+  }
+
+  Fabric& fabric_;
+  const Clock& clock_;
+  RandomSource& random_;
+  BallotSequence& ballots_;
+  const EpochOpeningOptions options_;
+
+  Phase phase_ = Phase::kWelcome;
+  absl::Status status_;
+  std::optional<Promise> standing_;
+  Promise promise_;  // that is asked for
+
+  std::unique_ptr<OwnReplica> own_;  // or the cache
+  bool is_cache_ = false;
+  CacheFactory cache_factory_;
+  std::optional<Answer> own_answer_;
+  std::unique_ptr<RegisteredBytes> own_ring_;
+
+  int64_t gathered_at_ = 0;  // 0: not enough yet
+  // Whose answers were too few to choose from, last time.
+  std::optional<std::vector<const OpeningPeer*>> tried_with_;
+  std::string wait_reason_;
+  std::unique_ptr<PlanRunner> runner_;
+  // Destroyed first: closed connections use no memory any more.
+  std::vector<std::unique_ptr<OpeningPeer>> peers_;
+  std::optional<EpochOpened> opened_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_EPOCH_OPENING_H_

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/inquiry.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+namespace {
+
+constexpr size_t kRequestSlot = 0;
+constexpr size_t kReplySlot = 1;
+
+}  // namespace
+
+Inquiry::Inquiry(Fabric& fabric, Options options, Message request)
+    : fabric_(fabric),
+      options_(std::move(options)),
+      request_(std::move(request)) {
+  const absl::StatusOr<ConnectionId> connection = fabric_.Connect(
+      options_.address, EncodeHello(options_.hello), options_.deadline);
+  Expect(connection.status());
+  if (connection.ok()) connection_ = *connection;
+}
+
+Inquiry::~Inquiry() {
+  if (connection_ != ConnectionId()) fabric_.Close(connection_).IgnoreError();
+}
+
+void Inquiry::Fail(const absl::Status& why) {
+  if (!status_.ok()) return;
+  status_ = absl::Status(why.code(),
+                         absl::StrCat(options_.address, ": ", why.message()));
+}
+
+void Inquiry::Expect(const absl::Status& step) {
+  if (!step.ok()) Fail(step);
+}
+
+bool Inquiry::Take(const ConnectionEvent& event) {
+  if (event.connection != connection_) return false;
+  switch (event.kind) {
+    case ConnectionEvent::Kind::kEstablished:
+      Expect(Established(event.private_data));
+      break;
+    case ConnectionEvent::Kind::kRejected:
+      Fail(DecodeRejection(event.private_data));
+      break;
+    case ConnectionEvent::Kind::kUnreachable:
+      Fail(absl::UnavailableError("nobody answers; is the node running?"));
+      break;
+    case ConnectionEvent::Kind::kDisconnected:
+      Fail(absl::UnavailableError("the connection broke"));
+      break;
+    case ConnectionEvent::Kind::kRequested:
+      break;
+  }
+  return true;
+}
+
+absl::Status Inquiry::Established(const std::string& private_data) {
+  ALPHEUS_ASSIGN_OR_RETURN(welcome_, DecodeWelcome(private_data));
+  if (welcome_->ring_capacity == 0) {
+    return absl::NotFoundError(
+        absl::StrCat("node ", welcome_->node.value,
+                     " has no replica of this log; `alpheus format "
+                     "--cluster` makes a new log"));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(slots_,
+                           MessageSlots::Make(fabric_, 2, kMessageBytesMax));
+  ALPHEUS_RETURN_IF_ERROR(fabric_.PostReceive(connection_, WorkId(kReplySlot),
+                                              slots_->At(kReplySlot)));
+  const std::vector<std::byte> request = EncodeMessage(request_);
+  LocalBytes slot = slots_->At(kRequestSlot);
+  slot.bytes = slot.bytes.first(request.size());
+  std::copy(request.begin(), request.end(), slot.bytes.begin());
+  return fabric_.PostSend(connection_, WorkId(kRequestSlot), slot);
+}
+
+bool Inquiry::Take(const Completion& completion) {
+  if (completion.connection != connection_) return false;
+  if (completion.status != CompletionStatus::kOk) {
+    Fail(absl::UnavailableError(absl::StrCat(
+        "the connection broke: ", OperationName(completion.operation), ": ",
+        CompletionStatusName(completion.status))));
+  } else if (completion.operation == Operation::kReceive) {
+    Expect(TakeReply(slots_->At(kReplySlot).bytes.first(completion.bytes)));
+  }
+  return true;
+}
+
+absl::Status Inquiry::TakeReply(std::span<const std::byte> bytes) {
+  std::optional<Message> reply = DecodeMessage(options_.hello.log_id, bytes);
+  if (!reply) {
+    return absl::DataLossError(absl::StrCat("the node sent ", bytes.size(),
+                                            " bytes that are no reply"));
+  }
+  if (const auto* failed = std::get_if<Failed>(&*reply)) return failed->status;
+  reply_ = std::move(reply);
+  return absl::OkStatus();
+}
+
+}  // namespace alpheus

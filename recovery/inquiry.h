@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// inquiry: one question to a node, and its reply.
+//
+// Idea: a connection of its own, one request that needs no promise (View,
+// Release), one reply. The connection stays until the inquiry goes, so that
+// what the reply gave out can be used.
+//
+// Thread safety: one thread.
+// References: messages.h.
+#ifndef ALPHEUS_RECOVERY_INQUIRY_H_
+#define ALPHEUS_RECOVERY_INQUIRY_H_
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "log/base/deadline.h"
+#include "recovery/messages.h"
+#include "replication/fabric/fabric.h"
+#include "replication/message_slots.h"
+
+namespace alpheus {
+
+class Inquiry {
+ public:
+  struct Options {
+    std::string address;
+    Hello hello;
+    Deadline deadline;  // until the connection must be there
+  };
+
+  // Starts to connect; errors show in status(). The fabric must outlive it.
+  Inquiry(Fabric& fabric, Options options, Message request);
+  // Closes the connection.
+  ~Inquiry();
+  Inquiry(const Inquiry&) = delete;
+  Inquiry& operator=(const Inquiry&) = delete;
+
+  // False if it is of another connection. Whoever posts reads on connection()
+  // looks at their completions afterwards.
+  bool Take(const ConnectionEvent& event);
+  bool Take(const Completion& completion);
+
+  bool done() const { return !status_.ok() || reply_.has_value(); }
+  // Errors: Unavailable (nobody is there, the connection broke); NotFound (the
+  // node has no replica of the log); DataLoss (what no node says); what the
+  // node says (Failed).
+  const absl::Status& status() const { return status_; }
+  // Of a node that answered.
+  const std::optional<Welcome>& welcome() const { return welcome_; }
+  const std::optional<Message>& reply() const { return reply_; }
+  ConnectionId connection() const { return connection_; }
+
+  // The node, or the connection, is of no more use.
+  void Fail(const absl::Status& why);
+
+ private:
+  absl::Status Established(const std::string& private_data);
+  absl::Status TakeReply(std::span<const std::byte> bytes);
+  void Expect(const absl::Status& step);
+
+  Fabric& fabric_;
+  const Options options_;
+  const Message request_;
+  ConnectionId connection_;
+  absl::Status status_;
+  std::optional<Welcome> welcome_;
+  std::optional<Message> reply_;
+  std::unique_ptr<MessageSlots> slots_;  // request, reply
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_INQUIRY_H_

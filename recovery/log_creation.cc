@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/log_creation.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+namespace {
+
+using State = OpeningPeer::State;
+
+}  // namespace
+
+LogCreation::LogCreation(Fabric& fabric, const Clock& clock,
+                         RandomSource& random,
+                         const LogCreationOptions& options)
+    : clock_(clock), random_(random), options_(options) {
+  const Hello hello{options.cluster_id, options.log_id, options.self};
+  for (const PeerAddress& at : options.peers) {
+    peers_.push_back(std::make_unique<OpeningPeer>(
+        OpeningPeerOptions{at, hello, options.step_timeout_ns,
+                           options.deadline},
+        fabric, clock));
+    peers_.back()->Connect();
+  }
+}
+
+absl::StatusOr<std::unique_ptr<LogCreation>> LogCreation::Start(
+    Fabric& fabric, const Clock& clock, RandomSource& random,
+    const LogCreationOptions& options) {
+  std::set<NodeId> nodes;
+  for (const PeerAddress& peer : options.peers) nodes.insert(peer.node);
+  if (options.peers.size() != options.sizes.replica_count ||
+      nodes.size() != options.peers.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("creating log ", options.log_id.ToString(), " on ",
+                     options.peers.size(), " members of ", nodes.size(),
+                     " nodes, expected N = ", options.sizes.replica_count,
+                     " of as many. Correct the members"));
+  }
+  return std::unique_ptr<LogCreation>(
+      new LogCreation(fabric, clock, random, options));
+}
+
+bool LogCreation::Take(const Completion& completion) {
+  for (const auto& peer : peers_) {
+    if (!peer->Owns(completion.connection)) continue;
+    peer->Take(completion);
+    return true;
+  }
+  return false;
+}
+
+bool LogCreation::Take(const ConnectionEvent& event) {
+  for (const auto& peer : peers_) {
+    if (!peer->Owns(event.connection)) continue;
+    peer->Take(event);
+    return true;
+  }
+  return false;
+}
+
+bool LogCreation::Poll() {
+  if (phase_ == Phase::kOver) return true;
+  const int64_t now = clock_.NowNanos();
+  for (const auto& peer : peers_) {
+    peer->CheckTime(now);
+    if (options_.deadline.HasPassed(now) &&
+        peer->state() != State::kFormatted) {
+      peer->Fail(absl::UnavailableError("had not replied at the deadline"));
+    }
+  }
+  if (const absl::Status status = GoOn(); !status.ok()) End(status);
+  return phase_ == Phase::kOver;
+}
+
+Deadline LogCreation::NextPoll() const {
+  int64_t next = options_.deadline.at_nanos();
+  for (const auto& peer : peers_) next = std::min(next, peer->due_nanos());
+  return next == Deadline().at_nanos() ? Deadline() : Deadline::AtNanos(next);
+}
+
+absl::Status LogCreation::GoOn() {
+  if (phase_ == Phase::kWelcome) return CheckWelcomes();
+  return CheckFormatted();
+}
+
+absl::Status LogCreation::CheckWelcomes() {
+  bool all = true;
+  for (const auto& peer : peers_) {
+    if (peer->failed()) return NothingDone(peer->failure());
+    all &= peer->state() == State::kWelcomed;
+    if (peer->state() != State::kWelcomed ||
+        peer->welcome().ring_capacity == 0) {
+      continue;
+    }
+    return NothingDone(absl::AlreadyExistsError(
+        absl::StrCat(peer->Describe(),
+                     " holds a replica of the log already, with a ring "
+                     "of ",
+                     peer->welcome().ring_capacity, " bytes")));
+  }
+  if (!all) return absl::OkStatus();
+  DrawIncarnations();
+  for (const auto& peer : peers_) {
+    peer->Ask(Format{options_.region_bytes, configuration_, options_.log_name});
+  }
+  phase_ = Phase::kFormat;
+  return absl::OkStatus();
+}
+
+void LogCreation::DrawIncarnations() {
+  configuration_.id = 1;
+  configuration_.replica_count = options_.sizes.replica_count;
+  configuration_.write_quorum = options_.sizes.write_quorum;
+  std::set<uint64_t> drawn = {0};  // names none
+  for (const PeerAddress& peer : options_.peers) {
+    uint64_t incarnation = 0;
+    while (!drawn.insert(incarnation).second) incarnation = random_.Next();
+    configuration_.members.push_back({peer.node, incarnation});
+  }
+  std::sort(configuration_.members.begin(), configuration_.members.end(),
+            [](const Member& a, const Member& b) { return a.node < b.node; });
+}
+
+// Waits for all, so that the error names each.
+absl::Status LogCreation::CheckFormatted() {
+  bool all = true;
+  for (const auto& peer : peers_) {
+    const bool is_over = peer->failed() || peer->state() == State::kFormatted;
+    if (!is_over) return absl::OkStatus();
+    all &= !peer->failed();
+  }
+  if (!all) return PartlyDone();
+  End(absl::OkStatus());
+  return absl::OkStatus();
+}
+
+absl::Status LogCreation::NothingDone(const absl::Status& why) const {
+  return {why.code(),
+          absl::StrCat("creating log ", options_.log_id.ToString(), ": ",
+                       why.message(), ". Nothing was formatted")};
+}
+
+absl::Status LogCreation::PartlyDone() const {
+  std::string made;
+  std::string failed;
+  absl::StatusCode code = absl::StatusCode::kUnavailable;
+  for (const auto& peer : peers_) {
+    if (peer->failed()) {
+      code = peer->failure().code();
+      absl::StrAppend(&failed, peer->failure().message(), "; ");
+    } else {
+      absl::StrAppend(&made, made.empty() ? "" : ", ", peer->Describe());
+    }
+  }
+  return {
+      code,
+      absl::StrCat("creating log ", options_.log_id.ToString(), ": ", failed,
+                   "whether these have a replica now is unknown. It exists on ",
+                   made.empty() ? "no other member" : made,
+                   ". Remove the replicas of this log everywhere, then create "
+                   "it again")};
+}
+
+void LogCreation::End(const absl::Status& status) {
+  status_ = status;
+  phase_ = Phase::kOver;
+  for (const auto& peer : peers_) {
+    peer->Fail(absl::CancelledError("the creation is over"));
+  }
+}
+
+}  // namespace alpheus

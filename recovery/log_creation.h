@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// log_creation: makes a new log on all its members, by one operator's command.
+//
+// Idea: every member must be there and have nothing of this log; only then are
+// incarnations drawn and the replicas formatted, each with the configuration
+// that names all of them, so that all are empty and none is blank (A4).
+//
+// Invariants:
+//   C1. Nothing is formatted unless all N members said that they hold no
+//       replica of the log.
+// What a failure leaves: replicas on some members, which the error names. They
+// are of no use; the log's id is not to be used again before they are removed.
+// Thread safety: one thread.
+// References: protocol A4, H16, H17.
+#ifndef ALPHEUS_RECOVERY_LOG_CREATION_H_
+#define ALPHEUS_RECOVERY_LOG_CREATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/random.h"
+#include "log/format/superline.h"
+#include "quorum/ballot.h"
+#include "quorum/quorum.h"
+#include "recovery/opening_peer.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+struct LogCreationOptions {
+  Uuid cluster_id;
+  Uuid log_id;     // new
+  PrimaryId self;  // who asks
+  QuorumSizes sizes;
+  std::vector<PeerAddress> peers;  // all N members
+  uint64_t region_bytes = 0;
+  std::string log_name;
+  int64_t step_timeout_ns = 10'000'000'000;
+  Deadline deadline;
+};
+
+class LogCreation {
+ public:
+  // `fabric`, `clock` and `random` must outlive it. Errors: InvalidArgument
+  // (not N members).
+  static absl::StatusOr<std::unique_ptr<LogCreation>> Start(
+      Fabric& fabric, const Clock& clock, RandomSource& random,
+      const LogCreationOptions& options);
+
+  // As EpochOpening.
+  bool Take(const Completion& completion);
+  bool Take(const ConnectionEvent& event);
+  bool Poll();
+  Deadline NextPoll() const;
+
+  // Requires, of the rest: it is over.
+  //   AlreadyExists  a member holds a replica of the log; nothing was done
+  //   Unavailable    a member could not be reached; nothing was done, or the
+  //                  members are named where a replica is now
+  //   others         the members'
+  const absl::Status& status() const { return status_; }
+  // With the incarnations. Requires: the status is OK.
+  const Configuration& configuration() const { return configuration_; }
+
+ private:
+  enum class Phase { kWelcome, kFormat, kOver };
+
+  LogCreation(Fabric& fabric, const Clock& clock, RandomSource& random,
+              const LogCreationOptions& options);
+
+  absl::Status GoOn();
+  absl::Status CheckWelcomes();
+  void DrawIncarnations();
+  absl::Status CheckFormatted();
+  absl::Status NothingDone(const absl::Status& why) const;
+  absl::Status PartlyDone() const;
+  void End(const absl::Status& status);
+
+  const Clock& clock_;
+  RandomSource& random_;
+  const LogCreationOptions options_;
+  Phase phase_ = Phase::kWelcome;
+  absl::Status status_;
+  Configuration configuration_;
+  std::vector<std::unique_ptr<OpeningPeer>> peers_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_LOG_CREATION_H_

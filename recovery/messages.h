@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// messages: what a primary and a replica say to each other until records flow.
+//
+// Idea: one connection serves one primary process and one replica of one log.
+// Hello and Welcome travel as private data of the connection; after that the
+// primary asks and the replica replies, one at a time, by sends:
+//
+//   primary                               replica
+//   Connect(Hello)                    ->  refuses, or Accept(Welcome)
+//   Format (new logs only)            ->  Formatted
+//   AskPromise                        ->  Promised, or Refused
+//   (reads the answer's bytes, decides)
+//   Prepare                           ->  Prepared: the ring may be written
+//   (reads records here, writes them there)
+//   Install                           ->  Installed
+//   (from here on batches and acks; see replica_session.h)
+//
+// View and Release need no promise. Any request may be replied to with Failed.
+// Numbers are little-endian. What arrives is never trusted: a message that is
+// too short, too long, or says what can't be, decodes to nothing.
+//
+// Thread safety: values and pure functions.
+// References: protocol A4; docs/replication.md.
+#ifndef ALPHEUS_RECOVERY_MESSAGES_H_
+#define ALPHEUS_RECOVERY_MESSAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/format/superline.h"
+#include "quorum/promise.h"
+#include "recovery/replica.h"
+#include "replication/ack.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+inline constexpr uint32_t kProtocolVersion = 1;
+
+// Every fabric carries as many bytes of private data.
+inline constexpr size_t kHelloBytes = 56;
+
+struct Hello {
+  Uuid cluster_id;
+  Uuid log_id;
+  PrimaryId primary;
+
+  bool operator==(const Hello&) const = default;
+};
+
+struct Welcome {
+  NodeId node;
+  uint64_t incarnation = 0;    // of the replica; 0: there is none yet
+  uint64_t ring_capacity = 0;  // bytes; 0: there is no replica
+  Epoch promised;              // what a ballot must be above
+  uint64_t configuration_id = 0;
+
+  bool operator==(const Welcome&) const = default;
+};
+
+// At most kHelloBytes each; magic and version mean the same in all versions of
+// the protocol, and so does a rejection. DecodeHello and DecodeWelcome:
+// InvalidArgument (not such a message), Unimplemented (another protocol
+// version, both named).
+std::string EncodeHello(const Hello& hello);
+absl::StatusOr<Hello> DecodeHello(std::string_view bytes);
+std::string EncodeWelcome(const Welcome& welcome);
+absl::StatusOr<Welcome> DecodeWelcome(std::string_view bytes);
+// Why a connection was refused, cut to kHelloBytes. Requires: !why.ok().
+// Decoded it is never OK: who said nothing that can be read is Unavailable.
+std::string EncodeRejection(const absl::Status& why);
+absl::Status DecodeRejection(std::string_view bytes);
+
+// Makes an empty replica where there is none (A4: "formatted on all N members
+// by one operator's command").
+struct Format {
+  uint64_t region_bytes = 0;
+  Configuration configuration;  // names all members with their incarnations
+  std::string log_name;         // for messages and file names; see log_id.h
+
+  bool operator==(const Format&) const = default;
+};
+struct Formatted {
+  bool operator==(const Formatted&) const = default;
+};
+
+struct AskPromise {
+  Promise promise;  // of the primary that said Hello
+
+  bool operator==(const AskPromise&) const = default;
+};
+// The promise is on media, and nobody else may write any more.
+struct Promised {
+  RegionKey answer_key;  // an encoded Answer, to be read from offset 0
+  uint64_t answer_bytes = 0;
+  RegionKey ring_key;  // for reading
+
+  bool operator==(const Promised&) const = default;
+};
+struct Refused {
+  Promise standing;
+
+  bool operator==(const Refused&) const = default;
+};
+
+// After the answer has been read: it is forgotten then.
+struct Prepare {
+  Epoch epoch;
+  bool set_repairing = false;
+
+  bool operator==(const Prepare&) const = default;
+};
+struct Prepared {
+  RegionKey ring_key;  // for reading and writing
+
+  bool operator==(const Prepared&) const = default;
+};
+
+struct Install {
+  Installation installation;
+  SessionId session;
+  uint32_t credits = 0;  // receives that the replica is to post
+
+  bool operator==(const Install&) const = default;
+};
+struct Installed {
+  bool operator==(const Installed&) const = default;
+};
+
+// The replica could not; the connection is of no more use.
+struct Failed {
+  absl::Status status;  // not OK; a very long text is cut
+
+  bool operator==(const Failed&) const = default;
+};
+
+// Lets the region be looked at (remote_region.h); needs no promise, ends with
+// the connection.
+struct View {
+  bool operator==(const View&) const = default;
+};
+struct Viewed {
+  RegionKey region_key;       // for reading: the whole region
+  uint64_t region_bytes = 0;  // the ring are the last ring_capacity of them
+
+  bool operator==(const Viewed&) const = default;
+};
+
+// The node's daemon lets go of the region, for a process of its own machine
+// that is to be primary with it (A7). It takes it back when that one ends.
+struct Release {
+  bool operator==(const Release&) const = default;
+};
+struct Released {
+  bool operator==(const Released&) const = default;
+};
+
+using Message = std::variant<Format, Formatted, AskPromise, Promised, Refused,
+                             Prepare, Prepared, Install, Installed, Failed,
+                             View, Viewed, Release, Released>;
+
+// The largest message: an Install with a full epoch table.
+inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;
+
+// Requires: a table of at most kEpochTableCapacity entries.
+std::vector<std::byte> EncodeMessage(const Message& message);
+// `log_id` seeds the keys of a table. Nothing if it is no message.
+std::optional<Message> DecodeMessage(Uuid log_id,
+                                     std::span<const std::byte> bytes);
+
+// An answer as it lies in registered memory. Decoding: nothing if it is none;
+// what it says is consistent in itself (runs and held records, A1 of answer.h;
+// no more LSNs than the ring has lines; epochs own what they hold).
+std::vector<std::byte> EncodeAnswer(const Answer& answer);
+std::optional<Answer> DecodeAnswer(Uuid log_id,
+                                   std::span<const std::byte> bytes);
+// No answer of a replica with such a ring has more bytes: to be compared with
+// Promised::answer_bytes before memory is made for them.
+uint64_t AnswerBytesMax(uint64_t ring_capacity);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_MESSAGES_H_

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/opening_peer.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+namespace {
+
+constexpr int64_t kNotWaiting = std::numeric_limits<int64_t>::max();
+constexpr WorkId kSendWork{1};
+constexpr WorkId kReceiveWork{2};
+constexpr WorkId kAnswerWork{3};
+
+// Pieces of an answer under way, and the share of the send queue that ring
+// bytes may fill: requests always find a place.
+constexpr uint64_t kAnswerPiecesMax = 4;
+
+const char* WhatIsWaitedFor(OpeningPeer::State state) {
+  switch (state) {
+    case OpeningPeer::State::kConnecting:
+      return "a welcome";
+    case OpeningPeer::State::kFormatting:
+      return "the empty replica";
+    case OpeningPeer::State::kPromising:
+      return "the promise";
+    case OpeningPeer::State::kReading:
+      return "the answer";
+    case OpeningPeer::State::kPreparing:
+      return "the ring to be prepared";
+    case OpeningPeer::State::kInstalling:
+      return "the installation";
+    default:
+      return "nothing";
+  }
+}
+
+}  // namespace
+
+OpeningPeer::OpeningPeer(const OpeningPeerOptions& options, Fabric& fabric,
+                         const Clock& clock)
+    : options_(options),
+      fabric_(fabric),
+      clock_(clock),
+      limits_(fabric.limits()),
+      failure_(absl::UnavailableError("not connected yet")),
+      failed_at_nanos_(std::numeric_limits<int64_t>::min() / 2),
+      due_nanos_(kNotWaiting) {}
+
+OpeningPeer::~OpeningPeer() {
+  if (connection_ != ConnectionId()) fabric_.Close(connection_).IgnoreError();
+}
+
+std::string OpeningPeer::Describe() const {
+  return absl::StrCat("node ", node().value, " at ", address());
+}
+
+absl::Status OpeningPeer::Annotate(const absl::Status& status) const {
+  return {status.code(), absl::StrCat(Describe(), ": ", status.message())};
+}
+
+void OpeningPeer::Fail(const absl::Status& status, bool may_try_again) {
+  if (failed()) return;
+  state_ = State::kFailed;
+  failure_ = Annotate(status);
+  may_try_again_ = may_try_again;
+  failed_at_nanos_ = clock_.NowNanos();
+  StopWaiting();
+  if (connection_ != ConnectionId()) {
+    // A fence: only then the memory below may go (E2).
+    fabric_.Close(connection_).IgnoreError();
+    past_.push_back(connection_);
+    connection_ = ConnectionId();
+  }
+  posted_ = 0;
+  reads_held_ = false;
+  session_.reset();
+  answer_bytes_.reset();
+  slots_.reset();
+}
+
+void OpeningPeer::FailUnless(const absl::Status& status) {
+  if (!status.ok()) Fail(status, /*may_try_again=*/true);
+}
+
+void OpeningPeer::StopWaiting() { due_nanos_ = kNotWaiting; }
+
+void OpeningPeer::Connect() {
+  ALPHEUS_CHECK(failed(), "one connection at a time (messages.h)");
+  state_ = State::kConnecting;
+  // The fabric tells when nobody answers in time.
+  const int64_t now = clock_.NowNanos();
+  const int64_t until =
+      std::min(now + options_.step_timeout_ns, options_.deadline.at_nanos());
+  auto connection =
+      fabric_.Connect(options_.at.address, EncodeHello(options_.hello),
+                      Deadline::AtNanos(until));
+  if (!connection.ok()) return Fail(connection.status());
+  connection_ = *connection;
+}
+
+bool OpeningPeer::Owns(ConnectionId connection) const {
+  if (connection == ConnectionId()) return false;
+  return connection == connection_ ||
+         std::find(past_.begin(), past_.end(), connection) != past_.end();
+}
+
+// Requests and replies.
+
+void OpeningPeer::Request(const Message& message, State waiting) {
+  is_sent_ = false;
+  reply_bytes_.reset();
+  state_ = waiting;
+  due_nanos_ = clock_.NowNanos() + options_.step_timeout_ns;
+  FailUnless(Send(message));
+}
+
+absl::Status OpeningPeer::Send(const Message& message) {
+  if (slots_ == nullptr) {
+    ALPHEUS_ASSIGN_OR_RETURN(slots_,
+                             MessageSlots::Make(fabric_, 2, kMessageBytesMax));
+  }
+  const std::vector<std::byte> bytes = EncodeMessage(message);
+  ALPHEUS_CHECK(bytes.size() <= kMessageBytesMax, "(messages.h)");
+  ALPHEUS_RETURN_IF_ERROR(
+      fabric_.PostReceive(connection_, kReceiveWork, slots_->At(1)));
+  const LocalBytes slot = slots_->At(0);
+  std::copy(bytes.begin(), bytes.end(), slot.bytes.begin());
+  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(
+      connection_, kSendWork, {slot.key, slot.bytes.first(bytes.size())}));
+  ++posted_;
+  return absl::OkStatus();
+}
+
+void OpeningPeer::Ask(const Format& format) {
+  ALPHEUS_CHECK(state_ == State::kWelcomed, "one request at a time");
+  Request(format, State::kFormatting);
+}
+
+void OpeningPeer::Ask(const AskPromise& ask) {
+  ALPHEUS_CHECK(state_ == State::kWelcomed, "one request at a time");
+  Request(ask, State::kPromising);
+}
+
+void OpeningPeer::Ask(const Prepare& prepare) {
+  ALPHEUS_CHECK(state_ == State::kAnswered, "one request at a time");
+  Request(prepare, State::kPreparing);
+}
+
+void OpeningPeer::Ask(const Install& install, const Ring& ring,
+                      RegionKey ring_key) {
+  ALPHEUS_CHECK(state_ == State::kPrepared, "one request at a time");
+  install_ = install;
+  own_ring_ = ring;
+  own_ring_key_ = ring_key;
+  Request(install, State::kInstalling);
+}
+
+void OpeningPeer::CheckTime(int64_t now_nanos) {
+  if (now_nanos < due_nanos_) return;
+  Fail(absl::UnavailableError(absl::StrCat(
+           "was silent for ", options_.step_timeout_ns / 1'000'000,
+           " ms while ", WhatIsWaitedFor(state_),
+           " was waited for; see whether its process and the network are up")),
+       /*may_try_again=*/true);
+}
+
+void OpeningPeer::Take(const ConnectionEvent& event) {
+  if (event.connection != connection_ || failed()) return;
+  using Kind = ConnectionEvent::Kind;
+  switch (event.kind) {
+    case Kind::kEstablished:
+      return TakeWelcome(event.private_data);
+    case Kind::kRejected: {
+      const absl::Status why = DecodeRejection(event.private_data);
+      return Fail({why.code(), absl::StrCat("refused: ", why.message())},
+                  absl::IsUnavailable(why));
+    }
+    case Kind::kUnreachable:
+      return Fail(absl::UnavailableError("nobody answers there"),
+                  /*may_try_again=*/true);
+    default:
+      return Fail(absl::UnavailableError("the connection broke"),
+                  /*may_try_again=*/true);
+  }
+}
+
+void OpeningPeer::TakeWelcome(const std::string& private_data) {
+  if (state_ != State::kConnecting) return;
+  const auto welcome = DecodeWelcome(private_data);
+  if (!welcome.ok()) return Fail(welcome.status());
+  if (welcome->node != node()) {
+    return Fail(absl::FailedPreconditionError(
+        absl::StrCat("node ", welcome->node.value,
+                     " answers there. Correct the addresses of the cluster")));
+  }
+  welcome_ = *welcome;
+  state_ = State::kWelcomed;
+}
+
+void OpeningPeer::Take(const Completion& completion) {
+  if (failed() || completion.connection != connection_) return;
+  const bool receives = completion.operation == Operation::kReceive ||
+                        completion.operation == Operation::kReceiveImmediate;
+  if (completion.status != CompletionStatus::kOk) {
+    return Fail(
+        absl::UnavailableError(absl::StrCat(
+            "the connection broke: ", OperationName(completion.operation), ": ",
+            CompletionStatusName(completion.status))),
+        /*may_try_again=*/true);
+  }
+  if (!receives) --posted_;
+  if (completion.work.value >= kForeignWork) return;
+  if (state_ == State::kInstalled) {
+    const absl::Status taken = session_->Take(completion);
+    if (!taken.ok()) Fail(taken);
+    return;
+  }
+  if (completion.work == kAnswerWork) return TakeAnswerPiece();
+  if (receives) {
+    reply_bytes_ = completion.bytes;
+  } else {
+    is_sent_ = true;
+  }
+  if (is_sent_ && reply_bytes_) TakeReply();
+}
+
+void OpeningPeer::TakeReply() {
+  const auto message = DecodeMessage(
+      options_.hello.log_id, slots_->At(1).bytes.first(std::min<uint64_t>(
+                                 *reply_bytes_, kMessageBytesMax)));
+  StopWaiting();
+  if (message && std::holds_alternative<Failed>(*message)) {
+    const absl::Status& why = std::get<Failed>(*message).status;
+    return Fail({why.code(), absl::StrCat("failed at ", WhatIsWaitedFor(state_),
+                                          ": ", why.message())});
+  }
+  const auto is = [&]<class Reply>(State waiting, const Reply& /*kind*/) {
+    return message && state_ == waiting &&
+           std::holds_alternative<Reply>(*message);
+  };
+  if (is(State::kFormatting, Formatted())) {
+    state_ = State::kFormatted;
+  } else if (is(State::kPromising, Promised())) {
+    StartReading(std::get<Promised>(*message));
+  } else if (is(State::kPromising, Refused())) {
+    standing_ = std::get<Refused>(*message).standing;
+    state_ = State::kRefused;
+  } else if (is(State::kPreparing, Prepared())) {
+    ring_key_ = std::get<Prepared>(*message).ring_key;
+    state_ = State::kPrepared;
+  } else if (is(State::kInstalling, Installed())) {
+    StartSession();
+  } else {
+    Fail(absl::DataLossError(absl::StrCat(
+        "sent ", *reply_bytes_, " bytes that are no reply while ",
+        WhatIsWaitedFor(state_),
+        " was waited for. Another program, or another version of this one")));
+  }
+}
+
+// The answer's bytes.
+
+void OpeningPeer::StartReading(const Promised& promised) {
+  promised_ = promised;
+  ring_key_ = promised.ring_key;
+  state_ = State::kReading;
+  if (promised.answer_bytes == 0 ||
+      promised.answer_bytes > AnswerBytesMax(welcome_.ring_capacity)) {
+    return Fail(absl::DataLossError(absl::StrCat(
+        "has an answer of ", promised.answer_bytes, " bytes, expected 1 to ",
+        AnswerBytesMax(welcome_.ring_capacity), " of a ring of ",
+        welcome_.ring_capacity, " bytes. Look at that replica")));
+  }
+  auto memory = MessageSlots::Make(fabric_, 1, promised.answer_bytes);
+  if (!memory.ok()) return Fail(memory.status());
+  answer_bytes_ = *std::move(memory);
+  answer_asked_ = 0;
+  answer_under_way_ = 0;
+  ReadOn();
+}
+
+void OpeningPeer::ReadOn() {
+  const LocalBytes all = answer_bytes_->At(0);
+  while (answer_asked_ < all.bytes.size() &&
+         answer_under_way_ < kAnswerPiecesMax && HasRoom()) {
+    const uint64_t bytes = std::min<uint64_t>(all.bytes.size() - answer_asked_,
+                                              limits_.message_bytes_max);
+    const absl::Status posted =
+        fabric_.PostRead(connection_, kAnswerWork,
+                         {all.key, all.bytes.subspan(answer_asked_, bytes)},
+                         {promised_.answer_key, answer_asked_});
+    if (!posted.ok()) return FailUnless(posted);
+    ++posted_;
+    ++answer_under_way_;
+    answer_asked_ += bytes;
+  }
+}
+
+void OpeningPeer::TakeAnswerPiece() {
+  --answer_under_way_;
+  ReadOn();
+  if (state_ == State::kReading && answer_under_way_ == 0) DecodeWhatWasRead();
+}
+
+void OpeningPeer::DecodeWhatWasRead() {
+  auto answer = DecodeAnswer(options_.hello.log_id, answer_bytes_->At(0).bytes);
+  answer_bytes_.reset();
+  if (!answer) {
+    return Fail(absl::DataLossError(absl::StrCat(
+        "the ", promised_.answer_bytes,
+        " bytes at the place of its answer are none. Look at that replica")));
+  }
+  // E1.
+  if (answer->node != node() || answer->incarnation != welcome_.incarnation ||
+      answer->ring_capacity != welcome_.ring_capacity) {
+    return Fail(absl::DataLossError(absl::StrCat(
+        "answers as node ", answer->node.value, ", incarnation ",
+        answer->incarnation, ", with a ring of ", answer->ring_capacity,
+        " bytes; it welcomed as node ", welcome_.node.value, ", incarnation ",
+        welcome_.incarnation, ", with ", welcome_.ring_capacity,
+        ". The replica was exchanged in between; open the log again")));
+  }
+  answer_ = *std::move(answer);
+  state_ = State::kAnswered;
+}
+
+// The ring.
+
+bool OpeningPeer::MayBeRead() const {
+  return !reads_held_ &&
+         (state_ == State::kAnswered || state_ == State::kPrepared ||
+          state_ == State::kInstalling || state_ == State::kInstalled);
+}
+
+bool OpeningPeer::HasRoom() const {
+  return posted_ < std::max<uint32_t>(1, limits_.sends_max / 2);
+}
+
+void OpeningPeer::PostRead(WorkId work, LocalBytes into, uint64_t place) {
+  ++posted_;
+  FailUnless(fabric_.PostRead(connection_, work, into, {ring_key_, place}));
+}
+
+void OpeningPeer::PostWrite(WorkId work, LocalBytes from, uint64_t place) {
+  ++posted_;
+  FailUnless(fabric_.PostWrite(connection_, work, from, {ring_key_, place}));
+}
+
+// The session.
+
+void OpeningPeer::StartSession() {
+  const Installation& installed = install_.installation;
+  auto session = ReplicaSession::Start(
+      {own_ring_, own_ring_key_, ring_key_},
+      {installed.epoch, install_.session, installed.end, install_.credits},
+      fabric_, connection_);
+  if (!session.ok()) return FailUnless(session.status());
+  session_ = *std::move(session);
+  state_ = State::kInstalled;
+}
+
+ConnectionId OpeningPeer::ReleaseConnection() {
+  ALPHEUS_CHECK(state_ == State::kInstalled, "only what is installed goes on");
+  return std::exchange(connection_, ConnectionId());
+}
+
+}  // namespace alpheus

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan_runner: makes replicas hold the chosen log, and installs the epoch on
+// them.
+//
+// Idea: each repair of the plan goes its own way: prepare, copy, install. Only
+// when it may begin depends on the others.
+//
+// Invariants:
+//   L1. A replica's ring is written only after it said that it is prepared;
+//       `repairing` is on media by then, where the plan wants it (H12).
+//   L2. A destructive repair begins when W members have installed, or when
+//       nothing else is under way any more, so that it is needed for them (G2
+//       of repair_plan.h).
+//   L3. A replica installs only after all that it lacked was copied.
+//   L4. A cache counts for nothing (A3); it is filled first, and everything
+//       else is copied from there.
+// Thread safety: one thread.
+// References: protocol A4.5, H3, H12, H13.
+#ifndef ALPHEUS_RECOVERY_PLAN_RUNNER_H_
+#define ALPHEUS_RECOVERY_PLAN_RUNNER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "log/base/random.h"
+#include "quorum/promise.h"
+#include "quorum/quorum.h"
+#include "recovery/chooser.h"
+#include "recovery/opening_peer.h"
+#include "recovery/own_replica.h"
+#include "recovery/repair_plan.h"
+#include "recovery/ring_copier.h"
+
+namespace alpheus {
+
+struct PlanTerms {
+  QuorumSizes sizes;
+  Promise promise;
+  uint32_t credits = 0;
+  uint64_t copy_bytes_max = 0;  // under way, of one copy
+};
+
+// What is run: everything by the index of its answer.
+struct PlanInput {
+  std::vector<Answer> answers;
+  std::vector<OpeningPeer*> peers;  // nullptr: the own replica's answer
+  Decision decision;
+  RepairPlan plan;
+  OwnReplica* own = nullptr;  // or the cache
+  bool is_cache = false;      // has no answer
+  RegionKey own_key;          // of its ring
+};
+
+class PlanRunner {
+ public:
+  // `fabric` and `random` must outlive it.
+  PlanRunner(const PlanTerms& terms, PlanInput input, Fabric& fabric,
+             RandomSource& random);
+
+  // Goes on. Errors, after which the opening is over: Unavailable (fewer than
+  // W members can install), Aborted (the own replica promised another primary
+  // in between), the own replica's.
+  absl::Status Poll();
+  void Take(const Completion& completion);
+
+  // W members have installed, and the own replica or the cache has.
+  bool is_enough() const;
+  // Nothing is under way any more.
+  bool is_settled() const;
+  // Gives up what is not installed.
+  void Stop(const absl::Status& why);
+  // No copy needs memory or a connection any more.
+  bool is_quiet() const;
+
+  const Decision& decision() const { return input_.decision; }
+  // One sentence for each replica that was written to.
+  std::vector<std::string> Sentences() const;
+
+ private:
+  enum class Step {
+    kWaiting,
+    kPreparing,
+    kCopying,
+    kInstalling,
+    kInstalled,
+    kFailed,
+  };
+  struct Run {
+    ReplicaRepair repair;
+    OpeningPeer* peer = nullptr;  // nullptr: the own replica
+    Step step = Step::kWaiting;
+    std::unique_ptr<RingCopier> copier;
+  };
+
+  static bool IsUnderWay(const Run& run) {
+    return run.step != Step::kWaiting && !IsSettled(run);
+  }
+  static bool IsSettled(const Run& run) {
+    return run.step == Step::kInstalled || run.step == Step::kFailed;
+  }
+  bool MayBegin(size_t index) const;
+  absl::Status GoOn(size_t index);
+  absl::Status Begin(Run& run);
+  absl::Status BeginCopying(size_t index);
+  absl::Status CopyOn(Run& run);
+  absl::Status InstallOn(Run& run);
+  absl::Status InstallOwn();
+  void Fail(Run& run, const absl::Status& status);
+  absl::Status FillCache();
+  absl::StatusOr<std::unique_ptr<RingCopier>> MakeCopier(
+      size_t number, OpeningPeer* destination,
+      const std::vector<CopyRun>& copies);
+  Installation WhatIsInstalled() const;
+  uint32_t CountInstalled() const;
+  uint32_t CountPossible() const;
+
+  const PlanTerms terms_;
+  const PlanInput input_;
+  Fabric& fabric_;
+  RandomSource& random_;
+  std::vector<Run> runs_;
+  OwnRing own_ring_;
+  bool own_installed_ = false;
+  std::unique_ptr<RingCopier> cache_copier_;
+  bool stopped_ = false;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_PLAN_RUNNER_H_

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// replica_server: a node's side of opening epochs, and of the sessions that
+// follow: any number of logs, one connection per primary process and log.
+//
+// Idea: a connection goes through phases, and each message has its phase; what
+// comes out of turn costs its sender the connection, and nobody else anything.
+//
+//   phase      asked for            replied                then
+//   kControl   Format               Formatted              kControl
+//   (any but   View                 Viewed                 as before
+//   kSession)  Release              Released               as before
+//              AskPromise           Refused                as before
+//                                   Promised               kPromised
+//   kPromised  Prepare              Prepared               kPrepared
+//   kPrepared  Install              Installed              kSession
+//   kSession   batches              acks                   kSession
+//   any        anything else        Failed, if it can be   kEnding, closed
+//
+// Whoever gets the promise of a log is its only holder: phases from kPromised
+// to kSession belong to one connection of each log.
+//
+// Invariants:
+//   V1. Before the replica looks at its ring to answer a promise, the promise
+//       is persisted, all other connections of the log that ever held one are
+//       closed, and every key that was given out is void (H6, R2, INV-6). Each
+//       of the last two is a fence by itself (X5 of fabric.h); both, because a
+//       key opens its region on every connection.
+//   V2. From there on the ring changes only through the holder's connection:
+//       keys that allow writes exist between Prepared and the holder's end.
+//   V3. Exactly one control receive is posted while requests may come, and none
+//       when the session posts its own: receives are used up in order.
+//   V4. Memory is bounded: connections without a promise are limited in number
+//       and in the time they may be silent; each log has one holder.
+// Thread safety: one thread. AcceptPromise, MakeAnswer and Install of a log run
+// inside Take: sessions of other logs wait meanwhile.
+// References: protocol A2, A4.2, A4.5, A7, H6, H16, H17, H21, R1, R2;
+// messages.h; docs/recovery_wire.md.
+#ifndef ALPHEUS_RECOVERY_REPLICA_SERVER_H_
+#define ALPHEUS_RECOVERY_REPLICA_SERVER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/ids.h"
+#include "quorum/promise.h"
+#include "recovery/messages.h"
+#include "recovery/served_log.h"
+#include "replication/fabric/fabric.h"
+#include "replication/message_slots.h"
+
+namespace alpheus {
+
+struct ReplicaServerOptions {
+  Uuid cluster_id;
+  NodeId node;
+  // Connections without a promise: that many, and silent for that long (V4).
+  size_t waiting_connections_max = 32;
+  int64_t silence_ns_max = 30'000'000'000;
+  // A session without a batch for so long gets its watermark persisted.
+  int64_t idle_ns = 10'000'000;
+  // Makes logs that are asked for (Format); nullptr: none are made.
+  LogCreator* creator = nullptr;
+  // Is told that a process of this machine wants the log's region (Release);
+  // RemoveLog is to follow, not from inside the call. Not set: refused.
+  std::function<void(Uuid log_id)> release;
+  // Says why this node does not serve a log of which it has a replica; OK if it
+  // has none. Asked of logs that were not added; nullptr: it has none.
+  std::function<absl::Status(Uuid log_id)> unserved;
+  // Gets one sentence for each connection that ends by an error.
+  std::function<void(const std::string&)> report;
+};
+
+class ReplicaServer {
+ public:
+  // What happened since the start.
+  struct Counters {
+    uint64_t accepted = 0;  // connections
+    uint64_t rejected = 0;
+    uint64_t formatted = 0;  // logs
+    uint64_t promised = 0;
+    uint64_t refused = 0;  // promises
+    uint64_t fenced = 0;   // connections, for a promise
+    uint64_t installed = 0;
+    uint64_t failed = 0;  // connections that ended by an error, and sessions
+                          // whose peer has gone
+  };
+
+  // Clock and fabric must outlive it. The fabric listens by somebody else's
+  // care, and carries messages of kMessageBytesMax.
+  ReplicaServer(Fabric& fabric, const Clock& clock,
+                ReplicaServerOptions options);
+  // Closes its connections; watermarks are persisted.
+  ~ReplicaServer();
+  ReplicaServer(const ReplicaServer&) = delete;
+  ReplicaServer& operator=(const ReplicaServer&) = delete;
+
+  // Serves the log from here on. Errors: AlreadyExists.
+  absl::Status AddLog(std::unique_ptr<ServedLog> log);
+  // Ends all its connections, then gives it back. Errors: NotFound.
+  absl::StatusOr<std::unique_ptr<ServedLog>> RemoveLog(Uuid log_id);
+
+  // What the fabric's Poll brought. False: it is of no connection of this
+  // server; every request to connect is.
+  bool Take(const ConnectionEvent& event);
+  bool Take(const Completion& completion);
+
+  // Persists and acknowledges what arrived, and looks at the clock. To be
+  // called after completions were taken, and at NextDeadline.
+  void Poll();
+  // When Poll has something to do by itself; not set: never.
+  Deadline NextDeadline() const;
+
+  const Counters& counters() const { return counters_; }
+  size_t connection_count() const { return connections_.size(); }
+
+ private:
+  enum class Phase { kControl, kPromised, kPrepared, kSession, kEnding };
+
+  struct Connection {
+    ConnectionId id;
+    std::string peer;
+    Hello hello;
+    ServedLog* log = nullptr;  // nullptr: not made yet
+    Phase phase = Phase::kControl;
+    Promise promise;  // the last one that it got
+
+    std::unique_ptr<MessageSlots> slots;  // request and reply
+    bool replying = false;                // the reply is under way
+    std::optional<uint64_t> request;      // bytes of one that waits for that
+    std::vector<std::byte> answer;
+    std::vector<RegionKey> keys;  // given out; the answer's first
+
+    int64_t heard_at = 0;        // nanoseconds
+    bool watermark_due = false;  // batches came since it was persisted
+
+    bool ever_promised() const { return promise != Promise(); }
+    bool is_holder() const {
+      return phase == Phase::kPromised || phase == Phase::kPrepared ||
+             phase == Phase::kSession;
+    }
+  };
+
+  // Connections.
+  absl::StatusOr<Connection> Admit(const ConnectionEvent& event);
+  void OnRequested(const ConnectionEvent& event);
+  absl::Status PostRequestReceive(const Connection& connection);
+  Connection* Find(ConnectionId id);
+  size_t WaitingConnections() const;
+  // The two ways to end: at once; or when Failed has been said.
+  void End(ConnectionId id, const absl::Status& why);
+  void Fail(Connection& connection, const absl::Status& why);
+  // What both do first: nothing of it can change the ring any more (V2) once
+  // the connection is closed, or the keys are void.
+  absl::Status EndSession(Connection& connection);
+  void VoidKeys(Connection& connection);
+  void Report(const Connection& connection, const absl::Status& why);
+
+  // Requests.
+  void OnControl(Connection& connection, const Completion& completion);
+  void Serve(Connection& connection, uint64_t bytes);
+  absl::Status Send(Connection& connection, const Message& reply);
+  absl::StatusOr<Message> Reply(Connection& connection, const Message& message);
+  absl::StatusOr<Message> OnFormat(Connection& connection,
+                                   const Format& format);
+  absl::StatusOr<Message> OnView(Connection& connection);
+  absl::StatusOr<Message> OnRelease(const Connection& connection);
+  absl::StatusOr<Message> OnAskPromise(Connection& connection,
+                                       const AskPromise& ask);
+  absl::StatusOr<Message> OnPrepare(Connection& connection,
+                                    const Prepare& prepare);
+  absl::StatusOr<Message> OnInstall(Connection& connection,
+                                    const Install& install);
+  absl::Status CheckHolder(const Connection& connection, Phase phase,
+                           Epoch epoch, const char* what) const;
+  absl::StatusOr<PromiseVerdict> Accept(const Connection& connection,
+                                        const Promise& request);
+  // All that was given out for the log becomes void (V1).
+  void Fence(Connection& holder);
+  absl::StatusOr<RegionKey> GiveOut(Connection& connection,
+                                    std::span<std::byte> bytes,
+                                    RemoteAccess access);
+
+  // Time.
+  void PollSession(Connection& connection, int64_t now);
+  std::optional<int64_t> DueAt(const Connection& connection) const;
+
+  Fabric& fabric_;
+  const Clock& clock_;
+  const ReplicaServerOptions options_;
+  std::map<Uuid, std::unique_ptr<ServedLog>> logs_;
+  std::map<ConnectionId, Connection> connections_;
+  Counters counters_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_REPLICA_SERVER_H_

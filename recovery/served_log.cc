@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/served_log.h"
+
+#include "log/base/status_macros.h"
+#include "log/pmem/crash_model.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/msync_persistence.h"
+
+namespace alpheus {
+
+template <Persistence P>
+Welcome ServedReplica<P>::welcome() const {
+  const Superline& superline = replica_->superline();
+  return {superline.node, superline.incarnation, superline.ring_capacity,
+          superline.promised_epoch, superline.configuration.id};
+}
+
+template <Persistence P>
+std::span<std::byte> ServedReplica<P>::ring() const {
+  const Ring ring = replica_->ring();
+  return {ring.data(), ring.capacity()};
+}
+
+template <Persistence P>
+absl::Status ServedReplica<P>::StartSession(const SessionTerms& terms,
+                                            Fabric& fabric,
+                                            ConnectionId connection) {
+  const ReplicaMemory memory{replica_->region(), replica_->ring(),
+                             &replica_->table(), log_id(),
+                             [this](Epoch epoch, const LogPosition& head) {
+                               return replica_->PublishHead(epoch, head);
+                             }};
+  ALPHEUS_ASSIGN_OR_RETURN(
+      session_,
+      BackupSession<P>::Start(pmem_, memory, terms, fabric, connection));
+  return absl::OkStatus();
+}
+
+template class ServedReplica<LibpmemPersistence>;
+template class ServedReplica<MsyncPersistence>;
+template class ServedReplica<ModelPersistence>;
+
+}  // namespace alpheus

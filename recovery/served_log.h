@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// served_log: one log as the server of its replica sees it, whatever medium it
+// lies on.
+//
+// Idea: a node may keep logs on several media, and the process that writes a
+// log serves its own replica too (A7). The server knows promises, phases and
+// connections, and calls this; ServedReplica is a replica of which nothing else
+// is made than a backup.
+//
+// Thread safety: one thread.
+// References: protocol A4, A7; replica.h, backup_session.h.
+#ifndef ALPHEUS_RECOVERY_SERVED_LOG_H_
+#define ALPHEUS_RECOVERY_SERVED_LOG_H_
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/pmem/persistence.h"
+#include "quorum/promise.h"
+#include "recovery/answer.h"
+#include "recovery/messages.h"
+#include "recovery/replica.h"
+#include "replication/backup_session.h"
+#include "replication/fabric/fabric.h"
+#include "replication/session_terms.h"
+
+namespace alpheus {
+
+class ServedLog {
+ public:
+  virtual ~ServedLog() = default;
+
+  virtual Uuid log_id() const = 0;
+  virtual Welcome welcome() const = 0;
+  virtual Promise standing() const = 0;
+  // The bytes that peers read and write; they stay where they are.
+  virtual std::span<std::byte> ring() const = 0;
+  // Those, and what the region says of itself before them.
+  virtual std::span<std::byte> region() const = 0;
+
+  // As those of Replica.
+  virtual absl::StatusOr<PromiseVerdict> AcceptPromise(
+      const Promise& request) = 0;
+  virtual absl::StatusOr<Answer> MakeAnswer() = 0;
+  virtual absl::Status BeginRepair(Epoch epoch) = 0;
+  virtual absl::Status Install(const Installation& installation) = 0;
+
+  // The session of the epoch that Install installed; one at a time. Take, Step
+  // and PersistWatermark as those of BackupSession. Requires, for all but
+  // StartSession and EndSession: it was started and not ended.
+  virtual absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
+                                    ConnectionId connection) = 0;
+  virtual absl::Status Take(const Completion& completion) = 0;
+  virtual absl::Status Step() = 0;
+  virtual absl::Status PersistWatermark() = 0;
+  virtual void EndSession() = 0;
+};
+
+// Makes replicas of logs that this node does not keep yet.
+class LogCreator {
+ public:
+  virtual ~LogCreator() = default;
+
+  // Creates and formats the region. Errors: AlreadyExists (one is there);
+  // InvalidArgument (the configuration does not name this node; the size);
+  // the medium's.
+  virtual absl::StatusOr<std::unique_ptr<ServedLog>> Create(
+      Uuid log_id, const Format& format) = 0;
+};
+
+// A replica that is only ever a backup.
+template <Persistence P>
+class ServedReplica final : public ServedLog {
+ public:
+  // `pmem` must outlive it.
+  ServedReplica(P& pmem, std::unique_ptr<Replica<P>> replica)
+      : pmem_(pmem), replica_(std::move(replica)) {}
+
+  Uuid log_id() const override { return replica_->superline().log_id; }
+  Welcome welcome() const override;
+  Promise standing() const override { return PromiseOf(replica_->superline()); }
+  std::span<std::byte> ring() const override;
+  std::span<std::byte> region() const override {
+    return replica_->region().first(replica_->superline().region_bytes);
+  }
+
+  absl::StatusOr<PromiseVerdict> AcceptPromise(
+      const Promise& request) override {
+    return replica_->AcceptPromise(request);
+  }
+  absl::StatusOr<Answer> MakeAnswer() override {
+    return replica_->MakeAnswer();
+  }
+  absl::Status BeginRepair(Epoch epoch) override {
+    return replica_->BeginRepair(epoch);
+  }
+  absl::Status Install(const Installation& installation) override {
+    return replica_->Install(installation);
+  }
+
+  absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
+                            ConnectionId connection) override;
+  absl::Status Take(const Completion& completion) override {
+    return session_->Take(completion);
+  }
+  absl::Status Step() override { return session_->Step(); }
+  absl::Status PersistWatermark() override {
+    return session_->PersistWatermark();
+  }
+  void EndSession() override { session_.reset(); }
+
+ private:
+  P& pmem_;
+  const std::unique_ptr<Replica<P>> replica_;
+  std::unique_ptr<BackupSession<P>> session_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_SERVED_LOG_H_
