@@ -7,13 +7,14 @@ include(CMakePackageConfigHelpers)
 # alpheus/log/, and the includes with them, so that no file of another project
 # can stand in for them, nor they for one.
 set(alpheus_public_headers
-  alpheus atomicity integrity log log_reader options persistent_region
-  recovered_range recovery_report reservation)
+  alpheus atomicity cluster_reader integrity log log_reader options
+  persistent_region recovered_range recovery_report reservation)
 list(TRANSFORM alpheus_public_headers
   REPLACE "(.+)" "api/include/alpheus/\\1.h")
 list(APPEND alpheus_public_headers
   log/base/deadline.h
   log/base/ids.h
+  log/core/flush_order.h
   log/core/reserved_record.h)
 set(alpheus_staging ${PROJECT_BINARY_DIR}/install_headers)
 list(TRANSFORM alpheus_public_headers PREPEND ${PROJECT_SOURCE_DIR}/
@@ -32,7 +33,7 @@ install(DIRECTORY ${alpheus_staging}/alpheus
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 if(ALPHEUS_BUILD_PROGRAMS)
-  install(TARGETS alpheus RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS alpheus alpheusd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(TARGETS alpheus_shared EXPORT AlpheusC
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

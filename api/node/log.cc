@@ -41,6 +41,7 @@ absl::Status WriteEmptyLog(Region& region, const Layout& layout,
 }  // namespace
 
 absl::StatusOr<Uuid> Log::Format(const FormatOptions& options) {
+  if (!options.cluster_file.empty()) return FormatReplicatedLog(options);
   // Sizes are checked before anything is created.
   if (options.region_bytes != 0) {
     ALPHEUS_RETURN_IF_ERROR(Layout::ForRegion(options.region_bytes).status());
@@ -63,7 +64,9 @@ absl::StatusOr<Uuid> Log::Format(const FormatOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Log>> Log::Open(const LogOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<LogEngine> engine,
-                           OpenLocalEngine(options));
+                           options.replication.cluster_file.empty()
+                               ? OpenLocalEngine(options)
+                               : OpenReplicatedEngine(options));
   return std::unique_ptr<Log>(new Log(std::move(engine)));
 }
 
@@ -192,6 +195,9 @@ std::string RecoveryReport::ToString() const {
   absl::StrAppend(&text, "; epoch ", previous_epoch.value, " -> ", epoch.value);
   for (const std::string& repair : repairs) {
     absl::StrAppend(&text, "; repaired: ", repair);
+  }
+  for (const std::string& member : absent_members) {
+    absl::StrAppend(&text, "; not in this epoch: ", member);
   }
   return text;
 }

@@ -62,6 +62,16 @@ class LogEngine {
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenLocalEngine(
     const LogOptions& options);
 
+// Opens an epoch of the cluster's log that options.replication names.
+absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
+    const LogOptions& options);
+
+// Makes the replicas of the cluster's log that `options` names.
+absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options);
+
+// What any engine asks of its options. Errors: InvalidArgument.
+absl::Status CheckEngineOptions(const LogOptions& options);
+
 }  // namespace alpheus
 
 #endif  // ALPHEUS_API_NODE_LOG_ENGINE_H_

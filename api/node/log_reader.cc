@@ -376,6 +376,13 @@ absl::StatusOr<std::unique_ptr<LogReader>> LogReader::OpenForSalvage(
       std::move(region), std::move(state), ReadingMode::kSalvage)));
 }
 
+absl::StatusOr<std::unique_ptr<LogReader>> LogReader::OpenImage(Region image) {
+  ALPHEUS_ASSIGN_OR_RETURN(RegionState state,
+                           ReadState(image, ReadingMode::kExact));
+  return std::unique_ptr<LogReader>(new LogReader(std::make_unique<Impl>(
+      std::move(image), std::move(state), ReadingMode::kExact)));
+}
+
 LogReader::LogReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LogReader::~LogReader() = default;
 

@@ -7,9 +7,9 @@
 
 namespace alpheus {
 
-ServiceThread::ServiceThread(std::function<bool()> poll, Progress& progress,
-                             Waiter& waiter, std::chrono::microseconds interval)
-    : poll_(std::move(poll)),
+ServiceThread::ServiceThread(Work work, Progress& progress, Waiter& waiter,
+                             std::chrono::microseconds interval)
+    : work_(std::move(work)),
       progress_(progress),
       waiter_(waiter),
       interval_(interval) {}
@@ -29,12 +29,12 @@ void ServiceThread::Stop() {
 
 void ServiceThread::Run() {
   while (!IsStopped()) {
-    if (poll_()) {
+    if (work_.poll()) {
       waiter_.Wait(stopped_, 0, Deadline::In(interval_));
       continue;
     }
     const uint32_t seen = progress_.Announce();
-    if (!IsStopped() && !poll_()) progress_.Wait(seen, Deadline());
+    if (!IsStopped() && !work_.poll()) work_.wait(seen);
     progress_.Withdraw();
   }
 }

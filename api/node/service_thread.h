@@ -23,9 +23,16 @@ namespace alpheus {
 
 class ServiceThread {
  public:
-  // `poll` returns true to be called again after an interval, false to be
-  // called after the next progress. An interval of 0: no thread is started.
-  ServiceThread(std::function<bool()> poll, Progress& progress, Waiter& waiter,
+  // What it does for a log: `poll` returns true to be called again after an
+  // interval, false to be called after the next progress, for which
+  // `wait(seen)` waits (Progress::Wait).
+  struct Work {
+    std::function<bool()> poll;
+    std::function<void(uint32_t seen)> wait;
+  };
+
+  // An interval of 0: no thread is started.
+  ServiceThread(Work work, Progress& progress, Waiter& waiter,
                 std::chrono::microseconds interval);
   ~ServiceThread() { Stop(); }
 
@@ -40,7 +47,7 @@ class ServiceThread {
     return stopped_.load(std::memory_order_acquire) != 0;
   }
 
-  const std::function<bool()> poll_;
+  const Work work_;
   Progress& progress_;
   Waiter& waiter_;
   const std::chrono::microseconds interval_;

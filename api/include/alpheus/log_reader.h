@@ -24,6 +24,8 @@
 
 namespace alpheus {
 
+class Region;
+
 enum class RecordState {
   kDurable,    // proven to have been acknowledged, or recovered
   kCompleted,  // valid, but nothing proves that it was acknowledged
@@ -131,8 +133,12 @@ class LogReader {
   VerifyReport Verify(const std::function<void(double)>& progress = {});
 
  private:
+  friend class ClusterReader;
   class Impl;
   explicit LogReader(std::unique_ptr<Impl> impl);
+  // Of an image of a region that nobody writes.
+  static absl::StatusOr<std::unique_ptr<LogReader>> OpenImage(Region image);
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -40,6 +40,10 @@ struct RecoveryReport {
   // Copies, lines and PADs that could not be read and were written anew.
   std::vector<std::string> repairs;
 
+  // Members of a replicated log that are not in the epoch, and why: they hold
+  // nothing of what is appended until the log is opened again.
+  std::vector<std::string> absent_members;
+
   // One line for people.
   std::string ToString() const;
 };

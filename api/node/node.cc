@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/node/node.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "api/node/fabric_pump.h"
+#include "log/base/status_macros.h"
+#include "quorum/cluster_file.h"
+#include "quorum/log_id.h"
+
+namespace alpheus {
+namespace {
+
+constexpr char kExtension[] = ".alpheus";
+// How often a file that another process has is tried.
+constexpr int64_t kLookAgainNanos = 200'000'000;
+// A node that never idles looks after so many turns.
+constexpr uint32_t kBusyTurns = 4096;
+// Whoever asked for a file has so long to take its lock.
+constexpr int64_t kReleasedNanos = 2'000'000'000;
+
+const ClusterMember* FindMember(const ClusterConfiguration& cluster,
+                                NodeId node) {
+  for (const ClusterMember& member : cluster.members) {
+    if (member.node == node) return &member;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Start(NodeOptions options) {
+  ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
+                           LoadClusterFile(options.cluster_file));
+  std::unique_ptr<Node> node(new Node(std::move(options), std::move(cluster)));
+  ALPHEUS_RETURN_IF_ERROR(node->Begin());
+  return node;
+}
+
+Node::Node(NodeOptions options, ClusterConfiguration cluster)
+    : options_(std::move(options)),
+      cluster_(std::move(cluster)),
+      fabric_(TcpFabricOptions(), Clock::Real(), random_) {
+  ReplicaServerOptions server;
+  server.cluster_id = cluster_.cluster_id;
+  server.node = NodeId(options_.node);
+  server.creator = this;
+  server.report = options_.tell;
+  server.release = [this](Uuid log_id) { to_release_.push_back(log_id); };
+  server.unserved = [this](Uuid log_id) { return Unserved(log_id); };
+  server_ = std::make_unique<ReplicaServer>(fabric_, Clock::Real(),
+                                            std::move(server));
+}
+
+Node::~Node() = default;
+
+absl::Status Node::Begin() {
+  const ClusterMember* const self = FindMember(cluster_, NodeId(options_.node));
+  if (self == nullptr) {
+    return absl::NotFoundError(absl::StrCat(options_.cluster_file, ": node ",
+                                            options_.node,
+                                            " is no member of the cluster"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(FindFiles());
+  ALPHEUS_ASSIGN_OR_RETURN(
+      address_,
+      fabric_.Listen(options_.listen.empty() ? self->address.ToString()
+                                             : options_.listen));
+  return absl::OkStatus();
+}
+
+absl::Status Node::FindFiles() {
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(options_.directory, error)) {
+    const std::filesystem::path& path = entry.path();
+    if (path.extension() != kExtension) continue;
+    const std::string log_name = path.stem().string();
+    if (absl::Status good = CheckLogName(log_name); !good.ok()) {
+      options_.tell(
+          absl::StrCat(path.string(), ": not served: ", good.message()));
+      continue;
+    }
+    TryToServe(log_name);
+  }
+  if (!error) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat(options_.directory, ": ", error.message(),
+                   "; the directory of the replicas must exist"));
+}
+
+std::string Node::PathOf(const std::string& log_name) const {
+  return absl::StrCat(options_.directory, "/", log_name, kExtension);
+}
+
+absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
+    const std::string& log_name, Held& held) {
+  ALPHEUS_ASSIGN_OR_RETURN(held.file, ReplicaFile::Open(PathOf(log_name)));
+  return held.file->Serve({cluster_.cluster_id,
+                           LogIdOf(cluster_.cluster_id, log_name),
+                           NodeId(options_.node)});
+}
+
+void Node::TryToServe(const std::string& log_name) {
+  Held& held = files_[log_name];
+  held.look_again_at = Clock::Real().NowNanos() + kLookAgainNanos;
+  absl::StatusOr<std::unique_ptr<ServedLog>> log = Open(log_name, held);
+  absl::Status status = log.status();
+  if (log.ok()) status = server_->AddLog(*std::move(log));
+  if (status.ok()) {
+    options_.tell(
+        absl::StrCat("log ", log_name, ": serving ", PathOf(log_name)));
+    held.why = absl::OkStatus();
+    return;
+  }
+  held.file.reset();
+  // Tried again and again: said once.
+  if (status != held.why) {
+    options_.tell(
+        absl::StrCat("log ", log_name, ": not served: ", status.message()));
+  }
+  held.why = status;
+}
+
+absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
+                                                        const Format& format) {
+  const ReplicaIdentity identity{cluster_.cluster_id, log_id,
+                                 NodeId(options_.node)};
+  if (log_id != LogIdOf(cluster_.cluster_id, format.log_name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("log ", log_id.ToString(), " is not log '",
+                     format.log_name, "' of this cluster"));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(
+      std::unique_ptr<ReplicaFile> file,
+      ReplicaFile::Create(PathOf(format.log_name), identity, format));
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
+                           file->Serve(identity));
+  files_[format.log_name].file = std::move(file);
+  options_.tell(absl::StrCat("log ", format.log_name, ": formatted ",
+                             PathOf(format.log_name)));
+  return log;
+}
+
+// As much as a rejection holds.
+absl::Status Node::Unserved(Uuid log_id) const {
+  for (const auto& [log_name, held] : files_) {
+    if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
+    return absl::IsDataLoss(held.why)
+               ? absl::DataLossError("the node's replica can't be read")
+               : absl::UnavailableError("the node does not serve its replica");
+  }
+  return absl::OkStatus();
+}
+
+void Node::ReleaseAsked() {
+  for (const Uuid& log_id : std::exchange(to_release_, {})) {
+    for (auto& [log_name, held] : files_) {
+      if (held.file == nullptr ||
+          LogIdOf(cluster_.cluster_id, log_name) != log_id) {
+        continue;
+      }
+      // The served log before the file that it lies in.
+      server_->RemoveLog(log_id).IgnoreError();
+      held.file.reset();
+      held.look_again_at = Clock::Real().NowNanos() + kReleasedNanos;
+      options_.tell(absl::StrCat("log ", log_name,
+                                 ": released to a process of this machine"));
+    }
+  }
+}
+
+void Node::LookAgain() {
+  const int64_t now = Clock::Real().NowNanos();
+  for (auto& [log_name, held] : files_) {
+    if (held.file == nullptr && held.look_again_at <= now) {
+      TryToServe(log_name);
+    }
+  }
+}
+
+Deadline Node::NextDeadline() const {
+  Deadline next = server_->NextDeadline();
+  for (const auto& [log_name, held] : files_) {
+    if (held.file == nullptr && held.look_again_at < next.at_nanos()) {
+      next = Deadline::AtNanos(held.look_again_at);
+    }
+  }
+  return next;
+}
+
+void Node::Run() {
+  FabricPump pump(fabric_);
+  pump.Add({[this](const ConnectionEvent& e) { return server_->Take(e); },
+            [this](const Completion& c) { return server_->Take(c); }});
+  uint32_t idle_turns = 0;
+  uint32_t busy_turns = 0;
+  while (!stopped_.load(std::memory_order_acquire)) {
+    const bool any = pump.Turn();
+    server_->Poll();
+    if (!to_release_.empty()) ReleaseAsked();
+    if (any) {
+      idle_turns = 0;
+      if (++busy_turns % kBusyTurns == 0) LookAgain();
+      continue;
+    }
+    if (++idle_turns < options_.yield_turns) {
+      sched_yield();
+      continue;
+    }
+    LookAgain();
+    pump.Sleep(NextDeadline());
+  }
+}
+
+void Node::Stop() {
+  stopped_.store(true, std::memory_order_release);
+  fabric_.Wake();
+}
+
+}  // namespace alpheus

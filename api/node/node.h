@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// node: keeps the replicas of one member of a cluster, and serves them to
+// whoever is primary: what `alpheusd` runs.
+//
+// Idea: the replicas of a node are the files <log name>.alpheus of one
+// directory. The node opens those that no other process has, and serves them
+// until it is asked to release one: a process of this machine that wants to be
+// primary with its own replica takes the file's lock then, and when that
+// process ends, however it ends, the node takes the file back.
+//
+// One thread polls fabric and server. It passes a little time without sleeping
+// after the last activity, then sleeps until the next one: an idle node takes
+// no time of a core, but for five looks a second at files that another process
+// has.
+//
+// Invariants:
+//   K1. A replica is served only while its file's lock is held (A7).
+//   K2. A file that can't be served (damaged, of another cluster, of another
+//       node) is reported, left as it is, and disturbs no other.
+// Thread safety: Stop by any thread, and by signal handlers' threads; all else
+// by one thread.
+// References: protocol A4, A7; docs/replication.md.
+#ifndef ALPHEUS_API_NODE_NODE_H_
+#define ALPHEUS_API_NODE_NODE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "api/node/replica_file.h"
+#include "log/base/clock.h"
+#include "log/base/ids.h"
+#include "log/base/random.h"
+#include "quorum/configuration.h"
+#include "recovery/replica_server.h"
+#include "replication/fabric/tcp/tcp_fabric.h"
+
+namespace alpheus {
+
+struct NodeOptions {
+  std::string cluster_file;
+  uint64_t node = 0;      // of the cluster file
+  std::string directory;  // of the replicas; must exist
+  // Where to listen; empty: the member's address in the cluster file.
+  std::string listen = {};
+  // Turns without sleeping after the last activity; each yields the core.
+  uint32_t yield_turns = 200;
+  // Gets one sentence for each thing that an operator may want to know.
+  std::function<void(const std::string&)> tell = [](const std::string&) {};
+};
+
+class Node final : private LogCreator {
+ public:
+  // Opens the replicas and listens. Errors: as LoadClusterFile; NotFound (the
+  // cluster file has no such node; no directory); AlreadyExists (the address is
+  // in use); InvalidArgument, Unavailable (address).
+  static absl::StatusOr<std::unique_ptr<Node>> Start(NodeOptions options);
+  ~Node() override;
+
+  // Serves until Stop is called, or was before.
+  void Run();
+  void Stop();
+
+  // Where it listens.
+  const std::string& address() const { return address_; }
+
+ private:
+  // One of the files in the directory.
+  struct Held {
+    std::unique_ptr<ReplicaFile> file;  // while it is served
+    int64_t look_again_at = 0;          // else
+    absl::Status why;                   // why it could not be served
+  };
+
+  Node(NodeOptions options, ClusterConfiguration cluster);
+
+  absl::Status Begin();
+  absl::Status FindFiles();
+  void TryToServe(const std::string& log_name);
+  absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,
+                                                  Held& held);
+  absl::Status Unserved(Uuid log_id) const;
+  void ReleaseAsked();
+  void LookAgain();
+  Deadline NextDeadline() const;
+  std::string PathOf(const std::string& log_name) const;
+
+  absl::StatusOr<std::unique_ptr<ServedLog>> Create(
+      Uuid log_id, const Format& format) override;
+
+  const NodeOptions options_;
+  const ClusterConfiguration cluster_;
+  std::string address_;
+  EntropyRandom random_;
+  std::map<std::string, Held> files_;  // by log name; outlive the server
+  std::vector<Uuid> to_release_;
+  TcpFabric fabric_;
+  std::unique_ptr<ReplicaServer> server_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_NODE_NODE_H_

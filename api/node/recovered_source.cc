@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/node/recovered_source.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+
+namespace alpheus {
+
+RecoveredSource::RecoveredSource(const Ring& ring, uint64_t ring_offset,
+                                 const EpochTable& table,
+                                 const LogPosition& head, Lsn end_lsn,
+                                 std::string name)
+    // Open has just checked the payloads.
+    : cursor_(ring, table, head, head.offset + ring.capacity(),
+              RecordCursor::Payloads::kTrust),
+      ring_(ring),
+      ring_offset_(ring_offset),
+      end_lsn_(end_lsn),
+      name_(std::move(name)) {}
+
+// Each is read when it is shown: what was cleaned and overwritten since the
+// last one must not be taken for a record.
+bool RecoveredSource::Next(RecoveredRecord* record) {
+  while (status_.ok() && cursor_.position().lsn <= end_lsn_) {
+    const LogPosition at = cursor_.position();
+    if (cursor_.Next() != RecordCursor::Step::kRecord) {
+      if (!IsMutant(Mutant::kBadRecordIsTheEnd)) status_ = Unreadable(at);
+      return false;
+    }
+    const RecordView& view = cursor_.record();
+    if (view.cleaned || view.aborted()) continue;
+    *record = {view.lsn(), view.epoch(), view.payload};
+    return true;
+  }
+  return false;
+}
+
+absl::Status RecoveredSource::Unreadable(const LogPosition& at) const {
+  return absl::DataLossError(absl::StrCat(
+      name_, ": LSN ", at.lsn.value, " at offset ",
+      ring_offset_ + ring_.Place(at.offset),
+      " was recovered but can't be read any more; the recovered log goes on "
+      "to LSN ",
+      end_lsn_.value, ". Take what is left with `alpheus salvage`"));
+}
+
+}  // namespace alpheus

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// recovered_source: delivers the range that opening a log recovered; see
+// recovered_range.h.
+//
+// Thread safety: one thread; others may append and clean meanwhile.
+// References: protocol A4.6, H11.
+#ifndef ALPHEUS_API_NODE_RECOVERED_SOURCE_H_
+#define ALPHEUS_API_NODE_RECOVERED_SOURCE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "alpheus/recovered_range.h"
+#include "log/base/ids.h"
+#include "log/core/record_cursor.h"
+#include "log/format/epoch_table.h"
+#include "log/format/layout.h"
+
+namespace alpheus {
+
+class RecoveredSource final : public RecoveredRange::Source {
+ public:
+  // From `head` to `end_lsn`; `ring_offset` (bytes from the start of the
+  // region) and `name` are for messages. The table must outlive the source.
+  RecoveredSource(const Ring& ring, uint64_t ring_offset,
+                  const EpochTable& table, const LogPosition& head, Lsn end_lsn,
+                  std::string name);
+
+  bool Next(RecoveredRecord* record) override;
+  absl::Status status() const override { return status_; }
+
+ private:
+  absl::Status Unreadable(const LogPosition& at) const;
+
+  RecordCursor cursor_;
+  const Ring ring_;
+  const uint64_t ring_offset_;
+  const Lsn end_lsn_;
+  const std::string name_;
+  absl::Status status_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_NODE_RECOVERED_SOURCE_H_

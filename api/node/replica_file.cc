@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/node/replica_file.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "log/core/format_region.h"
+#include "log/format/layout.h"
+
+namespace alpheus {
+namespace {
+
+ReplicaFile::Persistences PersistenceOf(const Region& region,
+                                        uint32_t emulated_latency_ns) {
+  if (region.medium() == RegionMedium::kFile) {
+    return std::make_unique<MsyncPersistence>(region.path());
+  }
+  LibpmemPersistence::Options options;
+  options.auto_flush = LibpmemPersistence::DetectAutoFlush();
+  options.emulated_latency_ns = emulated_latency_ns;
+  return std::make_unique<LibpmemPersistence>(options);
+}
+
+absl::Status CheckFormat(const ReplicaIdentity& identity,
+                         const Format& format) {
+  const auto& members = format.configuration.members;
+  const auto named =
+      std::find_if(members.begin(), members.end(), [&](const Member& member) {
+        return member.node == identity.node && member.incarnation != 0;
+      });
+  if (named != members.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "log ", format.log_name,
+      ": the configuration of the new log has no "
+      "incarnation for node ",
+      identity.node.value, ". Format it with this cluster's own file"));
+}
+
+}  // namespace
+
+ReplicaFile::ReplicaFile(Region region, uint32_t emulated_latency_ns)
+    : region_(std::move(region)),
+      pmem_(PersistenceOf(region_, emulated_latency_ns)) {}
+
+absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Open(
+    const std::string& path, uint32_t emulated_latency_ns) {
+  ALPHEUS_ASSIGN_OR_RETURN(Region region, Region::OpenForWriting(path));
+  return std::unique_ptr<ReplicaFile>(
+      new ReplicaFile(std::move(region), emulated_latency_ns));
+}
+
+absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
+    const std::string& path, const ReplicaIdentity& identity,
+    const Format& format) {
+  ALPHEUS_RETURN_IF_ERROR(CheckFormat(identity, format));
+  // Sizes are checked before anything is created.
+  ALPHEUS_ASSIGN_OR_RETURN(const Layout layout,
+                           Layout::ForRegion(format.region_bytes));
+  ALPHEUS_ASSIGN_OR_RETURN(Region region,
+                           Region::Create(path, format.region_bytes));
+  std::unique_ptr<ReplicaFile> file(new ReplicaFile(std::move(region), 0));
+  FormatIdentity format_identity;
+  format_identity.cluster_id = identity.cluster_id;
+  format_identity.log_id = identity.log_id;
+  format_identity.node = identity.node;
+  format_identity.configuration = format.configuration;
+  ALPHEUS_RETURN_IF_ERROR(std::visit(
+      [&](const auto& pmem) {
+        return FormatRegion(*pmem, file->region_.bytes(), layout,
+                            format_identity);
+      },
+      file->pmem_));
+  return file;
+}
+
+absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaFile::Serve(
+    const ReplicaIdentity& identity) {
+  ReplicaOptions options;
+  options.name = region_.path();
+  options.expected_cluster_id = identity.cluster_id;
+  options.expected_log_id = identity.log_id;
+  return std::visit(
+      [&]<class P>(const std::unique_ptr<P>& pmem)
+          -> absl::StatusOr<std::unique_ptr<ServedLog>> {
+        ALPHEUS_ASSIGN_OR_RETURN(
+            std::unique_ptr<Replica<P>> replica,
+            Replica<P>::Open(*pmem, region_.bytes(), options));
+        ALPHEUS_RETURN_IF_ERROR(
+            CheckNode(replica->superline(), identity.node, region_.path()));
+        return std::make_unique<ServedReplica<P>>(*pmem, std::move(replica));
+      },
+      pmem_);
+}
+
+absl::Status CheckNode(const Superline& superline, NodeId node,
+                       const std::string& name) {
+  if (superline.node == node) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      name, ": is the replica of node ", superline.node.value,
+      ", expected that of node ", node.value,
+      ". Nothing was changed; a replica can't move to another node, put the "
+      "file back"));
+}
+
+}  // namespace alpheus

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// The composition root of a replicated log: cluster file, adapter, own replica
+// or cache, the opening of an epoch, replication, ring log.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "api/node/fabric_pump.h"
+#include "api/node/log_engine.h"
+#include "api/node/replica_file.h"
+#include "api/node/ring_engine.h"
+#include "log/base/clock.h"
+#include "log/base/random.h"
+#include "log/base/status_macros.h"
+#include "log/core/format_region.h"
+#include "quorum/ballot.h"
+#include "quorum/cluster_file.h"
+#include "quorum/log_id.h"
+#include "recovery/epoch_opening.h"
+#include "recovery/inquiry.h"
+#include "recovery/log_creation.h"
+#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/log_replication.h"
+
+namespace alpheus {
+namespace {
+
+constexpr int64_t kNanosPerMilli = 1'000'000;
+// Backups give up a primary that answers nothing for two seconds.
+constexpr uint32_t kIdleForceMaxUs = 500'000;
+// After a refused ballot a random time up to this is waited.
+constexpr int64_t kBackOffNanosMax = 200 * kNanosPerMilli;
+// How often a lock is tried that a node was asked to release.
+constexpr int64_t kLockRetryNanos = 10 * kNanosPerMilli;
+
+// Adapter and randomness of one log, in the order of their use.
+struct Connectivity {
+  EntropyRandom random;
+  TcpFabric fabric{TcpFabricOptions(), Clock::Real(), random};
+};
+
+class TcpReplication final : public EngineReplication {
+ public:
+  TcpReplication(std::unique_ptr<Connectivity> connectivity,
+                 const Replicator::Options& options, EpochOpened opened)
+      : connectivity_(std::move(connectivity)),
+        ring_(std::move(opened.ring)),
+        replication_(connectivity_->fabric, Clock::Real(), options,
+                     {opened.start.end.lsn - 1, opened.start.end.offset}) {
+    for (OpenedBackup& backup : opened.backups) {
+      replication_.Add(
+          absl::StrCat("node ", backup.node.value, " at ", backup.name),
+          backup.connection, std::move(backup.session));
+    }
+  }
+
+  ReplicationSink& sink() override { return replication_; }
+
+ private:
+  std::unique_ptr<Connectivity> connectivity_;
+  std::unique_ptr<RegisteredBytes> ring_;
+  LogReplication replication_;
+};
+
+const ClusterMember* FindMember(const ClusterConfiguration& cluster,
+                                uint64_t node) {
+  for (const ClusterMember& member : cluster.members) {
+    if (member.node.value == node) return &member;
+  }
+  return nullptr;
+}
+
+absl::Status CheckOptions(const LogOptions& options,
+                          const ClusterConfiguration& cluster) {
+  const ReplicationOptions& replication = options.replication;
+  ALPHEUS_RETURN_IF_ERROR(CheckLogName(replication.log_name));
+  const ClusterMember* const self = FindMember(cluster, replication.node);
+  if (self == nullptr || !self->may_be_primary) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(replication.cluster_file, ": node ", replication.node,
+                     self == nullptr ? " is no member of the cluster"
+                                     : " may not be primary (may_be_primary)"));
+  }
+  if (replication.batches_max < 1 || replication.batches_max > 1024) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "batches_max ", replication.batches_max, ": must be 1 to 1024"));
+  }
+  if (options.idle_force_us == 0 || options.idle_force_us > kIdleForceMaxUs) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "idle_force_us ", options.idle_force_us, ": must be 1 to ",
+        kIdleForceMaxUs,
+        " for a replicated log, whose thread answers its backups while nobody "
+        "appends"));
+  }
+  if (replication.silence_ms == 0) {
+    return absl::InvalidArgumentError(
+        "silence_ms 0: every backup would be given up at once");
+  }
+  if (options.cleanup_through != Lsn(0)) {
+    return absl::InvalidArgumentError(
+        "cleanup_through is for local logs; clean the replicated log once it "
+        "is open");
+  }
+  return absl::OkStatus();
+}
+
+RecoveryReport MakeReport(const EpochOpened& opened) {
+  RecoveryReport report;
+  report.log_id = opened.start.superline.log_id;
+  report.epoch = opened.epoch;
+  report.previous_epoch = opened.previous_epoch;
+  report.head_lsn = opened.head.lsn;
+  report.end_lsn = opened.end.lsn - 1;
+  report.repairs = opened.repairs;
+  for (const OtherMember& member : opened.not_installed) {
+    report.absent_members.push_back(
+        absl::StrCat("node ", member.node.value, ": ", member.why));
+  }
+  return report;
+}
+
+// What ended the last try, with what ended the one before.
+absl::Status WithRefusal(const absl::Status& status,
+                         const absl::Status& refusal) {
+  if (refusal.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), ". The try before ended: ",
+                                   refusal.message()));
+}
+
+// Opens an epoch with one replica, or cache, of this process.
+template <Persistence P>
+class Opener {
+ public:
+  Opener(const LogOptions& options, const ClusterConfiguration& cluster)
+      : options_(options),
+        cluster_(cluster),
+        connectivity_(std::make_unique<Connectivity>()),
+        deadline_(Deadline::In(
+            std::chrono::milliseconds(options.replication.open_timeout_ms))) {}
+
+  // With the own replica in `region`.
+  absl::StatusOr<std::unique_ptr<LogEngine>> OpenWithReplica(
+      Region region, std::unique_ptr<P> pmem) {
+    region_.emplace(std::move(region));
+    pmem_ = std::move(pmem);
+    ReplicaOptions replica;
+    replica.name = region_->path();
+    replica.expected_cluster_id = cluster_.cluster_id;
+    replica.expected_log_id = log_id();
+    ALPHEUS_ASSIGN_OR_RETURN(
+        replica_, Replica<P>::Open(*pmem_, region_->bytes(), replica));
+    ALPHEUS_RETURN_IF_ERROR(CheckNode(replica_->superline(),
+                                      NodeId(options_.replication.node),
+                                      region_->path()));
+    return Open(/*is_member=*/true);
+  }
+
+  // Remote-only.
+  absl::StatusOr<std::unique_ptr<LogEngine>> OpenWithCache() {
+    return Open(/*is_member=*/false);
+  }
+
+ private:
+  Uuid log_id() const {
+    return LogIdOf(cluster_.cluster_id, options_.replication.log_name);
+  }
+
+  EpochOpeningOptions OpeningOptions(bool is_member,
+                                     const PrimaryId& self) const {
+    const ReplicationOptions& replication = options_.replication;
+    EpochOpeningOptions opening;
+    opening.cluster_id = cluster_.cluster_id;
+    opening.log_id = log_id();
+    opening.self = self;
+    opening.sizes = cluster_.sizes;
+    for (const ClusterMember& member : cluster_.members) {
+      if (is_member && member.node == self.node) continue;
+      opening.peers.push_back({member.node, member.address.ToString()});
+    }
+    opening.configuration_id = cluster_.id;
+    opening.gather_ns = int64_t{replication.gather_ms} * kNanosPerMilli;
+    opening.deadline = deadline_;
+    opening.credits = replication.batches_max;
+    return opening;
+  }
+
+  // A region of this process alone, which is no member: it has a configuration
+  // of its own.
+  absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(
+      uint64_t ring_capacity) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const Layout layout,
+        Layout::ForRing(ring_capacity, kEpochTableCapacity));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        Region region,
+        Region::Anonymous(layout.region_bytes,
+                          absl::StrCat("log ", options_.replication.log_name)));
+    replica_.reset();
+    region_.emplace(std::move(region));
+    pmem_ = std::make_unique<P>(typename P::Options{});
+    FormatIdentity identity = NewLocalIdentity(connectivity_->random);
+    identity.cluster_id = cluster_.cluster_id;
+    identity.log_id = log_id();
+    ALPHEUS_RETURN_IF_ERROR(
+        FormatRegion(*pmem_, region_->bytes(), layout, identity));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        replica_,
+        Replica<P>::Open(*pmem_, region_->bytes(), {.name = region_->path()}));
+    return AsOwnReplica(*replica_, [] {});
+  }
+
+  absl::StatusOr<std::unique_ptr<EpochOpening>> StartOpening(
+      bool is_member, BallotSequence& ballots,
+      const EpochOpeningOptions& opening) {
+    if (is_member) {
+      return EpochOpening::Start(connectivity_->fabric, Clock::Real(),
+                                 connectivity_->random, ballots, opening,
+                                 AsOwnReplica(*replica_, [] {}));
+    }
+    if constexpr (std::is_same_v<P, LibpmemPersistence>) {
+      return EpochOpening::Start(
+          connectivity_->fabric, Clock::Real(), connectivity_->random, ballots,
+          opening,
+          [this](uint64_t capacity, const Configuration& /*configuration*/) {
+            return MakeCache(capacity);
+          });
+    }
+    return absl::InternalError("a cache is in plain memory");
+  }
+
+  // One ballot.
+  absl::StatusOr<EpochOpened> TryOnce(bool is_member, BallotSequence& ballots,
+                                      EpochOpeningOptions& opening) {
+    ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<EpochOpening> tried,
+                             StartOpening(is_member, ballots, opening));
+    FabricPump pump(connectivity_->fabric);
+    pump.Add({[&](const ConnectionEvent& e) { return tried->Take(e); },
+              [&](const Completion& c) { return tried->Take(c); }});
+    while (!tried->Poll()) {
+      if (!pump.Turn()) pump.Sleep(tried->NextPoll());
+    }
+    if (tried->standing()) opening.above = tried->standing()->epoch;
+    ALPHEUS_RETURN_IF_ERROR(tried->status());
+    return tried->TakeOpened();
+  }
+
+  // Losers of a race for the promises wait for a random time (A4.2).
+  absl::StatusOr<EpochOpened> TryUntilDeadline(bool is_member) {
+    const PrimaryId self{NodeId(options_.replication.node),
+                         connectivity_->random.Next() | 1};
+    ALPHEUS_ASSIGN_OR_RETURN(BallotSequence ballots,
+                             BallotSequence::Make(self));
+    EpochOpeningOptions opening = OpeningOptions(is_member, self);
+    absl::Status refusal;
+    for (;;) {
+      absl::StatusOr<EpochOpened> opened = TryOnce(is_member, ballots, opening);
+      const int64_t now = Clock::Real().NowNanos();
+      if (opened.ok()) return opened;
+      if (!absl::IsAborted(opened.status()) || deadline_.HasPassed(now)) {
+        return WithRefusal(opened.status(), refusal);
+      }
+      refusal = opened.status();
+      const Deadline retry = Deadline::AtNanos(
+          now +
+          static_cast<int64_t>(connectivity_->random.Below(kBackOffNanosMax)));
+      FabricPump pump(connectivity_->fabric);
+      while (!retry.HasPassed(Clock::Real().NowNanos())) {
+        if (!pump.Turn()) pump.Sleep(retry);
+      }
+    }
+  }
+
+  absl::StatusOr<std::unique_ptr<LogEngine>> Open(bool is_member) {
+    ALPHEUS_ASSIGN_OR_RETURN(EpochOpened opened, TryUntilDeadline(is_member));
+    replica_.reset();  // the log is the region's writer from here on
+    const ReplicationOptions& options = options_.replication;
+    Replicator::Options replicator;
+    replicator.write_quorum = cluster_.sizes.write_quorum;
+    replicator.has_local_replica = is_member;
+    replicator.silence_ns = int64_t{options.silence_ms} * kNanosPerMilli;
+    replicator.lag_bytes_max = options.lag_bytes_max != 0
+                                   ? options.lag_bytes_max
+                                   : opened.start.superline.ring_capacity;
+    const RingLogStart start = opened.start;
+    RecoveryReport report = MakeReport(opened);
+    auto replication = std::make_unique<TcpReplication>(
+        std::move(connectivity_), replicator, std::move(opened));
+    auto engine = std::make_unique<RingEngine<P>>(
+        *std::move(region_), std::move(pmem_), start, std::move(report),
+        options_, std::move(replication));
+    // First the thread: backups want answers while records are counted.
+    ALPHEUS_RETURN_IF_ERROR(engine->StartService());
+    engine->CountRecovered();
+    return engine;
+  }
+
+  const LogOptions& options_;
+  const ClusterConfiguration& cluster_;
+  std::unique_ptr<Connectivity> connectivity_;
+  const Deadline deadline_;
+  std::optional<Region> region_;
+  std::unique_ptr<P> pmem_;
+  std::unique_ptr<Replica<P>> replica_;
+};
+
+// Asks the daemon of this node, if there is one, to let go of the file, as
+// often as it takes.
+absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
+    const LogOptions& options, const ClusterConfiguration& cluster) {
+  Connectivity connectivity;
+  const Deadline deadline = Deadline::In(
+      std::chrono::milliseconds(options.replication.open_timeout_ms));
+  for (;;) {
+    absl::StatusOr<std::unique_ptr<ReplicaFile>> file =
+        ReplicaFile::Open(options.path, options.emulated_latency_ns);
+    if (!absl::IsFailedPrecondition(file.status()) ||
+        deadline.HasPassed(Clock::Real().NowNanos())) {
+      return file;
+    }
+    Hello hello;
+    hello.cluster_id = cluster.cluster_id;
+    hello.log_id = LogIdOf(cluster.cluster_id, options.replication.log_name);
+    hello.primary = {NodeId(options.replication.node),
+                     connectivity.random.Next() | 1};
+    Inquiry release(
+        connectivity.fabric,
+        {FindMember(cluster, options.replication.node)->address.ToString(),
+         hello, deadline},
+        Release{});
+    FabricPump pump(connectivity.fabric);
+    pump.Add({[&](const ConnectionEvent& e) { return release.Take(e); },
+              [&](const Completion& c) { return release.Take(c); }});
+    while (!release.done() && !deadline.HasPassed(Clock::Real().NowNanos())) {
+      if (!pump.Turn()) pump.Sleep(deadline);
+    }
+    // Whatever it said: the lock tells.
+    const Deadline retry =
+        Deadline::AtNanos(Clock::Real().NowNanos() + kLockRetryNanos);
+    while (!retry.HasPassed(Clock::Real().NowNanos())) {
+      if (!pump.Turn()) pump.Sleep(retry);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
+    const LogOptions& options) {
+  ALPHEUS_RETURN_IF_ERROR(CheckEngineOptions(options));
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
+                           LoadClusterFile(options.replication.cluster_file));
+  ALPHEUS_RETURN_IF_ERROR(CheckOptions(options, cluster));
+  if (options.path.empty()) {
+    return Opener<LibpmemPersistence>(options, cluster).OpenWithCache();
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ReplicaFile> file,
+                           TakeReplicaFile(options, cluster));
+  return std::visit(
+      [&]<class P>(std::unique_ptr<P>& pmem) {
+        return Opener<P>(options, cluster)
+            .OpenWithReplica(std::move(file->region()), std::move(pmem));
+      },
+      file->pmem());
+}
+
+absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
+                           LoadClusterFile(options.cluster_file));
+  ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
+  ALPHEUS_RETURN_IF_ERROR(Layout::ForRegion(options.region_bytes).status());
+  Connectivity connectivity;
+  LogCreationOptions creation;
+  creation.cluster_id = cluster.cluster_id;
+  creation.log_id = LogIdOf(cluster.cluster_id, options.log_name);
+  creation.self = {cluster.members.front().node,
+                   connectivity.random.Next() | 1};
+  creation.sizes = cluster.sizes;
+  for (const ClusterMember& member : cluster.members) {
+    creation.peers.push_back({member.node, member.address.ToString()});
+  }
+  creation.region_bytes = options.region_bytes;
+  creation.log_name = options.log_name;
+  creation.deadline = Deadline::In(std::chrono::seconds(30));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<LogCreation> created,
+      LogCreation::Start(connectivity.fabric, Clock::Real(),
+                         connectivity.random, creation));
+  FabricPump pump(connectivity.fabric);
+  pump.Add({[&](const ConnectionEvent& e) { return created->Take(e); },
+            [&](const Completion& c) { return created->Take(c); }});
+  while (!created->Poll()) {
+    if (!pump.Turn()) pump.Sleep(created->NextPoll());
+  }
+  ALPHEUS_RETURN_IF_ERROR(created->status());
+  return creation.log_id;
+}
+
+}  // namespace alpheus

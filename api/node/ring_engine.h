@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// ring_engine: a log engine on one region, whatever the region's memory is and
+// whoever opened its epoch.
+//
+// Thread safety: as alpheus/log.h.
+#ifndef ALPHEUS_API_NODE_RING_ENGINE_H_
+#define ALPHEUS_API_NODE_RING_ENGINE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "alpheus/options.h"
+#include "api/node/log_engine.h"
+#include "api/node/recovered_source.h"
+#include "api/node/service_thread.h"
+#include "log/base/clock.h"
+#include "log/base/waiter.h"
+#include "log/core/replication_sink.h"
+#include "log/core/ring_log.h"
+#include "log/format/layout.h"
+#include "log/pmem/region.h"
+
+namespace alpheus {
+
+// What a replicated log's engine keeps beside the log: the adapter, and what
+// sends from the ring.
+class EngineReplication {
+ public:
+  virtual ~EngineReplication() = default;
+  virtual ReplicationSink& sink() = 0;
+};
+
+template <Persistence P>
+class RingEngine final : public LogEngine {
+ public:
+  // `start` is what opening the epoch left; all of it is recovered. Without
+  // `replication` the log is local.
+  RingEngine(Region region, std::unique_ptr<P> pmem, const RingLogStart& start,
+             RecoveryReport report, const LogOptions& options,
+             std::unique_ptr<EngineReplication> replication = nullptr)
+      : region_(std::move(region)),
+        pmem_(std::move(pmem)),
+        replication_(std::move(replication)),
+        waiter_(Clock::Real(), PatienceOf(options)),
+        recovered_end_(start.end.lsn - 1),
+        ring_offset_(start.superline.ring_offset),
+        report_(std::move(report)),
+        log_(*pmem_, region_.bytes(), start, OptionsOf(options), Clock::Real(),
+             waiter_),
+        service_(
+            {[this] { return log_.Poll() == IdleKeeper<P>::Next::kPollAgain; },
+             [this](uint32_t seen) { log_.WaitForWork(seen, Deadline()); }},
+            log_.progress(), waiter_,
+            std::chrono::microseconds(options.idle_force_us)) {}
+
+  absl::Status StartService() { return service_.Start(); }
+
+  // Fills in what the report says of the records, for an opening that did not
+  // count them. Requires: nobody has appended yet.
+  void CountRecovered() {
+    RecordCursor cursor(log_.ring(), log_.table(), log_.head(),
+                        log_.head().offset + log_.ring().capacity(),
+                        RecordCursor::Payloads::kTrust);
+    while (cursor.position().lsn <= recovered_end_ &&
+           cursor.Next() == RecordCursor::Step::kRecord) {
+      const RecordView& record = cursor.record();
+      report_.cleaned_records += record.cleaned ? 1 : 0;
+      report_.aborted_records += !record.cleaned && record.aborted() ? 1 : 0;
+      if (record.cleaned || record.aborted()) continue;
+      ++report_.records;
+      report_.payload_bytes += record.payload.size();
+    }
+  }
+
+  absl::StatusOr<ReservedRecord> Reserve(size_t bytes,
+                                         Deadline deadline) override {
+    return log_.Reserve(bytes, deadline);
+  }
+  absl::Status Copy(ReservedRecord& record, size_t offset,
+                    std::span<const std::byte> bytes) override {
+    return log_.Copy(record, offset, bytes);
+  }
+  absl::Status Complete(ReservedRecord& record) override {
+    return log_.Complete(record);
+  }
+  void Abort(const ReservedRecord& record) override { log_.Abort(record); }
+  void HandOver(ReservedRecord& record) override { log_.HandOver(record); }
+  absl::Status Force(Lsn lsn, const ForceOptions& options) override {
+    return log_.Force(lsn, {options.frequency, options.group},
+                      options.deadline);
+  }
+  absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
+                             const ForceOptions& options) override {
+    return log_.Append(parts, {options.frequency, options.group},
+                       options.deadline);
+  }
+  absl::Status WaitDurable(Lsn lsn, Deadline deadline) override {
+    return log_.WaitDurable(lsn, deadline);
+  }
+  absl::Status OnDurable(Lsn lsn, DurableCallback callback) override {
+    return log_.OnDurable(lsn, std::move(callback));
+  }
+  absl::Status Cleanup(Lsn lsn) override { return log_.Cleanup(lsn); }
+  absl::Status CleanupThrough(Lsn lsn) override {
+    return log_.CleanupThrough(lsn);
+  }
+  absl::Status CleanupAll() override { return log_.CleanupAll(); }
+  absl::Status Close() override {
+    // Close wants to be alone with the log.
+    service_.Stop();
+    absl::Status closed = log_.Close();
+    if (!absl::IsFailedPrecondition(closed)) return closed;
+    // Refused: the log goes on.
+    const absl::Status started = service_.Start();
+    if (started.ok()) return closed;
+    return absl::FailedPreconditionError(
+        absl::StrCat(closed.message(),
+                     "; it now idles without a thread: ", started.message()));
+  }
+
+  Lsn durable_lsn() const override { return log_.durable_lsn(); }
+  Lsn next_lsn() const override { return log_.next_lsn(); }
+  Lsn head_lsn() const override { return log_.head_lsn(); }
+  size_t payload_bytes_max() const override {
+    return PayloadBytesMax(log_.ring().capacity());
+  }
+  uint64_t Exposed() const override { return log_.Exposed(); }
+  uint64_t exposed_max() const override { return log_.exposed_max(); }
+  std::unique_ptr<RecoveredRange::Source> Recovered() const override {
+    return std::make_unique<RecoveredSource>(log_.ring(), ring_offset_,
+                                             log_.table(), log_.head(),
+                                             recovered_end_, region_.path());
+  }
+  const RecoveryReport& report() const override { return report_; }
+
+ private:
+  // Whoever waits for backups should not keep a core that they may need.
+  FutexWaiter::Patience PatienceOf(const LogOptions& options) const {
+    if (replication_ == nullptr) return {};
+    return {.spins = 0, .yields = options.replication.yields};
+  }
+
+  RingLogOptions OptionsOf(const LogOptions& options) const {
+    RingLogOptions ring;
+    ring.name = region_.path();
+    ring.exposure_records_max = options.exposure_records_max;
+    if (replication_ != nullptr) {
+      ring.sink = &replication_->sink();
+      ring.flush_order = options.replication.flush_order;
+    }
+    return ring;
+  }
+
+  Region region_;
+  std::unique_ptr<P> pmem_;
+  std::unique_ptr<EngineReplication> replication_;  // outlives the log
+  FutexWaiter waiter_;
+  const Lsn recovered_end_;
+  const uint64_t ring_offset_;
+  RecoveryReport report_;
+  RingLog<P> log_;
+  ServiceThread service_;  // stops before the log goes
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_NODE_RING_ENGINE_H_
