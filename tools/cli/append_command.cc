@@ -15,6 +15,7 @@
 #include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/framing.h"
+#include "tools/cli/log_source.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
 
@@ -27,7 +28,7 @@ constexpr int kThreadsMax = 256;
 constexpr uint32_t kFrequencyMax = uint32_t{1} << 19;
 
 struct AppendArguments {
-  std::string file;
+  LogSource source;  // of a cluster's log: the file is the node's own replica
   std::string framing = "lines";
   int threads = 1;
   uint32_t frequency = 1;
@@ -36,18 +37,27 @@ struct AppendArguments {
 
 absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
   LogOptions options;
-  options.path = arguments.file;
+  options.path = arguments.source.file;
+  if (arguments.source.is_cluster()) {
+    options.replication.cluster_file = arguments.source.cluster;
+    options.replication.log_name = arguments.source.log;
+    options.replication.node = arguments.source.node;
+  }
   options.exposure_records_max =
       std::max(options.exposure_records_max, 2 * arguments.frequency);
   return Log::Open(options);
 }
 
+std::string NameOf(const LogSource& source) {
+  return source.is_cluster() ? absl::StrCat("log ", source.log) : source.file;
+}
+
 // Opening is silent unless it cut or repaired something.
-void TellRecovery(const std::string& file, const RecoveryReport& report) {
+void TellRecovery(const std::string& name, const RecoveryReport& report) {
   if (report.verdict == RecoveryVerdict::kComplete && report.repairs.empty()) {
     return;
   }
-  std::fprintf(stderr, "alpheus: %s: %s\n", file.c_str(),
+  std::fprintf(stderr, "alpheus: %s: %s\n", name.c_str(),
                report.ToString().c_str());
 }
 
@@ -67,10 +77,10 @@ absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
   options.threads = arguments.threads;
   options.frequency = arguments.frequency;
   options.ack_fd = arguments.ack ? STDOUT_FILENO : -1;
-  Input input(STDIN_FILENO);
+  AppendWorkers workers(log, options);
+  Input input(STDIN_FILENO, workers.failure_fd());
   const std::unique_ptr<FrameReader> reader =
       MakeFrameReader(framing, &input, log->payload_bytes_max());
-  AppendWorkers workers(log, options);
   const absl::Status fed = FeedRecords(reader.get(), &workers);
   const absl::Status finished = workers.Finish();
   const absl::Status& failure = finished.ok() ? fed : finished;
@@ -78,16 +88,18 @@ absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
   return absl::Status(
       failure.code(),
       absl::StrCat(failure.message(), ". ", workers.appended_count(),
-                   " records of this input are in the log; `alpheus cat "
-                   "--file ",
-                   arguments.file, "` shows them"));
+                   " records of this input are in the log; `alpheus cat ",
+                   arguments.source.is_cluster()
+                       ? absl::StrCat("--cluster ", arguments.source.cluster)
+                       : absl::StrCat("--file ", arguments.source.file),
+                   "` shows them"));
 }
 
 absl::Status RunAppend(const AppendArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(const Framing framing,
                            ParseFraming(arguments.framing));
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(arguments));
-  TellRecovery(arguments.file, log->report());
+  TellRecovery(NameOf(arguments.source), log->report());
   absl::Status appended = AppendInput(arguments, framing, log.get());
   const Lsn durable = log->durable_lsn();
   absl::Status closed = log->Close();
@@ -108,7 +120,7 @@ void AddAppendCommand(CLI::App* app, Command* chosen) {
       "append",
       "Append records from standard input. Prints the durable LSN at the end: "
       "all records up to it survive any crash.");
-  AddFileOption(command, &arguments->file);
+  AddWriteSourceOptions(command, &arguments->source);
   AddFramingOption(command, &arguments->framing);
   command
       ->add_option("--threads", arguments->threads,

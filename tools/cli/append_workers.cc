@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/append_workers.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/check.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/standard_streams.h"
 
@@ -56,7 +60,10 @@ bool RecordQueue::HasRecordsOrEnded() const {
 }
 
 AppendWorkers::AppendWorkers(Log* log, const AppendWorkersOptions& options)
-    : log_(*log), options_(options) {
+    : log_(*log),
+      options_(options),
+      failure_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  ALPHEUS_CHECK(failure_fd_ >= 0, "a failure must reach who waits for input");
   for (int i = 0; i < options_.threads; ++i) {
     workers_.push_back(std::make_unique<Worker>());
   }
@@ -69,6 +76,8 @@ AppendWorkers::AppendWorkers(Log* log, const AppendWorkersOptions& options)
 AppendWorkers::~AppendWorkers() {
   for (const auto& worker : workers_) worker->queue.Cancel();
   Join();
+  // A failure leaves nothing to do.
+  (void)close(failure_fd_);
 }
 
 bool AppendWorkers::Push(std::string payload) {
@@ -135,6 +144,9 @@ void AppendWorkers::Fail(uint64_t record_index, const absl::Status& status) {
     }
   }
   for (const auto& worker : workers_) worker->queue.Cancel();
+  const uint64_t one = 1;
+  // Fails only when it is full, which is as readable as can be.
+  (void)!write(failure_fd_, &one, sizeof(one));
 }
 
 void AppendWorkers::Join() {

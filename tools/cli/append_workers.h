@@ -85,6 +85,10 @@ class AppendWorkers {
   // why.
   bool Push(std::string payload);
 
+  // Becomes readable when a worker has failed: whoever waits for more input
+  // need not.
+  int failure_fd() const { return failure_fd_; }
+
   // Waits until all records are appended, forces them, and writes the
   // acknowledgements that are due. To be called once.
   // Errors: the first failure, with the index of its record; what the log says
@@ -121,6 +125,7 @@ class AppendWorkers {
   // Statistics only: relaxed.
   std::atomic<uint64_t> appended_count_{0};
 
+  const int failure_fd_;
   Mutex failure_mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(failure_mutex_);
 };

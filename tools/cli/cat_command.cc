@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "alpheus/cluster_reader.h"
 #include "alpheus/log_reader.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
@@ -14,6 +15,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/framing.h"
 #include "tools/cli/json_output.h"
+#include "tools/cli/log_source.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
 
@@ -26,7 +28,7 @@ using Visitor = std::function<absl::Status(const ReaderRecord&)>;
 constexpr int kReopenMax = 100;
 
 struct CatArguments {
-  std::string file;
+  LogSource source;
   std::string framing = "lines";
   bool json = false;
 };
@@ -85,13 +87,21 @@ absl::Status VisitAll(const std::string& file, const Visitor& visit) {
   }
 }
 
+absl::Status VisitDurable(const LogSource& source, const Visitor& visit) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           OpenClusterReader(source));
+  return reader->ForEachDurable(visit);
+}
+
 absl::Status RunCat(const CatArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(const Framing framing,
                            ParseFraming(arguments.framing));
   Output output(STDOUT_FILENO);
   const Visitor visit =
       arguments.json ? JsonWriter(&output) : PayloadWriter(framing, &output);
-  absl::Status visited = VisitAll(arguments.file, visit);
+  const LogSource& source = arguments.source;
+  absl::Status visited = source.is_cluster() ? VisitDurable(source, visit)
+                                             : VisitAll(source.file, visit);
   // What was read before the damage is worth having.
   absl::Status flushed = output.Flush();
   return visited.ok() ? flushed : visited;
@@ -105,9 +115,9 @@ void AddCatCommand(CLI::App* app, Command* chosen) {
       "cat",
       "Write the payloads of all records to standard output, in LSN order. "
       "Reads only: works beside a writer, which it shows the durable records "
-      "of. At damage it stops with exit status 3, after all records before "
-      "it.");
-  AddFileOption(command, &arguments->file);
+      "of; of a cluster's log those that W replicas hold. At damage it stops "
+      "with exit status 3, after all records before it.");
+  AddReadSourceOptions(command, &arguments->source);
   AddFramingOption(command, &arguments->framing);
   command->add_flag("--json", arguments->json,
                     "Instead of payloads one JSON object per line: lsn, epoch, "

@@ -24,6 +24,7 @@ void AddFormatCommand(CLI::App* app, Command* chosen);
 void AddAppendCommand(CLI::App* app, Command* chosen);
 void AddCatCommand(CLI::App* app, Command* chosen);
 void AddInspectCommand(CLI::App* app, Command* chosen);
+void AddStatusCommand(CLI::App* app, Command* chosen);
 void AddVerifyCommand(CLI::App* app, Command* chosen);
 void AddCleanupCommand(CLI::App* app, Command* chosen);
 void AddSalvageCommand(CLI::App* app, Command* chosen);

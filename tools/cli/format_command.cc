@@ -11,22 +11,27 @@
 #include "log/base/status_macros.h"
 #include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/log_source.h"
 #include "tools/cli/standard_streams.h"
 
 namespace alpheus::cli {
 namespace {
 
 struct FormatArguments {
-  std::string file;
+  LogSource source;
   std::string size = "64MiB";
 };
 
 absl::Status RunFormat(const FormatArguments& arguments) {
+  const LogSource& source = arguments.source;
   FormatOptions options;
-  options.path = arguments.file;
+  options.path = source.file;
+  options.cluster_file = source.cluster;
+  options.log_name = source.log;
   ALPHEUS_ASSIGN_OR_RETURN(options.region_bytes, ParseSize(arguments.size));
   ALPHEUS_ASSIGN_OR_RETURN(const Uuid log_id, Log::Format(options));
-  std::fprintf(stderr, "alpheus: %s: formatted\n", arguments.file.c_str());
+  std::fprintf(stderr, "alpheus: %s: formatted\n",
+               source.is_cluster() ? source.log.c_str() : source.file.c_str());
   return WriteAll(STDOUT_FILENO, absl::StrCat(log_id.ToString(), "\n"));
 }
 
@@ -36,9 +41,10 @@ void AddFormatCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<FormatArguments>();
   CLI::App* command = app->add_subcommand(
       "format",
-      "Create the region of a new, empty log. Refuses a file that exists. "
-      "Prints the log's identity, 32 hexadecimal digits.");
-  AddFileOption(command, &arguments->file);
+      "Create the region of a new, empty log, or all replicas of a cluster's "
+      "new log. Refuses what exists. Prints the log's identity, 32 hexadecimal "
+      "digits.");
+  AddFormatSourceOptions(command, &arguments->source);
   command
       ->add_option("--size", arguments->size,
                    "Size of the region, as in 64MiB or 1GB; 0 with a DAX "

@@ -7,8 +7,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/log_source.h"
 #include "tools/cli/region_report.h"
 #include "tools/cli/standard_streams.h"
 #include "tools/cli/verification.h"
@@ -17,7 +17,7 @@ namespace alpheus::cli {
 namespace {
 
 struct InspectArguments {
-  std::string file;
+  LogSource source;
   bool json = false;
 };
 
@@ -30,12 +30,31 @@ std::string InspectionOf(const Verification& found, bool as_json) {
   return ToLine(json);
 }
 
-absl::Status RunInspect(const InspectArguments& arguments) {
+absl::Status InspectCluster(const InspectArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           OpenClusterReader(arguments.source));
+  std::string text;
+  for (const ReplicaReading& replica : reader->replicas()) {
+    if (!replica.info || !replica.report) continue;
+    if (!text.empty() && !arguments.json) absl::StrAppend(&text, "\n");
+    absl::StrAppend(
+        &text, InspectionOf({*replica.info, *replica.report}, arguments.json));
+  }
+  ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
+  return WorstOf(reader->replicas());
+}
+
+absl::Status InspectFile(const InspectArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(const Verification found,
-                           VerifyRegion(arguments.file));
+                           VerifyRegion(arguments.source.file));
   ALPHEUS_RETURN_IF_ERROR(
       WriteAll(STDOUT_FILENO, InspectionOf(found, arguments.json)));
   return found.report.status;
+}
+
+absl::Status RunInspect(const InspectArguments& arguments) {
+  return arguments.source.is_cluster() ? InspectCluster(arguments)
+                                       : InspectFile(arguments);
 }
 
 }  // namespace
@@ -45,9 +64,10 @@ void AddInspectCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand(
       "inspect",
       "Show what a region says of itself: superline, epochs, head, tail, and "
-      "records by type. Reads only.");
-  AddFileOption(command, &arguments->file);
-  command->add_flag("--json", arguments->json, "One JSON object");
+      "records by type; of a cluster's log every replica. Reads only.");
+  AddReadSourceOptions(command, &arguments->source);
+  command->add_flag("--json", arguments->json,
+                    "One JSON object per region instead of text");
   command->callback([arguments, chosen] {
     *chosen = [arguments] { return RunInspect(*arguments); };
   });

@@ -2,8 +2,10 @@
 #include "tools/cli/standard_streams.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -75,10 +77,23 @@ absl::Status Output::Flush() {
   return WriteAll(fd_, bytes);
 }
 
-Input::Input(int fd) : fd_(fd), buffer_(kBufferBytes) {}
+Input::Input(int fd, int stop_fd)
+    : fd_(fd), stop_fd_(stop_fd), buffer_(kBufferBytes) {}
+
+bool Input::IsStopped() const {
+  if (stop_fd_ < 0) return false;
+  std::array<pollfd, 2> fds = {{{stop_fd_, POLLIN, 0}, {fd_, POLLIN, 0}}};
+  while (poll(fds.data(), fds.size(), -1) < 0 && errno == EINTR) {
+  }
+  return fds[0].revents != 0;
+}
 
 absl::StatusOr<std::string_view> Input::Peek() {
   while (begin_ == end_) {
+    if (IsStopped()) {
+      return absl::CancelledError(absl::StrCat(
+          "standard input: not read any further than byte ", position_));
+    }
     const ssize_t got = read(fd_, buffer_.data(), buffer_.size());
     if (got == 0) return std::string_view();
     if (got > 0) {

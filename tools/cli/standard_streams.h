@@ -49,12 +49,14 @@ class Output {
 // Standard input, buffered, with its position.
 class Input {
  public:
-  explicit Input(int fd);
+  // When `stop_fd` (-1: none) becomes readable, nothing more is waited for.
+  explicit Input(int fd, int stop_fd = -1);
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
   // Bytes not consumed yet, read as needed; empty only at the end of input.
-  // Errors: FailedPrecondition (system error, with position).
+  // Errors: FailedPrecondition (system error, with position); Cancelled
+  // (stopped).
   absl::StatusOr<std::string_view> Peek();
 
   // Passes over `bytes`. Requires: not more than Peek gave.
@@ -64,7 +66,10 @@ class Input {
   uint64_t position() const { return position_; }
 
  private:
+  bool IsStopped() const;  // waits until that is known, or a read won't block
+
   const int fd_;
+  const int stop_fd_;
   std::vector<char> buffer_;
   size_t begin_ = 0;
   size_t end_ = 0;

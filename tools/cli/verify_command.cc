@@ -5,9 +5,11 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/arguments.h"
+#include "tools/cli/agreement.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/log_source.h"
 #include "tools/cli/region_report.h"
 #include "tools/cli/standard_streams.h"
 #include "tools/cli/verification.h"
@@ -16,7 +18,7 @@ namespace alpheus::cli {
 namespace {
 
 struct VerifyArguments {
-  std::string file;
+  LogSource source;
   bool json = false;
 };
 
@@ -30,17 +32,45 @@ std::string VerdictOf(const Verification& found, bool as_json) {
   return ToLine(json);
 }
 
-absl::Status RunVerify(const VerifyArguments& arguments) {
-  const absl::StatusOr<Verification> found = VerifyRegion(arguments.file);
+absl::Status VerifyCluster(const VerifyArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           OpenClusterReader(arguments.source));
+  std::string text;
+  for (const ReplicaReading& replica : reader->replicas()) {
+    if (replica.info && replica.report) {
+      absl::StrAppend(
+          &text, VerdictOf({*replica.info, *replica.report}, arguments.json));
+    } else if (arguments.json) {
+      absl::StrAppend(
+          &text, ToLine(DescribeUnreadable(replica.address, replica.status)));
+    }
+  }
+  const absl::StatusOr<Agreement> agreement = CompareReplicas(reader.get());
+  if (agreement.ok() && !arguments.json) {
+    absl::StrAppend(&text, agreement->ToString());
+  }
+  ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
+  ALPHEUS_RETURN_IF_ERROR(agreement.status());
+  return WorstOf(reader->replicas());
+}
+
+absl::Status VerifyFile(const VerifyArguments& arguments) {
+  const std::string& file = arguments.source.file;
+  const absl::StatusOr<Verification> found = VerifyRegion(file);
   std::string verdict;
   if (found.ok()) {
     verdict = VerdictOf(*found, arguments.json);
   } else if (arguments.json) {
     // Scripts that read JSON get a verdict in any case.
-    verdict = ToLine(DescribeUnreadable(arguments.file, found.status()));
+    verdict = ToLine(DescribeUnreadable(file, found.status()));
   }
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, verdict));
   return found.ok() ? found->report.status : found.status();
+}
+
+absl::Status RunVerify(const VerifyArguments& arguments) {
+  return arguments.source.is_cluster() ? VerifyCluster(arguments)
+                                       : VerifyFile(arguments);
 }
 
 }  // namespace
@@ -51,9 +81,11 @@ void AddVerifyCommand(CLI::App* app, Command* chosen) {
       "verify",
       "Check every record and every copy. Reads only. Exit status 0 if the log "
       "is complete or merely lost what was never acknowledged, 3 if it is "
-      "damaged.");
-  AddFileOption(command, &arguments->file);
-  command->add_flag("--json", arguments->json, "One JSON object");
+      "damaged. Of a cluster's log every replica is checked, and that they "
+      "hold the same records; 4 if one could not be reached.");
+  AddReadSourceOptions(command, &arguments->source);
+  command->add_flag("--json", arguments->json,
+                    "One JSON object per region instead of text");
   command->callback([arguments, chosen] {
     *chosen = [arguments] { return RunVerify(*arguments); };
   });

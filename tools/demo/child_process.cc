@@ -4,19 +4,23 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "log/base/check.h"
+#include "log/base/clock.h"
 #include "log/base/status_macros.h"
 
 extern char** environ;
@@ -64,6 +68,28 @@ std::vector<std::string> EnvironmentOf(const Program& program) {
   return environment;
 }
 
+// Where it is installed, as with util-linux.
+constexpr char kSetprivPath[] = "/usr/bin/setpriv";
+
+std::vector<std::string> ArgumentsOf(const Program& program) {
+  std::vector<std::string> argv;
+  if (program.dies_with_starter && access(kSetprivPath, X_OK) == 0) {
+    // It becomes the program: same process, same number.
+    argv = {kSetprivPath, "--pdeathsig", "KILL", "--"};
+  }
+  argv.insert(argv.end(), program.argv.begin(), program.argv.end());
+  return argv;
+}
+
+// For poll(2): rounded up, so that no wait ends before its time.
+int MillisUntil(int64_t end_nanos) {
+  constexpr int64_t kNanosPerMilli = 1'000'000;
+  const int64_t left =
+      (end_nanos - Clock::Real().NowNanos() + kNanosPerMilli - 1) /
+      kNanosPerMilli;
+  return static_cast<int>(std::clamp<int64_t>(left, 0, INT_MAX));
+}
+
 // As exec wants it; valid as long as `strings` is not changed.
 std::vector<char*> PointersTo(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
@@ -88,7 +114,7 @@ absl::StatusOr<pid_t> Spawn(const Program& program, int input, int output,
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
 
-  std::vector<std::string> argv = program.argv;
+  std::vector<std::string> argv = ArgumentsOf(program);
   std::vector<std::string> environment = EnvironmentOf(program);
   pid_t pid = -1;
   const int result =
@@ -109,16 +135,18 @@ void WriteSome(OwnedFd* fd, std::string_view* bytes) {
   if (bytes->empty() || failed) fd->Close();
 }
 
-// Moves bytes both ways until the child closes its output streams.
-void Converse(ChildProcess* child, std::string_view input,
+// Moves bytes both ways until the child closes its output streams, or until
+// then.
+void Converse(ChildProcess* child, std::string_view input, int64_t end_nanos,
               ProgramResult* result) {
   if (input.empty()) child->input().Close();
-  while (child->output().is_open() || child->error().is_open()) {
+  while ((child->output().is_open() || child->error().is_open()) &&
+         Clock::Real().NowNanos() < end_nanos) {
     // poll() passes over negative descriptors.
     std::array<pollfd, 3> fds = {{{child->input().get(), POLLOUT, 0},
                                   {child->output().get(), POLLIN, 0},
                                   {child->error().get(), POLLIN, 0}}};
-    if (poll(fds.data(), fds.size(), -1) < 0) continue;
+    if (poll(fds.data(), fds.size(), MillisUntil(end_nanos)) < 0) continue;
     if (fds[0].revents != 0) WriteSome(&child->input(), &input);
     if (fds[1].revents != 0 && !ReadSome(fds[1].fd, &result->output)) {
       child->output().Close();
@@ -178,7 +206,38 @@ ChildProcess::~ChildProcess() {
   Wait();
 }
 
-void ChildProcess::Kill() { kill(pid_, SIGKILL); }
+void ChildProcess::Kill() { Signal(SIGKILL); }
+
+void ChildProcess::Signal(int signal) {
+  ALPHEUS_CHECK(pid_ > 0, "a process that was waited for is no longer ours");
+  // It may have ended already, which is what most signals are sent for.
+  (void)kill(pid_, signal);
+}
+
+void ChildProcess::Pause() {
+  Signal(SIGSTOP);
+  siginfo_t stopped;
+  // Leaves the end, if that is what it was, to be waited for.
+  while (waitid(P_PID, static_cast<id_t>(pid_), &stopped,
+                WSTOPPED | WEXITED | WNOWAIT) < 0 &&
+         errno == EINTR) {
+  }
+}
+
+void ChildProcess::Continue() { Signal(SIGCONT); }
+
+std::optional<ProcessEnd> ChildProcess::WaitFor(int64_t timeout_nanos) {
+  const int64_t end_nanos = Clock::Real().NowNanos() + timeout_nanos;
+  // The header of glibc 2.36 lacks its extern "C".
+  const OwnedFd process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  ALPHEUS_CHECK(process.is_open(), "a child of ours has a descriptor");
+  pollfd ended = {process.get(), POLLIN, 0};
+  // A signal to us may end one wait early.
+  while (poll(&ended, 1, MillisUntil(end_nanos)) <= 0) {
+    if (Clock::Real().NowNanos() >= end_nanos) return std::nullopt;
+  }
+  return Wait();
+}
 
 ProcessEnd ChildProcess::Wait() {
   int status = 0;
@@ -192,11 +251,21 @@ ProcessEnd ChildProcess::Wait() {
 }
 
 absl::StatusOr<ProgramResult> RunProgram(const Program& program,
-                                         std::string_view input) {
+                                         std::string_view input,
+                                         int64_t timeout_nanos) {
+  const int64_t end_nanos = Clock::Real().NowNanos() + timeout_nanos;
   ALPHEUS_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(program));
   ProgramResult result;
-  Converse(&child, input, &result);
-  result.end = child.Wait();
+  Converse(&child, input, end_nanos, &result);
+  const std::optional<ProcessEnd> end =
+      child.WaitFor(std::max<int64_t>(end_nanos - Clock::Real().NowNanos(), 0));
+  if (!end) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(absl::StrJoin(program.argv, " "), ": still runs after ",
+                     timeout_nanos / 1'000'000,
+                     " ms and is killed. It said: ", result.error));
+  }
+  result.end = *end;
   return result;
 }
 

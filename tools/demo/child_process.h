@@ -2,12 +2,17 @@
 // child_process: starts a program with pipes on its three standard streams.
 // Used by the demonstration and by the tests of the command line.
 //
+// A child dies with its owner, and, where setpriv(1) can see to it, with the
+// owner's process too, whatever ends that.
+//
 // Thread safety: one thread per object.
 #ifndef ALPHEUS_TOOLS_DEMO_CHILD_PROCESS_H_
 #define ALPHEUS_TOOLS_DEMO_CHILD_PROCESS_H_
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +46,8 @@ struct Program {
   std::vector<std::string> argv;  // argv[0] is the path
   // NAME=value, before what the environment says of NAME; NAME alone: unset.
   std::vector<std::string> environment;
+  // Killed with SIGKILL when the thread that starts it ends.
+  bool dies_with_starter = false;
 };
 
 // How a process ended.
@@ -68,10 +75,20 @@ class ChildProcess {
   OwnedFd& output() { return output_; }  // read: its standard output
   OwnedFd& error() { return error_; }    // read: its standard error
 
+  // -1 when it has been waited for.
+  pid_t pid() const { return pid_; }
+
   // SIGKILL. Requires: not waited for yet.
   void Kill();
+  // Any signal. Requires: not waited for yet.
+  void Signal(int signal);
+  // SIGSTOP, and returns when it has stopped (or has ended before). SIGCONT.
+  void Pause();
+  void Continue();
   // Waits for the end. To be called once.
   ProcessEnd Wait();
+  // Waits for the end, but not for longer. Nothing: it still runs.
+  std::optional<ProcessEnd> WaitFor(int64_t timeout_nanos);
 
  private:
   explicit ChildProcess(pid_t pid) : pid_(pid) {}
@@ -88,9 +105,15 @@ struct ProgramResult {
   std::string error;
 };
 
-// Runs a program to its end with these bytes on its standard input.
-absl::StatusOr<ProgramResult> RunProgram(const Program& program,
-                                         std::string_view input = {});
+// No program of ours takes so long, however busy the machine is.
+inline constexpr int64_t kProgramNanosMax = 120'000'000'000;
+
+// Runs a program to its end with these bytes on its standard input. One that
+// takes longer than `timeout_nanos` is killed.
+// Errors: Unavailable; DeadlineExceeded (with what it said so far).
+absl::StatusOr<ProgramResult> RunProgram(
+    const Program& program, std::string_view input = {},
+    int64_t timeout_nanos = kProgramNanosMax);
 
 // The directory of the running program. Errors: Unavailable.
 absl::StatusOr<std::string> OwnDirectory();

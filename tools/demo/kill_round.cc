@@ -2,7 +2,6 @@
 #include "tools/demo/kill_round.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -12,6 +11,7 @@
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
 #include "nlohmann/json.hpp"
+#include "tools/demo/log_output.h"
 
 namespace alpheus::demo {
 namespace {
@@ -20,43 +20,6 @@ namespace {
 constexpr uint64_t kEarlyKillOneIn = 8;
 // Starting, recovering and opening an epoch take about so long.
 constexpr uint64_t kEarlyKillNanosMax = 20'000'000;
-
-// Splits the output of `cat --framing len32`. Errors: DataLoss (cut off).
-absl::StatusOr<std::vector<std::string>> SplitLen32(const std::string& bytes) {
-  std::vector<std::string> payloads;
-  size_t at = 0;
-  while (at < bytes.size()) {
-    uint32_t length = 0;
-    if (bytes.size() - at < sizeof(length)) break;
-    std::memcpy(&length, bytes.data() + at, sizeof(length));
-    at += sizeof(length);
-    if (bytes.size() - at < length) break;
-    payloads.push_back(bytes.substr(at, length));
-    at += length;
-  }
-  if (at == bytes.size()) return payloads;
-  return absl::DataLossError("cat --framing len32: output is cut off");
-}
-
-// LSNs of the records that have content, from `cat --json`.
-absl::StatusOr<std::vector<uint64_t>> LsnsOf(const std::string& lines) {
-  std::vector<uint64_t> lsns;
-  size_t begin = 0;
-  while (begin < lines.size()) {
-    const size_t end = std::min(lines.find('\n', begin), lines.size());
-    const nlohmann::json record = nlohmann::json::parse(
-        lines.begin() + static_cast<ptrdiff_t>(begin),
-        lines.begin() + static_cast<ptrdiff_t>(end), nullptr, false);
-    begin = end + 1;
-    if (!record.is_object() || !record.contains("lsn")) {
-      return absl::DataLossError("cat --json: a line is no record");
-    }
-    const std::string state = record.value("state", "");
-    if (state != "durable" && state != "completed") continue;
-    lsns.push_back(record["lsn"].get<uint64_t>());
-  }
-  return lsns;
-}
 
 }  // namespace
 
@@ -180,19 +143,7 @@ absl::StatusOr<std::vector<RecoveredRecord>> KilledRegion::AddLsns(
     const std::string& framed) const {
   ALPHEUS_ASSIGN_OR_RETURN(const std::string lines,
                            MustSucceed({"cat", "--file", path(), "--json"}));
-  ALPHEUS_ASSIGN_OR_RETURN(std::vector<std::string> payloads,
-                           SplitLen32(framed));
-  ALPHEUS_ASSIGN_OR_RETURN(const std::vector<uint64_t> lsns, LsnsOf(lines));
-  if (payloads.size() != lsns.size()) {
-    return absl::DataLossError(absl::StrCat("cat gives ", payloads.size(),
-                                            " payloads, cat --json ",
-                                            lsns.size(), " records"));
-  }
-  std::vector<RecoveredRecord> records;
-  for (size_t i = 0; i < lsns.size(); ++i) {
-    records.push_back({lsns[i], std::move(payloads[i])});
-  }
-  return records;
+  return ParseRecords(framed, lines);
 }
 
 absl::StatusOr<int64_t> KilledRegion::Recover() const {

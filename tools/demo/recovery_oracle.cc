@@ -13,7 +13,7 @@ constexpr size_t kViolationsShownMax = 10;
 
 class Judge {
  public:
-  Judge(const Feed& feed, const KillFacts& facts)
+  Judge(const Feed& feed, const HistoryFacts& facts)
       : feed_(feed), facts_(facts) {}
 
   Judgement Run() {
@@ -21,7 +21,10 @@ class Judge {
     CheckSurvivors();
     CheckAcknowledgements();
     CheckUnbroken();
-    CheckThreads();
+    for (const WriterFacts& writer : facts_.writers) {
+      CheckThreads(writer);
+      CheckFloor(writer);
+    }
     return std::move(judgement_);
   }
 
@@ -34,9 +37,15 @@ class Judge {
     }
   }
 
+  static bool IsOf(const WriterFacts& writer, uint64_t number) {
+    return number >= writer.first_number &&
+           number - writer.first_number < writer.fed_count;
+  }
+
   bool IsOfThisRound(uint64_t number) const {
-    return number >= facts_.first_number &&
-           number - facts_.first_number < facts_.fed_count;
+    return std::any_of(
+        facts_.writers.begin(), facts_.writers.end(),
+        [&](const WriterFacts& writer) { return IsOf(writer, number); });
   }
 
   // K3, and the "exactly once" of K1 and K2.
@@ -79,16 +88,19 @@ class Judge {
 
   // K1.
   void CheckAcknowledgements() {
-    for (const Acknowledgement& ack : facts_.acknowledgements) {
-      const auto found = lsn_of_.find(ack.record.number);
-      if (found == lsn_of_.end() || found->second != ack.record.lsn) {
-        Misses(ack.record, "K1: acknowledged");
+    uint64_t count = 0;
+    for (const WriterFacts& writer : facts_.writers) {
+      for (const Acknowledgement& ack : writer.acknowledgements) {
+        const auto found = lsn_of_.find(ack.record.number);
+        if (found == lsn_of_.end() || found->second != ack.record.lsn) {
+          Misses(ack.record, "K1: acknowledged");
+        }
       }
+      count += writer.acknowledgements.size();
     }
     judgement_.unacknowledged_count =
         judgement_.recovered_count -
-        std::min<uint64_t>(judgement_.recovered_count,
-                           facts_.acknowledgements.size());
+        std::min<uint64_t>(judgement_.recovered_count, count);
   }
 
   void Misses(const PlacedRecord& record, const char* claim) {
@@ -116,21 +128,22 @@ class Judge {
   }
 
   // K5.
-  void CheckThreads() {
-    std::vector<uint64_t> acknowledged(facts_.threads, 0);
-    for (const Acknowledgement& ack : facts_.acknowledgements) {
-      const uint64_t index = ack.record.number - facts_.first_number;
-      const uint64_t thread = index % facts_.threads;
+  void CheckThreads(const WriterFacts& writer) {
+    std::vector<uint64_t> acknowledged(writer.threads, 0);
+    for (const Acknowledgement& ack : writer.acknowledgements) {
+      const uint64_t index = ack.record.number - writer.first_number;
+      const uint64_t thread = index % writer.threads;
       if (ack.thread != thread ||
-          index / facts_.threads != acknowledged[thread]) {
+          index / writer.threads != acknowledged[thread]) {
         Violate(&judgement_.out_of_order_count, "K5: thread ", ack.thread,
                 " acknowledged record ", ack.record.number, " as its ",
                 acknowledged[thread], "th");
       }
       ++acknowledged[thread];
     }
-    const std::vector<uint64_t> recovered = CountInOrder();
-    for (uint64_t thread = 0; thread < facts_.threads; ++thread) {
+    const std::vector<uint64_t> recovered = CountInOrder(writer);
+    if (facts_.goes_on) return;
+    for (uint64_t thread = 0; thread < writer.threads; ++thread) {
       if (recovered[thread] > acknowledged[thread] + 1) {
         Violate(&judgement_.out_of_order_count, "K5: thread ", thread, " has ",
                 recovered[thread], " records there, but acknowledged only ",
@@ -140,13 +153,13 @@ class Judge {
   }
 
   // Records of each thread, each of which must be the thread's next.
-  std::vector<uint64_t> CountInOrder() {
-    std::vector<uint64_t> next(facts_.threads, 0);
+  std::vector<uint64_t> CountInOrder(const WriterFacts& writer) {
+    std::vector<uint64_t> next(writer.threads, 0);
     for (const PlacedRecord& record : judgement_.survivors) {
-      if (!IsOfThisRound(record.number)) continue;
-      const uint64_t index = record.number - facts_.first_number;
-      const uint64_t thread = index % facts_.threads;
-      if (index / facts_.threads != next[thread]) {
+      if (!IsOf(writer, record.number)) continue;
+      const uint64_t index = record.number - writer.first_number;
+      const uint64_t thread = index % writer.threads;
+      if (index / writer.threads != next[thread]) {
         Violate(&judgement_.out_of_order_count, "K5: thread ", thread,
                 ": record ", record.number, " stands where its ", next[thread],
                 "th must");
@@ -156,8 +169,20 @@ class Judge {
     return next;
   }
 
+  // K6.
+  void CheckFloor(const WriterFacts& writer) {
+    for (const PlacedRecord& record : judgement_.survivors) {
+      if (!IsOf(writer, record.number) || record.lsn > writer.lsn_floor) {
+        continue;
+      }
+      Violate(&judgement_.out_of_order_count, "K6: record ", record.number,
+              " has LSN ", record.lsn, ", but LSN ", writer.lsn_floor,
+              " was known before its writer started");
+    }
+  }
+
   const Feed& feed_;
-  const KillFacts& facts_;
+  const HistoryFacts& facts_;
   Judgement judgement_;
   std::unordered_map<uint64_t, bool> was_survivor_;
   std::unordered_map<uint64_t, uint64_t> lsn_of_;  // by number
@@ -165,8 +190,21 @@ class Judge {
 
 }  // namespace
 
-Judgement JudgeRecovery(const Feed& feed, const KillFacts& facts) {
+Judgement JudgeHistory(const Feed& feed, const HistoryFacts& facts) {
   return Judge(feed, facts).Run();
+}
+
+Judgement JudgeRecovery(const Feed& feed, const KillFacts& facts) {
+  HistoryFacts history;
+  history.survivors = facts.survivors;
+  history.writers = {
+      {.threads = facts.threads,
+       .first_number = facts.first_number,
+       .fed_count = facts.fed_count,
+       .lsn_floor = facts.survivors.empty() ? 0 : facts.survivors.back().lsn,
+       .acknowledgements = facts.acknowledgements}};
+  history.recovered = facts.recovered;
+  return JudgeHistory(feed, history);
 }
 
 }  // namespace alpheus::demo

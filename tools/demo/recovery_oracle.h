@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// recovery_oracle: judges what a log gave back after its writer was killed.
+// recovery_oracle: judges what a log gave back after its writers were killed,
+// paused or cut off.
 //
 // Idea: the oracle knows what was fed, what was acknowledged and what had been
 // there before, and none of the log's code. From that follow both bounds:
 // nothing that was acknowledged may be missing, nothing may be there that was
 // not fed, and of each thread no more than its one record in flight may have
 // come without an acknowledgement.
+//
+// With several writers each of them is held to that, those included that
+// another one has pushed aside: what they were told is durable must be there.
 //
 // Invariants checked (numbers are cited in the messages):
 //   K1. Every acknowledged record is there, exactly once, under the LSN of its
@@ -16,6 +20,8 @@
 //   K4. LSNs are an unbroken run.
 //   K5. Of each thread exactly its first k records are there, in order;
 //       k is the number of its acknowledgements, or one more.
+//   K6. A writer's records stand behind all that was acknowledged, or given
+//       back, before it started.
 // Thread safety: pure.
 #ifndef ALPHEUS_TOOLS_DEMO_RECOVERY_ORACLE_H_
 #define ALPHEUS_TOOLS_DEMO_RECOVERY_ORACLE_H_
@@ -58,13 +64,31 @@ struct KillFacts {
   std::vector<RecoveredRecord> recovered;
 };
 
+// One process that appended.
+struct WriterFacts {
+  uint64_t threads = 1;
+  uint64_t first_number = 0;  // of the records fed to it
+  uint64_t fed_count = 0;     // wholly written to its standard input
+  uint64_t lsn_floor = 0;     // the last LSN known before it started
+  std::vector<Acknowledgement> acknowledgements;
+};
+
+struct HistoryFacts {
+  std::vector<PlacedRecord> survivors;  // of the last recovery, not cleaned
+  std::vector<WriterFacts> writers;     // fed with different numbers
+  // The log was read while they went on: of each thread more records may be
+  // there than acknowledgements had been heard.
+  bool goes_on = false;
+  std::vector<RecoveredRecord> recovered;
+};
+
 struct Judgement {
-  uint64_t recovered_count = 0;  // of the records fed to the killed process
+  uint64_t recovered_count = 0;         // of the records fed to the writers
   uint64_t unacknowledged_count = 0;    // of those: without acknowledgement
   uint64_t lost_count = 0;              // K1, K2
   uint64_t duplicated_count = 0;        // K1, K2
   uint64_t invented_count = 0;          // K3
-  uint64_t out_of_order_count = 0;      // K4, K5
+  uint64_t out_of_order_count = 0;      // K4, K5, K6
   std::vector<std::string> violations;  // the first few, for people
   // What the next round must find again.
   std::vector<PlacedRecord> survivors;
@@ -76,6 +100,8 @@ struct Judgement {
   }
 };
 
+Judgement JudgeHistory(const Feed& feed, const HistoryFacts& facts);
+// The same of one writer.
 Judgement JudgeRecovery(const Feed& feed, const KillFacts& facts);
 
 }  // namespace alpheus::demo

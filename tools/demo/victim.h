@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // victim: a running `alpheus append --ack` that is fed, listened to and killed.
 //
-// Idea: the acknowledgement of a record comes through a pipe before the victim
-// goes on, so what was read from the pipe, and what still stands in it when the
-// victim is dead, is all that was ever acknowledged. The victim's input never
-// ends: the kill always comes in mid-stream.
+// Idea: the victim's input never ends (fed_writer.h): the kill always comes in
+// mid-stream.
 //
 // The input is prepared in a large pipe and the acknowledgements have room in
 // another one, so that the victim runs at full speed while its killer merely
@@ -15,9 +13,7 @@
 #ifndef ALPHEUS_TOOLS_DEMO_VICTIM_H_
 #define ALPHEUS_TOOLS_DEMO_VICTIM_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/clock.h"
 #include "tools/demo/child_process.h"
+#include "tools/demo/fed_writer.h"
 #include "tools/demo/feed.h"
 #include "tools/demo/recovery_oracle.h"
 
@@ -64,33 +61,15 @@ class Victim {
  private:
   bool IsTimeToKill();
   void PlanKill(int64_t now);
-  bool ListenAndFeed();  // false when the victim closed its output
   void SleepUntilKill();
-  void FillPending();
-  bool FeedSome();  // false when the pipe is full, or closed
-  absl::Status TakeAcknowledgements();
-  absl::Status TakeAcknowledgement(const std::string& line);
-  void DrainAfterDeath();
   void CheckDeath(const ProcessEnd& end);
 
   ChildProcess& child_;
-  const Feed& feed_;
   const Clock& clock_;
-  const uint64_t first_number_;
   const KillPlan plan_;
-
-  std::string pending_;      // not written to the victim yet
-  uint64_t fed_bytes_ = 0;   // written to the victim
-  uint64_t made_bytes_ = 0;  // of all records made so far
-  uint64_t made_count_ = 0;
-  uint64_t made_ring_bytes_ = 0;
-  std::deque<uint64_t> unfed_ends_;  // where records not wholly fed end
-
-  std::string heard_;  // standard output, lines not taken yet
-  std::string said_;   // standard error
+  FedWriter writer_;
   std::optional<int64_t> kill_at_nanos_;
   std::optional<int64_t> first_ack_nanos_;
-  int64_t last_ack_nanos_ = 0;
   KillOutcome outcome_;
 };
 

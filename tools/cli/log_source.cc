@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/log_source.h"
+
+#include <cstdio>
+
+#include "log/base/status_macros.h"
+#include "tools/cli/arguments.h"
+
+namespace alpheus::cli {
+namespace {
+
+constexpr uint64_t kNodeMax = 65'535;
+
+CLI::Option* AddNodeOption(CLI::App* command, LogSource* source,
+                           const char* meaning) {
+  return command->add_option("--node", source->node, meaning)
+      ->needs("--cluster")
+      ->check(DecimalNumber())
+      ->check(CLI::Range(uint64_t{1}, kNodeMax));
+}
+
+void RequireEither(CLI::App* command, const LogSource* source) {
+  command->parse_complete_callback([command, source] {
+    if (source->file.empty() && source->cluster.empty()) {
+      throw CLI::RequiredError(command->get_name() + ": --file or --cluster");
+    }
+  });
+}
+
+}  // namespace
+
+void AddClusterOptions(CLI::App* command, LogSource* source) {
+  command->add_option("--cluster", source->cluster,
+                      "Cluster file: who keeps the logs, and where");
+  command->add_option("--log", source->log, "Name of the log in the cluster")
+      ->needs("--cluster")
+      ->capture_default_str();
+}
+
+void AddReadSourceOptions(CLI::App* command, LogSource* source) {
+  command->add_option("--file", source->file,
+                      "Region file or DAX device of the log");
+  AddClusterOptions(command, source);
+  AddNodeOption(command, source,
+                "Only the replica of this node of the cluster");
+  command->get_option("--cluster")->excludes("--file");
+  RequireEither(command, source);
+}
+
+void AddFormatSourceOptions(CLI::App* command, LogSource* source) {
+  command->add_option("--file", source->file, "Region file or DAX device");
+  AddClusterOptions(command, source);
+  command->get_option("--cluster")->excludes("--file");
+  RequireEither(command, source);
+}
+
+void AddWriteSourceOptions(CLI::App* command, LogSource* source) {
+  command->add_option("--file", source->file,
+                      "Region file or DAX device of the log; of a cluster's "
+                      "log this node's own replica, without it only others "
+                      "keep the records");
+  AddClusterOptions(command, source);
+  CLI::Option* node = AddNodeOption(
+      command, source, "The member of the cluster that this is, as primary");
+  command->get_option("--cluster")->needs(node);
+  RequireEither(command, source);
+}
+
+absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
+    const LogSource& source) {
+  ClusterReaderOptions options;
+  options.cluster_file = source.cluster;
+  options.log_name = source.log;
+  options.node = source.node;
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ClusterReader> reader,
+                           ClusterReader::Open(options));
+  for (const ReplicaReading& replica : reader->replicas()) {
+    if (replica.status.ok()) continue;
+    std::fprintf(stderr, "alpheus: node %llu: %s\n",
+                 static_cast<unsigned long long>(replica.node),
+                 std::string(replica.status.message()).c_str());
+  }
+  return reader;
+}
+
+absl::Status WorstOf(const std::vector<ReplicaReading>& replicas) {
+  absl::Status worst;
+  for (const ReplicaReading& replica : replicas) {
+    if (absl::IsDataLoss(replica.status)) return replica.status;
+    if (worst.ok()) worst = replica.status;
+  }
+  return worst;
+}
+
+}  // namespace alpheus::cli

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// log_source: which log a command is about: a region file, or a log of a
+// cluster.
+#ifndef ALPHEUS_TOOLS_CLI_LOG_SOURCE_H_
+#define ALPHEUS_TOOLS_CLI_LOG_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "alpheus/cluster_reader.h"
+
+namespace alpheus::cli {
+
+struct LogSource {
+  std::string file;     // empty: of the cluster
+  std::string cluster;  // file that names its members
+  std::string log = "main";
+  uint64_t node = 0;  // 0: not given
+
+  bool is_cluster() const { return !cluster.empty(); }
+};
+
+// --cluster and --log.
+void AddClusterOptions(CLI::App* command, LogSource* source);
+
+// Either --file, or --cluster with --log and --node.
+void AddReadSourceOptions(CLI::App* command, LogSource* source);
+
+// Either --file, or --cluster with --log.
+void AddFormatSourceOptions(CLI::App* command, LogSource* source);
+
+// --file for a log of its own; or --cluster with --log and --node, and perhaps
+// --file for this node's own replica.
+void AddWriteSourceOptions(CLI::App* command, LogSource* source);
+
+// Reads the replicas of a cluster's log; tells on standard error which ones
+// could not be read. Errors: as ClusterReader::Open.
+absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
+    const LogSource& source);
+
+// Damage of any replica, else that one could not be reached, else OK.
+absl::Status WorstOf(const std::vector<ReplicaReading>& replicas);
+
+}  // namespace alpheus::cli
+
+#endif  // ALPHEUS_TOOLS_CLI_LOG_SOURCE_H_

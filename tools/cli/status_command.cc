@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/json_output.h"
+#include "tools/cli/log_source.h"
+#include "tools/cli/standard_streams.h"
+
+namespace alpheus::cli {
+namespace {
+
+struct StatusArguments {
+  LogSource source;
+  bool json = false;
+};
+
+// Nodes that can be counted on, as far as looking tells.
+struct Tally {
+  uint32_t reached = 0;
+  Epoch newest;
+
+  explicit Tally(const std::vector<ReplicaReading>& replicas) {
+    for (const ReplicaReading& replica : replicas) {
+      if (!replica.info) continue;
+      ++reached;
+      newest = std::max(newest, replica.info->log_epoch);
+    }
+  }
+};
+
+std::string StateOf(const ReplicaReading& replica, const Tally& tally) {
+  if (!replica.info) {
+    return absl::StrCat(absl::StatusCodeToString(replica.status.code()), ": ",
+                        replica.status.message());
+  }
+  if (replica.info->repairing) return "repairing: holds nothing that counts";
+  if (replica.info->log_epoch < tally.newest) {
+    return "behind: not in the newest epoch";
+  }
+  return "in the newest epoch";
+}
+
+std::string TextOf(const ReplicaReading& replica, const Tally& tally) {
+  std::string text =
+      absl::StrFormat("node %-5d %-21s ", replica.node, replica.address);
+  if (replica.info) {
+    absl::StrAppendFormat(
+        &text, "epoch %d promised %d head %d watermark %d  ",
+        replica.info->log_epoch.value, replica.info->promised_epoch.value,
+        replica.info->head_lsn.value, replica.info->watermark_lsn.value);
+  }
+  absl::StrAppend(&text, StateOf(replica, tally), "\n");
+  return text;
+}
+
+Json JsonOf(const ReplicaReading& replica, const Tally& tally) {
+  Json json;
+  json["node"] = replica.node;
+  json["address"] = replica.address;
+  json["reached"] = replica.info.has_value();
+  if (replica.info) {
+    json["log_epoch"] = replica.info->log_epoch.value;
+    json["promised_epoch"] = replica.info->promised_epoch.value;
+    json["head_lsn"] = replica.info->head_lsn.value;
+    json["watermark_lsn"] = replica.info->watermark_lsn.value;
+    json["ring_capacity"] = replica.info->ring_capacity;
+    json["repairing"] = replica.info->repairing;
+  }
+  json["state"] = StateOf(replica, tally);
+  return json;
+}
+
+absl::Status RunStatus(const StatusArguments& arguments) {
+  ClusterReaderOptions options;
+  options.cluster_file = arguments.source.cluster;
+  options.log_name = arguments.source.log;
+  options.without_records = true;
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           ClusterReader::Open(options));
+  const Tally tally(reader->replicas());
+  std::string text;
+  for (const ReplicaReading& replica : reader->replicas()) {
+    absl::StrAppend(&text, arguments.json ? ToLine(JsonOf(replica, tally))
+                                          : TextOf(replica, tally));
+  }
+  if (!arguments.json) {
+    absl::StrAppend(&text, tally.reached, " of ", reader->replicas().size(),
+                    " replicas reached, W is ", reader->write_quorum(), "\n");
+  }
+  ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
+  return WorstOf(reader->replicas());
+}
+
+}  // namespace
+
+void AddStatusCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<StatusArguments>();
+  CLI::App* command = app->add_subcommand(
+      "status",
+      "Show what each replica of a cluster's log says of itself: epoch, "
+      "promise, head, watermark. Reads only. Exit status 4 if one could not "
+      "be reached, 3 if one is damaged.");
+  AddClusterOptions(command, &arguments->source);
+  command->get_option("--cluster")->required();
+  command->add_flag("--json", arguments->json, "One JSON object per replica");
+  command->callback([arguments, chosen] {
+    *chosen = [arguments] { return RunStatus(*arguments); };
+  });
+}
+
+}  // namespace alpheus::cli

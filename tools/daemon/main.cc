@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// alpheusd: runs one node of a cluster: keeps its replicas and serves them to
+// whoever is primary. See api/node/node.h; tools/samples/alpheusd.toml has
+// every option.
+#include <pthread.h>
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "api/node/node.h"
+#include "tools/cli/arguments.h"
+#include "tools/cli/exit_status.h"
+#include "tools/cli/standard_streams.h"
+
+namespace alpheus {
+namespace {
+
+void Tell(const std::string& sentence) {
+  std::fprintf(stderr, "alpheusd: %s\n", sentence.c_str());
+}
+
+void AddOptions(CLI::App* app, NodeOptions* options) {
+  app->set_config("--config", "", "File with these options, as TOML");
+  app->add_option("--cluster", options->cluster_file,
+                  "Cluster file: who keeps the logs, and where")
+      ->required();
+  app->add_option("--node", options->node, "The member that this node is")
+      ->required()
+      ->check(cli::DecimalNumber())
+      ->check(CLI::Range(uint64_t{1}, uint64_t{65'535}));
+  app->add_option("--directory", options->directory,
+                  "Directory of the replicas, <log name>.alpheus each")
+      ->required();
+  app->add_option("--listen", options->listen,
+                  "Where to listen; default: the member's address in the "
+                  "cluster file");
+  app->add_option("--yield-turns", options->yield_turns,
+                  "Turns without sleeping after the last activity; each "
+                  "yields the core. 0: sleeps at once")
+      ->check(cli::DecimalNumber())
+      ->capture_default_str();
+}
+
+// SIGTERM and SIGINT end the node; a thread waits for them, so that nothing
+// runs inside a signal handler.
+class SignalWaiter {
+ public:
+  // Before any other thread starts: they inherit what is blocked.
+  SignalWaiter() {
+    sigemptyset(&signals_);
+    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+      sigaddset(&signals_, signal);
+    }
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+  ~SignalWaiter() { Stop(); }
+
+  // When it returns the node is not used any more.
+  void Stop() {
+    if (!thread_.joinable()) return;
+    pthread_kill(thread_.native_handle(), SIGUSR1);
+    thread_.join();
+  }
+
+  void Start(Node* node) {
+    thread_ = std::thread([this, node] {
+      int signal = 0;
+      sigwait(&signals_, &signal);
+      node->Stop();
+    });
+  }
+
+ private:
+  sigset_t signals_;
+  std::thread thread_;
+};
+
+cli::ExitStatus Fail(const absl::Status& status) {
+  Tell(std::string(status.message()));
+  return cli::ExitStatusOf(status.code());
+}
+
+cli::ExitStatus Main(int argc, char** argv) {
+  cli::GuardStandardStreams();
+  CLI::App app("A node of a replicated log: keeps and serves replicas.",
+               "alpheusd");
+  NodeOptions options;
+  AddOptions(&app, &options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& refusal) {
+    return app.exit(refusal) == 0 ? cli::ExitStatus::kGood
+                                  : cli::ExitStatus::kUsage;
+  }
+  options.tell = Tell;
+  SignalWaiter signals;
+  const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(options);
+  if (!node.ok()) return Fail(node.status());
+  signals.Start(node->get());
+  Tell("node " + std::to_string(options.node) + " listens on " +
+       (*node)->address());
+  (*node)->Run();
+  signals.Stop();
+  Tell("node " + std::to_string(options.node) + " ends");
+  return cli::ExitStatus::kGood;
+}
+
+}  // namespace
+}  // namespace alpheus
+
+int main(int argc, char** argv) {
+  return static_cast<int>(alpheus::Main(argc, argv));
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/demo/cluster_round.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/clock.h"
+#include "log/base/status_macros.h"
+#include "tools/demo/log_output.h"
+
+namespace alpheus::demo {
+namespace {
+
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
+// What must happen has so long to happen. Generous: the machine may be busy
+// with other things.
+constexpr int64_t kPatienceNanos = 60 * kNanosPerSecond;
+// A primary without a quorum is listened to for so long. What was durable
+// before may still be told in the first part.
+constexpr int64_t kLastWordNanos = 3 * kNanosPerSecond;
+constexpr int64_t kSilenceNanos = 2 * kNanosPerSecond;
+// A primary that can't open the log is given so long to do it nevertheless.
+constexpr int64_t kVainNanos = kNanosPerSecond;
+
+// Of `alpheus` (tools/cli/exit_status.h): the outcome is unknown.
+constexpr int kUnavailable = 4;
+
+// Far more than is appended between two signals, so that there is always
+// something in flight, and few enough to be appended quickly at the end.
+constexpr uint64_t kUnacknowledgedMax = 500;
+// Of a region that one writer may fill.
+constexpr uint64_t kWriterShare = 8;
+
+}  // namespace
+
+absl::StatusOr<ClusterRoundReport> ClusterRounds::RunRound(
+    const RoundPlan& plan) {
+  plan_ = plan;
+  report_ = ClusterRoundReport();
+  report_.plan = plan;
+  ALPHEUS_RETURN_IF_ERROR(PrepareLog());
+  writers_.clear();
+  const absl::Status status = RunPlan();
+  if (!status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat("log ", log_, ": ", plan.ToString(), "\n",
+                                     status.message(), "\n", cluster_.Story()));
+  }
+  for (const auto& writer : writers_) {
+    report_.acknowledged_count += writer->ack_count();
+  }
+  report_.recovered_count = history_.judgement().recovered_count;
+  report_.unacknowledged_count = history_.judgement().unacknowledged_count;
+  return report_;
+}
+
+absl::Status ClusterRounds::PrepareLog() {
+  if (!log_.empty() && history_.ring_bytes() < options_.log_bytes_max) {
+    return absl::OkStatus();
+  }
+  log_ = absl::StrCat("log-", ++log_count_);
+  history_.Clear();
+  return cluster_
+      .MustSucceed("format", {"--log", log_, "--size",
+                              absl::StrCat(options_.region_bytes)})
+      .status();
+}
+
+absl::Status ClusterRounds::RunPlan() {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      ClusterWriter * primary,
+      StartWriter(plan_.primary_node, plan_.has_own_replica));
+  ALPHEUS_RETURN_IF_ERROR(MustReach(primary, plan_.acks_before));
+  // Not to reach anything, but to let the moment pass.
+  ALPHEUS_RETURN_IF_ERROR(
+      primary->RunUntil(UINT64_MAX, plan_.delay_nanos).status());
+  ALPHEUS_RETURN_IF_ERROR(StrikeAndReturn(primary));
+  ALPHEUS_RETURN_IF_ERROR(CutRecoveriesShort());
+  ALPHEUS_ASSIGN_OR_RETURN(ClusterWriter * successor, Succeed());
+  if (plan_.return_late) ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
+  ALPHEUS_RETURN_IF_ERROR(LookBesideWriter());
+  if (plan_.fault == Fault::kPausePrimary) {
+    ALPHEUS_RETURN_IF_ERROR(MustBePushedAside(primary));
+  }
+  ALPHEUS_RETURN_IF_ERROR(plan_.kills_successor ? successor->Kill()
+                                                : MustEndWell(successor));
+  return OpenAndLook();
+}
+
+absl::StatusOr<ClusterWriter*> ClusterRounds::StartWriter(
+    int node, bool has_own_replica) {
+  ClusterWriterPlan plan;
+  plan.node = node;
+  plan.has_own_replica = has_own_replica;
+  plan.log = log_;
+  plan.threads = options_.threads;
+  plan.first_number = history_.DrawFirstNumber();
+  plan.lsn_floor = history_.LsnFloor(Facts());
+  plan.limits = {.ring_bytes_max = options_.region_bytes / kWriterShare,
+                 .unacknowledged_max = kUnacknowledgedMax};
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ClusterWriter> writer,
+                           ClusterWriter::Start(&cluster_, &feed_, plan));
+  writers_.push_back(std::move(writer));
+  return writers_.back().get();
+}
+
+absl::Status ClusterRounds::MustReach(ClusterWriter* writer,
+                                      uint64_t ack_count) {
+  ALPHEUS_ASSIGN_OR_RETURN(const bool reached,
+                           writer->RunUntil(ack_count, kPatienceNanos));
+  if (reached) return absl::OkStatus();
+  if (writer->has_ended_output()) {
+    ALPHEUS_RETURN_IF_ERROR(writer->RunToEnd(kPatienceNanos).status());
+  }
+  return absl::DataLossError(absl::StrCat(
+      writer->ToString(), " has acknowledged ", writer->ack_count(),
+      " records, not the ", ack_count, " waited for",
+      writer->end()
+          ? absl::StrCat(", and ended with ", writer->end()->ToString())
+          : "",
+      "; it said: ", writer->said()));
+}
+
+absl::Status ClusterRounds::StrikeAndReturn(ClusterWriter* primary) {
+  ALPHEUS_RETURN_IF_ERROR(StrikePrimary(primary));
+  if (!plan_.hit_nodes.empty()) {
+    ALPHEUS_RETURN_IF_ERROR(StrikeBackups(primary));
+  }
+  return plan_.return_late ? absl::OkStatus() : cluster_.StartAll();
+}
+
+absl::Status ClusterRounds::StrikePrimary(ClusterWriter* primary) {
+  switch (plan_.fault) {
+    case Fault::kNone:
+      return MustEndWell(primary);
+    case Fault::kKillMachine:
+      cluster_.Kill(plan_.primary_node);
+      return primary->Kill();
+    case Fault::kKillPrimary:
+      return primary->Kill();
+    case Fault::kPausePrimary:
+      primary->Pause();
+      return absl::OkStatus();
+    default:
+      return absl::OkStatus();
+  }
+}
+
+void ClusterRounds::HitNodes() {
+  const bool pauses = plan_.fault == Fault::kPauseBackups ||
+                      plan_.fault == Fault::kPauseTooMany;
+  for (const int node : plan_.hit_nodes) {
+    pauses ? cluster_.Pause(node) : cluster_.Kill(node);
+  }
+}
+
+absl::Status ClusterRounds::StrikeBackups(ClusterWriter* primary) {
+  HitNodes();
+  if (plan_.fault == Fault::kKillTooMany ||
+      plan_.fault == Fault::kPauseTooMany) {
+    ALPHEUS_RETURN_IF_ERROR(MustStop(primary));
+    if (plan_.tries_in_vain) ALPHEUS_RETURN_IF_ERROR(TryInVain());
+    return primary->Kill();
+  }
+  ALPHEUS_RETURN_IF_ERROR(
+      MustReach(primary, primary->ack_count() + plan_.acks_during));
+  return primary->Kill();
+}
+
+// Without a quorum it ends with an error, or it waits.
+absl::Status ClusterRounds::MustStop(ClusterWriter* primary) {
+  ALPHEUS_RETURN_IF_ERROR(
+      primary->RunUntil(UINT64_MAX, kLastWordNanos).status());
+  const uint64_t last = primary->ack_count();
+  ALPHEUS_RETURN_IF_ERROR(
+      primary->RunUntil(UINT64_MAX, kSilenceNanos).status());
+  if (primary->ack_count() > last) {
+    return absl::DataLossError(
+        absl::StrCat(primary->ToString(), " acknowledged ",
+                     primary->ack_count() - last, " records without a quorum"));
+  }
+  if (!primary->has_ended_output()) return absl::OkStatus();
+  ALPHEUS_ASSIGN_OR_RETURN(const ProcessEnd end,
+                           primary->RunToEnd(kPatienceNanos));
+  if (end.exit_status == kUnavailable) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(primary->ToString(), " ended with ", end.ToString(),
+                   " without a quorum; it said: ", primary->said()));
+}
+
+absl::Status ClusterRounds::TryInVain() {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      ClusterWriter * writer,
+      StartWriter(plan_.successor_node, /*has_own_replica=*/false));
+  ALPHEUS_ASSIGN_OR_RETURN(const bool reached, writer->RunUntil(1, kVainNanos));
+  ALPHEUS_RETURN_IF_ERROR(writer->Kill());
+  if (!reached) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(writer->ToString(), " opened the log without a quorum"));
+}
+
+absl::Status ClusterRounds::CutRecoveriesShort() {
+  for (const int64_t nanos : plan_.short_lives_nanos) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        ClusterWriter * writer,
+        StartWriter(plan_.successor_node, plan_.successor_has_own_replica));
+    ALPHEUS_RETURN_IF_ERROR(writer->RunUntil(UINT64_MAX, nanos).status());
+    ALPHEUS_RETURN_IF_ERROR(writer->Kill());
+  }
+  return absl::OkStatus();
+}
+
+// A region whose process was killed is not served until its node takes it over;
+// so with others missing too, the first tries may be refused.
+absl::StatusOr<ClusterWriter*> ClusterRounds::Succeed() {
+  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+  for (;; ++report_.attempts) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        ClusterWriter * writer,
+        StartWriter(plan_.successor_node, plan_.successor_has_own_replica));
+    ALPHEUS_ASSIGN_OR_RETURN(const bool opened,
+                             writer->RunUntil(1, kPatienceNanos));
+    const bool is_late = Clock::Real().NowNanos() >= end;
+    if (!opened && writer->has_ended_output() && !is_late) continue;
+    ALPHEUS_RETURN_IF_ERROR(MustReach(writer, plan_.acks_after));
+    report_.recovery_nanos = *writer->first_ack_nanos() - writer->start_nanos();
+    return writer;
+  }
+}
+
+absl::Status ClusterRounds::MustBePushedAside(ClusterWriter* primary) {
+  primary->Continue();
+  ALPHEUS_ASSIGN_OR_RETURN(const ProcessEnd end,
+                           primary->RunToEnd(kPatienceNanos));
+  if (end.exit_status > 0) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      primary->ToString(),
+      " was paused while another one took over, and ended "
+      "with ",
+      end.ToString(), ", not with an error; it said: ", primary->said()));
+}
+
+absl::Status ClusterRounds::MustEndWell(ClusterWriter* writer) {
+  writer->EndInput();
+  ALPHEUS_ASSIGN_OR_RETURN(const ProcessEnd end,
+                           writer->RunToEnd(kPatienceNanos));
+  if (end.exit_status != 0) {
+    return absl::DataLossError(absl::StrCat(writer->ToString(), " ended with ",
+                                            end.ToString(),
+                                            "; it said: ", writer->said()));
+  }
+  const WriterFacts facts = writer->Facts();
+  if (facts.acknowledgements.size() == facts.fed_count) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      writer->ToString(), " ended well, but acknowledged only ",
+      facts.acknowledgements.size(), " of ", facts.fed_count, " records"));
+}
+
+absl::Status ClusterRounds::LookBesideWriter() {
+  // Acknowledged is what was heard before the log is read, fed what was fed
+  // until then: nobody feeds while it is read.
+  const std::vector<WriterFacts> facts = Facts();
+  ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
+                           ReadLog(/*is_final=*/false));
+  return history_.Look(facts, std::move(records), /*is_final=*/false);
+}
+
+absl::Status ClusterRounds::OpenAndLook() {
+  ALPHEUS_RETURN_IF_ERROR(cluster_.AwaitServed(log_));
+  ALPHEUS_RETURN_IF_ERROR(
+      cluster_
+          .MustSucceed("append", {"--node", absl::StrCat(plan_.primary_node),
+                                  "--log", log_})
+          .status());
+  ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
+                           ReadLog(/*is_final=*/true));
+  return history_.Look(Facts(), std::move(records), /*is_final=*/true);
+}
+
+absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadLog(
+    bool is_final) {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::string framed,
+      cluster_.MustSucceed("cat", {"--log", log_, "--framing", "len32"}));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::string lines,
+      cluster_.MustSucceed("cat", {"--log", log_, "--json"}));
+  return is_final ? ParseRecords(framed, lines)
+                  : ParseCommonRecords(framed, lines);
+}
+
+std::vector<WriterFacts> ClusterRounds::Facts() const {
+  std::vector<WriterFacts> facts;
+  for (const auto& writer : writers_) facts.push_back(writer->Facts());
+  return facts;
+}
+
+}  // namespace alpheus::demo

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// cluster_round: lets a primary append on a cluster of real processes, does
+// something to it or to its backups, has others recover and go on, and has the
+// oracle judge what the log gives back.
+//
+// A round on a log (nemesis.h draws what is open here):
+//   1. a primary appends from several threads
+//   2. the fault
+//   3. what was hit starts again, at once or late
+//   4. primaries on another node that are killed while they recover
+//   5. a successor on another node recovers and appends
+//   6. a look at the log while it is at work
+//   7. a primary that had been paused goes on: it must end with an error
+//   8. the successor ends or is killed
+//   9. an empty append opens the log once more; the last look
+// Every look is judged against all acknowledgements and all earlier looks
+// (log_history.h). The next round goes on with the same log.
+//
+// SIGKILL leaves the page cache alone: this is no power cut.
+//
+// Invariants:
+//   V1. No wait is without a deadline, and what it waits for not to happen
+//       (an acknowledgement without a quorum) is waited for as long.
+// Thread safety: one thread.
+#ifndef ALPHEUS_TOOLS_DEMO_CLUSTER_ROUND_H_
+#define ALPHEUS_TOOLS_DEMO_CLUSTER_ROUND_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/random.h"
+#include "tools/demo/cluster.h"
+#include "tools/demo/cluster_writer.h"
+#include "tools/demo/feed.h"
+#include "tools/demo/log_history.h"
+#include "tools/demo/nemesis.h"
+
+namespace alpheus::demo {
+
+struct ClusterRoundOptions {
+  uint64_t region_bytes = 4 << 20;
+  uint64_t threads = 4;
+  // A new log is made when the records of the old one take this much.
+  uint64_t log_bytes_max = 1 << 20;
+};
+
+struct ClusterRoundReport {
+  RoundPlan plan;
+  uint64_t acknowledged_count = 0;
+  uint64_t recovered_count = 0;
+  uint64_t unacknowledged_count = 0;  // of those: without acknowledgement
+  uint64_t attempts = 0;  // primaries that were refused before one could open
+  int64_t recovery_nanos = 0;  // from the successor's start to its first word
+};
+
+class ClusterRounds {
+ public:
+  // All must outlive it. Requires: the cluster's nodes run.
+  ClusterRounds(const ClusterRoundOptions& options, Cluster* cluster,
+                const Feed* feed)
+      : options_(options), cluster_(*cluster), feed_(*feed), history_(feed) {}
+
+  // Makes the first log if there is none, and a new one if it is filling up.
+  // Errors: DataLoss (a violation, or a step failed that must not: the message
+  // says all), DeadlineExceeded (as well), Unavailable (a program can't be
+  // started).
+  absl::StatusOr<ClusterRoundReport> RunRound(const RoundPlan& plan);
+
+  const std::string& log() const { return log_; }
+
+ private:
+  absl::Status PrepareLog();
+  absl::Status RunPlan();
+  absl::StatusOr<ClusterWriter*> StartWriter(int node, bool has_own_replica);
+  absl::Status MustReach(ClusterWriter* writer, uint64_t ack_count);
+  absl::Status StrikeAndReturn(ClusterWriter* primary);
+  absl::Status StrikePrimary(ClusterWriter* primary);
+  absl::Status StrikeBackups(ClusterWriter* primary);
+  void HitNodes();
+  absl::Status MustStop(ClusterWriter* primary);
+  absl::Status TryInVain();
+  absl::Status CutRecoveriesShort();
+  absl::StatusOr<ClusterWriter*> Succeed();
+  absl::Status MustBePushedAside(ClusterWriter* primary);
+  absl::Status MustEndWell(ClusterWriter* writer);
+  absl::Status LookBesideWriter();
+  absl::Status OpenAndLook();
+  absl::StatusOr<std::vector<RecoveredRecord>> ReadLog(bool is_final);
+  std::vector<WriterFacts> Facts() const;
+
+  const ClusterRoundOptions options_;
+  Cluster& cluster_;
+  const Feed& feed_;
+  LogHistory history_;
+  std::string log_;  // empty: none was made
+  uint64_t log_count_ = 0;
+
+  // Of the round that runs.
+  RoundPlan plan_;
+  ClusterRoundReport report_;
+  std::vector<std::unique_ptr<ClusterWriter>> writers_;
+};
+
+}  // namespace alpheus::demo
+
+#endif  // ALPHEUS_TOOLS_DEMO_CLUSTER_ROUND_H_

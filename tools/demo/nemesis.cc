@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/demo/nemesis.h"
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace alpheus::demo {
+namespace {
+
+constexpr uint64_t kAcksMax = 300;
+constexpr uint64_t kDelayNanosMax = 2'000'000;
+// Starting, recovering and opening an epoch take about so long.
+constexpr uint64_t kShortLifeNanosMax = 60'000'000;
+constexpr uint64_t kShortLivesMax = 2;
+
+bool DrawOneIn(uint64_t n, RandomSource* random) {
+  return random->Below(n) == 0;
+}
+
+// `count` of the nodes 1 to `node_count`, all but `but` (0: none).
+std::vector<int> DrawNodes(int node_count, int but, uint64_t count,
+                           RandomSource* random) {
+  std::vector<int> nodes;
+  for (int node = 1; node <= node_count; ++node) {
+    if (node != but) nodes.push_back(node);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    std::swap(nodes[i], nodes[i + random->Below(nodes.size() - i)]);
+  }
+  nodes.resize(count);
+  return nodes;
+}
+
+bool IsOfFewBackups(Fault fault) {
+  return fault == Fault::kKillBackups || fault == Fault::kPauseBackups;
+}
+
+bool IsOfTooMany(Fault fault) {
+  return fault == Fault::kKillTooMany || fault == Fault::kPauseTooMany;
+}
+
+uint64_t DrawHitCount(const NemesisCluster& cluster, const RoundPlan& plan,
+                      RandomSource* random) {
+  if (IsOfFewBackups(plan.fault)) {
+    return cluster.spare_count == 0
+               ? 0
+               : 1 + random->Below(static_cast<uint64_t>(cluster.spare_count));
+  }
+  if (!IsOfTooMany(plan.fault)) return 0;
+  // The primary's own replica stays.
+  const int candidates = cluster.node_count - (plan.has_own_replica ? 1 : 0);
+  const int least = cluster.node_count - cluster.write_quorum + 1;
+  return static_cast<uint64_t>(least) +
+         random->Below(static_cast<uint64_t>(candidates - least + 1));
+}
+
+void DrawHits(const NemesisCluster& cluster, RoundPlan* plan,
+              RandomSource* random) {
+  // With W = 1 its own replica alone would be a quorum.
+  if (IsOfTooMany(plan->fault) && cluster.write_quorum == 1) {
+    plan->has_own_replica = false;
+  }
+  plan->hit_nodes = DrawNodes(cluster.node_count,
+                              plan->has_own_replica ? plan->primary_node : 0,
+                              DrawHitCount(cluster, *plan, random), random);
+  plan->return_late = IsOfFewBackups(plan->fault) && DrawOneIn(2, random);
+  plan->tries_in_vain = IsOfTooMany(plan->fault) && DrawOneIn(2, random);
+}
+
+void DrawSuccessors(const NemesisCluster& cluster, RoundPlan* plan,
+                    RandomSource* random) {
+  for (uint64_t lives = random->Below(kShortLivesMax + 1); lives > 0; --lives) {
+    plan->short_lives_nanos.push_back(
+        static_cast<int64_t>(random->Below(kShortLifeNanosMax)));
+  }
+  plan->successor_node =
+      DrawNodes(cluster.node_count, plan->primary_node, 1, random)[0];
+  plan->successor_has_own_replica = DrawOneIn(2, random);
+  for (const int node : plan->hit_nodes) {
+    // Its region is still locked by a program that is paused.
+    if (plan->return_late && node == plan->successor_node) {
+      plan->successor_has_own_replica = false;
+    }
+  }
+  plan->acks_after = 1 + random->Below(kAcksMax);
+  plan->kills_successor = DrawOneIn(2, random);
+}
+
+}  // namespace
+
+const char* FaultName(Fault fault) {
+  switch (fault) {
+    case Fault::kNone:
+      return "none";
+    case Fault::kKillPrimary:
+      return "primary killed";
+    case Fault::kKillMachine:
+      return "primary and its node killed";
+    case Fault::kPausePrimary:
+      return "primary paused";
+    case Fault::kKillBackups:
+      return "backups killed";
+    case Fault::kPauseBackups:
+      return "backups paused";
+    case Fault::kKillTooMany:
+      return "too many killed";
+    case Fault::kPauseTooMany:
+      return "too many paused";
+  }
+  return "?";
+}
+
+RoundPlan DrawRound(const NemesisCluster& cluster, RandomSource* random) {
+  return DrawRound(cluster, kFaults[random->Below(std::size(kFaults))], random);
+}
+
+RoundPlan DrawRound(const NemesisCluster& cluster, Fault fault,
+                    RandomSource* random) {
+  RoundPlan plan;
+  plan.fault = fault;
+  plan.primary_node = 1 + static_cast<int>(random->Below(
+                              static_cast<uint64_t>(cluster.node_count)));
+  plan.has_own_replica = DrawOneIn(2, random);
+  plan.acks_before = 1 + random->Below(kAcksMax);
+  plan.delay_nanos = static_cast<int64_t>(random->Below(kDelayNanosMax));
+  plan.acks_during = 1 + random->Below(kAcksMax);
+  DrawHits(cluster, &plan, random);
+  DrawSuccessors(cluster, &plan, random);
+  return plan;
+}
+
+std::string RoundPlan::ToString() const {
+  return absl::StrCat(
+      FaultName(fault), "; primary on node ", primary_node,
+      has_own_replica ? " with" : " without", " replica, ", acks_before,
+      " acknowledgements before it; nodes hit: ",
+      hit_nodes.empty() ? "none" : absl::StrJoin(hit_nodes, " "),
+      return_late ? ", back late" : "", "; ", short_lives_nanos.size(),
+      " recoveries cut short; successor on node ", successor_node,
+      successor_has_own_replica ? " with" : " without", " replica, ",
+      acks_after, " acknowledgements, ", kills_successor ? "killed" : "ended");
+}
+
+}  // namespace alpheus::demo

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// nemesis_run: rounds (cluster_round.h) on a cluster of its own until a number
+// of them, or a time, is reached, or something is violated.
+//
+// Thread safety: one thread.
+#ifndef ALPHEUS_TOOLS_DEMO_NEMESIS_RUN_H_
+#define ALPHEUS_TOOLS_DEMO_NEMESIS_RUN_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "tools/demo/cluster_round.h"
+#include "tools/demo/nemesis.h"
+
+namespace alpheus::demo {
+
+struct NemesisOptions {
+  std::string alpheus;  // paths of the programs
+  std::string alpheusd;
+  std::string directory;  // exists; holds the cluster
+  std::string feed_text;
+  int node_count = 3;
+  uint64_t seed = 0;
+  // It ends after so many rounds, and after so long; 0: not for that.
+  uint64_t rounds_max = 0;
+  int64_t nanos_max = 0;
+  ClusterRoundOptions round;
+};
+
+// Of all rounds with one kind of fault.
+struct FaultTotals {
+  uint64_t rounds = 0;
+  uint64_t acknowledged = 0;
+  uint64_t recovered = 0;
+  uint64_t unacknowledged = 0;
+  uint64_t attempts = 0;
+  int64_t recovery_nanos_sum = 0;
+  int64_t recovery_nanos_max = 0;
+
+  void Add(const ClusterRoundReport& report);
+  void Add(const FaultTotals& other);
+};
+
+struct NemesisTotals {
+  std::map<Fault, FaultTotals> by_fault;
+
+  FaultTotals Sum() const;
+  // A table; lines end.
+  std::string ToString() const;
+};
+
+// `tell` is called after each round. What was reached is in *totals, also after
+// an error.
+// Errors: as ClusterRounds::RunRound, with the round and how to repeat it.
+absl::Status RunNemesis(
+    const NemesisOptions& options,
+    const std::function<void(const ClusterRoundReport&)>& tell,
+    NemesisTotals* totals);
+
+}  // namespace alpheus::demo
+
+#endif  // ALPHEUS_TOOLS_DEMO_NEMESIS_RUN_H_
