@@ -61,7 +61,7 @@ Json ToJson(const std::vector<T>& values) {
 }  // namespace
 
 std::string ToJson(const Report& report) {
-  const Json json = {{"benchmark", "local"},
+  const Json json = {{"benchmark", report.benchmark},
                      {"schema_version", kSchemaVersion},
                      {"preset", report.preset},
                      {"commit", report.commit},

@@ -51,6 +51,7 @@ struct Skip {
 };
 
 struct Report {
+  std::string benchmark = "local";
   std::string preset;
   std::string commit;  // as given
   std::string folder;

@@ -72,7 +72,7 @@ def draw_all(results, judged, folder):
             figure, axes, panel = _new_figure(title)
             if draw(results, axes):
                 _tell_claims(panel, [c for c in judged if c.figure == name])
-                _tell_machine(figure, results)
+                tell_machine(figure, results)
                 path = os.path.join(folder, "figure_%s.svg" % name)
                 figure.savefig(path, metadata={"Date": None})
                 paths.append(path)
@@ -109,7 +109,7 @@ def _tell_claims(panel, judged):
                    transform=panel.transAxes)
 
 
-def _tell_machine(figure, results):
+def tell_machine(figure, results):
     data, machine = results.data, results.machine
     figure.text(0.02, 0.025,
                 "%s, %d cores, %s, DRAM as persistent memory; commit %s, "

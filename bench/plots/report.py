@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints tables, aims and the paper's claims for a run of bench_local, and
-draws its figures.
+"""Prints tables, aims and the paper's claims for a run of bench_local, or
+tables and aims for one of bench_replicated, and draws the figures.
 
 usage: report.py RESULT.json FOLDER
 
@@ -14,6 +14,7 @@ import os
 import sys
 
 import claims
+import replicated
 import tables
 import targets
 from results import Results
@@ -24,26 +25,35 @@ def main(arguments):
         sys.stderr.write(__doc__)
         return 2
     results = Results.load(arguments[1])
-    verdicts = targets.judge(results)
-    judged = claims.judge(results)
-    print(tables.to_text(results))
-    print("Aims: median of the rounds' ratios (lowest to highest)")
-    print(targets.to_text(verdicts))
-    print("Claims of the Arcadia paper")
-    print(claims.to_text(judged))
+    is_local = results.data["benchmark"] == "local"
+    print(local_text(results) if is_local else replicated.to_text(results))
     if results.data["preset"] == "tiny":
         print("NOTE: preset tiny: no figure above means anything")
-    return draw(results, judged, arguments[2])
+    return draw(results, is_local, arguments[2])
 
 
-def draw(results, judged, folder):
+def local_text(results):
+    return "\n".join((
+        tables.to_text(results),
+        "Aims: median of the rounds' ratios (lowest to highest)",
+        targets.to_text(targets.judge(results)),
+        "Claims of the Arcadia paper",
+        claims.to_text(claims.judge(results))))
+
+
+def draw(results, is_local, folder):
     try:
         import figures
+        import replicated_figure
     except ImportError as error:
         print("skipped: plots: %s (Debian: python3-matplotlib)" % error)
         return 0
     os.makedirs(folder, exist_ok=True)
-    drawn, skipped = figures.draw_all(results, judged, folder)
+    if is_local:
+        drawn, skipped = figures.draw_all(results, claims.judge(results),
+                                          folder)
+    else:
+        drawn, skipped = replicated_figure.draw_all(results, folder)
     for path in drawn:
         print("drawn: " + path)
     for name in skipped:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measurements of one run of bench_local, and how to ask for them.
+"""The measurements of one run of a benchmark, and how to ask for them.
 
 Ratios are taken round by round and then reduced to their median: samples of
 equal index were taken in the same round, by turns.
@@ -13,12 +13,12 @@ FLOOR_PREFIX = "floor-"
 
 
 class Results:
-    """One JSON file of bench_local."""
+    """One JSON file."""
 
     def __init__(self, data):
         if data.get("schema_version") != SCHEMA_VERSION:
             raise ValueError("schema_version %r is not %d: made by another "
-                             "version of bench_local"
+                             "version of the benchmark"
                              % (data.get("schema_version"), SCHEMA_VERSION))
         self.data = data
         self.machine = data["machine"]

@@ -27,11 +27,11 @@ def machine(results):
                found["load_average"]))
 
 
-def _cell(value, form):
+def cell(value, form):
     return "-" if value is None else form % value
 
 
-def _table(title, columns, rows):
+def table(title, columns, rows):
     """Rows of texts below columns, each right-aligned."""
     widths = [max(len(row[i]) for row in [columns] + rows)
               for i in range(len(columns))]
@@ -48,12 +48,12 @@ def append(results):
         floor = results.floor("append", bytes=size)
         row = [bytes_text(size), "%.1f" % floor["median"]]
         for candidate in APPEND_COLUMNS:
-            row.append(_cell(results.median("append", candidate, bytes=size),
+            row.append(cell(results.median("append", candidate, bytes=size),
                              "%.1f"))
         rows.append(row + [floor["candidate"]])
     if not rows:
         return ""
-    return _table("Append, one thread: ns per record, cleaning included",
+    return table("Append, one thread: ns per record, cleaning included",
                   ["record", "floor"] + list(APPEND_COLUMNS)
                   + ["cheapest floor"], rows)
 
@@ -70,7 +70,7 @@ def counts(results):
                     + ["%.1f" % d["reclaim_ns"]])
     if not rows:
         return ""
-    return _table("Alpheus: what its persistence primitive did per append, "
+    return table("Alpheus: what its persistence primitive did per append, "
                   "and cleaning",
                   ["policy", "record", "fences", "nt lines", "flushed lines",
                    "cleaning ns"], rows)
@@ -110,7 +110,7 @@ def threads(results):
                            for candidate in APPEND_COLUMNS])
     if not rows:
         return ""
-    return _table("Threads on one log: million records/s",
+    return table("Threads on one log: million records/s",
                   ["record", "threads", "floor"] + list(APPEND_COLUMNS),
                   rows) + _oversubscribed(results, numbers) + _disturbed(
                       results, "threads")
@@ -131,7 +131,7 @@ def policies(results):
             rows.append(_policy_row(results, candidate, number))
     if not rows:
         return ""
-    return _table("Force policies, 64 B: million records/s; exposure: "
+    return table("Force policies, 64 B: million records/s; exposure: "
                   "completed records that a crash takes",
                   ["policy", "threads", "rate", "median", "p99", "max",
                    "bound"], rows) + _oversubscribed(
@@ -157,7 +157,7 @@ def stages(results):
             for m in results.find("stages")]
     if not rows:
         return ""
-    return _table("Stages of one append of 1 KiB: ns, mean of the middle half of all records",
+    return table("Stages of one append of 1 KiB: ns, mean of the middle half of all records",
                   ["log", "stage", "ns", "lowest round", "highest round"],
                   rows)
 
@@ -172,7 +172,7 @@ def tenants(results):
     if not rows:
         return ""
     numbers = results.values("tenants", "threads")
-    return _table("%d tenants, a thread and a log each: million records/s of "
+    return table("%d tenants, a thread and a log each: million records/s of "
                   "all together" % numbers[-1],
                   ["record", "floor"] + list(LOGS),
                   rows) + _oversubscribed(results, numbers)
@@ -188,7 +188,7 @@ def recovery(results):
     for m in results.find("recovery", "alpheus", "total"):
         where = m["parameters"]
         rows.append(["%d MiB" % where["log_mib"], bytes_text(where["bytes"])]
-                    + [_cell(results.median("recovery", who, metric, **where),
+                    + [cell(results.median("recovery", who, metric, **where),
                              "%.2f") for who, metric in columns])
     if not rows:
         return ""
@@ -196,7 +196,7 @@ def recovery(results):
     heads = ["alpheus " + metric if who == "alpheus" else
              who if metric == "total" else names.get(metric, metric)
              for who, metric in columns]
-    return _table("Recovery of a log that was not closed: ms", ["log", "record"]
+    return table("Recovery of a log that was not closed: ms", ["log", "record"]
                   + heads, rows)
 
 

@@ -32,7 +32,7 @@ def judge(results):
             + list(_recovery_targets(results)))
 
 
-def _at_most(what, found, limit):
+def at_most(what, found, limit):
     passed = None if found is None else found.median <= limit
     return Verdict(what, found, "at most %.2fx" % limit, passed)
 
@@ -46,7 +46,7 @@ def _append_targets(results):
     for size in FLOOR_SIZES:
         alpheus = results.one("append", "alpheus", bytes=size)
         floor = results.floor("append", bytes=size)
-        yield _at_most("append + force(1), %s: time, times the floor"
+        yield at_most("append + force(1), %s: time, times the floor"
                        % bytes_text(size),
                        ratio(alpheus, floor), FLOOR_RATIO_MAX)
     alpheus = results.one("append", "alpheus", bytes=64)
@@ -63,7 +63,7 @@ def _frequency_targets(results):
     for size in results.values("append", "bytes"):
         rare = results.one("append", "alpheus-freq16", bytes=size)
         always = results.one("append", "alpheus", bytes=size)
-        yield _at_most("frequency 16, %s: time, times force(1)"
+        yield at_most("frequency 16, %s: time, times force(1)"
                        % bytes_text(size), ratio(rare, always), 1.0)
 
 
@@ -86,7 +86,7 @@ def _recovery_targets(results):
         # Both start from a file that is not mapped: its pages are part of it.
         once = results.one("recovery", "parts", "pass from the file",
                            **where)
-        yield _at_most("recovery + iteration, %d MiB of %s: time, times one "
+        yield at_most("recovery + iteration, %d MiB of %s: time, times one "
                        "pass" % (log_mib, bytes_text(size)),
                        ratio(total, once), PASS_RATIO_MAX)
 

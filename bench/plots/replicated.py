@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of bench_replicated: tables, and the aims, judged by ratios within the
+run."""
+
+from results import bytes_text, ratio
+from tables import cell, machine, skips, table
+from targets import at_most
+from targets import to_text as verdicts_text
+
+SCENARIO = "latency"
+CANDIDATES = ("floor", "fabric", "alpheus")
+METRICS = ("p50", "p99", "p99.9", "mean")
+WAITING = {1: "spinning with yield", 0: "blocking"}
+
+RATIO_MAX = 1.5
+# Of 64 B, spinning, by number of backups: the slower end of what a floor took
+# on this kind of machine when nothing else ran. One that is much slower tells
+# that the cores were not free, and then ratios tell little.
+FLOOR_US = {1: 6.2, 2: 10.0}
+FLOOR_EXCESS_MAX = 1.25
+
+
+def to_text(results):
+    sections = [machine(results), processes(results)]
+    for spin in (1, 0):
+        sections += [latencies(results, spin), calls(results, spin)]
+    sections += [breakdown(results), skips(results),
+                 "Aims: median of the rounds' ratios of p50 (lowest to "
+                 "highest)\n" + aims(results)]
+    return "\n".join(section for section in sections if section)
+
+
+def processes(results):
+    lines = ["A primary and each of its backups are processes of their own; "
+             "none is pinned.\n"]
+    backups = results.values(SCENARIO, "backups")
+    if backups and backups[-1] + 1 > results.cores:
+        lines.append("  NOTE: %d processes compete for %d cores\n"
+                     % (backups[-1] + 1, results.cores))
+    return "".join(lines)
+
+
+def find(results, candidate, metric, spin, backups, size):
+    return results.one(SCENARIO, candidate, metric, spin=spin,
+                       backups=backups, bytes=size)
+
+
+def _rows(results, spin):
+    """(backups, size, [candidates measured]) of all that was."""
+    for backups in results.values(SCENARIO, "backups"):
+        for size in results.values(SCENARIO, "bytes"):
+            found = [who for who in CANDIDATES
+                     if find(results, who, "p50", spin, backups, size)]
+            if found:
+                yield backups, size, found
+
+
+def latencies(results, spin):
+    rows = []
+    for backups, size, found in _rows(results, spin):
+        for who in found:
+            of = [find(results, who, metric, spin, backups, size)
+                  for metric in METRICS]
+            times = ratio(of[0], find(results, "floor", "p50", spin, backups,
+                                      size))
+            rows.append([str(backups), bytes_text(size), who]
+                        + [cell(m["median"] / 1e3, "%.1f") for m in of]
+                        + ["%.2f (%.2f to %.2f)"
+                           % (times.median, times.low, times.high)])
+    if not rows:
+        return ""
+    return table("Append + force, %s: us" % WAITING[spin],
+                 ["backups", "record", ""] + list(METRICS)
+                 + ["p50, times the floor"], rows)
+
+
+def calls(results, spin):
+    rows = []
+    kinds = ("sends", "receives", "waits", "yields")
+    for backups, size, found in _rows(results, spin):
+        for who in found:
+            details = find(results, who, "p50", spin, backups,
+                           size)["details"]
+            rows.append([str(backups), bytes_text(size), who]
+                        + ["%.2f" % details[kind] for kind in kinds])
+    if not rows:
+        return ""
+    return table("System calls of the primary per record, %s" % WAITING[spin],
+                 ["backups", "record", ""] + list(kinds), rows)
+
+
+def breakdown(results):
+    """Where the time of the smallest record with one backup goes."""
+    steps = []
+    before = 0
+    for who, what in (("floor", "sockets and persisting"),
+                      ("fabric", "the fabric adds"),
+                      ("alpheus", "the log adds")):
+        m = find(results, who, "p50", 1, 1, 64)
+        if m is None:
+            continue
+        steps.append("  %-24s %6.2f us" % (what, (m["median"] - before) / 1e3))
+        before = m["median"]
+    if not steps:
+        return ""
+    return ("Where the time goes: 64 B, one backup, spinning, p50\n"
+            + "\n".join(steps) + "\n")
+
+
+def void_reasons(results):
+    """Why the run judges nothing; empty: it does."""
+    reasons = []
+    for backups, limit in FLOOR_US.items():
+        floor = find(results, "floor", "p50", 1, backups, 64)
+        if floor is None:
+            continue
+        found = floor["median"] / 1e3
+        if found > limit * FLOOR_EXCESS_MAX:
+            reasons.append("floor of %s: %.1f us, but at most %.1f us (%.1f + "
+                           "25 %%) when the cores are free"
+                           % (backups_text(backups), found,
+                              limit * FLOOR_EXCESS_MAX, limit))
+    return reasons
+
+
+def backups_text(count):
+    return "one backup" if count == 1 else "%d backups" % count
+
+
+def judge(results):
+    return [at_most("append + force, 64 B, %s, spinning: p50, times the floor"
+                    % backups_text(backups),
+                    ratio(find(results, "alpheus", "p50", 1, backups, 64),
+                          find(results, "floor", "p50", 1, backups, 64)),
+                    RATIO_MAX)
+            for backups in FLOOR_US]
+
+
+def aims(results):
+    text = verdicts_text(judge(results))
+    reasons = void_reasons(results)
+    for reason in reasons:
+        text += "VOID: %s\n" % reason
+    if reasons:
+        text += ("VOID: this run judges nothing, whatever stands above; run it "
+                 "again with nothing beside it (load average %.1f at the "
+                 "start)\n" % results.machine["load_average"])
+    return text

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// alpheus: the log through its public header, with nodes in processes of their
+// own as backups.
+#ifndef ALPHEUS_BENCH_REPLICATED_ALPHEUS_H_
+#define ALPHEUS_BENCH_REPLICATED_ALPHEUS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "bench/replicated/candidate.h"
+
+namespace alpheus::bench::replicated {
+
+inline constexpr const char* kAlpheusName = "alpheus";
+
+// Every turn has a log and nodes of its own: how a node waits is an option of
+// its start, and one that is not asked for anything should take no core.
+MakeCandidate Alpheus();
+
+// A backup process of it: node `node` of the cluster in `folder`.
+absl::Status ServeAlpheus(std::string_view kind, const std::string& folder,
+                          uint64_t node);
+// Whether `kind` names such a process.
+bool IsAlpheusKind(std::string_view kind);
+
+}  // namespace alpheus::bench::replicated
+
+#endif  // ALPHEUS_BENCH_REPLICATED_ALPHEUS_H_
