@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "log/base/bytes.h"
 #include "log/base/random.h"
+#include "recovery/messages.h"
 #include "tests/testing/temp_directory.h"
 
 namespace alpheus::testing {
@@ -49,6 +51,35 @@ class SeedWriter {
   int count_ = 0;
 };
 
+// Whole ones, each behind the choice that takes all bytes from the input.
+void WriteMessages(SeedWriter& writer) {
+  const Promise promise{Epoch(9), {NodeId(2), 3}};
+  const EpochTable table = EpochTable::Empty({7, 8}).With(
+      {Epoch(9), 1, Lsn(1), RingOffset(0), 0}, Lsn(1));
+  const Configuration members{1, 1, 1, {{NodeId(1), 1}}};
+  const Message messages[] = {
+      Format{1 << 20, members, "log"},
+      Formatted{},
+      AskPromise{promise},
+      Promised{RegionKey(1), 1, RegionKey(2)},
+      Refused{promise},
+      Prepare{Epoch(9), true},
+      Prepared{RegionKey(3)},
+      Install{{Epoch(9), table, {}, {}}, SessionId(5), 4},
+      Installed{},
+      Failed{absl::DataLossError("x")}};
+  for (const Message& message : messages) {
+    writer.Write("\1" + std::string(AsText(EncodeMessage(message))));
+  }
+  Answer answer;
+  answer.configuration = members;
+  answer.ring_capacity = 1024;
+  answer.table = table;
+  AddHeld(&answer, {Epoch(9), RingOffset(0), 1, 1});
+  AddVerdict(&answer, Verdict::kTorn);
+  writer.Write("\3" + std::string(AsText(EncodeAnswer(answer))));
+}
+
 void WriteAll(const std::string& folder) {
   using namespace std::string_view_literals;
   SeedWriter(folder, "fuzz_scan_arbitrary").WriteRandom("", 1);
@@ -79,6 +110,12 @@ void WriteAll(const std::string& folder) {
   command_line.Write("\0\0\x40\2\3\0\0\0one\0\0\0\0\2\0\0\0xy"sv);
   // Words of the list: cleanup, an empty word, an unknown option.
   command_line.Write("\3\5\x16\x0b"sv);
+  SeedWriter messages(folder, "fuzz_messages");
+  // Which decoder, and how much is right at the front.
+  for (const char choice : {'\0', '\1', '\2', '\3', '\4', '\5', '\6', '\7'}) {
+    messages.WriteRandom({&choice, 1}, seed++);
+  }
+  WriteMessages(messages);
 }
 
 }  // namespace

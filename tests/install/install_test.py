@@ -21,10 +21,10 @@ BUILD = ""  # the folder that is installed; set from the command line
 
 PUBLIC_HEADERS = {
     "alpheus/" + name + ".h" for name in (
-        "alpheus", "atomicity", "integrity", "log", "log_reader", "options",
-        "persistent_region", "recovered_range", "recovery_report",
-        "reservation", "log/base/deadline", "log/base/ids",
-        "log/core/reserved_record")}
+        "alpheus", "atomicity", "cluster_reader", "integrity", "log",
+        "log_reader", "options", "persistent_region", "recovered_range",
+        "recovery_report", "reservation", "log/base/deadline", "log/base/ids",
+        "log/core/flush_order", "log/core/reserved_record")}
 
 C_ONLY = """
 cmake_minimum_required(VERSION 3.25)
@@ -145,7 +145,7 @@ class InstallTest(unittest.TestCase):
         self.assertEqual(
             installed - docs - build_type,
             {f"include/{header}" for header in PUBLIC_HEADERS} |
-            {"bin/alpheus", "libalpheus.a", "libalpheus.so",
+            {"bin/alpheus", "bin/alpheusd", "libalpheus.a", "libalpheus.so",
              f"libalpheus.so.{PROJECT_VERSION.group(0)}",
              "libalpheus.so.{}.{}".format(*PROJECT_VERSION.groups()),
              "pkgconfig/alpheus.pc", "pkgconfig/alpheus-cxx.pc"} |

@@ -2,6 +2,7 @@
 // Names every function that the public C++ headers declare and do not define:
 // it links only if the installed library exports them all.
 #include <alpheus/atomicity.h>
+#include <alpheus/cluster_reader.h>
 #include <alpheus/integrity.h>
 #include <alpheus/log.h>
 #include <alpheus/log_reader.h>
@@ -11,6 +12,7 @@
 
 namespace {
 
+using alpheus::ClusterReader;
 using alpheus::Log;
 using alpheus::LogReader;
 using alpheus::PersistentRegion;
@@ -45,7 +47,10 @@ bool LogExists() {
 }
 
 bool ReaderExists() {
-  return Exist(&LogReader::Open, &LogReader::OpenForSalvage, &LogReader::info,
+  return Exist(&ClusterReader::Open, &ClusterReader::replicas,
+               &ClusterReader::write_quorum, &ClusterReader::durable_lsn,
+               &ClusterReader::ForEachDurable, &ClusterReader::reader,
+               &LogReader::Open, &LogReader::OpenForSalvage, &LogReader::info,
                &LogReader::ForEach, &LogReader::ForEachSalvageable,
                &LogReader::Verify, &alpheus::RecordStateName);
 }

@@ -143,7 +143,7 @@ TEST(BallotTest, CounterThatIsUsedUpIsAnError) {
   const auto none = ballots.Next(last, kThree);
   EXPECT_EQ(none.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(none.status().message()),
-              HasSubstr("counter 4294967295"));
+              HasSubstr("counter 536870911"));
 }
 
 TEST(BallotTest, ProcessesThatCannotBallotAreRefused) {

@@ -3,7 +3,9 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "log/base/status_macros.h"
 #include "replication/ack.h"
+#include "replication/head_update.h"
 #include "tests/replication/data_path.h"
 
 namespace alpheus::testing {
@@ -17,6 +19,104 @@ TEST(AckTest, ComesBackAsItWas) {
   EXPECT_FALSE(DecodeAck(std::span(bytes).first(kAckBytes - 1)).has_value());
   bytes[0] ^= std::byte{1};
   EXPECT_FALSE(DecodeAck(bytes).has_value());
+}
+
+TEST(HeadUpdateTest, ComesBackAsItWas) {
+  std::byte bytes[kHeadUpdateBytes];
+  const HeadUpdate update{
+      Epoch(3), kSession, {Lsn(17), RingOffset(64), 0x1234}};
+  EncodeHeadUpdate(update, bytes);
+  EXPECT_EQ(DecodeHeadUpdate(bytes), update);
+  EXPECT_FALSE(DecodeHeadUpdate(std::span(bytes).first(kHeadUpdateBytes - 1))
+                   .has_value());
+  bytes[0] ^= std::byte{1};
+  EXPECT_FALSE(DecodeHeadUpdate(bytes).has_value());
+}
+
+// Sends a head that no session made; what the backup says to it.
+absl::Status TellHead(DataPath& path, const HeadUpdate& update,
+                      size_t bytes = kHeadUpdateBytes) {
+  const auto slots = *MessageSlots::Make(path.fabric(), 1, kHeadUpdateBytes);
+  const LocalBytes message = slots->At(0);
+  EncodeHeadUpdate(update, message.bytes.first<kHeadUpdateBytes>());
+  DataPath::Backup& backup = path.backup(0);
+  EXPECT_TRUE(path.fabric()
+                  .PostSend(backup.connection, WorkId(),
+                            {message.key, message.bytes.first(bytes)})
+                  .ok());
+  path.fabric().Run();
+  ALPHEUS_RETURN_IF_ERROR(backup.Take());
+  return backup.session->Step();
+}
+
+HeadUpdate HeadOf(DataPath& path, const LogPosition& head) {
+  return {path.terms().epoch, kSession, head};
+}
+
+TEST(BackupSessionTest, HeadOfAnotherSessionIsRefused) {
+  const auto refused = [](const HeadUpdate& change, size_t bytes) {
+    DataPath path({});
+    HeadUpdate update = HeadOf(path, path.terms().next);
+    update.epoch = update.epoch + change.epoch.value;
+    update.session = update.session + change.session.value;
+    const absl::Status told = TellHead(path, update, bytes);
+    EXPECT_EQ(path.backup(0).heads.empty(), !told.ok());
+    return absl::IsDataLoss(told);
+  };
+  EXPECT_FALSE(refused({}, kHeadUpdateBytes));
+  EXPECT_TRUE(refused({Epoch(1), SessionId(0), {}}, kHeadUpdateBytes));
+  EXPECT_TRUE(refused({Epoch(0), SessionId(1), {}}, kHeadUpdateBytes));
+  EXPECT_TRUE(refused({}, kHeadUpdateBytes - 8));
+}
+
+// L10: two records of 64 and 128 bytes; heads are before one or behind both.
+TEST(BackupSessionTest, HeadThatCannotBeIsRefused) {
+  const auto refused = [](Lsn lsn, uint64_t offset, uint64_t chain) {
+    DataPath path({});
+    path.Append(16);
+    path.Append(80);
+    EXPECT_TRUE(path.session(0).Advance(path.End()).ok());
+    EXPECT_TRUE(path.Round().ok());
+    const LogPosition& next = path.backup(0).session->next();
+    const absl::Status told = TellHead(
+        path, HeadOf(path, {lsn, RingOffset(offset), next.chain + chain}));
+    EXPECT_EQ(path.backup(0).heads.empty(), !told.ok());
+    return absl::IsDataLoss(told);
+  };
+  EXPECT_FALSE(refused(Lsn(3), 192, 0));
+  EXPECT_FALSE(refused(Lsn(2), 64, 1));
+  EXPECT_TRUE(refused(Lsn(4), 192, 0));  // beyond the log
+  EXPECT_TRUE(refused(Lsn(3), 128, 0));  // not where it ends
+  EXPECT_TRUE(refused(Lsn(3), 192, 1));  // another log
+  EXPECT_TRUE(refused(Lsn(2), 192, 0));  // a record of no bytes
+  EXPECT_TRUE(refused(Lsn(2), 65, 0));   // between lines
+}
+
+TEST(BackupSessionTest, HeadNeverGoesBack) {
+  DataPath path({});
+  path.Append(16);
+  path.Append(16);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  ASSERT_TRUE(path.Round().ok());
+  ASSERT_TRUE(TellHead(path, HeadOf(path, {Lsn(2), RingOffset(64), 1})).ok());
+  EXPECT_TRUE(absl::IsDataLoss(
+      TellHead(path, HeadOf(path, {Lsn(1), RingOffset(0), 1}))));
+}
+
+// B4: what is announced with it is persisted first, and one ack says both.
+TEST(BackupSessionTest, HeadIsAckedWhenItIsPublished) {
+  DataPath path({});
+  path.Append(16);
+  ASSERT_TRUE(path.log().log().CleanupThrough(Lsn(1)).ok());
+  const LogPosition head = path.log().log().head();
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+  const uint64_t fences = path.backup(0).pmem.fence_count();
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(path.backup(0).heads, std::vector<LogPosition>{head});
+  EXPECT_EQ(path.backup(0).pmem.fence_count(), fences + 1);
+  EXPECT_EQ(path.backup(0).fabric.executed(Operation::kSend), 1u);
+  EXPECT_EQ(path.session(0).head_published(), head);
 }
 
 TEST(BackupSessionTest, AckedRecordsOutliveAPowerCut) {
@@ -136,6 +236,20 @@ TEST(BackupSessionTest, ImpossibleAnnouncementsAreRefused) {
 }
 
 // All ack buffers are under way: the next ack says it for those that wait.
+// Two whole laps would be flushed beyond the end of the ring.
+TEST(BackupSessionTest, MoreThanALapIsNotAnnounced) {
+  DataPath path({});
+  BackupSession<ModelPersistence>& session = *path.backup(0).session;
+  const uint64_t place =
+      path.log().log().ring().Place(session.next().offset) / kLineBytes;
+  Completion announced{path.backup(0).connection, WorkId(0),
+                       Operation::kReceiveImmediate};
+  announced.bytes = kLineBytes;
+  announced.immediate = static_cast<uint32_t>(place);
+  EXPECT_TRUE(session.Take(announced).ok());
+  EXPECT_TRUE(absl::IsDataLoss(session.Take(announced)));
+}
+
 TEST(BackupSessionTest, AcksAreCumulativeWhenTheyCannotBeSent) {
   DataPath path({.credits = 32});
   DataPath::Backup& backup = path.backup(0);

@@ -40,7 +40,11 @@ DataPath::DataPath(const Options& options)
         {ring.data(), ring.capacity()}, RemoteAccess::kWrite);
     b.session = *BackupSession<ModelPersistence>::Start(
         b.pmem,
-        {b.pmem.region(), ring, &b.state.table, b.state.superline.log_id},
+        {b.pmem.region(), ring, &b.state.table, b.state.superline.log_id,
+         [&b](Epoch, const LogPosition& head) {
+           b.heads.push_back(head);
+           return absl::OkStatus();
+         }},
         terms_, b.fabric, b.connection);
     const Ring own = RingOf(log_.region(), b.state.superline);
     const RegionKey local_key =

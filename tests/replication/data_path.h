@@ -29,6 +29,7 @@ class DataPath {
     ModelPersistence pmem;
     RegionState state;
     ConnectionId connection;
+    std::vector<LogPosition> heads;  // that were published
     std::unique_ptr<BackupSession<ModelPersistence>> session;
 
     Backup(const Fabric::Limits& limits, std::span<const std::byte> image)

@@ -100,6 +100,48 @@ TEST(ReplicaSessionTest, ImpossibleAcksAreRefused) {
   EXPECT_TRUE(refused(Lsn(1), 1, kAckBytes - 8));
 }
 
+// S4: the head may pass LSN 2 only where LSN 2 is.
+TEST(ReplicaSessionTest, HeadGoesBehindItsRecords) {
+  DataPath path({.credits = 2});
+  path.Append(32);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  path.Append(32);
+  const RingEnd end = path.End();
+  const LogPosition head{end.lsn + 1, end.offset,
+                         path.log().log().head().chain};
+  ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+  EXPECT_EQ(path.session(0).batches(), 1u);
+  ASSERT_TRUE(path.session(0).Advance(end).ok());
+  // Both credits are taken now.
+  ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+  EXPECT_EQ(path.session(0).batches(), 2u);
+  EXPECT_EQ(path.session(0).head_published(), LogPosition());
+}
+
+TEST(ReplicaSessionTest, HeadIsPublishedOnceItIsAcknowledged) {
+  DataPath path({.credits = 2});
+  path.Append(32);
+  path.Append(32);
+  ASSERT_TRUE(path.log().log().CleanupThrough(Lsn(1)).ok());
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  const LogPosition head = path.log().log().head();
+  ASSERT_EQ(head.lsn, Lsn(2));
+  ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+  EXPECT_EQ(path.session(0).batches(), 2u);
+  path.fabric().Run();
+  ASSERT_TRUE(path.Take().ok());
+  EXPECT_EQ(path.session(0).head_published(), LogPosition());
+  EXPECT_FALSE(path.session(0).is_idle());
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(path.session(0).head_published(), head);
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(2));
+  EXPECT_TRUE(path.session(0).is_idle());
+  EXPECT_EQ(path.backup(0).heads, std::vector<LogPosition>{head});
+  // The same again is nothing new.
+  ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+  EXPECT_EQ(path.session(0).batches(), 2u);
+}
+
 TEST(ReplicaSessionTest, BrokenConnectionIsUnavailable) {
   DataPath path({});
   path.Append(100);

@@ -149,6 +149,45 @@ TEST_F(ReplicatorTest, SilentBackupIsGivenUp) {
   EXPECT_TRUE(replicator_->status().ok());
 }
 
+// Silence is counted from when there is something to say.
+TEST_F(ReplicatorTest, BackupMayRestAsLongAsItLikes) {
+  Make({.write_quorum = 1, .silence_ns = 1000}, 1);
+  clock_.now_nanos = 1'000'000;
+  Append();
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+}
+
+// P4, and L4 for the W that must know a head.
+TEST_F(ReplicatorTest, BytesAreFreeBehindTheHeadsOfAllInSync) {
+  Make({.write_quorum = 2}, 2);
+  EXPECT_EQ(replicator_->reuse_head(), RingOffset(0));
+  const RingEnd end = path_->End();
+  ASSERT_TRUE(path_->log().log().CleanupThrough(end.lsn).ok());
+  const LogPosition head = path_->log().log().head();
+  replicator_->AdvanceHead(head);
+  EXPECT_EQ(replicator_->durable_head_lsn(), Lsn(1));
+  EXPECT_FALSE(replicator_->is_idle());
+  path_->fabric().Run();
+  Serve(0);
+  EXPECT_EQ(replicator_->durable_head_lsn(), head.lsn);
+  EXPECT_EQ(replicator_->reuse_head(), RingOffset(0));
+  Serve(1);
+  EXPECT_EQ(replicator_->reuse_head(), head.offset);
+  EXPECT_TRUE(replicator_->is_idle());
+}
+
+// The head alone is under way, and nobody says a word.
+TEST_F(ReplicatorTest, SilenceAboutAHeadIsSilence) {
+  Make({.write_quorum = 1, .silence_ns = 1000}, 1);
+  ASSERT_TRUE(path_->log().log().CleanupThrough(Lsn(1)).ok());
+  replicator_->AdvanceHead(path_->log().log().head());
+  clock_.now_nanos = 1001;
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+  EXPECT_EQ(replicator_->reuse_head(), path_->log().log().head().offset);
+}
+
 TEST_F(ReplicatorTest, BackupThatLagsTooFarIsGivenUp) {
   Make({.write_quorum = 1, .lag_bytes_max = 300}, 1);
   Append();  // 192 bytes in the ring

@@ -34,6 +34,7 @@ size_t DirectFabric::Run() {
         found->second.broken ? CompletionStatus::kFlushed : Execute(work);
     found->second.broken |= status != CompletionStatus::kOk;
     --found->second.sends;
+    ++executed_[work.operation];
     completions_.push_back(
         {work.connection, work.work, work.operation, status, 0, 0});
   }
@@ -134,8 +135,10 @@ absl::Status DirectFabric::PostReceive(ConnectionId connection, WorkId work,
 }
 
 size_t DirectFabric::Poll(std::span<Completion> completions,
-                          std::vector<ConnectionEvent>* /*events*/) {
+                          std::vector<ConnectionEvent>* events) {
   Run();
+  events->insert(events->end(), events_.begin(), events_.end());
+  events_.clear();
   const size_t count = std::min(completions.size(), completions_.size());
   for (Completion& completion : completions.first(count)) {
     completion = completions_.front();

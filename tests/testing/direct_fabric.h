@@ -10,8 +10,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,6 +37,17 @@ class DirectFabric final : public Fabric {
   void Break(ConnectionId connection);
   // Operations that were posted and have not been run.
   size_t posted() const { return posted_.size(); }
+  // Operations of that kind that have been run.
+  uint64_t executed(Operation operation) const {
+    const auto found = executed_.find(operation);
+    return found == executed_.end() ? 0 : found->second;
+  }
+  // For the next Poll.
+  void AddEvent(const ConnectionEvent& event) { events_.push_back(event); }
+  // What happens elsewhere while this host waits for activity.
+  void SetElsewhere(std::function<void()> elsewhere) {
+    elsewhere_ = std::move(elsewhere);
+  }
   std::vector<Completion> TakeCompletions();
   bool is_closed(ConnectionId connection) const {
     return !connections_.contains(connection);
@@ -79,7 +92,9 @@ class DirectFabric final : public Fabric {
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override;
   bool Progress() override { return Run() != 0; }
-  void WaitForActivity(Deadline /*deadline*/) override {}
+  void WaitForActivity(Deadline /*deadline*/) override {
+    if (elsewhere_) elsewhere_();
+  }
   void Wake() override {}
 
  private:
@@ -112,6 +127,9 @@ class DirectFabric final : public Fabric {
   std::map<ConnectionId, Connection> connections_;
   std::deque<Work> posted_;
   std::deque<Completion> completions_;
+  std::vector<ConnectionEvent> events_;
+  std::map<Operation, uint64_t> executed_;
+  std::function<void()> elsewhere_;
 };
 
 }  // namespace alpheus::testing

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/demo/log_history.h"
+
 namespace alpheus::demo {
 namespace {
 
@@ -120,6 +122,121 @@ TEST(RecoveryOracleTest, EachKindOfDamageIsFoundUnderItsName) {
     EXPECT_GT(judgement.*broken.count, 0u) << broken.name;
     EXPECT_FALSE(judgement.violations.empty()) << broken.name;
   }
+}
+
+// Writer A (two threads) was paused with records 10 to 12 acknowledged and 13
+// in flight, which recovery kept. B (one thread) then appended 30 and 31, of
+// which 31 was not acknowledged. A goes on and hears that 13 was durable.
+HistoryFacts MakeRightHistory() {
+  HistoryFacts facts;
+  facts.survivors = {{1, 0}};
+  WriterFacts a;
+  a.threads = 2;
+  a.first_number = 10;
+  a.fed_count = 8;
+  a.lsn_floor = 1;
+  a.acknowledgements = {{{2, 10}, 0}, {{3, 11}, 1}, {{4, 12}, 0}, {{5, 13}, 1}};
+  WriterFacts b;
+  b.first_number = 30;
+  b.fed_count = 4;
+  b.lsn_floor = 4;
+  b.acknowledgements = {{{6, 30}, 0}};
+  facts.writers = {a, b};
+  facts.recovered = {Recover(1, 0),  Recover(2, 10), Recover(3, 11),
+                     Recover(4, 12), Recover(5, 13), Recover(6, 30),
+                     Recover(7, 31)};
+  return facts;
+}
+
+TEST(RecoveryOracleTest, RightLogOfSeveralWritersPasses) {
+  const Judgement judgement = JudgeHistory(TestFeed(), MakeRightHistory());
+  EXPECT_TRUE(judgement.holds());
+  EXPECT_TRUE(judgement.violations.empty());
+  EXPECT_EQ(judgement.recovered_count, 6u);
+  EXPECT_EQ(judgement.unacknowledged_count, 1u);
+}
+
+struct BrokenHistory {
+  std::string name;
+  std::function<void(HistoryFacts*)> damage;
+  uint64_t Judgement::* count;  // that must not be 0
+};
+
+std::vector<BrokenHistory> BrokenHistories() {
+  using Facts = HistoryFacts*;
+  return {
+      {"the paused writer hears of a record that is lost",
+       [](Facts f) { f->writers[0].acknowledgements.push_back({{6, 14}, 0}); },
+       &Judgement::lost_count},
+      {"record of the paused writer lost",
+       [](Facts f) { f->recovered.erase(f->recovered.begin() + 4); },
+       &Judgement::lost_count},
+      {"record of the second writer lost",
+       [](Facts f) { f->recovered.resize(5); }, &Judgement::lost_count},
+      {"record in the wrong writer's range",
+       [](Facts f) { f->recovered.push_back(Recover(8, 18)); },
+       &Judgement::invented_count},
+      {"two records of the second writer without acknowledgement",
+       [](Facts f) { f->recovered.push_back(Recover(8, 32)); },
+       &Judgement::out_of_order_count},
+      {"two records of a thread of the first writer without acknowledgement",
+       [](Facts f) {
+         f->writers[0].acknowledgements.resize(2);
+         f->recovered.resize(5);
+         f->writers.pop_back();
+         f->recovered.push_back(Recover(6, 14));
+       },
+       &Judgement::out_of_order_count},
+      {"the second writer wrote in front of what was known",
+       [](Facts f) { f->writers[1].lsn_floor = 6; },
+       &Judgement::out_of_order_count},
+      {"record of both writers twice",
+       [](Facts f) { f->recovered.push_back(Recover(8, 12)); },
+       &Judgement::duplicated_count},
+  };
+}
+
+TEST(RecoveryOracleTest, EachKindOfDamageBySeveralWritersIsFound) {
+  for (const BrokenHistory& broken : BrokenHistories()) {
+    HistoryFacts facts = MakeRightHistory();
+    broken.damage(&facts);
+    const Judgement judgement = JudgeHistory(TestFeed(), facts);
+    EXPECT_FALSE(judgement.holds()) << broken.name;
+    EXPECT_GT(judgement.*broken.count, 0u) << broken.name;
+  }
+}
+
+// Of writers that go on only the upper bound is unknown.
+TEST(RecoveryOracleTest, LookBesideWritersKnowsNoUpperBoundButAllOthers) {
+  HistoryFacts facts = MakeRightHistory();
+  facts.goes_on = true;
+  facts.writers[1].acknowledgements.clear();
+  EXPECT_TRUE(JudgeHistory(TestFeed(), facts).holds());
+  facts.recovered.resize(4);
+  EXPECT_FALSE(JudgeHistory(TestFeed(), facts).holds());
+}
+
+TEST(LogHistoryTest, LaterLookMustNotShowLess) {
+  LogHistory history(&TestFeed());
+  const HistoryFacts facts = MakeRightHistory();
+  HistoryFacts first = facts;
+  EXPECT_FALSE(history.Look(first.writers, first.recovered, true).ok())
+      << "record 0 was never fed";
+  first.recovered.erase(first.recovered.begin());
+  ASSERT_TRUE(history.Look(first.writers, first.recovered, true).ok());
+  EXPECT_EQ(history.LsnFloor({}), 7u);
+  EXPECT_GT(history.ring_bytes(), 0u);
+  first.recovered.pop_back();  // never acknowledged, but it was seen
+  EXPECT_FALSE(history.Look({}, first.recovered, true).ok());
+  history.Clear();
+  EXPECT_EQ(history.ring_bytes(), 0u);
+  EXPECT_TRUE(history.Look({}, {}, true).ok());
+}
+
+TEST(LogHistoryTest, WritersGetNumbersOfTheirOwn) {
+  LogHistory history(&TestFeed());
+  EXPECT_EQ(history.DrawFirstNumber(), 0u);
+  EXPECT_EQ(history.DrawFirstNumber(), LogHistory::kNumbersPerWriter);
 }
 
 TEST(FeedTest, RecordsTellTheirNumberAndRepeatTheLines) {

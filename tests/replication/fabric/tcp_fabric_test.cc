@@ -256,6 +256,96 @@ TEST_F(TcpFabricTest, ManySmallWritesTakeOneSystemCallPerSide) {
   EXPECT_EQ(fabric(1).counters().send_calls - before[1].send_calls, 1U);
 }
 
+// T4. Polls until host 1, and host 1 alone, has taken one write with immediate;
+// returns its counters from before.
+class TcpFabricHoldTest : public TcpFabricTest {
+ protected:
+  TcpFabricCounters TakeOneImmediate() {
+    EXPECT_TRUE(fabric(1).PostReceive(at_[1], WorkId(7), {}).ok());
+    EXPECT_TRUE(
+        fabric(0)
+            .PostWriteImmediate(at_[0], WorkId(1), Local(0, 0, 64), At(0), 5)
+            .ok());
+    const TcpFabricCounters before = fabric(1).counters();
+    fabric(0).Progress();
+    while (completions_[1].empty()) Poll(1);
+    EXPECT_EQ(completions_[1][0].operation, Operation::kReceiveImmediate);
+    return before;
+  }
+  uint64_t SendsSince(const TcpFabricCounters& before) {
+    return fabric(1).counters().send_calls - before.send_calls;
+  }
+};
+
+TEST_F(TcpFabricHoldTest, AcknowledgementLeavesWithWhatIsPostedInReturn) {
+  Connect();
+  ASSERT_TRUE(fabric(0).PostReceive(at_[0], WorkId(8), Local(0, 128, 64)).ok());
+  const TcpFabricCounters before = TakeOneImmediate();
+  Poll(1);
+  EXPECT_EQ(SendsSince(before), 0U);
+  ASSERT_TRUE(fabric(1).PostSend(at_[1], WorkId(9), Local(1, 256, 40)).ok());
+  Poll(1);
+  EXPECT_EQ(SendsSince(before), 1U);
+  while (completions_[0].size() < 2) Poll(0);
+  EXPECT_EQ(completions_[0][0].work, WorkId(1));
+  EXPECT_EQ(completions_[0][1].work, WorkId(8));
+}
+
+TEST_F(TcpFabricHoldTest, AcknowledgementLeavesAloneWhenNothingIsPosted) {
+  Connect();
+  const TcpFabricCounters before = TakeOneImmediate();
+  world_.clock().Forward(19'999);
+  Poll(1);
+  EXPECT_EQ(SendsSince(before), 0U);
+  world_.clock().Forward(1);
+  Poll(1);
+  EXPECT_EQ(SendsSince(before), 1U);
+}
+
+TEST_F(TcpFabricHoldTest, AcknowledgementLeavesThoughMoreAndMoreComes) {
+  Connect();
+  const TcpFabricCounters before = TakeOneImmediate();
+  world_.clock().Forward(20'000);
+  completions_[1].clear();
+  TakeOneImmediate();
+  EXPECT_EQ(SendsSince(before), 1U);  // of the first; the second is held
+}
+
+TEST_F(TcpFabricHoldTest, ProgressOfAStandInHoldsNothing) {
+  Connect();
+  const TcpFabricCounters before = TakeOneImmediate();
+  fabric(1).Progress();
+  EXPECT_EQ(SendsSince(before), 1U);
+}
+
+TEST_F(TcpFabricHoldTest, NobodyFallsAsleepOverAnAcknowledgement) {
+  Connect();
+  const TcpFabricCounters before = TakeOneImmediate();
+  fabric(1).WaitForActivity(Deadline::AtNanos(world_.NowNanos()));
+  EXPECT_EQ(SendsSince(before), 1U);
+}
+
+TEST_F(TcpFabricHoldTest, CloseSaysWhatWasHeld) {
+  Connect();
+  const TcpFabricCounters before = TakeOneImmediate();
+  ASSERT_TRUE(fabric(1).Close(at_[1]).ok());
+  EXPECT_EQ(SendsSince(before), 1U);
+  ASSERT_TRUE(AwaitCompletions(0, 1));
+  EXPECT_EQ(completions_[0][0].status, CompletionStatus::kOk);
+}
+
+TEST_F(TcpFabricTest, LoneConnectionIsHeardWithoutEpoll) {
+  Connect();
+  Until([] { return false; });  // all is quiet
+  const TcpFabricCounters before = fabric(0).counters();
+  constexpr uint64_t kPolls = 80;
+  for (uint64_t i = 0; i < kPolls; ++i) Poll(0);
+  const TcpFabricCounters after = fabric(0).counters();
+  // One in eight, and the one after a wait.
+  EXPECT_LE(after.wait_calls - before.wait_calls, kPolls / 8 + 1);
+  EXPECT_LE(after.receive_calls - before.receive_calls, kPolls);
+}
+
 TEST_F(TcpFabricTest, IdleAdapterWaitsInOneSystemCall) {
   Connect();
   Until([] { return false; });  // all is quiet

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public log on the nodes of a cluster, over TCP.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "alpheus/cluster_reader.h"
+#include "alpheus/log.h"
+#include "alpheus/log_reader.h"
+#include "log/base/bytes.h"
+#include "tests/testing/test_cluster.h"
+
+namespace alpheus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::TestCluster;
+using Code = absl::StatusCode;
+
+class ClusterLogTest : public ::testing::Test {
+ protected:
+  void Format(TestCluster& cluster, const std::string& log = "main",
+              uint64_t bytes = 256 * 1024) {
+    FormatOptions options;
+    options.region_bytes = bytes;
+    options.cluster_file = cluster.file();
+    options.log_name = log;
+    const auto id = Log::Format(options);
+    ASSERT_TRUE(id.ok()) << id.status();
+  }
+
+  static LogOptions OptionsOf(const TestCluster& cluster, int node) {
+    LogOptions options;
+    options.replication.cluster_file = cluster.file();
+    options.replication.node = node;
+    // Busy machines are slow, and an absent node is known at once.
+    options.replication.open_timeout_ms = 60'000;
+    options.replication.silence_ms = 60'000;
+    return options;
+  }
+
+  static std::unique_ptr<Log> MustOpen(const LogOptions& options) {
+    auto log = Log::Open(options);
+    EXPECT_TRUE(log.ok()) << log.status();
+    return log.ok() ? *std::move(log) : nullptr;
+  }
+
+  static std::vector<std::string> Recovered(const Log& log) {
+    std::vector<std::string> payloads;
+    EXPECT_TRUE(log.ForEachRecovered([&](const RecoveredRecord& record) {
+                     payloads.emplace_back(AsText(record.payload));
+                     return absl::OkStatus();
+                   })
+                    .ok());
+    return payloads;
+  }
+
+  static std::vector<std::string> Durable(const TestCluster& cluster) {
+    std::vector<std::string> payloads;
+    const auto reader = ClusterReader::Open({.cluster_file = cluster.file()});
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    if (!reader.ok()) return payloads;
+    const absl::Status read =
+        (*reader)->ForEachDurable([&](const ReaderRecord& record) {
+          EXPECT_EQ(record.state, RecordState::kDurable);
+          payloads.emplace_back(AsText(record.payload));
+          return absl::OkStatus();
+        });
+    EXPECT_TRUE(read.ok()) << read;
+    return payloads;
+  }
+};
+
+TEST_F(ClusterLogTest, AppendedRecordsAreRecoveredByAnyNode) {
+  TestCluster cluster(3);
+  Format(cluster);
+  {
+    const auto log = MustOpen(OptionsOf(cluster, 1));
+    ASSERT_NE(log, nullptr);
+    EXPECT_THAT(Recovered(*log), IsEmpty());
+    ASSERT_TRUE(log->Append("one").ok());
+    ASSERT_TRUE(log->Append("two").ok());
+    EXPECT_EQ(log->durable_lsn(), Lsn(2));
+    ASSERT_TRUE(log->Close().ok());
+  }
+  const auto log = MustOpen(OptionsOf(cluster, 2));
+  ASSERT_NE(log, nullptr);
+  EXPECT_THAT(Recovered(*log), ElementsAre("one", "two"));
+  EXPECT_EQ(log->report().records, 2u);
+  EXPECT_EQ(log->report().payload_bytes, 6u);
+  EXPECT_THAT(log->report().absent_members, IsEmpty());
+  EXPECT_GT(log->report().epoch, log->report().previous_epoch);
+  EXPECT_THAT(Durable(cluster), ElementsAre("one", "two"));
+}
+
+TEST_F(ClusterLogTest, OwnReplicaIsTakenFromItsNodeAndGivenBack) {
+  TestCluster cluster(3);
+  Format(cluster);
+  LogOptions options = OptionsOf(cluster, 1);
+  options.path = cluster.ReplicaPath(1);
+  {
+    const auto log = MustOpen(options);
+    ASSERT_NE(log, nullptr);
+    ASSERT_TRUE(log->Append("mine").ok());
+    // Two backups and the own replica.
+    EXPECT_THAT(log->report().absent_members, IsEmpty());
+    const auto status = ClusterReader::Open(
+        {.cluster_file = cluster.file(), .node = 1, .timeout_ms = 60'000});
+    EXPECT_EQ(status.status().code(), Code::kUnavailable);
+  }
+  // All three hold it; node 1 serves its file again, once it has looked.
+  auto reader = LogReader::Open(cluster.ReplicaPath(1));
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const VerifyReport report = (*reader)->Verify();
+  EXPECT_TRUE(report.status.ok()) << report.status;
+  EXPECT_EQ(report.data_records, 1u);
+  for (;;) {
+    const auto node = ClusterReader::Open(
+        {.cluster_file = cluster.file(), .node = 1, .timeout_ms = 60'000});
+    if (node.ok() && (*node)->replicas()[0].status.ok()) break;
+    ASSERT_TRUE(absl::IsUnavailable(node.status())) << node.status();
+    std::this_thread::yield();
+  }
+  const auto log = MustOpen(OptionsOf(cluster, 2));
+  ASSERT_NE(log, nullptr);
+  EXPECT_THAT(Recovered(*log), ElementsAre("mine"));
+  EXPECT_THAT(log->report().absent_members, IsEmpty());
+}
+
+TEST_F(ClusterLogTest, MinorityMayGoAndMajorityMayNot) {
+  TestCluster cluster(3);
+  Format(cluster);
+  const auto log = MustOpen(OptionsOf(cluster, 1));
+  ASSERT_NE(log, nullptr);
+  ASSERT_TRUE(log->Append("all").ok());
+  cluster.Stop(2);
+  ASSERT_TRUE(log->Append("two left").ok());
+  cluster.Stop(3);
+  const auto unknown = log->Append("one left");
+  EXPECT_EQ(unknown.status().code(), Code::kAborted) << unknown.status();
+  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("outcome"));
+  // H20: nothing is durable any more in this epoch, whoever comes back.
+  cluster.Start(2);
+  cluster.Start(3);
+  EXPECT_FALSE(log->Append("later").ok());
+  EXPECT_EQ(log->durable_lsn(), Lsn(2));
+  const auto next = MustOpen(OptionsOf(cluster, 3));
+  ASSERT_NE(next, nullptr);
+  const std::vector<std::string> recovered = Recovered(*next);
+  ASSERT_GE(recovered.size(), 2u);
+  EXPECT_EQ(recovered[0], "all");
+  EXPECT_EQ(recovered[1], "two left");
+  EXPECT_LE(recovered.size(), 3u);
+}
+
+TEST_F(ClusterLogTest, TooFewNodesOpenNothing) {
+  TestCluster cluster(3);
+  Format(cluster);
+  cluster.Stop(1);
+  cluster.Stop(2);
+  LogOptions options = OptionsOf(cluster, 1);
+  options.replication.open_timeout_ms = 200;
+  const auto log = Log::Open(options);
+  EXPECT_EQ(log.status().code(), Code::kUnavailable) << log.status();
+  EXPECT_THAT(std::string(log.status().message()), HasSubstr("node 1"));
+  cluster.Start(2);
+  EXPECT_NE(MustOpen(OptionsOf(cluster, 1)), nullptr);
+}
+
+TEST_F(ClusterLogTest, NewPrimaryEndsTheOldOne) {
+  TestCluster cluster(3);
+  Format(cluster);
+  const auto old = MustOpen(OptionsOf(cluster, 1));
+  ASSERT_NE(old, nullptr);
+  ASSERT_TRUE(old->Append("of the old one").ok());
+  const auto next = MustOpen(OptionsOf(cluster, 2));
+  ASSERT_NE(next, nullptr);
+  ASSERT_TRUE(next->Append("of the new one").ok());
+  EXPECT_FALSE(old->Append("too late").ok());
+  EXPECT_FALSE(old->Close().ok());
+  ASSERT_TRUE(next->Append("and on").ok());
+  EXPECT_THAT(Durable(cluster),
+              ElementsAre("of the old one", "of the new one", "and on"));
+}
+
+TEST_F(ClusterLogTest, NodeKeepsSeveralLogs) {
+  TestCluster cluster(3);
+  Format(cluster, "first");
+  Format(cluster, "second");
+  LogOptions first = OptionsOf(cluster, 1);
+  first.replication.log_name = "first";
+  LogOptions second = OptionsOf(cluster, 2);
+  second.replication.log_name = "second";
+  const auto one = MustOpen(first);
+  const auto two = MustOpen(second);
+  ASSERT_TRUE(one != nullptr && two != nullptr);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(one->Append("1").ok());
+    ASSERT_TRUE(two->Append("2").ok());
+  }
+  EXPECT_EQ(one->durable_lsn(), Lsn(10));
+  EXPECT_EQ(two->durable_lsn(), Lsn(10));
+}
+
+// The head reaches the backups, so that their rings can be used again.
+TEST_F(ClusterLogTest, RingIsUsedManyTimesOver) {
+  TestCluster cluster(3);
+  Format(cluster, "main", 256 * 1024);
+  LogOptions options = OptionsOf(cluster, 1);
+  options.path = cluster.ReplicaPath(1);
+  auto log = MustOpen(options);
+  ASSERT_NE(log, nullptr);
+  const std::string payload(3000, 'x');
+  Lsn last;
+  for (int i = 0; i < 400; ++i) {
+    const auto lsn = log->Append(
+        payload, {.deadline = Deadline::In(std::chrono::minutes(1))});
+    ASSERT_TRUE(lsn.ok()) << lsn.status();
+    last = *lsn;
+    if (i % 10 == 9) {
+      ASSERT_TRUE(log->CleanupThrough(last - 5).ok());
+    }
+  }
+  ASSERT_TRUE(log->Close().ok());
+  log.reset();
+  log = MustOpen(OptionsOf(cluster, 2));
+  ASSERT_NE(log, nullptr);
+  EXPECT_EQ(log->report().end_lsn, last);
+  EXPECT_LE(log->report().records, 160u);
+}
+
+// A PAD of nearly half the ring and a record of the other half are on their way
+// at once; nobody is behind because of that.
+TEST_F(ClusterLogTest, LargestRecordsGoRoundTheRing) {
+  TestCluster cluster(3);
+  Format(cluster);
+  const auto log = MustOpen(OptionsOf(cluster, 1));
+  ASSERT_NE(log, nullptr);
+  const std::string large(log->payload_bytes_max(), 'x');
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(log->Append("small").ok());
+    const auto lsn =
+        log->Append(large, {.deadline = Deadline::In(std::chrono::minutes(1))});
+    ASSERT_TRUE(lsn.ok()) << lsn.status();
+    ASSERT_TRUE(log->CleanupAll().ok());
+  }
+}
+
+TEST_F(ClusterLogTest, EachOrderOfFlushingWorks) {
+  TestCluster cluster(2);
+  Format(cluster);
+  for (const FlushOrder order :
+       {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
+        FlushOrder::kParallel}) {
+    LogOptions options = OptionsOf(cluster, 1);
+    options.path = cluster.ReplicaPath(1);
+    options.replication.flush_order = order;
+    const auto log = MustOpen(options);
+    ASSERT_NE(log, nullptr);
+    ASSERT_TRUE(log->Append("record").ok());
+  }
+}
+
+TEST_F(ClusterLogTest, ManyThreadsAppend) {
+  TestCluster cluster(3);
+  Format(cluster, "main", 1 << 20);
+  const auto log = MustOpen(OptionsOf(cluster, 1));
+  ASSERT_NE(log, nullptr);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&log] {
+      for (int i = 0; i < 50; ++i) {
+        EXPECT_TRUE(log->Append("record " + std::to_string(i)).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(log->durable_lsn(), Lsn(200));
+  ASSERT_TRUE(log->Close().ok());
+  EXPECT_EQ(Durable(cluster).size(), 200u);
+}
+
+TEST_F(ClusterLogTest, BadOptionsAreNamed) {
+  TestCluster cluster(1);
+  const auto code_of = [](const LogOptions& options) {
+    return Log::Open(options).status().code();
+  };
+  LogOptions options = OptionsOf(cluster, 7);
+  EXPECT_EQ(code_of(options), Code::kInvalidArgument);
+  options = OptionsOf(cluster, 1);
+  options.replication.log_name = "../main";
+  EXPECT_EQ(code_of(options), Code::kInvalidArgument);
+  options = OptionsOf(cluster, 1);
+  options.replication.batches_max = 0;
+  EXPECT_EQ(code_of(options), Code::kInvalidArgument);
+  options = OptionsOf(cluster, 1);
+  options.idle_force_us = 0;
+  EXPECT_EQ(code_of(options), Code::kInvalidArgument);
+  options.idle_force_us = 1'000'000;
+  EXPECT_EQ(code_of(options), Code::kInvalidArgument);
+  options = OptionsOf(cluster, 1);
+  options.replication.silence_ms = 0;
+  EXPECT_EQ(code_of(options), Code::kInvalidArgument);
+  options = OptionsOf(cluster, 1);
+  options.cleanup_through = Lsn(1);
+  EXPECT_EQ(code_of(options), Code::kInvalidArgument);
+  options = OptionsOf(cluster, 1);
+  options.replication.cluster_file = cluster.file() + "x";
+  EXPECT_EQ(code_of(options), Code::kNotFound);
+  // No such log.
+  options = OptionsOf(cluster, 1);
+  options.replication.open_timeout_ms = 200;
+  EXPECT_FALSE(Log::Open(options).ok());
+}
+
+TEST_F(ClusterLogTest, LogIsFormattedOnce) {
+  TestCluster cluster(3);
+  Format(cluster);
+  FormatOptions options;
+  options.cluster_file = cluster.file();
+  EXPECT_EQ(Log::Format(options).status().code(), Code::kAlreadyExists);
+  options.log_name = "a b";
+  EXPECT_EQ(Log::Format(options).status().code(), Code::kInvalidArgument);
+  options.log_name = "other";
+  options.region_bytes = 1;
+  EXPECT_EQ(Log::Format(options).status().code(), Code::kInvalidArgument);
+  options.region_bytes = 1 << 20;
+  cluster.Stop(3);
+  EXPECT_EQ(Log::Format(options).status().code(), Code::kUnavailable);
+}
+
+TEST_F(ClusterLogTest, ReaderNamesWhoIsMissing) {
+  TestCluster cluster(3);
+  Format(cluster);
+  {
+    const auto log = MustOpen(OptionsOf(cluster, 1));
+    ASSERT_NE(log, nullptr);
+    ASSERT_TRUE(log->Append("record").ok());
+  }
+  cluster.Stop(2);
+  const auto reader = ClusterReader::Open({.cluster_file = cluster.file()});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_TRUE((*reader)->replicas()[0].status.ok());
+  EXPECT_EQ((*reader)->replicas()[1].status.code(), Code::kUnavailable);
+  EXPECT_EQ((*reader)->durable_lsn(), Lsn(1));
+  EXPECT_EQ((*reader)->write_quorum(), 2u);
+  EXPECT_EQ((*reader)->reader(1), nullptr);
+  cluster.Stop(1);
+  cluster.Stop(3);
+  EXPECT_EQ(
+      ClusterReader::Open({.cluster_file = cluster.file()}).status().code(),
+      Code::kUnavailable);
+  EXPECT_EQ(ClusterReader::Open({.cluster_file = cluster.file(), .node = 9})
+                .status()
+                .code(),
+            Code::kNotFound);
+}
+
+TEST_F(ClusterLogTest, DamagedReplicaIsRepairedFromAnother) {
+  TestCluster cluster(3);
+  Format(cluster);
+  uint64_t offset = 0;
+  {
+    const auto log = MustOpen(OptionsOf(cluster, 1));
+    ASSERT_NE(log, nullptr);
+    ASSERT_TRUE(log->Append(std::string(100, 'a')).ok());
+    ASSERT_TRUE(log->Append(std::string(100, 'b')).ok());
+  }
+  cluster.Stop(2);
+  {
+    auto reader = LogReader::Open(cluster.ReplicaPath(2));
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    ASSERT_TRUE((*reader)
+                    ->ForEach([&](const ReaderRecord& record) {
+                      if (record.lsn == Lsn(1)) offset = record.offset;
+                      return absl::OkStatus();
+                    })
+                    .ok());
+  }
+  auto bytes = testing::ReadFile(cluster.ReplicaPath(2));
+  bytes[offset + 70] ^= std::byte{1};
+  testing::WriteFile(cluster.ReplicaPath(2), bytes);
+  cluster.Start(2);
+  const auto damaged = ClusterReader::Open({.cluster_file = cluster.file()});
+  ASSERT_TRUE(damaged.ok());
+  EXPECT_EQ((*damaged)->replicas()[1].status.code(), Code::kDataLoss);
+  EXPECT_THAT(Durable(cluster).size(), 2u);
+  const auto log = MustOpen(OptionsOf(cluster, 3));
+  ASSERT_NE(log, nullptr);
+  EXPECT_THAT(log->report().absent_members, IsEmpty());
+  EXPECT_EQ(log->report().records, 2u);
+  const auto repaired = ClusterReader::Open({.cluster_file = cluster.file()});
+  ASSERT_TRUE(repaired.ok());
+  EXPECT_TRUE((*repaired)->replicas()[1].status.ok())
+      << (*repaired)->replicas()[1].status;
+}
+
+}  // namespace
+}  // namespace alpheus

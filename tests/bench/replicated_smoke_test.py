@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs bench_replicated in its smallest form and judges and draws the result.
+Checks shape and counts, never times.
+
+usage: replicated_smoke_test.py BENCH_REPLICATED
+"""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+PLOTS = os.path.join(ROOT, "bench", "plots")
+sys.path.insert(0, PLOTS)
+
+import replicated  # noqa: E402
+import results  # noqa: E402
+
+REPORT = os.path.join(PLOTS, "report.py")
+PROGRAM = None
+METRICS = {"p50", "p99", "p99.9", "mean"}
+
+
+def run(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+
+
+class SmokeTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = os.path.join(cls.folder.name, "replicated.json")
+        cls.ran = run(PROGRAM, "--tiny", "--json", cls.path)
+        if cls.ran.returncode == 0:
+            with open(cls.path, encoding="utf-8") as file:
+                cls.data = json.load(file)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.assertEqual(self.ran.returncode, 0, self.ran.stderr)
+
+    def test_every_combination_is_measured(self):
+        self.assertEqual(self.data["benchmark"], "replicated")
+        self.assertEqual(self.data["schema_version"], results.SCHEMA_VERSION)
+        who = {m["candidate"] for m in self.data["measurements"]}
+        missing = {s["what"] for s in self.data["skips"]}
+        self.assertEqual(who | missing, {"floor", "fabric", "alpheus"})
+        self.assertFalse(who & missing)
+        seen = [(m["candidate"], m["metric"], m["parameters"]["bytes"],
+                 m["parameters"]["backups"], m["parameters"]["spin"])
+                for m in self.data["measurements"]]
+        self.assertEqual(len(seen), len(set(seen)))
+        self.assertEqual(set(seen), {
+            (a, b, c, d, e) for a in who for b in METRICS for c in (64, 16384)
+            for d in (1, 2) for e in (0, 1)})
+
+    def test_measurements_have_their_shape(self):
+        for m in self.data["measurements"]:
+            self.assertEqual(len(m["samples"]), self.data["rounds"])
+            self.assertGreater(m["min"], 0)
+            self.assertLessEqual(m["min"], m["median"])
+            self.assertLessEqual(m["median"], m["max"])
+            self.assertEqual(set(m["details"]),
+                             {"sends", "receives", "waits", "yields"})
+
+    def test_floor_sends_once_to_each_backup(self):
+        for m in self.data["measurements"]:
+            if m["candidate"] == "floor" and m["parameters"]["bytes"] == 64:
+                self.assertEqual(m["details"]["sends"],
+                                 m["parameters"]["backups"])
+                self.assertGreaterEqual(m["details"]["receives"],
+                                        m["parameters"]["backups"])
+
+    def test_waiting_is_as_asked(self):
+        for m in self.data["measurements"]:
+            if m["parameters"]["spin"] == 0 and m["candidate"] != "alpheus":
+                self.assertEqual(m["details"]["yields"], 0, m)
+
+    def test_report_judges_and_draws(self):
+        told = run(sys.executable, "-B", REPORT, self.path, self.folder.name)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        for part in ("Append + force, spinning", "Append + force, blocking",
+                     "System calls", "Where the time goes", "Aims",
+                     "none is pinned", "preset tiny"):
+            self.assertIn(part, told.stdout)
+        for skip in self.data["skips"]:
+            self.assertIn(skip["why"], told.stdout)
+        if "skipped: plots" not in told.stdout:
+            with open(os.path.join(self.folder.name,
+                                   "figure_replicated_latency.svg"),
+                      encoding="utf-8") as file:
+                self.assertIn("<svg", file.read())
+
+    def judged(self, floor_us, alpheus_us):
+        """The tiny run with other times for 64 B, spinning."""
+        data = copy.deepcopy(self.data)
+        data["measurements"] = [m for m in data["measurements"]
+                                if m["candidate"] == "floor"
+                                and m["metric"] == "p50"]
+        logs = copy.deepcopy(data["measurements"])
+        for m in logs:
+            m["candidate"] = "alpheus"
+        for found, us in ((data["measurements"], floor_us),
+                          (logs, alpheus_us)):
+            for m in found:
+                ns = us * 1e3 * m["parameters"]["backups"]
+                m.update(samples=[ns, ns], median=ns, min=ns, max=ns)
+        data["measurements"] += logs
+        return replicated.aims(results.Results(data))
+
+    def test_aims_are_judged_at_their_limits(self):
+        text = self.judged(5.0, 7.5)
+        self.assertEqual(text.count("pass   "), 2, text)
+        self.assertNotIn("VOID", text)
+        text = self.judged(5.0, 7.6)
+        self.assertEqual(text.count("FAIL   "), 2, text)
+        self.assertNotIn("VOID", text)
+
+    def test_slow_floor_voids_the_run_in_sight(self):
+        # 25 % above 6.2 and 10 us.
+        self.assertNotIn("VOID", self.judged(6.2, 6.2))
+        text = self.judged(6.3, 6.3)
+        self.assertIn("VOID: floor of 2 backups", text)
+        self.assertNotIn("VOID: floor of one backup", text)
+        self.assertIn("VOID: floor of one backup", self.judged(7.8, 7.8))
+
+    def test_bad_usage_is_refused(self):
+        for arguments in ([], ["--json"], ["--json", "f", "--rounds", "0"],
+                          ["--json", "f", "--backups", "9"],
+                          ["--json", "f", "--quick", "--tiny"],
+                          ["backup", "floor", "/dev/shm", "many"],
+                          ["backup", "nothing", "/dev/shm", "4096"]):
+            self.assertNotEqual(run(PROGRAM, *arguments).returncode, 0,
+                                arguments)
+
+    def test_backup_that_cannot_start_is_reported(self):
+        ran = run(PROGRAM, "--tiny", "--dir", "/proc", "--json",
+                  self.path + "x")
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("/proc", ran.stderr)
+
+    def test_result_that_cannot_be_written_is_reported(self):
+        ran = run(PROGRAM, "--tiny", "--sizes", "64", "--backups", "1",
+                  "--json", "/nowhere/replicated.json")
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("/nowhere/replicated.json", ran.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()

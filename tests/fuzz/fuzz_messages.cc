@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fuzzes what replicas and primaries take from each other: messages, answers,
+// and the private data of a connection. The first byte chooses which; behind it
+// lie the bytes themselves, for most choices with the right first words put in
+// front of them. Answers also come from a list of verdicts, with one byte
+// changed.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "log/base/bytes.h"
+#include "recovery/messages.h"
+#include "tests/fuzz/compare.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace alpheus::testing {
+namespace {
+
+constexpr Uuid kLogId{7, 8};
+
+std::vector<std::byte> BytesOf(std::span<const uint8_t> raw) {
+  std::vector<std::byte> bytes(raw.size());
+  std::ranges::transform(raw, bytes.begin(),
+                         [](uint8_t b) { return std::byte{b}; });
+  return bytes;
+}
+
+// The first `bytes` bytes of what an encoder makes, then the input.
+std::vector<std::byte> Behind(std::span<const std::byte> front, size_t bytes,
+                              FuzzInput& input) {
+  std::vector<std::byte> all(front.begin(),
+                             front.begin() + static_cast<ptrdiff_t>(bytes));
+  const std::vector<std::byte> rest = BytesOf(input.rest());
+  all.insert(all.end(), rest.begin(), rest.end());
+  return all;
+}
+
+void FuzzMessage(std::span<const std::byte> bytes) {
+  const auto message = DecodeMessage(kLogId, bytes);
+  if (!message.has_value()) return;
+  const auto again = EncodeMessage(*message);
+  ExpectTrue(std::ranges::equal(again, bytes),
+             "a message that decodes is the encoding of what it says");
+  ExpectTrue(DecodeMessage(kLogId, again) == message,
+             "what is encoded decodes as it was");
+}
+
+void FuzzAnswer(std::span<const std::byte> bytes) {
+  const auto answer = DecodeAnswer(kLogId, bytes);
+  if (!answer.has_value()) return;
+  ExpectTrue(bytes.size() <= AnswerBytesMax(answer->ring_capacity),
+             "an answer's size is bounded by its ring");
+  ExpectTrue(std::ranges::equal(EncodeAnswer(*answer), bytes),
+             "an answer that decodes is the encoding of what it says");
+  // Runs may be long, but their ends are few.
+  VerdictReader reader(*answer);
+  for (const VerdictRun& run : answer->runs) {
+    for (const Lsn lsn : {run.first, run.end - 1}) {
+      const VerdictReader::Seen seen = reader.At(lsn);
+      ExpectTrue(!answer->knows() || (run.verdict == Verdict::kHave) ==
+                                         (seen.record != nullptr),
+                 "a have has a record");
+    }
+  }
+}
+
+Answer EmptyAnswer() {
+  Answer answer;
+  answer.configuration.members = {{NodeId(1), 1}};
+  answer.ring_capacity = 4096;
+  answer.table =
+      EpochTable::Empty(kLogId).With({Epoch(1), 1, Lsn(1), {}, 0}, Lsn(1));
+  return answer;
+}
+
+void FuzzBuiltAnswer(FuzzInput& input) {
+  Answer answer = EmptyAnswer();
+  const uint64_t changed = input.Below(512);
+  const uint8_t change = input.Byte();
+  RingOffset at;
+  while (!input.empty()) {
+    const uint8_t choice = input.Byte();
+    if (choice % 5 == 0) {
+      AddHeld(&answer, {Epoch(1), at, choice, 1U + choice / 64U});
+      at = answer.held.back().end();
+    } else {
+      AddVerdict(&answer, static_cast<Verdict>(choice % 5), 1 + choice / 64);
+    }
+  }
+  std::vector<std::byte> bytes = EncodeAnswer(answer);
+  if (changed < bytes.size()) bytes[changed] ^= std::byte{change};
+  FuzzAnswer(bytes);
+}
+
+void FuzzPrivateData(const std::string& bytes) {
+  if (const auto hello = DecodeHello(bytes); hello.ok()) {
+    ExpectTrue(EncodeHello(*hello) == bytes, "a hello is its encoding");
+  }
+  if (const auto welcome = DecodeWelcome(bytes); welcome.ok()) {
+    ExpectTrue(EncodeWelcome(*welcome) == bytes, "a welcome is its encoding");
+  }
+  const absl::Status why = DecodeRejection(bytes);
+  ExpectTrue(!why.ok(), "a rejection is never OK");
+  const std::string again = EncodeRejection(why);
+  ExpectTrue(again.size() <= kHelloBytes, "a rejection fits");
+  const absl::Status cut = DecodeRejection(again);
+  ExpectTrue(cut.code() == why.code() && EncodeRejection(cut) == again,
+             "a rejection that was cut stays as it is");
+}
+
+void FuzzOne(FuzzInput& input) {
+  constexpr size_t kMagic = 4;
+  constexpr size_t kAnswerUpToTheHead = 88;
+  const uint8_t choice = input.Byte() % 8;
+  switch (choice) {
+    case 0:
+      return FuzzMessage(Behind(EncodeMessage(Formatted{}), kMagic, input));
+    case 1:
+      return FuzzMessage(BytesOf(input.rest()));
+    case 2:
+      return FuzzAnswer(
+          Behind(EncodeAnswer(EmptyAnswer()), kAnswerUpToTheHead, input));
+    case 3:
+      return FuzzAnswer(BytesOf(input.rest()));
+    case 4:
+      return FuzzBuiltAnswer(input);
+    default: {
+      constexpr size_t kMagicAndVersion = 8;
+      const std::string fronts[] = {EncodeHello({}), EncodeWelcome({}),
+                                    EncodeRejection(absl::UnknownError(""))};
+      return FuzzPrivateData(std::string(AsText(
+          Behind(AsBytes(fronts[choice - 5]), kMagicAndVersion, input))));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace alpheus::testing
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  alpheus::testing::FuzzInput input(data, bytes);
+  alpheus::testing::FuzzOne(input);
+  return 0;
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a log tells its sink and when, and who waits in it.
+#include "log/core/replication_sink.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "log/base/bytes.h"
+#include "log/core/format_region.h"
+#include "log/core/ring_log.h"
+#include "log/format/layout.h"
+#include "log/pmem/crash_model.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/region.h"
+#include "recovery/local_opening.h"
+#include "tests/testing/log_harness.h"
+
+namespace alpheus::testing {
+namespace {
+
+// Does what it is told; counts for W = 1.
+class FakeSink final : public ReplicationSink {
+ public:
+  std::function<void(const RingEnd&)> on_advance = [](const RingEnd&) {};
+  std::function<void(Lsn)> on_local = [](Lsn) {};
+  std::function<void()> on_poll = [] {};
+  std::function<void()> on_wait = [] {};
+  Lsn durable{0};
+  bool follows_local = true;
+  int waits = 0;
+  int wakes = 0;
+
+  void Advance(const RingEnd& finished) override { on_advance(finished); }
+  void LocalPersisted(Lsn lsn) override {
+    on_local(lsn);
+    if (follows_local) durable = lsn;
+  }
+  void AdvanceHead(const LogPosition& head) override { head_ = head; }
+  // A copy: it may put another in its place.
+  void Poll() override {
+    const auto act = on_poll;
+    act();
+  }
+  Lsn durable_lsn() const override { return durable; }
+  RingOffset reuse_head() const override { return head_.offset; }
+  Lsn durable_head_lsn() const override { return head_.lsn; }
+  bool is_idle() const override { return true; }
+  absl::Status status() const override { return absl::OkStatus(); }
+  void WaitForActivity(Deadline) override {
+    ++waits;
+    const auto act = on_wait;
+    act();
+  }
+  void Wake() override { ++wakes; }
+
+ private:
+  LogPosition head_;
+};
+
+// Counts the sleeps that are none in the sink.
+class CountingWaiter final : public Waiter {
+ public:
+  bool Spin(int) override { return false; }
+  void Wait(const std::atomic<uint32_t>&, uint32_t, Deadline) override {
+    ++waits;
+  }
+  void WakeAll(const std::atomic<uint32_t>&) override {}
+  int waits = 0;
+};
+
+class ReplicationSinkTest : public ::testing::Test {
+ protected:
+  ReplicationSinkTest() : pmem_(Layout::ForRing(4096, 64)->region_bytes) {
+    EXPECT_TRUE(FormatRegion(pmem_, pmem_.region(), *Layout::ForRing(4096, 64),
+                             NewLocalIdentity(random_))
+                    .ok());
+  }
+
+  void Open(FlushOrder order) {
+    LocalOpeningOptions opening;
+    opening.name = "model";
+    opened_ = *OpenEpochLocally(pmem_, pmem_.region(), opening, random_);
+    RingLogOptions options;
+    options.name = "model";
+    options.sink = &sink_;
+    options.flush_order = order;
+    log_ = std::make_unique<RingLog<ModelPersistence>>(
+        pmem_, pmem_.region(), opened_->start, options, clock_, waiter_);
+  }
+  absl::Status Append() {
+    const std::string text(100, 'x');
+    const std::span<const std::byte> part = AsBytes(text);
+    return log_
+        ->Append({&part, 1}, 1, Deadline::AtNanos(clock_.NowNanos() + 100'000))
+        .status();
+  }
+  bool IsFirstRecordPersisted() {
+    return pmem_.IsPersisted(log_->ring().At(RingOffset(0)), 48 + 100);
+  }
+
+  Random random_{1};
+  ModelPersistence pmem_;
+  SteppingClock clock_;
+  CountingWaiter waiter_;
+  FakeSink sink_;
+  std::optional<OpenedEpoch> opened_;
+  std::unique_ptr<RingLog<ModelPersistence>> log_;
+};
+
+// H22, on the image that a power cut leaves; and what each order does first.
+TEST_F(ReplicationSinkTest, OwnReplicaCountsOnlyBehindItsFenceInEveryOrder) {
+  for (const FlushOrder order :
+       {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
+        FlushOrder::kParallel}) {
+    std::vector<std::byte> blank(pmem_.region().size());
+    log_.reset();
+    pmem_.Reset(blank);
+    ASSERT_TRUE(FormatRegion(pmem_, pmem_.region(), *Layout::ForRing(4096, 64),
+                             NewLocalIdentity(random_))
+                    .ok());
+    sink_.durable = Lsn(0);
+    Open(order);
+    bool told = false;
+    uint64_t flushed_before_post = 0;
+    const uint64_t flushed = pmem_.lint().flushed_lines;
+    sink_.on_advance = [&](const RingEnd& finished) {
+      EXPECT_EQ(finished.lsn, Lsn(1));
+      EXPECT_EQ(finished.offset, RingOffset(192));
+      EXPECT_EQ(IsFirstRecordPersisted(), order == FlushOrder::kLocalFirst);
+      flushed_before_post = pmem_.lint().flushed_lines - flushed;
+    };
+    sink_.on_local = [&](Lsn lsn) {
+      EXPECT_EQ(lsn, Lsn(1));
+      EXPECT_TRUE(IsFirstRecordPersisted());
+      told = true;
+    };
+    EXPECT_TRUE(Append().ok());
+    EXPECT_TRUE(told);
+    EXPECT_EQ(flushed_before_post, order == FlushOrder::kRemoteFirst ? 0u : 3u);
+  }
+}
+
+// F1: W others may be faster than this host; slots are not given up for that.
+TEST_F(ReplicationSinkTest, DurableIsAtMostWhatIsPersistedHere) {
+  Open(FlushOrder::kRemoteFirst);
+  sink_.follows_local = false;
+  sink_.on_local = [&](Lsn) { EXPECT_EQ(log_->durable_lsn(), Lsn(0)); };
+  sink_.on_advance = [&](const RingEnd& end) { sink_.durable = end.lsn; };
+  EXPECT_TRUE(Append().ok());
+  EXPECT_EQ(log_->durable_lsn(), Lsn(1));
+}
+
+// Thread B asks for something while A is in the middle of a step, and then
+// would sleep: A notifies when it is done.
+TEST_F(ReplicationSinkTest, WhoMissedAStepIsTold) {
+  Open(FlushOrder::kRemoteFirst);
+  sink_.follows_local = false;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));
+  const auto step_with_another = [this](const std::function<void()>& other) {
+    sink_.on_poll = [this, &other] {
+      sink_.on_poll = [] {};
+      std::thread(other).join();
+    };
+    const uint32_t seen = log_->progress().Announce();
+    (void)log_->WaitDurable(Lsn(1), Deadline::AtNanos(0));
+    // The waiting call itself announces nothing: its deadline has passed.
+    const bool moved = log_->progress().HasMoved(seen);
+    log_->progress().Withdraw();
+    return moved;
+  };
+  EXPECT_FALSE(step_with_another([] {}));
+  EXPECT_TRUE(step_with_another(
+      [this] { (void)log_->WaitDurable(Lsn(1), Deadline::AtNanos(0)); }));
+}
+
+// And a third one that steps in between does what B wanted.
+TEST_F(ReplicationSinkTest, MissedRequestIsTakenOver) {
+  Open(FlushOrder::kRemoteFirst);
+  auto record = log_->Reserve(16, Deadline());
+  ASSERT_TRUE(record.ok());
+  log_->HandOver(*record);
+  sink_.on_poll = [&] {
+    sink_.on_poll = [] {};
+    ASSERT_TRUE(log_->Complete(*record).ok());
+    std::thread([this] {
+      (void)log_->Force(Lsn(1), 1, Deadline::AtNanos(0));
+    }).join();
+  };
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      log_->WaitDurable(Lsn(1), Deadline::AtNanos(0))));
+  EXPECT_EQ(log_->durable_lsn(), Lsn(0));
+  // Wants nothing for itself.
+  EXPECT_TRUE(log_->WaitDurable(Lsn(1), Deadline::AtNanos(0)).ok());
+}
+
+// One waits in the sink; the second finds the role taken and sleeps as in a
+// local log; progress wakes both; the first to leave says so.
+TEST_F(ReplicationSinkTest, WatchIsHandedOn) {
+  Open(FlushOrder::kRemoteFirst);
+  Progress& progress = log_->progress();
+  sink_.on_wait = [&] {
+    sink_.on_wait = [] {};
+    log_->WaitForWork(progress.Announce(), Deadline());
+    EXPECT_EQ(waiter_.waits, 1);
+    EXPECT_EQ(sink_.wakes, 0);
+    progress.Notify();
+    EXPECT_EQ(sink_.wakes, 1);
+    progress.Withdraw();
+  };
+  const uint32_t seen = progress.Announce();
+  log_->WaitForWork(seen, Deadline());
+  EXPECT_EQ(sink_.waits, 1);
+  progress.Withdraw();
+  // It left: who is announced now is told.
+  const uint32_t next = progress.Announce();
+  log_->WaitForWork(next, Deadline());
+  EXPECT_EQ(sink_.waits, 2);
+  EXPECT_TRUE(progress.HasMoved(next));
+  // What happened since the announcement is not waited for.
+  log_->WaitForWork(next, Deadline());
+  EXPECT_EQ(sink_.waits, 2);
+  progress.Withdraw();
+}
+
+// A backup on a thread of its own, which acknowledges what it finds whenever it
+// runs. W = 2.
+class ThreadedSink final : public ReplicationSink {
+ public:
+  ThreadedSink() : backup_([this] { Acknowledge(); }) {}
+  ~ThreadedSink() override {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    posted_changed_.notify_one();
+    backup_.join();
+  }
+
+  void Advance(const RingEnd& finished) override {
+    {
+      const std::lock_guard lock(mutex_);
+      posted_ = finished.lsn;
+    }
+    posted_changed_.notify_one();
+  }
+  void LocalPersisted(Lsn lsn) override { local_ = lsn; }
+  void AdvanceHead(const LogPosition& head) override { head_ = head; }
+  void Poll() override {
+    const std::lock_guard lock(mutex_);
+    arrived_ = false;
+    taken_ = acked_;
+  }
+  Lsn durable_lsn() const override { return std::min(local_, taken_); }
+  RingOffset reuse_head() const override { return head_.offset; }
+  Lsn durable_head_lsn() const override { return head_.lsn; }
+  bool is_idle() const override { return true; }
+  absl::Status status() const override { return absl::OkStatus(); }
+  void WaitForActivity(Deadline) override {
+    std::unique_lock lock(mutex_);
+    activity_.wait(lock, [this] { return arrived_ || woken_; });
+    woken_ = false;
+  }
+  void Wake() override {
+    {
+      const std::lock_guard lock(mutex_);
+      woken_ = true;
+    }
+    activity_.notify_all();
+  }
+
+ private:
+  void Acknowledge() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      posted_changed_.wait(lock, [this] { return ended_ || acked_ < posted_; });
+      if (ended_) return;
+      acked_ = posted_;
+      arrived_ = true;
+      activity_.notify_all();
+    }
+  }
+
+  Lsn local_{0};
+  Lsn taken_{0};
+  LogPosition head_;
+  std::mutex mutex_;
+  std::condition_variable posted_changed_;
+  std::condition_variable activity_;
+  Lsn posted_{0};
+  Lsn acked_{0};
+  bool arrived_ = false;
+  bool woken_ = false;
+  bool ended_ = false;
+  std::thread backup_;
+};
+
+// Sleeps at once, so that nearly all waits are sleeps.
+class SleepyWaiter final : public Waiter {
+ public:
+  bool Spin(int) override { return false; }
+  void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
+            Deadline deadline) override {
+    futex_.Wait(generation, seen, deadline);
+  }
+  void WakeAll(const std::atomic<uint32_t>& generation) override {
+    futex_.WakeAll(generation);
+  }
+
+ private:
+  FutexWaiter futex_{Clock::Real()};
+};
+
+// No wake-up is lost: nobody has a deadline, and one lost one would be the end.
+// The ring is small, so that they wait for room, too.
+TEST(ReplicationSinkThreadsTest, ThreadsThatSleepAreWoken) {
+  constexpr int kThreads = 4;
+  constexpr int kAppends = 2000;
+  Random random(1);
+  LibpmemPersistence pmem({});
+  const Layout layout = *Layout::ForRing(16384, 64);
+  Region region = *Region::Anonymous(layout.region_bytes);
+  ASSERT_TRUE(
+      FormatRegion(pmem, region.bytes(), layout, NewLocalIdentity(random))
+          .ok());
+  LocalOpeningOptions opening;
+  opening.name = "threads";
+  const OpenedEpoch opened =
+      *OpenEpochLocally(pmem, region.bytes(), opening, random);
+  ThreadedSink sink;
+  SleepyWaiter waiter;
+  RingLogOptions options;
+  options.name = "threads";
+  options.exposure_records_max = 16;
+  options.sink = &sink;
+  RingLog<LibpmemPersistence> log(pmem, region.bytes(), opened.start, options,
+                                  Clock::Real(), waiter);
+  const auto append = [&log] {
+    const std::string text(100, 'x');
+    const std::span<const std::byte> part = AsBytes(text);
+    for (int i = 0; i < kAppends; ++i) {
+      // With a deadline that never passes: room comes from the others.
+      const auto lsn =
+          log.Append({&part, 1}, 1, Deadline::In(std::chrono::hours(1)));
+      ASSERT_TRUE(lsn.ok()) << lsn.status();
+      ASSERT_TRUE(log.CleanupThrough(*lsn).ok());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(append);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(log.durable_lsn(), Lsn(kThreads * kAppends));
+  EXPECT_TRUE(log.Close().ok());
+}
+
+}  // namespace
+}  // namespace alpheus::testing

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/bytes.h"
+
+namespace alpheus {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr Uuid kLog{7, 8};
+constexpr uint64_t kHuge = std::numeric_limits<uint64_t>::max();
+constexpr PrimaryId kPrimary{NodeId(2), 0x1234};
+constexpr Promise kPromise{Epoch(9), kPrimary};
+
+EpochTable TableOf(uint64_t entries) {
+  EpochTable table = EpochTable::Empty(kLog);
+  for (uint64_t i = 1; i <= entries; ++i) {
+    table = table.With({Epoch(i), i * 11, Lsn(i), RingOffset((i - 1) * 64), i},
+                       Lsn(1));
+  }
+  return table;
+}
+
+Configuration TwoMembers() {
+  return {5, 2, 1, {{NodeId(1), 101}, {NodeId(2), 102}}};
+}
+
+std::vector<Message> AllMessages() {
+  const Installation installation{Epoch(9),
+                                  TableOf(3),
+                                  {Lsn(2), RingOffset(64), 3},
+                                  {Lsn(5), RingOffset(640), 4}};
+  return {Format{1 << 20, TwoMembers(), "orders.wal-1"},
+          Formatted{},
+          AskPromise{kPromise},
+          Promised{RegionKey(3), 4096, RegionKey(4)},
+          Refused{kPromise},
+          Prepare{Epoch(9), true},
+          Prepare{Epoch(9), false},
+          Prepared{RegionKey(5)},
+          Install{installation, SessionId(77), 16},
+          Installed{},
+          Failed{absl::DataLossError("LSN 4 at offset 192 can't be read")},
+          View{},
+          Viewed{RegionKey(7), 1 << 20},
+          Release{},
+          Released{}};
+}
+
+// Overwrites a number in encoded bytes, as a forger would.
+template <class T>
+std::vector<std::byte> With(std::vector<std::byte> bytes, size_t at, T value) {
+  EXPECT_LE(at + sizeof(T), bytes.size());
+  std::memcpy(bytes.data() + at, &value, sizeof(T));
+  return bytes;
+}
+template <class T>
+std::string With(std::string bytes, size_t at, T value) {
+  std::memcpy(bytes.data() + at, &value, sizeof(T));
+  return bytes;
+}
+
+bool Decodes(std::span<const std::byte> bytes) {
+  return DecodeMessage(kLog, bytes).has_value();
+}
+
+// Magic and kind.
+constexpr size_t kBody = 8;
+
+TEST(MessagesTest, ComeBackAsTheyWere) {
+  for (const Message& message : AllMessages()) {
+    const auto bytes = EncodeMessage(message);
+    EXPECT_EQ(DecodeMessage(kLog, bytes), message) << message.index();
+  }
+}
+
+TEST(MessagesTest, ShorterOrLongerOnesAreNone) {
+  for (const Message& message : AllMessages()) {
+    auto bytes = EncodeMessage(message);
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      EXPECT_FALSE(Decodes(std::span(bytes).first(size)))
+          << message.index() << ", " << size;
+    }
+    bytes.push_back(std::byte{0});
+    EXPECT_FALSE(Decodes(bytes)) << message.index();
+  }
+}
+
+TEST(MessagesTest, OtherKindsAndOtherBytesAreNone) {
+  const auto bytes = EncodeMessage(Formatted{});
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, 0, 0)));
+  const auto behind = static_cast<uint32_t>(std::variant_size_v<Message> + 1);
+  for (const uint32_t kind : {0u, behind, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, 4, kind))) << kind;
+  }
+}
+
+TEST(MessagesTest, FullTableFits) {
+  Install install;
+  install.installation = {
+      Epoch(kEpochTableCapacity), TableOf(kEpochTableCapacity), {}, {}};
+  install.credits = 1;
+  const auto bytes = EncodeMessage(install);
+  EXPECT_LE(bytes.size(), kMessageBytesMax);
+  EXPECT_EQ(DecodeMessage(kLog, bytes), Message(install));
+  // What is larger than any message is none, whatever it says.
+  EXPECT_FALSE(Decodes(std::vector<std::byte>(kMessageBytesMax + 1)));
+}
+
+TEST(MessagesTest, TableIsOfTheLogThatIsSpokenOf) {
+  const auto bytes = EncodeMessage(AllMessages()[8]);
+  const auto other = DecodeMessage(Uuid{1, 1}, bytes);
+  ASSERT_TRUE(other.has_value());
+  EXPECT_NE(*other, AllMessages()[8]);
+}
+
+// Format: region bytes at 0, configuration id 8, N 16, W 20, members 24,
+// length of the name 56.
+TEST(MessagesTest, FormatThatCannotBeIsNone) {
+  const auto bytes = EncodeMessage(AllMessages()[0]);
+  for (const uint32_t n : {0u, 1u, 3u, 17u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 16, n))) << "N " << n;
+  }
+  for (const uint32_t w : {0u, 3u}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 20, w))) << "W " << w;
+  }
+  for (const uint32_t length : {0u, 11u, 65u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 56, length))) << length;
+  }
+  for (const char c : {'/', '\0', ' ', '\\', '\x80'}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 60 + 2, c))) << c;
+  }
+  EXPECT_FALSE(Decodes(With(bytes, kBody + 60, '.')));
+}
+
+TEST(MessagesTest, PromiseOfNobodyIsNone) {
+  for (const Message& message :
+       {Message(AskPromise{kPromise}), Message(Refused{kPromise})}) {
+    const auto bytes = EncodeMessage(message);
+    EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
+    EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 16, 0)));
+  }
+}
+
+TEST(MessagesTest, KeysThatAreNeverGivenOutAreNone) {
+  const auto promised =
+      EncodeMessage(Promised{RegionKey(3), 4096, RegionKey(4)});
+  for (const size_t at : {0, 8, 16}) {
+    EXPECT_FALSE(Decodes(With<uint64_t>(promised, kBody + at, 0))) << at;
+  }
+  const auto prepared = EncodeMessage(Prepared{RegionKey(5)});
+  EXPECT_FALSE(Decodes(With<uint64_t>(prepared, kBody, 0)));
+}
+
+TEST(MessagesTest, PrepareThatCannotBeIsNone) {
+  const auto bytes = EncodeMessage(Prepare{Epoch(9), true});
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));
+}
+
+// Install: epoch at 0, session 8, credits 16, head 20, end 44, count of the
+// table's entries 68, entries of 40 bytes from 72 on.
+TEST(MessagesTest, InstallThatCannotBeIsNone) {
+  const auto bytes = EncodeMessage(AllMessages()[8]);
+  ASSERT_TRUE(Decodes(bytes));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 16, 0)));
+  for (const size_t position : {20, 44}) {
+    EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + position, 0)));
+    for (const uint64_t offset : {uint64_t{63}, uint64_t{1} << 62, kHuge}) {
+      EXPECT_FALSE(Decodes(With(bytes, kBody + position + 8, offset)));
+    }
+  }
+  for (const uint32_t count : {0u, 2u, 4u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 68, count))) << count;
+  }
+  // T1: epochs increase, start LSNs never decrease.
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 72 + 40, 1)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 72 + 40 + 16, 0)));
+}
+
+TEST(MessagesTest, FailureThatIsNoneIsNone) {
+  const auto bytes = EncodeMessage(Failed{absl::InternalError("x")});
+  for (const uint32_t code : {0u, 17u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody, code))) << code;
+  }
+  EXPECT_FALSE(Decodes(With(bytes, kBody + 4, 0xffffffffu)));
+}
+
+TEST(MessagesTest, VeryLongFailureIsCut) {
+  const Failed failed{absl::InternalError(std::string(100'000, 'x'))};
+  const auto message = DecodeMessage(kLog, EncodeMessage(failed));
+  ASSERT_TRUE(message.has_value());
+  EXPECT_EQ(std::get<Failed>(*message).status,
+            absl::InternalError(std::string(4096, 'x')));
+}
+
+// --- Private data ------------------------------------------------------------
+
+constexpr Hello kHello{{1, 2}, kLog, kPrimary};
+constexpr Welcome kWelcome{NodeId(3), 33, 1 << 20, Epoch(4), 5};
+
+TEST(HandshakeTest, ComesBackAsItWasWithinItsBytes) {
+  const std::string hello = EncodeHello(kHello);
+  EXPECT_EQ(hello.size(), kHelloBytes);
+  EXPECT_EQ(*DecodeHello(hello), kHello);
+  const std::string welcome = EncodeWelcome(kWelcome);
+  EXPECT_LE(welcome.size(), kHelloBytes);
+  EXPECT_EQ(*DecodeWelcome(welcome), kWelcome);
+  const Welcome none{NodeId(3), 0, 0, Epoch(0), 0};
+  EXPECT_EQ(*DecodeWelcome(EncodeWelcome(none)), none);
+}
+
+TEST(HandshakeTest, ShorterOrLongerOnesAreNone) {
+  const std::string hello = EncodeHello(kHello) + "x";
+  const std::string welcome = EncodeWelcome(kWelcome) + "x";
+  for (size_t size = 0; size <= hello.size(); ++size) {
+    if (size == hello.size() - 1) continue;
+    EXPECT_FALSE(DecodeHello(hello.substr(0, size)).ok()) << size;
+  }
+  for (size_t size = 0; size <= welcome.size(); ++size) {
+    if (size == welcome.size() - 1) continue;
+    EXPECT_FALSE(DecodeWelcome(welcome.substr(0, size)).ok()) << size;
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(DecodeHello(welcome).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(DecodeWelcome(hello).status()));
+}
+
+TEST(HandshakeTest, OtherVersionsAreNamed) {
+  for (const absl::Status& status :
+       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 7)).status(),
+        DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 7) + "new").status(),
+        DecodeWelcome(With<uint32_t>(EncodeWelcome(kWelcome), 4, 7))
+            .status()}) {
+    EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("version 7"));
+    EXPECT_THAT(status.message(), HasSubstr("version 1"));
+  }
+}
+
+// Hello: log id at 24 and 32, incarnation at 48. Welcome: incarnation at 16,
+// capacity at 24.
+TEST(HandshakeTest, ValuesThatCannotBeAreRefused) {
+  Hello hello = kHello;
+  hello.log_id = {};
+  EXPECT_FALSE(DecodeHello(EncodeHello(hello)).ok());
+  hello = kHello;
+  hello.primary.incarnation = 0;
+  EXPECT_FALSE(DecodeHello(EncodeHello(hello)).ok());
+  const std::string welcome = EncodeWelcome(kWelcome);
+  EXPECT_FALSE(DecodeWelcome(With<uint64_t>(welcome, 16, 0)).ok());
+  for (const uint64_t capacity : {uint64_t{0}, uint64_t{65}, kHuge - 63}) {
+    EXPECT_FALSE(DecodeWelcome(With(welcome, 24, capacity)).ok()) << capacity;
+  }
+}
+
+TEST(HandshakeTest, RejectionSaysWhyWithinItsBytes) {
+  const absl::Status why = absl::NotFoundError("log 7 is not kept here");
+  EXPECT_EQ(DecodeRejection(EncodeRejection(why)), why);
+  const std::string cut =
+      EncodeRejection(absl::NotFoundError(std::string(200, 'x')));
+  EXPECT_EQ(cut.size(), kHelloBytes);
+  EXPECT_EQ(DecodeRejection(cut), absl::NotFoundError(std::string(44, 'x')));
+  // One of another version can be read too.
+  EXPECT_EQ(DecodeRejection(With<uint32_t>(EncodeRejection(why), 4, 2)), why);
+}
+
+TEST(HandshakeTest, RejectionThatSaysNothingIsUnavailable) {
+  const std::string bytes = EncodeRejection(absl::NotFoundError(""));
+  EXPECT_EQ(DecodeRejection(bytes), absl::NotFoundError(""));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_TRUE(absl::IsUnavailable(DecodeRejection(bytes.substr(0, size))));
+  }
+  for (const uint32_t code : {0u, 17u}) {
+    EXPECT_TRUE(absl::IsUnavailable(DecodeRejection(With(bytes, 8, code))));
+  }
+  EXPECT_TRUE(absl::IsUnavailable(
+      DecodeRejection(bytes + std::string(kHelloBytes, 'x'))));
+}
+
+// --- Answers -----------------------------------------------------------------
+
+// have 2, 3; torn 4; absent 5; have 6; corrupt 7 by the proven LSN.
+Answer SampleAnswer() {
+  Answer answer;
+  answer.node = NodeId(3);
+  answer.incarnation = 33;
+  answer.configuration = TwoMembers();
+  answer.ring_capacity = 1024;
+  answer.log_epoch = Epoch(3);
+  answer.promised_before = Epoch(4);
+  answer.table = TableOf(3);
+  answer.head = {Lsn(2), RingOffset(64), 5};
+  answer.proven_lsn = Lsn(7);
+  AddHeld(&answer, {Epoch(2), RingOffset(64), 11, 1});
+  AddHeld(&answer, {Epoch(3), RingOffset(192), 12, 2});
+  AddVerdict(&answer, Verdict::kTorn);
+  AddVerdict(&answer, Verdict::kAbsent);
+  AddHeld(&answer, {Epoch(3), RingOffset(1024), 13, 1});
+  AddVerdict(&answer, Verdict::kCorrupt);
+  return answer;
+}
+
+bool AnswerDecodes(std::span<const std::byte> bytes) {
+  return DecodeAnswer(kLog, bytes).has_value();
+}
+
+// Where the parts of SampleAnswer lie. Capacity 64 follows the configuration.
+constexpr size_t kCapacityAt = 72;
+constexpr size_t kHeadAt = 96;
+constexpr size_t kProvenAt = 120;
+constexpr size_t kFlagsAt = 128;
+constexpr size_t kTableAt = 132;
+constexpr size_t kRunsAt = kTableAt + 4 + 3 * 40;
+constexpr size_t kHeldAt = kRunsAt + 8 + 5 * 16;
+constexpr size_t kSampleBytes = kHeldAt + 8 + 3 * 24;
+
+TEST(AnswerBytesTest, ComeBackAsTheyWere) {
+  const Answer answer = SampleAnswer();
+  const auto bytes = EncodeAnswer(answer);
+  EXPECT_EQ(bytes.size(), kSampleBytes);
+  EXPECT_LE(bytes.size(), AnswerBytesMax(answer.ring_capacity));
+  const auto again = DecodeAnswer(kLog, bytes);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->node, answer.node);
+  EXPECT_EQ(again->incarnation, answer.incarnation);
+  EXPECT_EQ(again->configuration, answer.configuration);
+  EXPECT_EQ(again->ring_capacity, answer.ring_capacity);
+  EXPECT_EQ(again->log_epoch, answer.log_epoch);
+  EXPECT_EQ(again->promised_before, answer.promised_before);
+  EXPECT_EQ(again->table, answer.table);
+  EXPECT_EQ(again->head, answer.head);
+  EXPECT_EQ(again->proven_lsn, answer.proven_lsn);
+  EXPECT_TRUE(again->knows());
+  EXPECT_EQ(again->runs, answer.runs);
+  EXPECT_EQ(again->held, answer.held);
+}
+
+TEST(AnswerBytesTest, WhatIsNotKnownComesBackToo) {
+  for (int flags = 0; flags < 8; ++flags) {
+    Answer answer = SampleAnswer();
+    answer.runs.clear();
+    answer.held.clear();
+    answer.blank = (flags & 1) != 0;
+    answer.suspect = (flags & 2) != 0;
+    answer.repairing = (flags & 4) != 0;
+    const auto again = DecodeAnswer(kLog, EncodeAnswer(answer));
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(again->blank, answer.blank);
+    EXPECT_EQ(again->suspect, answer.suspect);
+    EXPECT_EQ(again->repairing, answer.repairing);
+  }
+  EXPECT_FALSE(
+      AnswerDecodes(With<uint32_t>(EncodeAnswer(SampleAnswer()), kFlagsAt, 8)));
+}
+
+TEST(AnswerBytesTest, ShorterOrLongerOnesAreNone) {
+  auto bytes = EncodeAnswer(SampleAnswer());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(AnswerDecodes(std::span(bytes).first(size))) << size;
+  }
+  bytes.push_back(std::byte{0});
+  EXPECT_FALSE(AnswerDecodes(bytes));
+}
+
+TEST(AnswerBytesTest, ValuesThatCannotBeAreNone) {
+  const auto bytes = EncodeAnswer(SampleAnswer());
+  EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, 0, 0)));
+  EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, 4, 2)));
+  EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, 32, 0)));  // N
+  // Too small for what is said; no whole lines; more than there can be.
+  for (const uint64_t capacity : {uint64_t{64}, uint64_t{1025}, kHuge - 63}) {
+    EXPECT_FALSE(AnswerDecodes(With(bytes, kCapacityAt, capacity))) << capacity;
+  }
+  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kHeadAt, 0)));
+  EXPECT_FALSE(AnswerDecodes(With(bytes, kHeadAt, kHuge)));
+  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kHeadAt + 8, 1)));
+  // 16 lines hold at most LSNs 2 to 17.
+  EXPECT_TRUE(AnswerDecodes(With<uint64_t>(bytes, kProvenAt, 17)));
+  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kProvenAt, 18)));
+  EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, kTableAt, 0xffffffff)));
+  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kTableAt + 4 + 40, 1)));
+}
+
+TEST(AnswerBytesTest, RunsThatCannotBeAreNone) {
+  const auto bytes = EncodeAnswer(SampleAnswer());
+  constexpr size_t kFirst = kRunsAt + 8;
+  for (const uint64_t count :
+       {uint64_t{0}, uint64_t{4}, uint64_t{6}, uint64_t{1} << 60, kHuge}) {
+    EXPECT_FALSE(AnswerDecodes(With(bytes, kRunsAt, count))) << count;
+  }
+  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kFirst, 5)));  // verdict
+  for (const uint64_t lsns : {uint64_t{0}, uint64_t{1}, uint64_t{3}, kHuge}) {
+    EXPECT_FALSE(AnswerDecodes(With(bytes, kFirst + 8, lsns))) << lsns;
+  }
+  // The last run, of LSN 7 on: 16 lines from LSN 2 on end behind LSN 17.
+  EXPECT_TRUE(AnswerDecodes(With<uint64_t>(bytes, kFirst + 4 * 16 + 8, 11)));
+  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kFirst + 4 * 16 + 8, 12)));
+}
+
+TEST(AnswerBytesTest, HeldRecordsThatCannotBeAreNone) {
+  const auto bytes = EncodeAnswer(SampleAnswer());
+  constexpr size_t kFirst = kHeldAt + 8;
+  for (const uint64_t count :
+       {uint64_t{2}, uint64_t{4}, uint64_t{1} << 61, kHuge}) {
+    EXPECT_FALSE(AnswerDecodes(With(bytes, kHeldAt, count))) << count;
+  }
+  // An epoch that does not own the LSN.
+  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kFirst, 3)));
+  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kFirst, 0)));
+  // Before the head; in the middle of a line; where another one lies; and
+  // behind the lap.
+  for (const uint64_t offset : {0, 65, 192, 1088}) {
+    EXPECT_FALSE(AnswerDecodes(With(bytes, kFirst + 8, offset))) << offset;
+  }
+  EXPECT_FALSE(AnswerDecodes(With(bytes, kFirst + 8, kHuge - 63)));
+  for (const uint32_t lines : {0u, 3u, 0xffffffffu}) {
+    EXPECT_FALSE(AnswerDecodes(With(bytes, kFirst + 20, lines))) << lines;
+  }
+  // The last one may end where the lap does, at 1088, not behind it.
+  EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, kFirst + 48 + 20, 2)));
+  // Nothing owns LSN 2 in an empty table.
+  Answer unowned = SampleAnswer();
+  unowned.table = EpochTable::Empty(kLog);
+  EXPECT_FALSE(AnswerDecodes(EncodeAnswer(unowned)));
+}
+
+}  // namespace
+}  // namespace alpheus

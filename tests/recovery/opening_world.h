@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// opening_world: members of one log on a simulated network, each with a replica
+// on modelled memory, and primaries that open epochs of it.
+//
+// Host i is node i + 1. Hosts beyond the members have no replica.
+#ifndef ALPHEUS_TESTS_RECOVERY_OPENING_WORLD_H_
+#define ALPHEUS_TESTS_RECOVERY_OPENING_WORLD_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "log/base/random.h"
+#include "log/core/format_region.h"
+#include "log/pmem/crash_model.h"
+#include "recovery/epoch_opening.h"
+#include "recovery/replica.h"
+#include "recovery/replica_server.h"
+#include "replication/fabric/sim/sim_network.h"
+#include "tests/testing/scripted_replica.h"
+
+namespace alpheus::testing {
+
+inline constexpr Uuid kOpeningCluster{1, 2};
+inline constexpr Uuid kOpeningLog{3, 4};
+
+class OpeningWorld {
+ public:
+  using Model = ModelPersistence;
+
+  struct Options {
+    int members = 3;
+    int write_quorum = 2;
+    uint64_t seed = 1;
+    uint64_t ring_capacity = 2048;
+    uint64_t message_bytes_max = uint64_t{1} << 20;
+    // Members are served by ReplicaServer, which can't be looked into.
+    bool real_server = false;
+  };
+
+  // A process that is or wants to be primary.
+  struct Primary {
+    int host = 0;
+    std::optional<Random> random;
+    std::optional<BallotSequence> ballots;
+    std::unique_ptr<Model> cache_pmem;
+    std::unique_ptr<Replica<Model>> cache;
+    std::unique_ptr<EpochOpening> opening;
+    std::optional<EpochOpened> opened;
+    std::vector<Completion> of_sessions;  // that nobody took
+
+    const absl::Status& status() const { return opening->status(); }
+  };
+
+  explicit OpeningWorld(const Options& options);
+
+  SimNetwork& network() { return *network_; }
+  Replica<Model>& replica(int node) { return *node_at(node).replica; }
+  Model& pmem(int node) { return node_at(node).pmem; }
+  ScriptedReplica& server(int node) { return *node_at(node).server; }
+  const QuorumSizes& sizes() const { return sizes_; }
+
+  // What a process on that host would open with.
+  EpochOpeningOptions OpeningOptions(int host);
+  // Begins to open; the primary's host may or may not have a replica.
+  std::unique_ptr<Primary> Begin(int host, const EpochOpeningOptions& asked,
+                                 uint64_t incarnation = 0);
+  // Lets one event happen. False if the primaries are through.
+  bool Step(const std::vector<Primary*>& primaries);
+  // Until it is over.
+  std::unique_ptr<Primary> Open(int host);
+  std::unique_ptr<Primary> Open(int host, const EpochOpeningOptions& options);
+  void Drive(const std::vector<Primary*>& primaries);
+
+  // The node's process ends: power cut or kill; it comes back by Restart.
+  void Crash(int number, bool power_cut = true);
+  void Restart(int number, bool suspect = false);
+  bool IsUp(int node) { return node_at(node).replica != nullptr; }
+  // As a new incarnation, empty.
+  void Reformat(int number);
+
+  // One more record of the epoch that was opened, on these nodes; 0 is the
+  // primary's cache.
+  void Append(Primary& primary, std::string_view payload,
+              const std::vector<int>& nodes);
+  // Overwrites the last byte of the record that was appended as the n-th.
+  void Damage(int number, const LogPosition& at);
+  std::vector<LogPosition> positions;  // of what was appended
+
+  // What a power cut would leave of the records of that node.
+  std::vector<std::string> Payloads(int node);
+  std::string Describe();
+
+ private:
+  struct Node {
+    int host = 0;
+    Model pmem;
+    std::unique_ptr<Replica<Model>> replica;
+    std::unique_ptr<ScriptedReplica> server;
+    std::unique_ptr<ReplicaServer> real_server;
+
+    explicit Node(size_t bytes) : pmem(bytes) {}
+  };
+
+  void Serve(Node& node);
+  void Fence(Node& node);
+  Node& node_at(int node) { return *nodes_[node - 1]; }
+  FormatIdentity IdentityOf(int node) const;
+  void Poll(const std::vector<Primary*>& primaries);
+  Primary* PrimaryAt(const std::vector<Primary*>& primaries, int host);
+
+  const Options options_;
+  const QuorumSizes sizes_;
+  const Layout layout_;
+  std::unique_ptr<SimNetwork> network_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  uint64_t next_incarnation_ = 1;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_RECOVERY_OPENING_WORLD_H_

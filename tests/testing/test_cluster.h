@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// test_cluster: the nodes of a cluster as threads of the test, on loopback.
+#ifndef ALPHEUS_TESTS_TESTING_TEST_CLUSTER_H_
+#define ALPHEUS_TESTS_TESTING_TEST_CLUSTER_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/node/node.h"
+#include "tests/testing/temp_directory.h"
+
+namespace alpheus::testing {
+
+class TestCluster {
+ public:
+  // All nodes run.
+  explicit TestCluster(int nodes, int write_quorum = 0);
+  ~TestCluster();
+
+  int size() const { return static_cast<int>(nodes_.size()); }
+  // Nodes count from 1.
+  void Start(int node);
+  void Stop(int node);
+
+  const std::string& file() const { return file_; }
+  // Of a node's replica.
+  std::string ReplicaPath(int node, const std::string& log = "main") const;
+  // What the nodes told.
+  std::string Told();
+
+ private:
+  struct Running {
+    std::string address;
+    std::unique_ptr<Node> node;
+    std::thread thread;
+  };
+
+  std::string DirectoryOf(int node) const;
+
+  TempDirectory directory_;
+  std::string file_;
+  std::vector<Running> nodes_;
+  std::mutex mutex_;
+  std::string told_;
+};
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_TESTING_TEST_CLUSTER_H_
