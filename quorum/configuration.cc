@@ -71,6 +71,14 @@ absl::Status CheckIncarnations(std::span<const Member> members) {
 
 }  // namespace
 
+const ClusterMember* FindMember(const ClusterConfiguration& cluster,
+                                NodeId node) {
+  for (const ClusterMember& member : cluster.members) {
+    if (member.node == node) return &member;
+  }
+  return nullptr;
+}
+
 absl::Status CheckMembers(std::span<const ClusterMember> members) {
   for (size_t i = 0; i < members.size(); ++i) {
     ALPHEUS_RETURN_IF_ERROR(CheckNode(members[i].node));

@@ -51,6 +51,10 @@ struct ClusterConfiguration {
   bool operator==(const ClusterConfiguration&) const = default;
 };
 
+// nullptr: the cluster has no such member.
+const ClusterMember* FindMember(const ClusterConfiguration& cluster,
+                                NodeId node);
+
 // What a ClusterConfiguration is made of; W and R as in MakeQuorumSizes.
 struct ClusterOptions {
   Uuid cluster_id;

@@ -3,9 +3,6 @@
 
 #include <sched.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -26,14 +23,6 @@ constexpr int64_t kLookAgainNanos = 200'000'000;
 constexpr uint32_t kBusyTurns = 4096;
 // Whoever asked for a file has so long to take its lock.
 constexpr int64_t kReleasedNanos = 2'000'000'000;
-
-const ClusterMember* FindMember(const ClusterConfiguration& cluster,
-                                NodeId node) {
-  for (const ClusterMember& member : cluster.members) {
-    if (member.node == node) return &member;
-  }
-  return nullptr;
-}
 
 }  // namespace
 

@@ -8,7 +8,6 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "api/node/fabric_pump.h"
 #include "api/node/log_engine.h"
 #include "api/node/replica_file.h"
@@ -66,19 +65,12 @@ class TcpReplication final : public EngineReplication {
   LogReplication replication_;
 };
 
-const ClusterMember* FindMember(const ClusterConfiguration& cluster,
-                                uint64_t node) {
-  for (const ClusterMember& member : cluster.members) {
-    if (member.node.value == node) return &member;
-  }
-  return nullptr;
-}
-
 absl::Status CheckOptions(const LogOptions& options,
                           const ClusterConfiguration& cluster) {
   const ReplicationOptions& replication = options.replication;
   ALPHEUS_RETURN_IF_ERROR(CheckLogName(replication.log_name));
-  const ClusterMember* const self = FindMember(cluster, replication.node);
+  const ClusterMember* const self =
+      FindMember(cluster, NodeId(replication.node));
   if (self == nullptr || !self->may_be_primary) {
     return absl::InvalidArgumentError(
         absl::StrCat(replication.cluster_file, ": node ", replication.node,
@@ -327,11 +319,11 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     hello.log_id = LogIdOf(cluster.cluster_id, options.replication.log_name);
     hello.primary = {NodeId(options.replication.node),
                      connectivity.random.Next() | 1};
-    Inquiry release(
-        connectivity.fabric,
-        {FindMember(cluster, options.replication.node)->address.ToString(),
-         hello, deadline},
-        Release{});
+    Inquiry release(connectivity.fabric,
+                    {FindMember(cluster, NodeId(options.replication.node))
+                         ->address.ToString(),
+                     hello, deadline},
+                    Release{});
     FabricPump pump(connectivity.fabric);
     pump.Add({[&](const ConnectionEvent& e) { return release.Take(e); },
               [&](const Completion& c) { return release.Take(c); }});

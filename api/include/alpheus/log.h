@@ -37,7 +37,8 @@
 // ResourceExhausted refuse a call. Reserve and Append then gave no LSN and
 // wrote nothing; Force and WaitDurable leave the record as it was. After Force
 // or Append failed with another code, the outcome is unknown: the record may be
-// recovered or not. After a failure of the medium every later call fails; open
+// recovered or not. After a failure of the medium, or when fewer than W
+// replicas of a replicated log are left (Aborted), every later call fails; open
 // the log again to find out what survived.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
