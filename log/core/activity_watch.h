@@ -24,6 +24,9 @@
 //      found the role taken had announced itself before, so it is seen and
 //      woken, steps, and takes the role.
 //   4. Two steps at once: see ReplicatedForcer::Step.
+//   5. A step runs a callback, and the callback waits: within the watch's own
+//      wait. Nobody else would wait in the sink for it, so it does so itself;
+//      the role stays with the outer call.
 // Thread safety: all members concurrently; a Role by its thread.
 // References: protocol A3.3 ("waiting is not serialised"); log/base/waiter.h.
 #ifndef ALPHEUS_LOG_CORE_ACTIVITY_WATCH_H_
@@ -34,6 +37,7 @@
 
 #include "log/base/deadline.h"
 #include "log/base/mutant.h"
+#include "log/base/thread_token.h"
 #include "log/base/waiter.h"
 #include "log/core/replication_sink.h"
 
@@ -52,17 +56,29 @@ class ActivityWatch final : public Waiter {
   }
   void WakeAll(const std::atomic<uint32_t>& generation) override {
     waiter_.WakeAll(generation);
-    if (watched_.load(std::memory_order_seq_cst)) sink_.Wake();
+    if (watched_.load(std::memory_order_seq_cst) != 0) sink_.Wake();
+  }
+
+  // Whether a call is in the middle of waiting, spinning or asleep: it takes in
+  // what arrives. A hint.
+  bool has_callers() const {
+    return callers_.load(std::memory_order_relaxed) != 0;
   }
 
   // One waiting call's share in the role; null watch: a local log.
   class Role {
    public:
     Role(ActivityWatch* watch, Progress& progress)
-        : watch_(watch), progress_(progress) {}
+        : watch_(watch), progress_(progress) {
+      if (watch_ != nullptr) {
+        watch_->callers_.fetch_add(1, std::memory_order_relaxed);
+      }
+    }
     ~Role() {
+      if (watch_ == nullptr) return;
+      watch_->callers_.fetch_sub(1, std::memory_order_relaxed);
       if (!held_) return;
-      watch_->watched_.store(false, std::memory_order_seq_cst);
+      watch_->watched_.store(0, std::memory_order_seq_cst);
       std::atomic_thread_fence(std::memory_order_seq_cst);
       if (!IsMutant(Mutant::kWatchNotHandedOn)) progress_.Notify();
     }
@@ -71,13 +87,32 @@ class ActivityWatch final : public Waiter {
 
     // As Progress::Wait, of a thread that has announced itself.
     void Wait(uint32_t seen, Deadline deadline) {
-      if (watch_ == nullptr) return progress_.Wait(seen, deadline);
-      if (!held_) held_ = !watch_->watched_.exchange(true);
-      if (!held_) return progress_.Wait(seen, deadline);
+      if (watch_ == nullptr || !IsMine()) {
+        return progress_.Wait(seen, deadline);
+      }
       if (!progress_.HasMoved(seen)) watch_->sink_.WaitForActivity(deadline);
     }
 
+    // For a thread that wants to know of what arrives and nothing else, and is
+    // not announced. False if another one waits for that.
+    bool WaitForArrivals(Deadline deadline) {
+      if (!IsMine()) return false;
+      watch_->sink_.WaitForActivity(deadline);
+      return true;
+    }
+
    private:
+    // Takes the role if it is free. True if this thread has it: by this call,
+    // or by one around it.
+    bool IsMine() {
+      if (held_) return true;
+      const uint32_t self = ThreadToken();
+      uint32_t watch = 0;
+      held_ = watch_->watched_.compare_exchange_strong(watch, self);
+      return held_ ||
+             (watch == self && !IsMutant(Mutant::kCallbackWaitsForItsOwnWatch));
+    }
+
     ActivityWatch* const watch_;
     Progress& progress_;
     bool held_ = false;
@@ -86,7 +121,8 @@ class ActivityWatch final : public Waiter {
  private:
   Waiter& waiter_;
   ReplicationSink& sink_;
-  std::atomic<bool> watched_{false};
+  std::atomic<uint32_t> watched_{0};  // token of the watch; 0: there is none
+  std::atomic<uint32_t> callers_{0};
 };
 
 }  // namespace alpheus

@@ -48,6 +48,11 @@ class DurableCallbacks final : public ProgressObserver {
   // Runs what is due.
   void OnProgress() override;
 
+  // Whether somebody wants to be told of an LSN up to `lsn`.
+  bool AreWaitingFor(Lsn lsn) const {
+    return first_lsn_.load(std::memory_order_acquire) <= lsn.value;
+  }
+
   // Runs what is left with `status`.
   void Abandon(const absl::Status& status);
 

@@ -35,7 +35,9 @@ template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::Step(Lsn lsn) {
   if (durable_lsn() >= lsn) return Progressed::kDurable;
   if (failure_.failed()) return Progressed::kFailed;
-  return EndStep(BeginStep(lsn), lsn);
+  const Progressed progressed = EndStep(BeginStep(lsn), lsn);
+  if (progressed == Progressed::kFailed) failure_.Tell();
+  return progressed;
 }
 
 template <Persistence P>
@@ -129,7 +131,9 @@ typename Forcer<P>::Progressed Forcer<P>::PersistOwn(
     const Reserver::Space& space, uint32_t header_crc, int looks) {
   StoreWatermarkIfMine(space.lsn);
   if (IsMutant(Mutant::kDurableBeforeFence)) durable_lsn_ = space.lsn.value;
-  if (!IsMutant(Mutant::kAppendUnfenced) && !pmem_.Fence()) return Fail();
+  if (!IsMutant(Mutant::kAppendUnfenced) && !pmem_.Fence()) {
+    return FailAndTell();
+  }
   if (failure_.failed() && !IsMutant(Mutant::kAppendIgnoresFailure)) {
     return Progressed::kFailed;
   }
@@ -197,7 +201,7 @@ absl::Status Forcer<P>::WriteFinalWatermarks() {
   for (int i = 0; i < 2; ++i) {
     StoreWatermark(durable_lsn());
     if (!pmem_.Fence()) {
-      Fail();
+      FailAndTell();
       return failure_.status();
     }
   }
@@ -207,6 +211,13 @@ absl::Status Forcer<P>::WriteFinalWatermarks() {
 template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::Fail() {
   failure_.Fail(pmem_.Error());
+  return Progressed::kFailed;
+}
+
+template <Persistence P>
+typename Forcer<P>::Progressed Forcer<P>::FailAndTell() {
+  Fail();
+  failure_.Tell();
   return Progressed::kFailed;
 }
 

@@ -70,12 +70,12 @@ class Forcer {
   const std::atomic<uint64_t>& durable_lsn_word() const { return durable_lsn_; }
 
   // One step towards making all records up to `lsn` durable: claims, flushes
-  // and fences what is finished, advances the durable LSN.
+  // and fences what is finished, advances the durable LSN. Tells a failure.
   Progressed Step(Lsn lsn);
 
   // Step in two halves, for one caller that has something to do while the
   // flushes are under way, and who then is alone in calling Step's like.
-  // Between them the thread fences nothing.
+  // Between them the thread fences nothing. A failure is the caller's to tell.
   struct Batch {
     Lsn first;
     Lsn last;                 // first - 1: nothing claimed
@@ -88,15 +88,17 @@ class Forcer {
   // watermark if that is this thread's to write, fences, moves the durable LSN
   // if that is this thread's to move, else marks the record persisted. It looks
   // so many times whether it is: who reserved before is in a fence as long as
-  // its own, and handing on costs less than the lock.
+  // its own, and handing on costs less than the lock. Tells a failure.
   Progressed PersistOwn(const Reserver::Space& space, uint32_t header_crc,
                         int looks);
 
   // A watermark that names the durable LSN, unless there is one (A3.5).
+  // A failure is the caller's to tell.
   // Requires: nothing is reserved, and nobody can reserve (Reserver::TryHold).
   absl::Status WriteIdleWatermark();
 
-  // Both watermark lines name the durable LSN; for a clean close.
+  // Both watermark lines name the durable LSN; for a clean close. Tells a
+  // failure.
   // Requires: no other call is active.
   absl::Status WriteFinalWatermarks();
 
@@ -108,7 +110,9 @@ class Forcer {
   bool FlushUnpersisted(const Batch& batch);
   void StoreWatermarkIfMine(Lsn own_lsn);
   void StoreWatermark(Lsn lsn);
+  // Remembers the medium's failure.
   Progressed Fail();
+  Progressed FailAndTell();
   bool IsMyTurn(Lsn lsn, int looks) const;
   // Moves the durable LSN over what is marked persisted.
   void AdvanceDurable();

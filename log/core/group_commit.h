@@ -22,6 +22,7 @@
 #include "log/base/ids.h"
 #include "log/base/mutant.h"
 #include "log/base/mutex.h"
+#include "log/base/thread_token.h"
 
 namespace alpheus {
 
@@ -29,27 +30,36 @@ class GroupCommit {
  public:
   // `lsn` is completed. False: a group is being forced; try again after the
   // next progress. `due` is set if the record is the `records`-th of its
-  // group: the caller forces up to there, then calls Done.
+  // group: the caller forces up to there, then calls Done. So it does with a
+  // record that a callback appends while the caller's own thread forces a
+  // group: nobody else would end that.
   bool TryJoin(Lsn lsn, uint32_t records, std::optional<Lsn>* due) {
     const MutexLock lock(mutex_);
-    if (is_forcing_ && !IsMutant(Mutant::kGroupUnbounded)) return false;
+    if (forcing_ > 0 && forcer_ == ThreadToken()) {
+      ++forcing_;
+      *due = lsn;
+      return true;
+    }
+    if (forcing_ > 0 && !IsMutant(Mutant::kGroupUnbounded)) return false;
     last_ = std::max(last_, lsn);
     if (++count_ < records) return true;
     count_ = 0;
-    is_forcing_ = true;
+    forcing_ = 1;
+    forcer_ = ThreadToken();
     *due = last_;
     return true;
   }
   void Done() {
     const MutexLock lock(mutex_);
-    is_forcing_ = false;
+    --forcing_;
   }
 
  private:
   Mutex mutex_;
   uint32_t count_ ABSL_GUARDED_BY(mutex_) = 0;
-  Lsn last_ ABSL_GUARDED_BY(mutex_);  // highest that joined
-  bool is_forcing_ ABSL_GUARDED_BY(mutex_) = false;
+  Lsn last_ ABSL_GUARDED_BY(mutex_);              // highest that joined
+  uint32_t forcing_ ABSL_GUARDED_BY(mutex_) = 0;  // calls, all of one thread
+  uint32_t forcer_ ABSL_GUARDED_BY(mutex_) = 0;   // that thread's token
 };
 
 }  // namespace alpheus

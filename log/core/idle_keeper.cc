@@ -30,7 +30,8 @@ typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
 template <Persistence P>
 bool IdleKeeper<P>::WriteWatermark() {
   if (!reserver_.TryHold()) return false;
-  // A failure is remembered by the log; nothing is left to do then either.
+  // A failure is remembered by the log, and told by the Notify below; nothing
+  // is left to do then either.
   if (!IsMutant(Mutant::kNoIdleWatermark)) (void)forcer_.WriteIdleWatermark();
   reserver_.Unhold();
   progress_.Notify();

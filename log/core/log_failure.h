@@ -6,6 +6,9 @@
 // believes lost (H20). So the first failure sticks, and every later call
 // returns it until the log is opened anew.
 //
+// Whoever meets it may hold locks, and who is told of it may be a callback that
+// wants them: Fail only remembers, and Tell follows once nothing is held.
+//
 // Thread safety: all members concurrently.
 #ifndef ALPHEUS_LOG_CORE_LOG_FAILURE_H_
 #define ALPHEUS_LOG_CORE_LOG_FAILURE_H_
@@ -26,13 +29,25 @@ class LogFailure {
   // never come.
   explicit LogFailure(Progress& progress) : progress_(progress) {}
 
-  // Remembers the first failure. Requires: !status.ok().
+  // Remembers the first failure; from now on failed(). The caller sees to it
+  // that Tell is called soon, by itself or by whoever called it.
+  // Requires: !status.ok().
   void Fail(const absl::Status& status) {
     {
       const MutexLock lock(mutex_);
       if (status_.ok()) status_ = status;
     }
     failed_.store(true, std::memory_order_release);
+  }
+
+  // Tells those who wait, and callbacks, of a failure, once.
+  // Requires: the caller holds no lock of the log.
+  void Tell() {
+    // Of two threads that meet failures either may tell: both are remembered.
+    if (!failed_.load(std::memory_order_acquire) ||
+        is_told_.exchange(true, std::memory_order_acq_rel)) {
+      return;
+    }
     if (!IsMutant(Mutant::kFailureWakesNobody)) progress_.Notify();
   }
 
@@ -50,6 +65,7 @@ class LogFailure {
  private:
   Progress& progress_;
   std::atomic<bool> failed_{false};
+  std::atomic<bool> is_told_{false};
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };

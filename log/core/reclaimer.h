@@ -65,6 +65,8 @@ class Reclaimer {
   const std::atomic<uint64_t>& reuse_limit_word() const { return reuse_limit_; }
   const EpochTable& table() const { return table_; }
 
+  // A failure of the medium, below, is the caller's to tell (log_failure.h).
+
   // Marks one record; moves the head if it was the oldest.
   // Errors: NotFound (already cleaned), FailedPrecondition (beyond durable),
   // DataLoss (a header on the way can't be read), Unavailable (medium).

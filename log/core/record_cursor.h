@@ -18,8 +18,11 @@
 #ifndef ALPHEUS_LOG_CORE_RECORD_CURSOR_H_
 #define ALPHEUS_LOG_CORE_RECORD_CURSOR_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <type_traits>
 
 #include "log/base/ids.h"
 #include "log/base/mutant.h"
@@ -59,6 +62,8 @@ struct RecordView {
 
 class RecordCursor {
  public:
+  static constexpr RingOffset kNoOffset{std::numeric_limits<uint64_t>::max()};
+
   enum class Step {
     kRecord,      // record() holds, payload included (if checked)
     kBadPayload,  // the header of record() holds, its payload doesn't
@@ -86,12 +91,15 @@ class RecordCursor {
   Step Next();
 
   // Next() for as long as records lie there with no PAD before them and in the
-  // epoch of the last one, which is nearly always, in one tight loop. Ends in
-  // front of whatever is something else, which Next() then judges, or a
-  // bad payload. Calls visit(position before it, record) with each; record() is
-  // not changed. Requires: Payloads::kCheck.
-  template <class Visit>
-  void WalkPlain(const Visit& visit);
+  // epoch of the last one, which is nearly always, in one tight loop. Calls
+  // visit(position before it, record) with each and reads no further until that
+  // returns; a visit that returns false ends the walk behind its record. Ends
+  // in front of whatever is something else, which Next() then judges, or a bad
+  // payload, and in front of the first that begins at `until` or behind, so
+  // that a caller may walk in slices. record() is not changed.
+  // Requires: `Mode` is the cursor's own.
+  template <Payloads Mode = Payloads::kCheck, class Visit>
+  void WalkPlain(const Visit& visit, RingOffset until = kNoOffset);
 
   // Goes on at another place, after a hole. The chain is broken there.
   void Resume(LogPosition position) {
@@ -194,25 +202,33 @@ inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
 }
 
 // In locals, which stay in registers.
-template <class Visit>
-void RecordCursor::WalkPlain(const Visit& visit) {
+template <RecordCursor::Payloads Mode, class Visit>
+void RecordCursor::WalkPlain(const Visit& visit, RingOffset until) {
   const Owner owner = owner_;
+  const RingOffset stop = std::min(limit_, until);
   LogPosition at = position_;
   uint64_t place = place_;
   RecordView record;
-  while (at.offset + kLineBytes <= limit_ && owner.Owns(at.lsn) &&
+  bool go_on = true;
+  while (go_on && at.offset + kLineBytes <= stop && owner.Owns(at.lsn) &&
          ReadRecordHeader(owner, at.lsn, at.offset, place, &record)) {
-    if (!record.cleaned &&
+    if (Mode == Payloads::kCheck && !record.cleaned &&
         !PayloadIsValid(record.seed, record.header, record.payload)) {
       break;
     }
     const LogPosition before = at;
     at.lsn = at.lsn + 1;
     at.offset = at.offset + record.bytes;
-    at.chain = ExtendChain(at.chain, record.header.header_crc());
+    if (Mode != Payloads::kTrust) {
+      at.chain = ExtendChain(at.chain, record.header.header_crc());
+    }
     place += record.bytes;
     if (place == ring_.capacity()) place = 0;
-    visit(before, record);
+    if constexpr (std::is_void_v<decltype(visit(before, record))>) {
+      visit(before, record);
+    } else {
+      go_on = visit(before, record);
+    }
   }
   position_ = at;
   place_ = place;

@@ -68,10 +68,9 @@ void ReplicatedForcer<P>::TryStep(Lsn lsn) {
   const bool is_news = StepLocked(lsn);
   const absl::Status status = sink_.status();
   step_mutex_.Unlock();
-  // Callbacks run in these, with no lock held. Once: who is told polls again.
-  if (!status.ok() && !failure_.failed() && !IsMutant(Mutant::kPoisonUntold)) {
-    failure_.Fail(status);
-  }
+  if (!status.ok() && !IsMutant(Mutant::kPoisonUntold)) failure_.Fail(status);
+  // Callbacks run in these, with no lock held.
+  failure_.Tell();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool is_missed = missed_.load(std::memory_order_relaxed) != 0 &&
                          !IsMutant(Mutant::kMissedStepUntold);
@@ -90,18 +89,19 @@ void ReplicatedForcer<P>::LeaveRequest(Lsn lsn) {
 
 template <Persistence P>
 bool ReplicatedForcer<P>::StepLocked(Lsn lsn) {
+  bool has_polled = false;
   if (!failure_.failed()) {
-    if (lsn > offered_.lsn) OfferFinished();
     TellHead();
+    has_polled = lsn > offered_.lsn && OfferFinished();
   }
-  sink_.Poll();
+  if (!has_polled) sink_.Poll();
   return Publish();
 }
 
 template <Persistence P>
-void ReplicatedForcer<P>::OfferFinished() {
+bool ReplicatedForcer<P>::OfferFinished() {
   const RingEnd finished = FindFinished();
-  if (finished.lsn == offered_.lsn) return;
+  if (finished.lsn == offered_.lsn) return false;
   if (IsMutant(Mutant::kOwnReplicaCountsUnfenced)) {
     sink_.LocalPersisted(finished.lsn);
   }
@@ -111,9 +111,11 @@ void ReplicatedForcer<P>::OfferFinished() {
   }
   if (order_ == FlushOrder::kLocalFirst &&
       forcer_.EndStep(batch, finished.lsn) == Progressed::kFailed) {
-    return;
+    return false;
   }
   sink_.Advance(finished);
+  // Posted is not sent, and the fence below may take long.
+  if (!IsMutant(Mutant::kSentBehindTheFence)) sink_.Poll();
   offered_ = finished;
   offered_lsn_.store(finished.lsn.value, std::memory_order_release);
   if (order_ == FlushOrder::kRemoteFirst) {
@@ -121,9 +123,10 @@ void ReplicatedForcer<P>::OfferFinished() {
   }
   if (order_ != FlushOrder::kLocalFirst &&
       forcer_.EndStep(batch, finished.lsn) == Progressed::kFailed) {
-    return;
+    return true;
   }
   sink_.LocalPersisted(forcer_.durable_lsn());
+  return true;
 }
 
 // Slots live until their LSN is durable, and all that is offered is finished.
@@ -149,7 +152,13 @@ void ReplicatedForcer<P>::TellHead() {
 
 template <Persistence P>
 bool ReplicatedForcer<P>::Publish() {
-  is_idle_.store(sink_.is_idle(), std::memory_order_release);
+  const bool is_idle = sink_.is_idle();
+  // Who found the step taken may be about to sleep because all was idle.
+  bool is_news = is_idle_.exchange(is_idle, std::memory_order_acq_rel) &&
+                 !is_idle && !IsMutant(Mutant::kBusyUntold);
+  if (failure_.failed() && !IsMutant(Mutant::kDurableBehindAFailure)) {
+    return is_news;  // F4
+  }
   Lsn durable = std::min(sink_.durable_lsn(), forcer_.durable_lsn());
   if (IsMutant(Mutant::kOwnReplicaIsDurable)) durable = forcer_.durable_lsn();
   const uint64_t own_limit =
@@ -158,7 +167,7 @@ bool ReplicatedForcer<P>::Publish() {
       std::min(own_limit, std::max(sink_.reuse_head(), first_head_).value +
                               ring_capacity_);
   if (IsMutant(Mutant::kOneHeadForAllReplicas)) limit = own_limit;
-  bool is_news = Raise(durable_head_lsn_, sink_.durable_head_lsn().value);
+  is_news |= Raise(durable_head_lsn_, sink_.durable_head_lsn().value);
   is_news |= Raise(reuse_limit_, limit);
   is_news |= Raise(durable_lsn_, durable.value);
   return is_news;

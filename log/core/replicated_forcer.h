@@ -22,8 +22,10 @@
 //   F3. reuse_limit <= the head of every replica in sync, the own included, +
 //       capacity (L4): bytes are given out only when no replica whose ring they
 //       are written to needs them after a crash.
-//   F4. Once the sink fails nothing is durable any more that was not (H20), and
-//       all callers hear of it through LogFailure (F7).
+//   F4. Once the sink or this host's medium fails nothing is durable any more
+//       that was not (H20), and all callers hear of it through LogFailure (F7).
+//   F5. Whenever is_idle() becomes false somebody notifies: a thread that saw
+//       it true and has announced itself may sleep.
 // Thread safety: all members concurrently. step_mutex_ is only ever tried.
 // References: protocol A3.3, A3.6, L4, H20, H22; Arcadia §4.3, §4.4, §5.3.
 #ifndef ALPHEUS_LOG_CORE_REPLICATED_FORCER_H_
@@ -79,6 +81,10 @@ class ReplicatedForcer {
   // Poll, if the published head has moved.
   void PollIfHeadMoved();
 
+  // Up to here the backups have been told.
+  Lsn offered_lsn() const {
+    return Lsn(offered_lsn_.load(std::memory_order_acquire));
+  }
   // True if backups could still make records durable or bytes free.
   bool AwaitsBackups() const;
   // The head that W replicas have in their superlines.
@@ -96,7 +102,8 @@ class ReplicatedForcer {
   bool Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   // Afterwards `word` is at least `value`; true if it was not.
   static bool Raise(std::atomic<uint64_t>& word, uint64_t value);
-  void OfferFinished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
+  // True if the sink was polled, with what was offered.
+  bool OfferFinished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   RingEnd FindFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   void TellHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
 

@@ -135,6 +135,14 @@ class RingLog {
   // While the log is used it should sleep elsewhere, for an interval, so that
   // those who wait for their records are woken themselves.
   void WaitForWork(uint32_t seen, Deadline deadline);
+  // For that thread between two calls of Poll, so that callbacks need not wait
+  // for the next one: waits for acks and takes them in, at most until
+  // `deadline`. False, without waiting: there are none to come that a callback
+  // wants, another thread takes them in, or the deadline has passed.
+  bool WaitForAcks(Deadline deadline);
+  // For that thread to be woken while it waits for the log or on words of its
+  // own.
+  Waiter& waiter() { return watch_ == nullptr ? waiter_ : *watch_; }
 
   // On W replicas; of a local log: here.
   Lsn durable_lsn() const {
@@ -186,7 +194,15 @@ class RingLog {
                              Deadline deadline);
 
   // ring_log_cleanup.cc
+  absl::Status ForceEverything();
   absl::Status WriteCleanCloseWord();
+  // `status` of a step that may have met a failure under locks. Requires: they
+  // are released.
+  absl::Status Told(absl::Status status) {
+    if (!status.ok()) [[unlikely]]
+      failure_.Tell();
+    return status;
+  }
 
   // ring_log_replicate.cc
   // One step towards making all up to `lsn` durable.
@@ -235,6 +251,7 @@ class RingLog {
   const Ring ring_;
   const uint64_t payload_bytes_max_;
   const Clock& clock_;
+  Waiter& waiter_;
   std::atomic<bool> closed_{false};
   const std::unique_ptr<ActivityWatch> watch_;  // of a replicated log
   Progress progress_;

@@ -16,7 +16,7 @@ template <Persistence P>
 absl::Status RingLog<P>::Cleanup(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
-  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Clean(lsn, durable_lsn()));
+  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Clean(lsn, durable_lsn())));
   TellHead();
   progress_.Notify();
   return absl::OkStatus();
@@ -26,7 +26,7 @@ template <Persistence P>
 absl::Status RingLog<P>::CleanupThrough(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
-  ALPHEUS_RETURN_IF_ERROR(reclaimer_.CleanThrough(lsn, durable_lsn()));
+  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.CleanThrough(lsn, durable_lsn())));
   TellHead();
   progress_.Notify();
   return absl::OkStatus();
@@ -43,12 +43,12 @@ absl::Status RingLog<P>::CleanupAll() {
   const Lsn last = next_lsn() - 1;
   if (last >= head_lsn()) {
     ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
-    ALPHEUS_RETURN_IF_ERROR(reclaimer_.CleanThrough(last, durable_lsn()));
+    ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.CleanThrough(last, durable_lsn())));
   }
   // The superline update is the commit point (L11); in a replicated log the
   // W-th one is, as the highest head that R replicas answer is the log's.
   if (IsMutant(Mutant::kCleanupAllUnpublished)) return absl::OkStatus();
-  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
+  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
   progress_.Notify();
   return WaitHeadDurable(Deadline());
 }
@@ -56,21 +56,30 @@ absl::Status RingLog<P>::CleanupAll() {
 template <Persistence P>
 absl::Status RingLog<P>::Close() {
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  if (HasOpenReservations()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(options_.name, ": LSN ", first_open_lsn().value,
-                     " is still open; complete or abort it before closing"));
-  }
-  if (const Lsn last = next_lsn() - 1; last > durable_lsn()) {
-    ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
-  }
+  ALPHEUS_RETURN_IF_ERROR(ForceEverything());
   CheckInvariants();
   ALPHEUS_RETURN_IF_ERROR(forcer_.WriteFinalWatermarks());
-  ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
+  ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
   ALPHEUS_RETURN_IF_ERROR(WaitHeadDurable(Deadline()));
   ALPHEUS_RETURN_IF_ERROR(WriteCleanCloseWord());
   closed_.store(true, std::memory_order_release);
   return absl::OkStatus();
+}
+
+// What becomes durable is told, and who is told may append.
+template <Persistence P>
+absl::Status RingLog<P>::ForceEverything() {
+  for (;;) {
+    if (HasOpenReservations()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(options_.name, ": LSN ", first_open_lsn().value,
+                       " is still open; complete or abort it before closing"));
+    }
+    const Lsn last = next_lsn() - 1;
+    if (last <= durable_lsn()) return absl::OkStatus();
+    ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
+    if (IsMutant(Mutant::kCloseLeavesTheLast)) return absl::OkStatus();
+  }
 }
 
 template <Persistence P>
@@ -81,7 +90,7 @@ absl::Status RingLog<P>::WriteCleanCloseWord() {
                CleanCloseWord(superline_.Current().log_id, superline_.seq()));
   if (Persist(pmem_, word, sizeof(*word))) return absl::OkStatus();
   failure_.Fail(pmem_.Error());
-  return failure_.status();
+  return Told(failure_.status());
 }
 
 // Members, not the class: that is for ring_log.cc.

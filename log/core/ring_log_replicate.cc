@@ -2,6 +2,7 @@
 // What ring_log does beside appending when it is replicated.
 #include <memory>
 
+#include "log/base/mutant.h"
 #include "log/core/ring_log.h"
 #include "log/core/ring_log_wait.h"
 #include "log/pmem/crash_model.h"
@@ -44,6 +45,22 @@ void RingLog<P>::WaitForWork(uint32_t seen, Deadline deadline) {
   role.Wait(seen, deadline);
 }
 
+// Not announced: who completes a record meanwhile should not pay for a wake-up
+// of a thread that does not want it.
+template <Persistence P>
+bool RingLog<P>::WaitForAcks(Deadline deadline) {
+  if (IsMutant(Mutant::kAcksOnlyOnceAnInterval)) return false;
+  if (replicated_ == nullptr || failure_.failed() || watch_->has_callers() ||
+      !callbacks_.AreWaitingFor(replicated_->offered_lsn()) ||
+      deadline.HasPassed(clock_.NowNanos())) {
+    return false;
+  }
+  ActivityWatch::Role role(watch_.get(), progress_);
+  if (!role.WaitForArrivals(deadline)) return false;
+  PollReplication();
+  return true;
+}
+
 template <Persistence P>
 absl::Status RingLog<P>::WaitHeadDurable(Deadline deadline) {
   if (replicated_ == nullptr) return absl::OkStatus();
@@ -64,6 +81,7 @@ absl::Status RingLog<P>::WaitHeadDurable(Deadline deadline) {
       const RingLogStart&);                                                 \
   template typename IdleKeeper<P>::Next RingLog<P>::Poll();                 \
   template void RingLog<P>::WaitForWork(uint32_t, Deadline);                \
+  template bool RingLog<P>::WaitForAcks(Deadline);                          \
   template absl::Status RingLog<P>::WaitHeadDurable(Deadline)
 
 ALPHEUS_INSTANTIATE(LibpmemPersistence);

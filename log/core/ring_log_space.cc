@@ -62,7 +62,7 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
     return false;
   }
   if (!IsMutant(Mutant::kRoomUnpublished)) {
-    ALPHEUS_RETURN_IF_ERROR(reclaimer_.Publish(durable_lsn()));
+    ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
   }
   PollReplication();
   const bool awaits_backups =

@@ -13,9 +13,14 @@ RingOffset LimitOf(const ScanInput& input) {
   return input.head.offset + input.ring.capacity();
 }
 
+// The writer of the header knew that W replicas had persisted so much.
+void NoteDurable(const RecordView& record, ScanResult* result) {
+  result->named_durable_lsn =
+      std::max(result->named_durable_lsn, Lsn(record.header.durable_lsn()));
+}
+
 void Count(const RecordView& record, ScanResult* result) {
-  result->proven_lsn =
-      std::max(result->proven_lsn, Lsn(record.header.durable_lsn()));
+  NoteDurable(record, result);
   if (record.cleaned) {
     ++result->cleaned_records;
   } else if (record.aborted()) {
@@ -42,8 +47,7 @@ void InspectBehind(const ScanInput& input, const RecordCursor& cursor,
     ++result->cut_records;
     result->cut_last_lsn = std::max(result->cut_last_lsn, record.lsn());
     if (IsMutant(Mutant::kLaterHeadersProveNothing)) continue;
-    result->proven_lsn =
-        std::max(result->proven_lsn, Lsn(record.header.durable_lsn()));
+    NoteDurable(record, result);
   }
 }
 
@@ -61,7 +65,6 @@ bool LooksTorn(const ScanInput& input, const LogPosition& end) {
 template <class Visit>
 ScanResult Scan(const ScanInput& input, const Visit& visit) {
   ScanResult result;
-  result.proven_lsn = input.proven_lsn;
   RecordCursor cursor(input.ring, *input.table, input.head, LimitOf(input));
   RecordCursor::Step step{};
   for (;;) {
@@ -81,10 +84,10 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
   if (step == RecordCursor::Step::kBadPayload) {
     result.bad_payload = true;
     result.bad_bytes = RecordBytes(cursor.record().header.payload_bytes());
-    result.proven_lsn =
-        std::max(result.proven_lsn, Lsn(cursor.record().header.durable_lsn()));
+    NoteDurable(cursor.record(), &result);
   }
   InspectBehind(input, cursor, result.end, &result);
+  result.proven_lsn = std::max(input.proven_lsn, result.named_durable_lsn);
   if (IsMutant(Mutant::kCorruptIsTorn)) result.proven_lsn = Lsn(0);
   if (IsMutant(Mutant::kBadFirstIsEmpty) && result.end == input.head) {
     return result;

@@ -55,8 +55,11 @@ struct ScanResult {
   uint64_t payload_bytes = 0;    // of data_records
   std::vector<DamagedPad> damaged_pads;
 
-  // Highest LSN that is proven to have been persisted and acknowledged.
+  // Highest LSN that is proven to have been persisted here: what the region
+  // proves, and what headers name.
   Lsn proven_lsn;
+  // Highest LSN that a header names as durable: W replicas had persisted it.
+  Lsn named_durable_lsn;
   // Of the record at `end`, when the verdict is not kComplete.
   bool bad_payload = false;  // its header holds: the payload is what is bad
   uint64_t bad_bytes = 0;    // in the ring; 0 if the length is unknown

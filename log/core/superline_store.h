@@ -49,10 +49,12 @@ class SuperlineStore {
 
   // Applies `change` and persists both copies before it returns OK.
   // Errors: Unavailable (medium): the update may or may not have happened, and
-  // the log has failed.
+  // the log has failed, which is the caller's to tell (log_failure.h). A log
+  // that has failed is not changed: the same error.
   template <class Change>
   absl::Status Update(Change change) {
     const MutexLock lock(mutex_);
+    if (failure_.failed()) return failure_.status();
     Superline next = superline_;
     change(next);
     // At rest both copies are equal, so either may be overwritten first.
