@@ -180,17 +180,21 @@ class Fabric {
   // Starts to connect; kEstablished, kRejected or kUnreachable follows, without
   // a deadline after retry_ns if the peer's adapter is silent.
   // Work may be posted from kEstablished on, receives at once.
-  // Errors: InvalidArgument (address, private data too long).
+  // Errors: InvalidArgument (address, private data too long), Unavailable (the
+  // adapter lacks what it needs of its host).
   virtual absl::StatusOr<ConnectionId> Connect(std::string_view address,
                                                std::string_view private_data,
                                                Deadline deadline) = 0;
   // Answers kRequested; kEstablished follows on both sides after Accept. Post
-  // receives before it: the peer may send at once. Close answers as a Reject
-  // does that says nothing. Reject ends the id. Errors: NotFound (no such
-  // request, or the peer has gone: then Close), InvalidArgument (private data
-  // too long: the request stays).
+  // receives before it: the peer may send at once. Errors: NotFound (no such
+  // request, or the peer has gone: then Close or Reject), InvalidArgument
+  // (private data too long: the request stays).
   virtual absl::Status Accept(ConnectionId connection,
                               std::string_view private_data) = 0;
+  // Ends the request whatever it returns, also when the peer has gone: no Close
+  // is to follow. Close answers as a Reject does that says nothing. Errors:
+  // NotFound (no such request), InvalidArgument (private data too long: the
+  // peer was rejected without a word).
   virtual absl::Status Reject(ConnectionId connection,
                               std::string_view private_data) = 0;
 

@@ -39,11 +39,7 @@ absl::StatusOr<RegionKey> RegionTable::Register(std::span<std::byte> bytes,
         "region table: register for atomics: the region starts ",
         start % kAtomicBytes, " bytes behind a multiple of 8; align it"));
   }
-  RegionKey key;
-  do {
-    key = RegionKey(random_.Next());
-  } while (key == RegionKey() || regions_.contains(key) ||
-           retired_.contains(key));
+  const RegionKey key = keys_.Next();
   regions_[key] = {bytes, access};
   return key;
 }
@@ -52,10 +48,8 @@ absl::Status RegionTable::Deregister(RegionKey key) {
   if (regions_.erase(key) == 0) {
     return absl::NotFoundError(
         absl::StrCat("region table: deregister: key ", absl::Hex(key.value),
-                     retired_.contains(key) ? " was deregistered before"
-                                            : " was never given out"));
+                     " was deregistered before, or is another fabric's"));
   }
-  retired_.insert(key);
   return absl::OkStatus();
 }
 
@@ -67,8 +61,7 @@ absl::StatusOr<std::span<std::byte>> RegionTable::Find(
                          : regions_.find(address.key);
   if (found == regions_.end()) {
     return Denied(address, bytes,
-                  retired_.contains(address.key) ? "the key was deregistered"
-                                                 : "there is no such key");
+                  "the key was deregistered, or never given out");
   }
   const Region& region = found->second;
   if (!LiesInside(address.offset, bytes, region.bytes.size()) &&

@@ -6,7 +6,8 @@
 // by every fabric that has no adapter in silicon to ask them.
 //
 // Invariants (X4, X7 of fabric.h):
-//   1. A key is random, never 0 and never given out twice.
+//   1. A key can't be foreseen, is never 0 and never given out twice. Nothing
+//      is remembered of those that were deregistered (key_sequence.h).
 //   2. What Find returns lies inside the registered bytes, whatever offset and
 //      length a peer sent, also when their sum overflows.
 //   3. An operation of no bytes touches nothing: key and offset are not looked
@@ -20,21 +21,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <span>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/random.h"
 #include "replication/fabric/fabric.h"
+#include "replication/fabric/key_sequence.h"
 
 namespace alpheus {
 
 class RegionTable {
  public:
-  // `random` must outlive the table; keys are drawn from it, so let it be one
-  // that an outsider can't foresee (EntropyRandom), or a seeded one in tests.
-  explicit RegionTable(RandomSource& random) : random_(random) {}
+  // The secret behind the keys is drawn from `random`, so let it be one that an
+  // outsider can't foresee (EntropyRandom), or a seeded one in tests.
+  explicit RegionTable(RandomSource& random) : keys_(random) {}
 
   RegionTable(const RegionTable&) = delete;
   RegionTable& operator=(const RegionTable&) = delete;
@@ -65,10 +66,8 @@ class RegionTable {
     RemoteAccess access = RemoteAccess::kNone;
   };
 
-  RandomSource& random_;
+  KeySequence keys_;
   std::map<RegionKey, Region> regions_;
-  // Registrations are rare (a few per epoch), so that this stays small.
-  std::set<RegionKey> retired_;
 };
 
 }  // namespace alpheus

@@ -171,7 +171,15 @@ absl::Status SimFabric::Accept(ConnectionId connection,
 
 absl::Status SimFabric::Reject(ConnectionId connection,
                                std::string_view private_data) {
-  ALPHEUS_ASSIGN_OR_RETURN(QueuePair * pair,
+  const absl::Status fits =
+      CheckPrivateData("reject", private_data, limits().private_bytes_max);
+  if (!fits.ok()) private_data = "";
+  QueuePair* pair = FindOpen(connection);
+  if (pair != nullptr && pair->state == QueuePairState::kBroken) {
+    ALPHEUS_RETURN_IF_ERROR(Close(connection));  // nobody is left to tell
+    return fits;
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(pair,
                            FindRequest(connection, private_data, "reject"));
   ToPeer(*pair, "reject", /*beside=*/false,
          [id = pair->peer.connection,
@@ -180,7 +188,7 @@ absl::Status SimFabric::Reject(ConnectionId connection,
          });
   Flush(*pair);
   pairs_.erase(connection);
-  return absl::OkStatus();
+  return fits;
 }
 
 void SimFabric::OnAccepted(ConnectionId connection,

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "log/base/bytes.h"
+#include "log/base/mutant.h"
 
 namespace alpheus::tcp {
 namespace {
@@ -49,99 +49,11 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
       message_bytes_max_(shared->options.limits.message_bytes_max),
       deadline_(deadline.at_nanos()),
       heard_at_(now) {
-  if (socket_.is_open()) {
-    shared_.poller.Add(socket_, id_.value, watches_in_, watches_out_);
+  if (socket_.is_open() &&
+      !shared_.poller.Add(socket_, id_.value, watches_in_, watches_out_).ok()) {
+    socket_ = Descriptor();  // nobody would hear it
   }
-}
-
-// --- Handshake --------------------------------------------------------------
-
-bool Connection::FinishConnecting(int64_t now) {
-  if (!socket_.is_open() || !HasConnected(socket_)) {
-    Break(CompletionStatus::kFlushed, now);
-    return true;
-  }
-  Greet(now);
-  return true;
-}
-
-void Connection::Greet(int64_t now) {
-  state_ = State::kGreeting;
-  AppendHandshake(WireOpcode::kHello, *private_data_);
-  Flush(now);
-}
-
-void Connection::AppendHandshake(WireOpcode opcode,
-                                 std::string_view private_data) {
-  const Fabric::Limits& limits = shared_.options.limits;
-  const size_t hello_bytes =
-      opcode == WireOpcode::kReject ? 0 : kWireHelloBytes;
-  outbox_.Append(EncodeHeader({.opcode = opcode,
-                               .immediate = kWireVersion,
-                               .length = hello_bytes + private_data.size(),
-                               .key = 0,
-                               .offset = 0,
-                               .sequence = 0}));
-  if (hello_bytes > 0) {
-    outbox_.Append(EncodeHello({.sends_max = limits.sends_max,
-                                .receives_max = limits.receives_max,
-                                .message_bytes_max = limits.message_bytes_max,
-                                .window_bytes = shared_.options.window_bytes}));
-  }
-  if (!private_data.empty()) outbox_.Append(AsBytes(private_data));
-}
-
-bool Connection::OnHandshakeHeader(const WireHeader& header) {
-  switch (state_) {
-    case State::kAnonymous:
-      return header.opcode == WireOpcode::kHello;
-    case State::kGreeting:
-      return header.opcode == WireOpcode::kAccept ||
-             header.opcode == WireOpcode::kReject;
-    default:
-      return false;
-  }
-}
-
-void Connection::OnHandshake(int64_t now) {
-  std::string_view private_data = AsText(handshake_);
-  if (header_.opcode == WireOpcode::kReject) {
-    AddEvent(ConnectionEvent::Kind::kRejected, std::string(private_data));
-    Close(now);
-    state_ = State::kBroken;
-    return;
-  }
-  const std::optional<WireHello> hello = DecodeHello(handshake_);
-  if (!hello) return Break(CompletionStatus::kFlushed, now);
-  TakeLimits(*hello);
-  private_data.remove_prefix(kWireHelloBytes);
-  deadline_ = kNever;
-  const bool is_own = state_ == State::kGreeting;
-  state_ = is_own ? State::kEstablished : State::kRequested;
-  AddEvent(is_own ? ConnectionEvent::Kind::kEstablished
-                  : ConnectionEvent::Kind::kRequested,
-           std::string(private_data));
-  handshake_ = {};
-}
-
-void Connection::TakeLimits(const WireHello& hello) {
-  message_bytes_max_ = std::min(message_bytes_max_, hello.message_bytes_max);
-  requester_.set_window_bytes(hello.window_bytes);
-}
-
-void Connection::Accept(std::string_view private_data, int64_t now) {
-  AppendHandshake(WireOpcode::kAccept, private_data);
-  state_ = State::kEstablished;
-  heard_at_ = now;
-  AddEvent(ConnectionEvent::Kind::kEstablished, "");
-  Flush(now);
-}
-
-void Connection::Reject(std::string_view private_data, int64_t now) {
-  AppendHandshake(WireOpcode::kReject, private_data);
-  responder_.Fail();
-  StartLinger(now);
-  state_ = lingers_ ? State::kLingering : State::kDead;
+  if (!socket_.is_open()) deadline_ = now;
 }
 
 // --- Receiving --------------------------------------------------------------
@@ -167,7 +79,10 @@ bool Connection::Receive(int64_t now) {
     Heard(now);
     const auto stream = shared_.buffer.first(leftover_bytes_ + result.bytes);
     const auto rest = stream.subspan(Parse(stream, now));
-    if (requester_.in_flight() == 0) asked_at_ = kNever;  // all is answered
+    const bool is_all_answered = requester_.in_flight() == 0;
+    if (is_all_answered && !IsMutant(Mutant::kTcpRestIsSilence)) {
+      asked_at_ = kNever;
+    }
     leftover_bytes_ = rest.size() <= leftover_.size() ? rest.size() : 0;
     std::copy_n(rest.begin(), leftover_bytes_, leftover_.begin());
     if (result.bytes < room.size()) break;  // that was all
@@ -218,14 +133,17 @@ bool Connection::OnHeader(const WireHeader& header, int64_t now) {
   }
   if (header.opcode == WireOpcode::kPing) {
     keep_alive_received_ += kWireHeaderBytes;
-    AppendKeepAlive(WireOpcode::kPong);
+    if (!IsMutant(Mutant::kTcpPingUnanswered)) {
+      AppendKeepAlive(WireOpcode::kPong);
+    }
     return true;
   }
   if (header.opcode == WireOpcode::kPong) {
     keep_alive_received_ += kWireHeaderBytes;
     return true;  // has been heard
   }
-  if (state_ != State::kEstablished) return false;
+  const bool is_its_turn = is_established();
+  if (!is_its_turn && !IsMutant(Mutant::kTcpHandshakeUnneeded)) return false;
   if (IsRequest(header.opcode)) {
     responder_.OnHeader(header, &outbox_);
     CheckResponder(now);
@@ -382,130 +300,6 @@ void Connection::Watch() {
 void Connection::SetCut(bool is_cut) {
   is_cut_ = is_cut;
   Watch();
-}
-
-// --- Time -------------------------------------------------------------------
-
-bool Connection::HearsSilence() const {
-  switch (state_) {
-    case State::kConnecting:
-    case State::kGreeting:
-      return deadline_ == kNever;  // else that one decides
-    case State::kRequested:
-    case State::kEstablished:
-      return true;
-    default:
-      return false;
-  }
-}
-
-int64_t Connection::next_timer() const {
-  if (!HearsSilence()) return deadline_;
-  const int64_t retry = shared_.options.limits.retry_ns;
-  int64_t next =
-      asked_at_ == kNever ? heard_at_ + retry / 4 : asked_at_ + retry;
-  if (parked_at_ != kNever) {
-    next = std::min(next, parked_at_ + shared_.options.receiver_wait_ns);
-  }
-  return next;
-}
-
-bool Connection::OnTimers(int64_t now) {
-  if (now < next_timer()) return false;
-  if (lingers_) {
-    DropSocket();
-    return true;
-  }
-  if (!HearsSilence()) {
-    Break(CompletionStatus::kFlushed, now);
-    return true;
-  }
-  if (parked_at_ != kNever &&
-      now >= parked_at_ + shared_.options.receiver_wait_ns) {
-    responder_.GiveUpParked();
-    CheckResponder(now);
-    return true;
-  }
-  if (asked_at_ != kNever) {
-    if (now < asked_at_ + shared_.options.limits.retry_ns) return false;
-    Break(CompletionStatus::kPeerGone, now);
-    return true;
-  }
-  // TCP's handshake asks by itself.
-  if (state_ != State::kConnecting) AppendKeepAlive(WireOpcode::kPing);
-  Asked(now);
-  Flush(now);
-  return false;
-}
-
-// --- Ends -------------------------------------------------------------------
-
-void Connection::AddEvent(ConnectionEvent::Kind kind,
-                          std::string private_data) {
-  shared_.events.push_back({.kind = kind,
-                            .connection = id_,
-                            .private_data = std::move(private_data),
-                            .peer = peer_});
-}
-
-void Connection::Break(CompletionStatus first, int64_t) {
-  DropSocket();
-  switch (std::exchange(state_, State::kBroken)) {
-    case State::kAnonymous:
-    case State::kLingering:
-    case State::kDead:
-      state_ = State::kDead;
-      return;
-    case State::kBroken:
-      return;
-    case State::kConnecting:
-    case State::kGreeting:
-      AddEvent(ConnectionEvent::Kind::kUnreachable, "");
-      break;
-    case State::kRequested:
-    case State::kEstablished:
-      AddEvent(ConnectionEvent::Kind::kDisconnected, "");
-      break;
-  }
-  requester_.Fail(first);
-  responder_.Fail();
-}
-
-void Connection::BreakWithNak(WireFailure failure, int64_t now) {
-  AppendControl(WireOpcode::kNak, responder_.executed() + 1,
-                static_cast<uint32_t>(failure));
-  state_ = State::kBroken;
-  AddEvent(ConnectionEvent::Kind::kDisconnected, "");
-  StartLinger(now);
-  requester_.Fail(CompletionStatus::kFlushed);
-  responder_.Fail();
-}
-
-void Connection::Close(int64_t now) {
-  if (lingers_) {
-    state_ = State::kLingering;
-    return;
-  }
-  if (state_ == State::kRequested) return Reject("", now);
-  if (is_established()) Send(now);  // last answers
-  DropSocket();
-  state_ = State::kDead;
-  requester_.Fail(CompletionStatus::kFlushed);
-  responder_.Fail();
-}
-
-void Connection::StartLinger(int64_t now) {
-  lingers_ = true;
-  deadline_ = now + shared_.options.limits.retry_ns;
-  if (!outbox_.CopyReferences(shared_.regions)) return DropSocket();
-  Flush(now);
-}
-
-void Connection::DropSocket() {
-  lingers_ = false;
-  deadline_ = kNever;
-  socket_ = Descriptor();
-  if (state_ == State::kLingering) state_ = State::kDead;
 }
 
 }  // namespace alpheus::tcp

@@ -4,8 +4,7 @@
 //
 // Invariants:
 //   N1. Once broken a connection executes, sends and completes nothing more:
-//   all
-//       that was posted has completed (X3 of fabric.h).
+//       all that was posted has completed (X3 of fabric.h).
 //   N2. A peer is gone when it was asked for something and nothing at all has
 //       come from it for retry_ns; silence that nobody asked into is none.
 // Thread safety: none; the adapter's lock guards it.
@@ -58,7 +57,9 @@ class Connection {
     kDead,       // to be forgotten
   };
 
-  // Starts with a socket that connects, or with one that was accepted.
+  // Starts with a socket that connects, or with one that was accepted. Without
+  // one, or with one that can't be watched, it fails as soon as timers are
+  // looked at.
   Connection(ConnectionId id, Descriptor socket, std::string peer,
              Shared* shared, std::optional<std::string> private_data,
              Deadline deadline, int64_t now);

@@ -6,6 +6,7 @@
 #define ALPHEUS_REPLICATION_FABRIC_TCP_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "replication/fabric/fabric.h"
@@ -32,6 +33,11 @@ struct TcpFabricOptions {
 
   // The number of the host to connect from; empty: as the kernel chooses.
   std::string source_host;
+
+  // Gets one sentence when connections can't be accepted for want of
+  // descriptors, once until that is over. Runs under the adapter's lock: it
+  // must not call the adapter.
+  std::function<void(const std::string&)> report;
 };
 
 // Since the adapter was made.
@@ -40,6 +46,7 @@ struct TcpFabricCounters {
   uint64_t receive_calls = 0;  // recv
   uint64_t wait_calls = 0;     // epoll_wait
   uint64_t refused = 0;        // peers that were not understood
+  uint64_t accept_pauses = 0;  // for want of descriptors
 };
 
 }  // namespace alpheus

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "log/base/mutant.h"
 #include "replication/fabric/tcp/words.h"
 
 namespace alpheus::tcp {
@@ -64,7 +65,10 @@ bool Requester::Send(Outbox* outbox) {
   while (in_flight_ < requests_.size()) {
     Posted& next = requests_[in_flight_];
     const uint64_t bytes = FlightBytes(next.request);
-    if (in_flight_ > 0 && flight_bytes_ + bytes > window_bytes_) break;  // Q2
+    if (in_flight_ > 0 && flight_bytes_ + bytes > window_bytes_ &&
+        !IsMutant(Mutant::kTcpWindowIgnored)) {
+      break;  // Q2
+    }
     if (!next.request.local.bytes.empty() &&
         !regions_.Holds(next.request.local.key)) {
       return false;
@@ -114,9 +118,11 @@ bool Requester::IsSent(const Outbox& outbox) const {
 
 bool Requester::CompleteBefore(uint64_t sequence, const Outbox& outbox) {
   while (front_sequence_ < sequence) {
-    if (!IsSent(outbox)) return false;  // Q3: executed before it was sent?
+    // Q3: executed before it was sent?
+    if (!IsSent(outbox) && !IsMutant(Mutant::kTcpUnsentIsDone)) return false;
     if (HasReply(requests_.front().request.operation)) return false;
     CompleteFront(CompletionStatus::kOk);
+    if (IsMutant(Mutant::kTcpAckIsForOne)) break;
   }
   return true;
 }
@@ -141,7 +147,10 @@ bool Requester::OnReply(const WireHeader& header, const Outbox& outbox) {
               : !IsAtomic(request.operation)) {
     return false;
   }
-  if (header.length != request.local.bytes.size()) return false;
+  if (header.length != request.local.bytes.size() &&
+      !IsMutant(Mutant::kTcpReplyOfAnyLength)) {
+    return false;
+  }
   reply_landed_ = 0;
   if (header.length == 0) CompleteFront(CompletionStatus::kOk);
   return true;
@@ -174,6 +183,8 @@ void Requester::Fail(CompletionStatus first) {
   CompletionStatus status = was_its_turn ? first : CompletionStatus::kFlushed;
   while (!requests_.empty()) {
     CompleteFront(status);
+    if (IsMutant(Mutant::kTcpRestForgotten)) break;
+    if (IsMutant(Mutant::kTcpRestFailsToo)) continue;
     status = CompletionStatus::kFlushed;
   }
 }

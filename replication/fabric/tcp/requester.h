@@ -4,8 +4,7 @@
 //
 // Invariants (X3 of fabric.h):
 //   Q1. Requests are numbered from 1 in the order of posting, sent and
-//   completed
-//       in that order.
+//       completed in that order.
 //   Q2. Bytes in flight (payloads out and replies awaited) stay within the
 //       peer's window, unless there is only one request in flight: the peer may
 //       have to keep them.

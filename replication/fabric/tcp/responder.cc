@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "log/base/mutant.h"
+
 namespace alpheus::tcp {
 namespace {
 
@@ -23,7 +25,8 @@ RemoteAddress Target(const WireHeader& header, uint64_t landed) {
 }  // namespace
 
 void Responder::OnHeader(const WireHeader& header, Outbox* outbox) {
-  if (is_parked_ || kept_begin_ < kept_.size()) {
+  const bool is_next = !is_parked_ && kept_begin_ == kept_.size();
+  if (!is_next && !IsMutant(Mutant::kTcpParkedIsOvertaken)) {
     Keep(EncodeHeader(header));
     if (!is_parked_) Replay(outbox);
     return;
@@ -41,7 +44,10 @@ size_t Responder::OnPayload(std::span<const std::byte> bytes, Outbox* outbox) {
 
 void Responder::Keep(std::span<const std::byte> bytes) {
   kept_.insert(kept_.end(), bytes.begin(), bytes.end());
-  if (IsBeyond(kept_.size() - kept_begin_, window_bytes_, current_)) BreakOff();
+  if (IsBeyond(kept_.size() - kept_begin_, window_bytes_, current_) &&
+      !IsMutant(Mutant::kTcpKeepsWithoutBound)) {
+    BreakOff();
+  }
 }
 
 void Responder::Replay(Outbox* outbox) {
@@ -66,7 +72,10 @@ void Responder::Replay(Outbox* outbox) {
 }
 
 void Responder::Begin(Outbox* outbox) {
-  if (current_.sequence != executed_ + 1) return BreakOff();  // E1
+  if (current_.sequence != executed_ + 1 &&
+      !IsMutant(Mutant::kTcpGapsIgnored)) {
+    return BreakOff();  // E1
+  }
   is_busy_ = true;
   landed_ = 0;
   switch (current_.opcode) {
@@ -98,7 +107,9 @@ size_t Responder::Take(std::span<const std::byte> bytes, Outbox* outbox) {
   const size_t taken =
       current_.opcode == WireOpcode::kSend ? LandSend(bytes) : Land(bytes);
   landed_ += taken;
-  if (health_ == Health::kGood && landed_ == current_.length) Finish();
+  const bool is_whole =
+      landed_ == current_.length || IsMutant(Mutant::kTcpImmediateBeforeData);
+  if (health_ == Health::kGood && is_whole) Finish();
   return taken;
 }
 
@@ -146,7 +157,8 @@ size_t Responder::TakeOperands(std::span<const std::byte> bytes,
 void Responder::BeginSend() {
   is_parked_ = receives_.empty();
   if (is_parked_) return;
-  if (current_.length > receives_.front().into.bytes.size()) {
+  if (current_.length > receives_.front().into.bytes.size() &&
+      !IsMutant(Mutant::kTcpSendBeyondReceive)) {
     CompleteReceive(Operation::kReceive, CompletionStatus::kReceiveTooSmall, 0);
     return FailWith(WireFailure::kReceiveTooSmall);
   }
@@ -187,12 +199,17 @@ void Responder::PostReceive(WorkId work, const LocalBytes& into,
 }
 
 void Responder::ExecuteRead(Outbox* outbox) {
-  const auto from =
-      regions_.Find(Target(current_, 0), current_.length, RemoteAccess::kRead);
+  const auto from = regions_.Find(Target(current_, 0), current_.length,
+                                  IsMutant(Mutant::kTcpReadsWithoutRight)
+                                      ? RemoteAccess::kNone
+                                      : RemoteAccess::kRead);
   if (!from.ok()) return FailWith(WireFailure::kRemoteAccess);
   // Own requests and answers both keep to a window or to one message.
   const uint64_t pending = outbox->end_position() - outbox->sent_position();
-  if (pending > 2 * (window_bytes_ + current_.length)) return BreakOff();
+  if (pending > 2 * (window_bytes_ + current_.length) &&
+      !IsMutant(Mutant::kTcpRepliesWithoutBound)) {
+    return BreakOff();
+  }
   // A copy, so that writes behind this read don't show in it (X1).
   std::vector<std::byte> bytes(from->size());
   LoadWords(*from, bytes.data());
@@ -214,15 +231,20 @@ void Responder::ExecuteRead(Outbox* outbox) {
 void Responder::ExecuteFlush() {
   const auto range =
       regions_.Find(Target(current_, 0), current_.length, RemoteAccess::kRead);
-  if (!range.ok()) return FailWith(WireFailure::kRemoteAccess);
+  if (!range.ok() && !IsMutant(Mutant::kTcpFlushUnchecked)) {
+    return FailWith(WireFailure::kRemoteAccess);
+  }
   // Writes are in memory when they have been executed; nothing lies between.
   Executed();
 }
 
 void Responder::ExecuteAtomic(Outbox* outbox) {
-  const auto word =
-      regions_.Find(Target(current_, 0), kWordBytes, RemoteAccess::kAll);
-  if (!word.ok() || BytesToWord(word->data()) != 0) {
+  const auto word = regions_.Find(Target(current_, 0), kWordBytes,
+                                  IsMutant(Mutant::kTcpWritersDoAtomics)
+                                      ? RemoteAccess::kWrite
+                                      : RemoteAccess::kAll);
+  if (!word.ok() || (BytesToWord(word->data()) != 0 &&
+                     !IsMutant(Mutant::kTcpAtomicBesideAWord))) {
     return FailWith(WireFailure::kRemoteAccess);
   }
   auto* const place = reinterpret_cast<uint64_t*>(word->data());
@@ -273,7 +295,7 @@ void Responder::FailWith(WireFailure failure) {
 
 void Responder::Fail() {
   current_ = {};
-  while (!receives_.empty()) {
+  while (!receives_.empty() && !IsMutant(Mutant::kTcpReceivesForgotten)) {
     CompleteReceive(Operation::kReceive, CompletionStatus::kFlushed, 0);
   }
 }

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -100,6 +101,13 @@ absl::Status SystemError(std::string_view what, std::string_view address) {
   return absl::UnavailableError(message);
 }
 
+// Of accept4. What went wrong with one connection is its own end.
+AcceptOutcome OutcomeOfFailedAccept() {
+  const bool is_exhausted =
+      errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+  return is_exhausted ? AcceptOutcome::kExhausted : AcceptOutcome::kNothing;
+}
+
 IoResult Outcome(ssize_t moved) {
   if (moved > 0) return {IoOutcome::kSome, static_cast<size_t>(moved)};
   const bool later = moved < 0 && (errno == EAGAIN || errno == EINTR);
@@ -189,10 +197,14 @@ bool HasConnected(const Descriptor& socket) {
 Accepted AcceptOne(const Descriptor& listener) {
   Address peer;
   peer.bytes = sizeof(peer.storage);
-  Accepted accepted{Descriptor(accept4(listener.get(), peer.get(), &peer.bytes,
+  Accepted accepted{AcceptOutcome::kSome,
+                    Descriptor(accept4(listener.get(), peer.get(), &peer.bytes,
                                        SOCK_NONBLOCK | SOCK_CLOEXEC)),
                     ""};
-  if (!accepted.socket.is_open()) return accepted;
+  if (!accepted.socket.is_open()) {
+    accepted.outcome = OutcomeOfFailedAccept();
+    return accepted;
+  }
   SetOption(accepted.socket, IPPROTO_TCP, TCP_NODELAY);
   accepted.peer = Format(peer);
   return accepted;
@@ -209,32 +221,48 @@ std::string_view HostOf(std::string_view address) {
 Poller::Poller()
     : epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  ALPHEUS_CHECK(epoll_.is_open(), "an adapter needs an epoll descriptor");
-  ALPHEUS_CHECK(wake_.is_open(), "an adapter needs an eventfd");
-  Add(wake_, kWakeTag, /*in=*/true, /*out=*/false);
+  if (epoll_.is_open() && wake_.is_open() &&
+      Control(EPOLL_CTL_ADD, wake_, kWakeTag, /*in=*/true, /*out=*/false)) {
+    return;
+  }
+  status_ = absl::UnavailableError(absl::StrCat(
+      "adapter: an epoll and an eventfd are needed: ", std::strerror(errno),
+      ". Raise the limit of open files (ulimit -n) and start again"));
+  epoll_ = Descriptor();
 }
 
-void Poller::Add(const Descriptor& socket, uint64_t tag, bool in, bool out) {
-  Control(EPOLL_CTL_ADD, socket, tag, in, out);
+absl::Status Poller::Add(const Descriptor& socket, uint64_t tag, bool in,
+                         bool out) {
+  if (!status_.ok()) return status_;
+  if (Control(EPOLL_CTL_ADD, socket, tag, in, out)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "watching a socket by epoll: ", std::strerror(errno),
+      "; see /proc/sys/fs/epoll/max_user_watches and the memory that is left"));
 }
 
 void Poller::Change(const Descriptor& socket, uint64_t tag, bool in, bool out) {
-  Control(EPOLL_CTL_MOD, socket, tag, in, out);
+  // It takes nothing of the kernel that the socket has not had since Add.
+  ALPHEUS_CHECK(Control(EPOLL_CTL_MOD, socket, tag, in, out),
+                "every socket of the adapter is watched");
 }
 
-void Poller::Control(int what, const Descriptor& socket, uint64_t tag, bool in,
+bool Poller::Control(int what, const Descriptor& socket, uint64_t tag, bool in,
                      bool out) {
   epoll_event event{};
   event.events =
       (in ? uint32_t{EPOLLIN} : 0U) | (out ? uint32_t{EPOLLOUT} : 0U);
   event.data.u64 = tag;
-  // It fails only for want of memory or beyond max_user_watches: a connection
-  // that nobody hears would hang without a word.
-  ALPHEUS_CHECK(epoll_ctl(epoll_.get(), what, socket.get(), &event) == 0,
-                "every socket of the adapter is watched");
+  return epoll_ctl(epoll_.get(), what, socket.get(), &event) == 0;
 }
 
 size_t Poller::Wait(int timeout_ms, std::span<Ready> ready) {
+  if (!status_.ok()) {
+    // Nothing can come, and no Wake be heard: so often it looks for one.
+    constexpr int kDeafMs = 10;
+    const bool is_short = timeout_ms >= 0 && timeout_ms < kDeafMs;
+    (void)poll(nullptr, 0, is_short ? timeout_ms : kDeafMs);
+    return 0;
+  }
   std::array<epoll_event, 64> events;
   const int capacity =
       static_cast<int>(std::min(events.size(), ready.size() + 1));

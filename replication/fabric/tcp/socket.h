@@ -77,8 +77,14 @@ absl::StatusOr<Descriptor> StartConnect(std::string_view address,
 // Whether the connect that was started has succeeded.
 bool HasConnected(const Descriptor& socket);
 
+enum class AcceptOutcome {
+  kSome,
+  kNothing,    // nobody waits
+  kExhausted,  // descriptors or memory have run out; whoever waits goes on
+};
 struct Accepted {
-  Descriptor socket;  // none: nobody waits
+  AcceptOutcome outcome = AcceptOutcome::kNothing;
+  Descriptor socket;
   std::string peer;
 };
 Accepted AcceptOne(const Descriptor& listener);
@@ -86,7 +92,8 @@ Accepted AcceptOne(const Descriptor& listener);
 // "127.0.0.1" of "127.0.0.1:7000".
 std::string_view HostOf(std::string_view address);
 
-// Says which sockets are ready, level-triggered.
+// Says which sockets are ready, level-triggered. One that could not be made has
+// no sockets; its waits are short and find nothing.
 class Poller {
  public:
   struct Ready {
@@ -98,8 +105,12 @@ class Poller {
   static constexpr uint64_t kWakeTag = 0;
 
   Poller();
+  // Whether it could be made. Errors: Unavailable.
+  const absl::Status& status() const { return status_; }
 
-  void Add(const Descriptor& socket, uint64_t tag, bool in, bool out);
+  // Errors: Unavailable (the kernel watches no more, or not that).
+  absl::Status Add(const Descriptor& socket, uint64_t tag, bool in, bool out);
+  // Requires: it was added.
   void Change(const Descriptor& socket, uint64_t tag, bool in, bool out);
 
   // Returns how many of `ready` were filled. `timeout_ms` -1: for ever.
@@ -110,11 +121,12 @@ class Poller {
   void ClearWake();
 
  private:
-  void Control(int what, const Descriptor& socket, uint64_t tag, bool in,
+  bool Control(int what, const Descriptor& socket, uint64_t tag, bool in,
                bool out);
 
   Descriptor epoll_;
   Descriptor wake_;
+  absl::Status status_;
 };
 
 }  // namespace alpheus::tcp

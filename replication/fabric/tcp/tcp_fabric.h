@@ -18,6 +18,11 @@
 //       both then leave in one system call, the dearest thing there is here.
 //       The first Poll after 20 us sends them in any case, Progress and
 //       WaitForActivity at once, and nothing is held while a thread waits.
+//   T5. A Poll that has no room for completions, and sent what was posted, does
+//       not receive: whoever calls it so comes again for what it brings.
+//   T6. Nothing is left of a connection that was closed or rejected.
+//   T7. Without descriptors nothing ends and nothing spins: connecting fails,
+//       and whoever wants to connect waits until there are some.
 // Thread safety: all members concurrently.
 // References: docs/fabric_wire.md.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
@@ -98,9 +103,15 @@ class TcpFabric final : public Fabric {
   void SetCut(std::string_view host, bool is_cut);
 
  private:
-  class Lock;
+  class Lock;  // tcp_fabric_lock.h
 
-  bool Advance(int64_t now, bool may_hold)
+  // The listener's tag; connections have their ids, which never get there.
+  static constexpr uint64_t kListenerTag = ~uint64_t{0};
+
+  static absl::Status NoConnection(ConnectionId id);
+
+  // `has_room`: for completions.
+  bool Advance(int64_t now, bool may_hold, bool has_room)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // With `may_hold` answers that would go alone are kept (T4).
   bool SendPosted(int64_t now, bool may_hold)
@@ -111,6 +122,9 @@ class TcpFabric final : public Fabric {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReceiveReady(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AcceptWaiting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // While descriptors are short (EMFILE, ENFILE).
+  void PauseAccepting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ResumeAccepting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool RunTimers(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t NextTimer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   tcp::Connection& Add(tcp::Descriptor socket, std::string peer,
@@ -118,6 +132,8 @@ class TcpFabric final : public Fabric {
                        Deadline deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nothing if there is none that the application knows.
   tcp::Connection* Find(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The application has done with it: no event of it comes any more.
+  void Forget(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetIfDead(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MarkForSending(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What a waiting thread would like to see.
@@ -143,6 +159,9 @@ class TcpFabric final : public Fabric {
   std::map<ConnectionId, std::unique_ptr<tcp::Connection>> connections_
       ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  // When accepting goes on; the largest value: it was not paused.
+  int64_t accept_at_ ABSL_GUARDED_BY(mutex_) = Deadline().at_nanos();
+  bool is_exhausted_ ABSL_GUARDED_BY(mutex_) = false;  // and that was said
   std::set<std::string, std::less<>> cut_hosts_ ABSL_GUARDED_BY(mutex_);
 
   // Connections with something to send.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "log/base/mutant.h"
+
 namespace alpheus::tcp {
 namespace {
 
@@ -80,9 +82,14 @@ std::optional<WireHeader> DecodeHeader(
     std::span<const std::byte, kWireHeaderBytes> bytes,
     const WireBounds& bounds) {
   const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
-  if (Get<uint32_t>(&bytes[kMagicAt]) != kWireMagic) return std::nullopt;
-  if (!std::ranges::all_of(bytes.subspan(kOpcodeAt + 1, 3), is_zero) ||
-      !std::ranges::all_of(bytes.subspan(kZeroAt, 4), is_zero)) {
+  if (Get<uint32_t>(&bytes[kMagicAt]) != kWireMagic &&
+      !IsMutant(Mutant::kTcpMagicUnchecked)) {
+    return std::nullopt;
+  }
+  const bool has_zeros =
+      std::ranges::all_of(bytes.subspan(kOpcodeAt + 1, 3), is_zero) &&
+      std::ranges::all_of(bytes.subspan(kZeroAt, 4), is_zero);
+  if (!has_zeros && !IsMutant(Mutant::kTcpZerosUnchecked)) {
     return std::nullopt;
   }
   WireHeader header;
@@ -92,10 +99,13 @@ std::optional<WireHeader> DecodeHeader(
   header.key = Get<uint64_t>(&bytes[kKeyAt]);
   header.offset = Get<uint64_t>(&bytes[kOffsetAt]);
   header.sequence = Get<uint64_t>(&bytes[kSequenceAt]);
-  if (IsHandshake(header.opcode) && header.immediate != kWireVersion) {
+  if (IsHandshake(header.opcode) && header.immediate != kWireVersion &&
+      !IsMutant(Mutant::kTcpAnyVersion)) {
     return std::nullopt;
   }
-  if (!IsLengthGood(header, bounds)) return std::nullopt;
+  if (!IsLengthGood(header, bounds) && !IsMutant(Mutant::kTcpLengthUnbounded)) {
+    return std::nullopt;
+  }
   return header;
 }
 
@@ -129,6 +139,7 @@ std::optional<WireHello> DecodeHello(std::span<const std::byte> payload) {
                         .receives_max = Get<uint32_t>(&payload[4]),
                         .message_bytes_max = Get<uint64_t>(&payload[8]),
                         .window_bytes = Get<uint64_t>(&payload[16])};
+  if (IsMutant(Mutant::kTcpLimitOfZero)) return hello;
   if (hello.sends_max == 0 || hello.receives_max == 0 ||
       hello.message_bytes_max == 0 || hello.window_bytes == 0) {
     return std::nullopt;

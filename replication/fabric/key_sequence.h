@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// key_sequence: keys that are never given out twice and that nobody foresees,
+// without a list of those that were.
+//
+// Idea: the keys are counted, and the count is encrypted under a secret. A
+// block cipher is a permutation: no two counts make one key. And who knows some
+// keys but not the secret knows nothing of the others.
+//
+// Thread safety: none.
+// References: Beaulieu et al., The Simon and Speck Families of Lightweight
+// Block Ciphers, 2013 (Speck64/128: 64-bit blocks, 27 rounds).
+#ifndef ALPHEUS_REPLICATION_FABRIC_KEY_SEQUENCE_H_
+#define ALPHEUS_REPLICATION_FABRIC_KEY_SEQUENCE_H_
+
+#include <array>
+#include <cstdint>
+
+#include "log/base/random.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+// A permutation of 64-bit numbers for each secret; its words lie in the order
+// in which the schedule takes them.
+class Speck64 {
+ public:
+  explicit Speck64(std::array<uint32_t, 4> secret);
+  uint64_t Encrypt(uint64_t block) const;
+
+ private:
+  std::array<uint32_t, 27> rounds_;  // keys, one for each round
+};
+
+class KeySequence {
+ public:
+  // The secret is drawn here, once.
+  explicit KeySequence(RandomSource& random);
+
+  // Not 0, and none that was before; 2^64 - 1 times.
+  RegionKey Next();
+
+ private:
+  Speck64 cipher_;
+  uint64_t count_ = 0;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_KEY_SEQUENCE_H_

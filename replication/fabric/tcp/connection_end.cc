@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a connection ends, and how silence is told from rest.
+#include <algorithm>
+#include <utility>
+
+#include "log/base/mutant.h"
+#include "replication/fabric/tcp/connection.h"
+
+namespace alpheus::tcp {
+
+// --- Time -------------------------------------------------------------------
+
+bool Connection::HearsSilence() const {
+  switch (state_) {
+    case State::kConnecting:
+    case State::kGreeting:
+      return deadline_ == kNever;  // else that one decides
+    case State::kRequested:
+    case State::kEstablished:
+      return true;
+    default:
+      return false;
+  }
+}
+
+int64_t Connection::next_timer() const {
+  if (!HearsSilence()) return deadline_;
+  const int64_t retry = shared_.options.limits.retry_ns;
+  int64_t next =
+      asked_at_ == kNever ? heard_at_ + retry / 4 : asked_at_ + retry;
+  if (parked_at_ != kNever) {
+    next = std::min(next, parked_at_ + shared_.options.receiver_wait_ns);
+  }
+  return next;
+}
+
+bool Connection::OnTimers(int64_t now) {
+  if (now < next_timer()) return false;
+  if (lingers_) {
+    DropSocket();
+    return true;
+  }
+  if (!HearsSilence()) {
+    Break(CompletionStatus::kFlushed, now);
+    return true;
+  }
+  if (parked_at_ != kNever &&
+      now >= parked_at_ + shared_.options.receiver_wait_ns &&
+      !IsMutant(Mutant::kTcpParksForEver)) {
+    responder_.GiveUpParked();
+    CheckResponder(now);
+    return true;
+  }
+  if (asked_at_ != kNever) {
+    if (now < asked_at_ + shared_.options.limits.retry_ns) return false;
+    if (IsMutant(Mutant::kTcpRetriesForEver)) return false;
+    Break(CompletionStatus::kPeerGone, now);
+    return true;
+  }
+  if (IsMutant(Mutant::kTcpNobodyAsks)) return false;
+  // TCP's handshake asks by itself.
+  if (state_ != State::kConnecting) AppendKeepAlive(WireOpcode::kPing);
+  Asked(now);
+  Flush(now);
+  return false;
+}
+
+// --- Ends -------------------------------------------------------------------
+
+void Connection::AddEvent(ConnectionEvent::Kind kind,
+                          std::string private_data) {
+  shared_.events.push_back({.kind = kind,
+                            .connection = id_,
+                            .private_data = std::move(private_data),
+                            .peer = peer_});
+}
+
+void Connection::Break(CompletionStatus first, int64_t) {
+  DropSocket();
+  switch (std::exchange(state_, State::kBroken)) {
+    case State::kAnonymous:
+    case State::kLingering:
+    case State::kDead:
+      state_ = State::kDead;
+      return;
+    case State::kBroken:
+      return;
+    case State::kConnecting:
+    case State::kGreeting:
+      AddEvent(ConnectionEvent::Kind::kUnreachable, "");
+      break;
+    case State::kRequested:
+    case State::kEstablished:
+      AddEvent(ConnectionEvent::Kind::kDisconnected, "");
+      break;
+  }
+  requester_.Fail(first);
+  responder_.Fail();
+}
+
+void Connection::BreakWithNak(WireFailure failure, int64_t now) {
+  AppendControl(WireOpcode::kNak, responder_.executed() + 1,
+                static_cast<uint32_t>(failure));
+  state_ = State::kBroken;
+  AddEvent(ConnectionEvent::Kind::kDisconnected, "");
+  StartLinger(now);
+  requester_.Fail(CompletionStatus::kFlushed);
+  responder_.Fail();
+}
+
+void Connection::Close(int64_t now) {
+  if (lingers_) {
+    state_ = State::kLingering;
+    return;
+  }
+  if (state_ == State::kRequested) return Reject("", now);
+  if (is_established() && !IsMutant(Mutant::kTcpCloseForgetsAcks)) {
+    Send(now);  // last answers
+  }
+  DropSocket();
+  state_ = State::kDead;
+  requester_.Fail(CompletionStatus::kFlushed);
+  responder_.Fail();
+}
+
+void Connection::StartLinger(int64_t now) {
+  lingers_ = true;
+  deadline_ = now + shared_.options.limits.retry_ns;
+  if (!outbox_.CopyReferences(shared_.regions)) return DropSocket();
+  Flush(now);
+}
+
+void Connection::DropSocket() {
+  lingers_ = false;
+  deadline_ = kNever;
+  socket_ = Descriptor();
+  if (state_ == State::kLingering) state_ = State::kDead;
+}
+
+}  // namespace alpheus::tcp

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Listening, connecting, and how connections are answered and closed.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/tcp/tcp_fabric_lock.h"
+
+namespace alpheus {
+
+using tcp::Connection;
+
+namespace {
+
+// Until the listener is looked at again when descriptors have run out: little
+// for who waits, and no load.
+constexpr int64_t kAcceptPauseNanos = 50'000'000;
+
+absl::Status CheckPrivateData(std::string_view data, uint32_t bytes_max) {
+  if (data.size() <= bytes_max) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("private data of ", data.size(), " bytes, but at most ",
+                   bytes_max, " are taken; send the rest when connected"));
+}
+
+}  // namespace
+
+absl::Status TcpFabric::NoConnection(ConnectionId id) {
+  return absl::NotFoundError(absl::StrCat(
+      "connection ", id.value,
+      " is not known here; it was closed, or is another fabric's"));
+}
+
+absl::StatusOr<std::string> TcpFabric::Listen(std::string_view address) {
+  ALPHEUS_RETURN_IF_ERROR(tcp::CheckAddress(address));
+  Lock lock(*this);
+  if (listener_.socket.is_open()) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("this fabric listens on ", listener_.address,
+                     " already; one address per fabric"));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(tcp::Listener listener, tcp::ListenOn(address));
+  ALPHEUS_RETURN_IF_ERROR(poller_.Add(listener.socket, kListenerTag,
+                                      /*in=*/true, /*out=*/false));
+  listener_ = std::move(listener);
+  return listener_.address;
+}
+
+Connection& TcpFabric::Add(tcp::Descriptor socket, std::string peer,
+                           std::optional<std::string> private_data,
+                           Deadline deadline) {
+  const ConnectionId id(++last_id_);
+  auto connection = std::make_unique<Connection>(
+      id, std::move(socket), std::move(peer), &shared_, std::move(private_data),
+      deadline, clock_.NowNanos());
+  if (cut_hosts_.contains(tcp::HostOf(connection->peer()))) {
+    connection->SetCut(true);
+  }
+  return *connections_.emplace(id, std::move(connection)).first->second;
+}
+
+absl::StatusOr<ConnectionId> TcpFabric::Connect(std::string_view address,
+                                                std::string_view private_data,
+                                                Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckPrivateData(private_data, options_.limits.private_bytes_max));
+  Lock lock(*this);
+  absl::StatusOr<tcp::Descriptor> socket =
+      tcp::StartConnect(address, options_.source_host);
+  if (absl::IsInvalidArgument(socket.status())) return socket.status();
+  ALPHEUS_RETURN_IF_ERROR(poller_.status());
+  // One that failed at once is told as kUnreachable, as one that fails later.
+  Add(socket.ok() ? *std::move(socket) : tcp::Descriptor(),
+      std::string(address), std::string(private_data), deadline);
+  const ConnectionId id(last_id_);
+  tick_at_ = 0;
+  WakeWaiters();  // there is a deadline more
+  return id;
+}
+
+absl::Status TcpFabric::Accept(ConnectionId id, std::string_view private_data) {
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckPrivateData(private_data, options_.limits.private_bytes_max));
+  Lock lock(*this);
+  Connection* const connection = Find(id);
+  if (connection == nullptr ||
+      connection->state() != Connection::State::kRequested) {
+    return NoConnection(id);
+  }
+  connection->Accept(private_data, clock_.NowNanos());
+  WakeWaiters();
+  return absl::OkStatus();
+}
+
+absl::Status TcpFabric::Reject(ConnectionId id, std::string_view private_data) {
+  const absl::Status fits =
+      CheckPrivateData(private_data, options_.limits.private_bytes_max);
+  Lock lock(*this);
+  Connection* const connection = Find(id);
+  if (connection == nullptr) return NoConnection(id);
+  switch (connection->state()) {
+    case Connection::State::kRequested:
+      connection->Reject(fits.ok() ? private_data : "", clock_.NowNanos());
+      break;
+    case Connection::State::kBroken:  // nobody is left to tell
+      if (IsMutant(Mutant::kTcpRejectLeaks)) return NoConnection(id);
+      connection->Close(clock_.NowNanos());
+      break;
+    default:
+      return NoConnection(id);
+  }
+  Forget(id);
+  return fits;
+}
+
+absl::Status TcpFabric::Close(ConnectionId id) {
+  Lock lock(*this);  // T1
+  Connection* const connection = Find(id);
+  if (connection == nullptr) return NoConnection(id);
+  if (IsMutant(Mutant::kTcpCloseIsNoFence)) return absl::OkStatus();
+  connection->Close(clock_.NowNanos());
+  Forget(id);
+  return absl::OkStatus();
+}
+
+void TcpFabric::Forget(ConnectionId id) {
+  ForgetIfDead(id);
+  std::erase_if(shared_.events, [id](const ConnectionEvent& event) {
+    return event.connection == id;
+  });
+  WakeWaiters();
+}
+
+Connection* TcpFabric::Find(ConnectionId id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return nullptr;
+  switch (found->second->state()) {
+    case Connection::State::kAnonymous:
+    case Connection::State::kLingering:
+    case Connection::State::kDead:
+      return nullptr;
+    default:
+      return found->second.get();
+  }
+}
+
+void TcpFabric::ForgetIfDead(ConnectionId id) {
+  const auto found = connections_.find(id);
+  if (found != connections_.end() &&
+      found->second->state() == Connection::State::kDead) {
+    connections_.erase(found);
+  }
+}
+
+bool TcpFabric::AcceptWaiting(int64_t now) {
+  bool moved = false;
+  for (;;) {
+    tcp::Accepted accepted = tcp::AcceptOne(listener_.socket);
+    if (accepted.outcome == tcp::AcceptOutcome::kExhausted) PauseAccepting(now);
+    if (accepted.outcome != tcp::AcceptOutcome::kSome) return moved;
+    moved = true;
+    is_exhausted_ = false;
+    const auto anonymous = std::ranges::count_if(connections_, [](auto& entry) {
+      return entry.second->state() == Connection::State::kAnonymous;
+    });
+    if (anonymous >= options_.anonymous_max &&
+        !IsMutant(Mutant::kTcpAnybodyIsHeard)) {
+      ++counters_.refused;
+      continue;
+    }
+    Add(std::move(accepted.socket), std::move(accepted.peer), std::nullopt,
+        IsMutant(Mutant::kTcpSilentStay)
+            ? Deadline()
+            : Deadline::AtNanos(now + options_.limits.retry_ns));
+  }
+}
+
+// Whoever waits to be accepted keeps the listener ready: watched on, it would
+// wake this host again and again for nothing.
+void TcpFabric::PauseAccepting(int64_t now) {
+  ++counters_.accept_pauses;
+  if (IsMutant(Mutant::kTcpAcceptSpins)) return;
+  poller_.Change(listener_.socket, kListenerTag, /*in=*/false, /*out=*/false);
+  accept_at_ = now + kAcceptPauseNanos;
+  tick_at_ = std::min(tick_at_, accept_at_);
+  if (std::exchange(is_exhausted_, true) || !options_.report) return;
+  options_.report(absl::StrCat(
+      listener_.address,
+      ": connections wait to be accepted, but no descriptor is left for them, "
+      "or no memory; looked at again every ",
+      kAcceptPauseNanos / 1'000'000,
+      " ms. Raise the limit of open files (ulimit -n)"));
+}
+
+void TcpFabric::ResumeAccepting(int64_t now) {
+  if (now < accept_at_) return;
+  poller_.Change(listener_.socket, kListenerTag, /*in=*/true, /*out=*/false);
+  accept_at_ = Deadline().at_nanos();
+}
+
+}  // namespace alpheus
