@@ -13,6 +13,7 @@
 #include "log/pmem/msync_persistence.h"
 #include "replication/ack.h"
 #include "replication/head_update.h"
+#include "replication/persist/planner.h"
 
 namespace alpheus {
 namespace {
@@ -24,8 +25,8 @@ constexpr size_t kAcksUnderWay = 16;
 
 template <Persistence P>
 BackupSession<P>::BackupSession(P& pmem, const ReplicaMemory& memory,
-                                const SessionTerms& terms, Fabric& fabric,
-                                ConnectionId connection)
+                                const SessionTerms& terms, const Plan& plan,
+                                Fabric& fabric, ConnectionId connection)
     : pmem_(pmem),
       memory_(memory),
       terms_(terms),
@@ -33,6 +34,7 @@ BackupSession<P>::BackupSession(P& pmem, const ReplicaMemory& memory,
       connection_(connection),
       watermarks_{WatermarkEncoder(memory.log_id, 0, terms.epoch),
                   WatermarkEncoder(memory.log_id, 1, terms.epoch)},
+      responder_(pmem, plan),
       next_(terms.next),
       announced_(terms.next.offset),
       watermark_lsn_(terms.next.lsn - 1),
@@ -44,8 +46,9 @@ template <Persistence P>
 absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
     P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
     Fabric& fabric, ConnectionId connection) {
+  ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeRecordPlan(terms.platform));
   std::unique_ptr<BackupSession> session(
-      new BackupSession(pmem, memory, terms, fabric, connection));
+      new BackupSession(pmem, memory, terms, plan, fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_, MessageSlots::Make(fabric, kAcksUnderWay, kAckBytes));
   ALPHEUS_ASSIGN_OR_RETURN(
@@ -142,24 +145,36 @@ absl::Status BackupSession<P>::TakeHead(const Completion& completion) {
 
 template <Persistence P>
 absl::Status BackupSession<P>::Step() {
-  ALPHEUS_RETURN_IF_ERROR(PersistAnnounced());
+  if (acked_ == batches_) return absl::OkStatus();
+  const uint64_t acked_before = acked_;
+  const std::array<WrittenBytes, 2> announced = Announced();
+  ALPHEUS_RETURN_IF_ERROR(
+      responder_.Respond(announced, [this] { return Acknowledge(); }));
+  // After the ack, so that no primary waits for it.
+  if (acked_ != acked_before) StoreWatermark();
+  return absl::OkStatus();
+}
+
+// What no Step has persisted yet.
+template <Persistence P>
+std::array<WrittenBytes, 2> BackupSession<P>::Announced() const {
+  const Ring& ring = memory_.ring;
+  const uint64_t bytes = announced_ - next_.offset;
+  const uint64_t until_end = std::min(bytes, ring.UntilEnd(next_.offset));
+  const uint64_t wrapped =
+      IsMutant(Mutant::kBackupWrapUnflushed) ? 0 : bytes - until_end;
+  return {WrittenBytes(ring.At(next_.offset), until_end),
+          WrittenBytes(ring.data(), wrapped)};
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::Acknowledge() {
+  ALPHEUS_RETURN_IF_ERROR(WalkAnnounced());
   if (head_is_new_ && !IsMutant(Mutant::kHeadAckedUnpublished)) {
     ALPHEUS_RETURN_IF_ERROR(PublishHead());
   }
   persisted_ = batches_;
-  if (acked_ == persisted_ || free_acks_.empty()) return absl::OkStatus();
-  ALPHEUS_RETURN_IF_ERROR(SendAck());
-  // After the ack, so that no primary waits for it.
-  StoreWatermark();
-  return absl::OkStatus();
-}
-
-template <Persistence P>
-absl::Status BackupSession<P>::PersistAnnounced() {
-  if (announced_ == next_.offset) return absl::OkStatus();
-  FlushAnnounced();
-  if (!IsMutant(Mutant::kAckUnfenced) && !pmem_.Fence()) return pmem_.Error();
-  return WalkAnnounced();
+  return free_acks_.empty() ? absl::OkStatus() : SendAck();
 }
 
 // A head that is the end has the end's place and chain; one before it is the
@@ -186,17 +201,6 @@ absl::Status BackupSession<P>::PublishHead() {
   }
   head_is_new_ = false;
   return memory_.publish_head(terms_.epoch, head_);
-}
-
-template <Persistence P>
-void BackupSession<P>::FlushAnnounced() {
-  const Ring& ring = memory_.ring;
-  const uint64_t bytes = announced_ - next_.offset;
-  const uint64_t until_end = ring.UntilEnd(next_.offset);
-  pmem_.Flush(ring.At(next_.offset), std::min(bytes, until_end));
-  if (bytes > until_end && !IsMutant(Mutant::kBackupWrapUnflushed)) {
-    pmem_.Flush(ring.data(), bytes - until_end);
-  }
 }
 
 // Headers only: the payload's checksum is the scan's business.

@@ -5,10 +5,12 @@
 // the place that it has in every replica, one range behind the other; the last
 // write of a batch brings an immediate, the line at which the batch ends. The
 // batch itself is what lies between the end of the one before and there, so a
-// batch that goes round the end of the ring needs no second immediate. Step
-// persists all that was announced under one fence, walks it record by record
-// (what is acknowledged can be read), acknowledges its last LSN, and only then
-// stores the watermark, which the next batch's fence persists (A3.5).
+// batch that goes round the end of the ring needs no second immediate. Step has
+// the plan for this replica's platform run for all that was announced
+// (persist_responder.h): it persists that under one fence. The session's part
+// of the ack is to walk it record by record (what is acknowledged can be read)
+// and to say its last LSN; only then the watermark is stored, which the next
+// batch's fence persists (A3.5).
 // A message between the batches says where the log's head is: it goes into the
 // superline, after the records of that Step and before their ack.
 //
@@ -27,6 +29,7 @@
 #ifndef ALPHEUS_REPLICATION_BACKUP_SESSION_H_
 #define ALPHEUS_REPLICATION_BACKUP_SESSION_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,6 +46,7 @@
 #include "log/pmem/persistence.h"
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
+#include "replication/persist/persist_responder.h"
 #include "replication/session_terms.h"
 
 namespace alpheus {
@@ -62,7 +66,7 @@ template <Persistence P>
 class BackupSession {
  public:
   // Posts the receives, so that it is to be called before the connection is
-  // accepted. Errors: of the fabric.
+  // accepted. Errors: of the fabric; Unimplemented (this replica's platform).
   static absl::StatusOr<std::unique_ptr<BackupSession>> Start(
       P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
       Fabric& fabric, ConnectionId connection);
@@ -89,14 +93,14 @@ class BackupSession {
 
  private:
   BackupSession(P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
-                Fabric& fabric, ConnectionId connection);
+                const Plan& plan, Fabric& fabric, ConnectionId connection);
 
   absl::Status TakeAnnouncement(const Completion& completion);
   absl::Status TakeHead(const Completion& completion);
-  absl::Status PersistAnnounced();
   absl::Status PublishHead();
   absl::Status PostReceive(uint64_t number);
-  void FlushAnnounced();
+  std::array<WrittenBytes, 2> Announced() const;
+  absl::Status Acknowledge();
   absl::Status WalkAnnounced();
   absl::Status SendAck();
   void StoreWatermark();
@@ -107,6 +111,7 @@ class BackupSession {
   Fabric& fabric_;
   const ConnectionId connection_;
   const WatermarkEncoder watermarks_[2];
+  PersistResponder<P> responder_;
 
   LogPosition next_;      // behind what is persisted
   RingOffset announced_;  // behind what is announced

@@ -2,12 +2,15 @@
 #include "replication/replica_session.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "replication/head_update.h"
+#include "replication/persist/planner.h"
 
 namespace alpheus {
 
@@ -15,17 +18,20 @@ namespace {
 
 // Heads move every sixteenth of a ring; two are enough to never wait.
 constexpr size_t kHeadsUnderWay = 2;
+// A batch that goes round the end of the ring has two.
+constexpr uint64_t kRangesMax = 2;
 
 }  // namespace
 
 ReplicaSession::ReplicaSession(const ReplicatedRing& ring,
-                               const SessionTerms& terms, Fabric& fabric,
-                               ConnectionId connection)
+                               const SessionTerms& terms, const Plan& plan,
+                               Fabric& fabric, ConnectionId connection)
     : ring_(ring),
       terms_(terms),
       fabric_(fabric),
       connection_(connection),
       limits_(fabric.limits()),
+      requester_(plan, fabric, connection),
       posted_{terms.next.lsn - 1, terms.next.offset},
       acked_(posted_),
       free_heads_(kHeadsUnderWay) {
@@ -35,8 +41,9 @@ ReplicaSession::ReplicaSession(const ReplicatedRing& ring,
 absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
     const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
     ConnectionId connection) {
+  ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeRecordPlan(terms.platform));
   std::unique_ptr<ReplicaSession> session(
-      new ReplicaSession(ring, terms, fabric, connection));
+      new ReplicaSession(ring, terms, plan, fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_, MessageSlots::Make(fabric, terms.credits, kAckBytes));
   ALPHEUS_ASSIGN_OR_RETURN(
@@ -59,6 +66,7 @@ absl::Status ReplicaSession::Advance(const RingEnd& end) {
   }
   ALPHEUS_RETURN_IF_ERROR(PostBatch(end.offset));
   posted_ = end;
+  unpersisted_.push_back(end);
   under_way_.push_back({end, {}});
   ++batches_;
   return absl::OkStatus();
@@ -68,7 +76,7 @@ absl::Status ReplicaSession::AdvanceHead(const LogPosition& head) {
   const bool is_behind_all =
       posted_.lsn + 1 >= head.lsn || IsMutant(Mutant::kHeadOvertakesRecords);
   if (head.lsn <= head_sent_.lsn || !is_behind_all || !HasCredit() ||
-      free_heads_.empty() || sends_ == limits_.sends_max) {
+      free_heads_.empty() || SendsUnderWay() == limits_.sends_max) {
     return absl::OkStatus();
   }
   const size_t slot = free_heads_.back();
@@ -77,7 +85,6 @@ absl::Status ReplicaSession::AdvanceHead(const LogPosition& head) {
                    message.bytes.first<kHeadUpdateBytes>());
   ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection_, WorkId(slot), message));
   free_heads_.pop_back();
-  ++sends_;
   head_sent_ = head;
   under_way_.push_back({posted_, head});
   ++batches_;
@@ -90,36 +97,34 @@ bool ReplicaSession::HasCredit() const {
 }
 
 bool ReplicaSession::HasRoomFor(uint64_t bytes) const {
-  if (!HasCredit()) return false;
-  // One more where the batch goes round the end of the ring.
-  const uint64_t pieces = bytes / limits_.message_bytes_max + 2;
-  return sends_ + pieces <= limits_.sends_max;
+  return HasCredit() &&
+         SendsUnderWay() + requester_.PostsMax(bytes, kRangesMax) <=
+             limits_.sends_max;
 }
 
-// Pieces of at most a message, none across the end of the ring. Only the last
-// one announces: the fabric keeps their order (X1, X2 of fabric.h).
+uint64_t ReplicaSession::SendsUnderWay() const {
+  return requester_.posts_under_way() + kHeadsUnderWay - free_heads_.size();
+}
+
+// The immediate names the line at which the batch ends; see
+// docs/replication.md.
 absl::Status ReplicaSession::PostBatch(RingOffset end) {
-  RingOffset at = posted_.offset;
-  while (at < end) {
-    const uint64_t bytes = std::min(
-        {end - at, ring_.ring.UntilEnd(at), limits_.message_bytes_max});
-    ALPHEUS_RETURN_IF_ERROR(
-        PostPiece(ring_.ring.Place(at), bytes, at + bytes == end));
-    at = at + bytes;
-  }
-  return absl::OkStatus();
+  const uint64_t bytes = end - posted_.offset;
+  const uint64_t until_end = ring_.ring.UntilEnd(posted_.offset);
+  const uint64_t first = std::min(bytes, until_end);
+  const std::array<PersistRequester::Range, kRangesMax> ranges = {
+      RangeAt(posted_.offset, first),
+      RangeAt(posted_.offset + first, bytes - first)};
+  return requester_.Post(
+      std::span(ranges).first(bytes > until_end ? kRangesMax : 1),
+      static_cast<uint32_t>(ring_.ring.Place(end) / kLineBytes));
 }
 
-absl::Status ReplicaSession::PostPiece(uint64_t place, uint64_t bytes,
-                                       bool is_last) {
-  const LocalBytes from{ring_.local_key, {ring_.ring.data() + place, bytes}};
-  const RemoteAddress to{ring_.backup_key, place};
-  ++sends_;
-  if (!is_last) return fabric_.PostWrite(connection_, WorkId(), from, to);
-  // A ring's end is its start.
-  const uint64_t end = (place + bytes) % ring_.ring.capacity();
-  return fabric_.PostWriteImmediate(connection_, WorkId(), from, to,
-                                    static_cast<uint32_t>(end / kLineBytes));
+PersistRequester::Range ReplicaSession::RangeAt(RingOffset begin,
+                                                uint64_t bytes) const {
+  const uint64_t place = ring_.ring.Place(begin);
+  return {{ring_.local_key, {ring_.ring.data() + place, bytes}},
+          {ring_.backup_key, place}};
 }
 
 absl::Status ReplicaSession::Take(const Completion& completion) {
@@ -131,13 +136,13 @@ absl::Status ReplicaSession::Take(const Completion& completion) {
         CompletionStatusName(completion.status),
         "; whether it has the records is unknown"));
   }
+  if (completion.work == PersistRequester::kWork) {
+    requester_.Take(completion);
+    TakePersisted();
+    return absl::OkStatus();
+  }
   switch (completion.operation) {
-    case Operation::kWrite:
-    case Operation::kWriteImmediate:
-      --sends_;
-      return absl::OkStatus();
     case Operation::kSend:
-      --sends_;
       free_heads_.push_back(completion.work.value);
       return absl::OkStatus();
     case Operation::kReceive:
@@ -180,12 +185,23 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
     under_way_.pop_front();
   }
   batches_acked_ = ack->batches;
+  TakePersisted();
   return absl::OkStatus();
 }
 
 void ReplicaSession::TakeAcked(const UnderWay& acked) {
-  acked_ = acked.end;
-  if (acked.head) head_published_ = *acked.head;
+  if (acked.head) {
+    head_published_ = *acked.head;
+  } else {
+    requester_.TakeAck();
+  }
+}
+
+void ReplicaSession::TakePersisted() {
+  while (requester_.posted() - requester_.persisted() < unpersisted_.size()) {
+    acked_ = unpersisted_.front();
+    unpersisted_.pop_front();
+  }
 }
 
 }  // namespace alpheus

@@ -7,6 +7,8 @@
 // for it. So a slow backup gets fewer and larger batches, costs the others
 // nothing, and needs no memory of its own. When the log's head has moved a
 // message says so (head_update.h), in turn with the batches and counted as one.
+// How a batch becomes persistent at the backup is the plan's for its platform;
+// the executor (persist_requester.h) runs it, and says which batches are.
 //
 // Invariants:
 //   S1. Batches and heads sent and not acknowledged never exceed the credits
@@ -35,6 +37,7 @@
 #include "log/format/layout.h"
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
+#include "replication/persist/persist_requester.h"
 #include "replication/session_terms.h"
 
 namespace alpheus {
@@ -49,7 +52,7 @@ struct ReplicatedRing {
 class ReplicaSession {
  public:
   // Posts the receives for acks; before the connection is established or
-  // after. Errors: of the fabric.
+  // after. Errors: of the fabric; Unimplemented (the backup's platform).
   static absl::StatusOr<std::unique_ptr<ReplicaSession>> Start(
       const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
       ConnectionId connection);
@@ -85,7 +88,7 @@ class ReplicaSession {
 
  private:
   ReplicaSession(const ReplicatedRing& ring, const SessionTerms& terms,
-                 Fabric& fabric, ConnectionId connection);
+                 const Plan& plan, Fabric& fabric, ConnectionId connection);
 
   // What the backup acknowledges as one.
   struct UnderWay {
@@ -95,11 +98,13 @@ class ReplicaSession {
 
   bool HasCredit() const;
   bool HasRoomFor(uint64_t bytes) const;
+  uint64_t SendsUnderWay() const;
   absl::Status PostBatch(RingOffset end);
-  absl::Status PostPiece(uint64_t place, uint64_t bytes, bool is_last);
+  PersistRequester::Range RangeAt(RingOffset begin, uint64_t bytes) const;
   absl::Status PostReceive(uint64_t slot);
   absl::Status TakeAck(const Completion& completion);
   void TakeAcked(const UnderWay& acked);
+  void TakePersisted();
 
   const ReplicatedRing ring_;
   const SessionTerms terms_;
@@ -107,14 +112,15 @@ class ReplicaSession {
   const ConnectionId connection_;
   const Fabric::Limits limits_;
 
+  PersistRequester requester_;
   RingEnd posted_;
   RingEnd acked_;
+  std::deque<RingEnd> unpersisted_;  // ends of batches
   LogPosition head_sent_;
   LogPosition head_published_;
   std::deque<UnderWay> under_way_;  // without an ack
   uint64_t batches_ = 0;
   uint64_t batches_acked_ = 0;
-  uint64_t sends_ = 0;  // operations posted, not completed
   std::unique_ptr<MessageSlots> acks_;
   std::unique_ptr<MessageSlots> heads_;
   std::vector<size_t> free_heads_;

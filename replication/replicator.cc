@@ -19,6 +19,7 @@ Replicator::Replicator(Fabric& fabric, const Clock& clock,
     : fabric_(fabric),
       clock_(clock),
       options_(options),
+      looked_at_ns_(clock.NowNanos()),
       end_(start),
       local_lsn_(start.lsn),
       durable_lsn_(start.lsn) {}
@@ -27,7 +28,17 @@ void Replicator::Add(std::string name, ConnectionId connection,
                      std::unique_ptr<ReplicaSession> session) {
   ALPHEUS_CHECK(backups_.size() + 1 < kMembersMax, "N is at most kMembersMax");
   backups_.push_back({std::move(name), connection, std::move(session),
-                      absl::OkStatus(), clock_.NowNanos()});
+                      absl::OkStatus(), Listen()});
+}
+
+int64_t Replicator::Listen() {
+  const int64_t now = clock_.NowNanos();
+  int64_t passed = now - std::exchange(looked_at_ns_, now);
+  if (!IsMutant(Mutant::kOwnPauseIsSilence)) {
+    passed = std::min(passed, options_.silence_ns / 4);
+  }
+  listened_ns_ += passed;
+  return listened_ns_;
 }
 
 void Replicator::Advance(const RingEnd& end) {
@@ -56,7 +67,7 @@ bool Replicator::is_idle() const {
 }
 
 void Replicator::NoteIdle() {
-  const int64_t now = clock_.NowNanos();
+  const int64_t now = Listen();
   for (Backup& backup : backups_) {
     if (IsIdle(backup) && !IsMutant(Mutant::kRestIsSilence)) {
       backup.heard_ns = now;
@@ -85,13 +96,20 @@ bool Replicator::Take(const Completion& completion) {
   if (backup == nullptr) return false;
   if (!backup->status.ok()) return true;
   const uint64_t before = backup->session->batches_acked();
+  const Lsn persisted_before = backup->session->acked_lsn();
   const absl::Status taken = backup->session->Take(completion);
   if (!taken.ok()) {
     GiveUp(*backup, taken);
-  } else if (backup->session->batches_acked() != before) {
-    backup->heard_ns = clock_.NowNanos();
+  } else if (backup->session->batches_acked() != before ||
+             backup->session->acked_lsn() != persisted_before) {
+    backup->heard_ns = Listen();
     Push(*backup);
     Count();
+  } else if (completion.operation == Operation::kWrite &&
+             !IsMutant(Mutant::kArrivingIsSilence)) {
+    // A piece of a batch. The last one, with the immediate, is no sign of the
+    // backup's program: an adapter takes it alone.
+    backup->heard_ns = Listen();
   }
   return true;
 }
@@ -104,7 +122,7 @@ bool Replicator::Disconnected(ConnectionId connection) {
 }
 
 bool Replicator::Poll() {
-  const int64_t now = clock_.NowNanos();
+  const int64_t now = Listen();
   bool any_posted = false;
   for (Backup& backup : backups_) {
     if (!backup.status.ok()) continue;
@@ -122,8 +140,8 @@ bool Replicator::Poll() {
                          " are allowed (lag_bytes_max)")));
     } else if (now - backup.heard_ns > options_.silence_ns) {
       GiveUp(backup, absl::UnavailableError(absl::StrCat(
-                         "acknowledged nothing for ", now - backup.heard_ns,
-                         " ns, at most ", options_.silence_ns,
+                         "nothing was heard for ", now - backup.heard_ns,
+                         " ns of listening, at most ", options_.silence_ns,
                          " are allowed (silence_ns)")));
     }
   }

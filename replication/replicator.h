@@ -14,7 +14,10 @@
 //       more (A5); what was durable with it stays durable.
 //   P3. With fewer than W replicas in sync the replicator is poisoned: status()
 //       is not OK any more, durable_lsn() stays (A3.6, H20).
-//   P4. reuse_head() is at most the head that each replica in sync has said is
+//   P4. Silence is what a backup could have broken: of the time between two
+//       looks a quarter of silence_ns counts at most. A primary that was
+//       stopped, or was not polled, gives up nobody for that.
+//   P5. reuse_head() is at most the head that each replica in sync has said is
 //       in its superline (L4). A backup out of sync holds nothing up.
 // Thread safety: one thread.
 // References: protocol A3.3, A3.6, H20 to H22; Arcadia §4.1, §4.4.
@@ -45,7 +48,9 @@ class Replicator {
     // A backup further behind, in bytes of the ring, is given up. The ring
     // can't be reused before all in-sync backups have it.
     uint64_t lag_bytes_max = uint64_t{64} << 20;
-    // So is one with records under way that acknowledges nothing for so long.
+    // So is one with records under way of which nothing is heard for so long:
+    // no ack, and no piece of a batch that arrives. Noticed late if looks are
+    // further apart than a quarter of it.
     int64_t silence_ns = 1'000'000'000;
   };
 
@@ -98,9 +103,11 @@ class Replicator {
     ConnectionId connection;
     std::unique_ptr<ReplicaSession> session;
     absl::Status status;   // why it is out of sync
-    int64_t heard_ns = 0;  // or had nothing to say
+    int64_t heard_ns = 0;  // or had nothing to say; in listened_ns_
   };
 
+  // Counts the time since the last call; returns how much has been counted.
+  int64_t Listen();
   bool IsIdle(const Backup& backup) const;
   // Before there is more to say: silence counts from now on.
   void NoteIdle();
@@ -114,6 +121,8 @@ class Replicator {
   Fabric& fabric_;
   const Clock& clock_;
   const Options options_;
+  int64_t looked_at_ns_;
+  int64_t listened_ns_ = 0;  // P4
   RingEnd end_;
   Lsn local_lsn_;
   LogPosition head_{Lsn(0), RingOffset(0), 0};  // LSN 0: not told yet

@@ -8,6 +8,7 @@
 #include "log/base/ids.h"
 #include "log/core/record_cursor.h"
 #include "replication/ack.h"
+#include "replication/persist/platform.h"
 
 namespace alpheus {
 
@@ -19,6 +20,8 @@ struct SessionTerms {
   // Batches that may be announced and not acknowledged: the backup has as many
   // receives posted.
   uint32_t credits = 0;
+  // Of the backup: both ends make the plan for records from it.
+  Platform platform = {};
 };
 
 }  // namespace alpheus

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// planner: which method persists an update on a platform.
+//
+// Idea: a lookup, so that all of it can be tested. What is not built in is an
+// error: never a method that is not enough.
+//
+// Thread safety: pure functions.
+// References: remote persistence taxonomy, Tables 1 to 3; protocol A3.4, R7.
+#ifndef ALPHEUS_REPLICATION_PERSIST_PLANNER_H_
+#define ALPHEUS_REPLICATION_PERSIST_PLANNER_H_
+
+#include "absl/status/statusor.h"
+#include "replication/persist/method.h"
+#include "replication/persist/platform.h"
+
+namespace alpheus {
+
+// Of the methods for such updates by such an operation, the first that is
+// enough on the platform. Errors: Unimplemented (none is built in).
+absl::StatusOr<Plan> MakePlan(const Platform& platform, UpdateKind kind,
+                              UpdateOperation operation);
+
+// For the log's records. A record has its checksum, so each is a singleton,
+// and so is a batch of them: a scan takes what is whole from its front.
+absl::StatusOr<Plan> MakeRecordPlan(const Platform& platform);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_PERSIST_PLANNER_H_
