@@ -14,19 +14,16 @@
 //       LSN (H12, H16, H25).
 //   A3. What is at or below proven_lsn is never torn nor absent (INV-9).
 // Thread safety: values and pure functions.
-// References: protocol A4.3, H9, H10, H12, H16, H25.
+// References: protocol A4.3, H9, H10, H12, H16, H25; answer_scan.h.
 #ifndef ALPHEUS_RECOVERY_ANSWER_H_
 #define ALPHEUS_RECOVERY_ANSWER_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "log/base/bytes.h"
 #include "log/base/ids.h"
 #include "log/core/record_cursor.h"
-#include "log/core/region_state.h"
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
 
@@ -114,17 +111,6 @@ class VerdictReader {
 
 // Whether the configuration names another incarnation than this one.
 bool IsBlank(const Superline& superline);
-
-struct AnswerOptions {
-  // The medium may have lost what was fenced: its unsafe-shutdown count grew.
-  bool suspect = false;
-};
-
-// Scans the region and answers. Whatever is visible must have been persisted
-// before (H7), and the region fenced (H6): then the answer stays true until a
-// session of the ballot writes. `state` is that of the region.
-Answer AnswerOfRegion(std::span<std::byte> region, const RegionState& state,
-                      const AnswerOptions& options);
 
 }  // namespace alpheus
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -11,24 +10,15 @@
 #include "log/base/check.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "recovery/welcome_check.h"
 
 namespace alpheus {
 namespace {
 
 using State = OpeningPeer::State;
 
-// The answer that a decision ranks.
-const Answer& AnswerOfHighestEpoch(const Decision& decision,
-                                   const std::vector<Answer>& answers) {
-  size_t index = 0;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    if (Contains(decision.members, i) &&
-        answers[i].log_epoch == decision.epoch) {
-      index = i;
-    }
-  }
-  return answers[index];
-}
+// Who polls later than so many nanoseconds after NextPoll has paused.
+constexpr int64_t kPauseNanos = 100'000'000;
 
 }  // namespace
 
@@ -150,9 +140,20 @@ bool EpochOpening::Take(const ConnectionEvent& event) {
 bool EpochOpening::Poll() {
   if (phase_ == Phase::kOver) return true;
   const int64_t now = clock_.NowNanos();
+  RenewTimeAfterAPause(now);
   for (const auto& peer : peers_) peer->CheckTime(now);
   if (const absl::Status status = GoOn(); !status.ok()) End(status);
+  expected_at_ = NextPoll().at_nanos();
   return phase_ == Phase::kOver;
+}
+
+// V5. What came meanwhile waits in the adapter, and is taken before the next
+// time that this looks at the clock.
+void EpochOpening::RenewTimeAfterAPause(int64_t now) {
+  if (now < expected_at_ || now - expected_at_ < kPauseNanos) return;
+  if (IsMutant(Mutant::kPauseIsSilence)) return;
+  for (const auto& peer : peers_) peer->RenewTime(now);
+  if (gathered_at_ && phase_ == Phase::kPromise) gathered_at_ = now;
 }
 
 absl::Status EpochOpening::GoOn() {
@@ -161,7 +162,9 @@ absl::Status EpochOpening::GoOn() {
     ALPHEUS_RETURN_IF_ERROR(CheckWelcomes());
     ALPHEUS_RETURN_IF_ERROR(CheckPossible());
   }
-  if (phase_ == Phase::kWelcome) ALPHEUS_RETURN_IF_ERROR(TakeBallot());
+  // What TakeBallot posts leaves before the own replica scans: the peers scan
+  // while it does.
+  if (phase_ == Phase::kWelcome) return TakeBallot();
   if (phase_ == Phase::kPromise) ALPHEUS_RETURN_IF_ERROR(Gather());
   if (phase_ == Phase::kInstall) ALPHEUS_RETURN_IF_ERROR(InstallOn());
   if (phase_ == Phase::kStop) {
@@ -172,16 +175,17 @@ absl::Status EpochOpening::GoOn() {
 }
 
 Deadline EpochOpening::NextPoll() const {
-  int64_t next = options_.deadline.at_nanos();
+  if (phase_ == Phase::kOver) return Deadline();
+  const bool own_scans =
+      phase_ == Phase::kPromise && !is_cache_ && !own_answer_;
+  const bool own_installs = runner_ != nullptr && runner_->is_at_work();
+  if (own_scans || own_installs) return Deadline::AtNanos(clock_.NowNanos());
+  int64_t next = std::min(options_.deadline.at_nanos(), wake_at_);
   for (const auto& peer : peers_) {
     next = std::min(next, peer->due_nanos());
     if (peer->may_try_again() && MayComeYet(*peer)) {
       next = std::min(next, peer->failed_at_nanos() + options_.reconnect_ns);
     }
-  }
-  if (gathered_at_ != 0) {
-    const int64_t gathered = gathered_at_ + options_.gather_ns;
-    if (gathered > clock_.NowNanos()) next = std::min(next, gathered);
   }
   return next == Deadline().at_nanos() ? Deadline() : Deadline::AtNanos(next);
 }
@@ -246,21 +250,19 @@ absl::Status EpochOpening::TooFew(const std::string& what) const {
 // Welcome.
 
 absl::Status EpochOpening::CheckWelcomes() {
+  uint64_t capacity = is_cache_ ? 0 : own_->ring().capacity();
   for (const auto& peer : peers_) {
     if (peer->state() != State::kWelcomed) continue;
-    const Welcome& welcome = peer->welcome();
-    if (welcome.incarnation == 0 || welcome.ring_capacity == 0) {
-      peer->Fail(absl::NotFoundError(
-          "has no replica of this log. Create the log, or replace the member"));
-    } else if (welcome.configuration_id > options_.configuration_id) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          peer->Describe(), " has configuration ", welcome.configuration_id,
-          ", newer than ", options_.configuration_id,
-          " of this process. Give it the newest list of members"));
-    } else if (welcome.configuration_id < options_.configuration_id) {
-      peer->Fail(absl::FailedPreconditionError(absl::StrCat(
-          "has configuration ", welcome.configuration_id, ", older than ",
-          options_.configuration_id, ": it is no member any more")));
+    const WelcomeVerdict verdict =
+        CheckWelcome(peer->welcome(), {options_.configuration_id, capacity});
+    if (verdict.ends_all) {
+      return {verdict.status.code(),
+              absl::StrCat(peer->Describe(), " ", verdict.status.message())};
+    }
+    if (!verdict.status.ok()) {
+      peer->Fail(verdict.status);
+    } else {
+      capacity = peer->welcome().ring_capacity;
     }
   }
   return absl::OkStatus();
@@ -284,7 +286,8 @@ absl::Status EpochOpening::TakeBallot() {
   promise_ = {epoch, options_.self};
   ALPHEUS_RETURN_IF_ERROR(PromiseItself());
   phase_ = Phase::kPromise;
-  return absl::OkStatus();
+  AskForPromises();
+  return is_cache_ ? absl::OkStatus() : own_->StartAnswer();
 }
 
 // Promise.
@@ -305,6 +308,8 @@ void EpochOpening::AskForPromises() {
   for (const auto& peer : peers_) {
     if (peer->state() == State::kWelcomed) peer->Ask(AskPromise{promise_});
   }
+  // Asked is not sent, and the own replica is scanned next.
+  if (!is_cache_ && !own_answer_) fabric_.Progress();
 }
 
 uint32_t EpochOpening::AnswersNeeded() const {
@@ -312,28 +317,52 @@ uint32_t EpochOpening::AnswersNeeded() const {
   return OpeningQuorum(options_.sizes);
 }
 
-// The peers scan while the own replica does.
-absl::Status EpochOpening::Gather() {
-  AskForPromises();
-  if (!is_cache_ && !own_answer_) {
-    ALPHEUS_ASSIGN_OR_RETURN(own_answer_, own_->MakeAnswer());
+absl::Status EpochOpening::ScanOn() {
+  if (is_cache_ || own_answer_) return absl::OkStatus();
+  const absl::StatusOr<bool> done = own_->Continue(options_.slice_bytes);
+  if (!done.ok()) {
+    return OwnPromisedAnother()
+               ? TooFew("the own replica promised another primary")
+               : done.status();
   }
-  size_t answered = is_cache_ ? 0 : 1;
+  if (*done) own_answer_ = own_->TakeAnswer();
+  return absl::OkStatus();
+}
+
+// It serves promises meanwhile.
+bool EpochOpening::OwnPromisedAnother() {
+  const Promise standing = PromiseOf(own_->superline());
+  if (standing == promise_) return false;
+  NoteStanding(standing);
+  return true;
+}
+
+absl::Status EpochOpening::Gather() {
+  wake_at_ = kNever;
+  AskForPromises();
+  ALPHEUS_RETURN_IF_ERROR(ScanOn());
+  if (!is_cache_ && !own_answer_) return absl::OkStatus();
   bool all = true;
   std::vector<const OpeningPeer*> from;
   for (const auto& peer : peers_) {
     const bool has = peer->state() == State::kAnswered;
-    answered += has ? 1 : 0;
     if (has) from.push_back(peer.get());
     all &= has || peer->failed() || peer->state() == State::kRefused;
   }
+  const size_t answered = from.size() + (is_cache_ ? 0 : 1);
   if (answered < AnswersNeeded()) return absl::OkStatus();
   const int64_t now = clock_.NowNanos();
-  if (gathered_at_ == 0) gathered_at_ = now;
-  const bool waits = !all && now < gathered_at_ + options_.gather_ns;
-  if (waits || from == tried_with_) return absl::OkStatus();
-  tried_with_ = std::move(from);
-  return ChooseFromAnswers();
+  if (!gathered_at_) gathered_at_ = now;
+  wake_at_ = *gathered_at_ + options_.gather_ns;
+  if (!all && now < wake_at_) return absl::OkStatus();
+  wake_at_ = kNever;
+  if (from != tried_with_) {
+    tried_with_ = std::move(from);
+    ALPHEUS_RETURN_IF_ERROR(ChooseFromAnswers());
+  } else if (IsMutant(Mutant::kLossIsNotSeen)) {
+    return absl::OkStatus();
+  }
+  return phase_ == Phase::kPromise ? CheckAnyoneIsLeft() : absl::OkStatus();
 }
 
 absl::Status EpochOpening::ChooseFromAnswers() {
@@ -358,6 +387,10 @@ absl::Status EpochOpening::ChooseFromAnswers() {
   } else if (decision.outcome == Outcome::kChosen) {
     return Begin(std::move(decision), std::move(answers), std::move(peers));
   }
+  return absl::OkStatus();
+}
+
+absl::Status EpochOpening::CheckAnyoneIsLeft() {
   for (const auto& peer : peers_) {
     if (peer->state() != State::kAnswered && MayComeYet(*peer)) {
       return absl::OkStatus();
@@ -366,126 +399,11 @@ absl::Status EpochOpening::ChooseFromAnswers() {
   return TooFew(absl::StrCat("nobody is left to wait for: ", wait_reason_));
 }
 
-// Install.
-
-absl::Status EpochOpening::Begin(Decision decision, std::vector<Answer> answers,
-                                 std::vector<OpeningPeer*> peers) {
-  for (const auto& peer : peers_) {
-    if (peer->state() == State::kAnswered) continue;
-    peer->Fail(absl::UnavailableError(
-        peer->state() == State::kRefused
-            ? absl::StrCat("promised epoch ", peer->standing().epoch.value,
-                           " to another primary")
-            : "came too late: the log was chosen without it; let it rejoin"));
-  }
-  if (is_cache_) {
-    ALPHEUS_RETURN_IF_ERROR(MakeCache(decision, answers));
-  } else if (!Contains(decision.members, 0)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        own_->name(), ": incarnation ", own_->superline().incarnation,
-        " of node ", own_->superline().node.value,
-        " is no member of the log's configuration: its medium was replaced. "
-        "Open the log on another node; the replica rejoins there"));
-  }
-  PlanInput input;
-  input.plan = PlanRepair(options_.sizes, decision, answers,
-                          {options_.log_id, promise_.epoch, random_.Next()});
-  const size_t entries = input.plan.table.entries().size();
-  if (entries > own_->superline().table_capacity ||
-      entries > kEpochTableCapacity) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("epoch ", promise_.epoch.value,
-                     ": the epoch table is full: records of ", entries - 1,
-                     " openings are live. Nothing was changed but promises. "
-                     "Clean the oldest records"));
-  }
-  input.answers = std::move(answers);
-  input.peers = std::move(peers);
-  input.decision = std::move(decision);
-  input.own = own_.get();
-  input.is_cache = is_cache_;
-  input.own_key = own_ring_->key();
-  runner_ = std::make_unique<PlanRunner>(
-      PlanTerms{options_.sizes, promise_, options_.credits,
-                options_.copy_bytes_max},
-      std::move(input), fabric_, random_);
-  gathered_at_ = 0;
-  phase_ = Phase::kInstall;
-  return absl::OkStatus();
-}
-
-absl::Status EpochOpening::MakeCache(const Decision& decision,
-                                     const std::vector<Answer>& answers) {
-  const Answer& highest = AnswerOfHighestEpoch(decision, answers);
-  ALPHEUS_ASSIGN_OR_RETURN(
-      own_, cache_factory_(highest.ring_capacity, highest.configuration));
-  if (own_->ring().capacity() != highest.ring_capacity) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        own_->name(), ": a cache with a ring of ", own_->ring().capacity(),
-        " bytes, expected ", highest.ring_capacity, " as the replicas"));
-  }
-  ALPHEUS_RETURN_IF_ERROR(own_->AcceptPromise(promise_).status());
-  return RegisterOwnRing();
-}
-
-absl::Status EpochOpening::InstallOn() {
-  ALPHEUS_RETURN_IF_ERROR(runner_->Poll());
-  const bool late = DeadlineHasPassed();
-  if (!runner_->is_enough()) {
-    if (!late) return absl::OkStatus();
-    return absl::UnavailableError(absl::StrCat(
-        "the deadline passed before W = ", options_.sizes.write_quorum,
-        " replicas had installed"));
-  }
-  const int64_t now = clock_.NowNanos();
-  if (gathered_at_ == 0) gathered_at_ = now;
-  if (!late && !runner_->is_settled() &&
-      now < gathered_at_ + options_.gather_ns) {
-    return absl::OkStatus();
-  }
-  runner_->Stop(absl::UnavailableError(
-      "was too slow: the epoch was opened without it; let it rejoin"));
-  phase_ = Phase::kStop;
-  return absl::OkStatus();
-}
-
-void EpochOpening::Finish() {
-  if (!runner_->is_enough()) {
-    return End(absl::UnavailableError(
-        absl::StrCat("fewer than W = ", options_.sizes.write_quorum,
-                     " of the replicas that had installed are left")));
-  }
-  // It serves promises meanwhile.
-  if (const Promise standing = PromiseOf(own_->superline());
-      standing != promise_) {
-    NoteStanding(standing);
-    return End(TooFew("the own replica promised another primary"));
-  }
-  const Decision& decision = runner_->decision();
-  EpochOpened& opened = opened_.emplace();
-  opened.start = own_->StartOfLog();
-  opened.epoch = promise_.epoch;
-  opened.previous_epoch = decision.epoch;
-  opened.head = decision.head;
-  opened.end = decision.end;
-  opened.repairs = runner_->Sentences();
-  for (const auto& peer : peers_) {
-    if (peer->state() == State::kInstalled) {
-      opened.backups.push_back({peer->node(), peer->address(),
-                                peer->ReleaseConnection(),
-                                peer->ReleaseSession()});
-    } else {
-      peer->Fail(absl::UnavailableError("is no member any more; replace it"));
-      opened.not_installed.push_back(
-          {peer->node(), std::string(peer->failure().message())});
-    }
-  }
-  opened.ring = std::move(own_ring_);
-  phase_ = Phase::kOver;
-}
-
 // Connections first: then no operation uses the memory any more.
 void EpochOpening::End(const absl::Status& status) {
+  may_try_again_ = absl::IsAborted(status) ||
+                   (absl::IsUnavailable(status) &&
+                    (phase_ == Phase::kInstall || phase_ == Phase::kStop));
   status_ = absl::Status(
       status.code(),
       absl::StrCat("opening ",

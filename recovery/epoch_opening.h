@@ -9,10 +9,10 @@
 //   welcome   R replicas tell what they promised: the ballot is above it
 //   promise   all that are there are asked, the own replica first; the answers
 //             of OpeningQuorum members are needed, and as many more as come
-//             within gather_ns
+//             within gather_ns. The own replica scans meanwhile, in slices
 //   choose    pure (chooser.h, repair_plan.h); may want to wait for more
 //   install   plan_runner.h; over when W have installed, and what else is
-//             under way has got gather_ns more
+//             under way has got gather_ns more since it last got on
 //
 // Invariants:
 //   V1. The own replica promises before any other is asked: a process never
@@ -22,6 +22,9 @@
 //   V3. The log is shown only after W members have installed (A4.6).
 //   V4. It may be given up at any moment; another opening with a higher ballot
 //       then finds everything that was durable. Nothing was shown.
+//   V5. No peer is given up for what this process did not do: whoever polls
+//       later than NextPoll by more than a pause gives the peers their time
+//       again.
 // Thread safety: one thread.
 // References: protocol A4, H1 to H8, H12, H13, H16 to H19.
 #ifndef ALPHEUS_RECOVERY_EPOCH_OPENING_H_
@@ -29,6 +32,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +76,9 @@ struct EpochOpeningOptions {
 
   uint32_t credits = 64;                        // receives of each backup
   uint64_t copy_bytes_max = uint64_t{4} << 20;  // under way, of one copy
+  // Of the own ring, looked at in one Poll: a millisecond or two of a warm
+  // file. Adapters give up one that is silent for two seconds.
+  uint64_t slice_bytes = uint64_t{4} << 20;
   // Of Aborted, StandingPromise of an opening before: the ballot is above it.
   Epoch above;
 };
@@ -147,12 +154,18 @@ class EpochOpening {
   //   others              as Choose, Replica, and the cache's factory
   // Whatever the error, nothing was shown.
   const absl::Status& status() const { return status_; }
+  // Whether another opening, with a higher ballot, may have better luck at
+  // once: Aborted, or replicas that were there went in the middle, perhaps
+  // because another primary fenced them.
+  bool may_try_again() const { return may_try_again_; }
   // Of Aborted, the highest that was met.
   const std::optional<Promise>& standing() const { return standing_; }
   // Once, when the status is OK.
   EpochOpened TakeOpened();
 
  private:
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
   enum class Phase { kWelcome, kPromise, kInstall, kStop, kOver };
 
   EpochOpening(Fabric& fabric, const Clock& clock, RandomSource& random,
@@ -162,14 +175,18 @@ class EpochOpening {
   absl::Status CheckOwn() const;
   void MakePeers();
 
+  void RenewTimeAfterAPause(int64_t now);
   absl::Status GoOn();
   void Reconnect();
   absl::Status CheckWelcomes();
   absl::Status TakeBallot();
   absl::Status PromiseItself();
   void AskForPromises();
+  absl::Status ScanOn();
   absl::Status Gather();
   absl::Status ChooseFromAnswers();
+  absl::Status CheckAnyoneIsLeft();
+  bool OwnPromisedAnother();
   absl::Status Begin(Decision decision, std::vector<Answer> answers,
                      std::vector<OpeningPeer*> peers);
   absl::Status MakeCache(const Decision& decision,
@@ -198,6 +215,7 @@ class EpochOpening {
 
   Phase phase_ = Phase::kWelcome;
   absl::Status status_;
+  bool may_try_again_ = false;
   std::optional<Promise> standing_;
   Promise promise_;  // that is asked for
 
@@ -207,7 +225,12 @@ class EpochOpening {
   std::optional<Answer> own_answer_;
   std::unique_ptr<RegisteredBytes> own_ring_;
 
-  int64_t gathered_at_ = 0;  // 0: not enough yet
+  // When there were enough, of answers or of installed replicas, or when the
+  // rest last got on.
+  std::optional<int64_t> gathered_at_;
+  int64_t wake_at_ = kNever;      // when that time is over; until it is noticed
+  int64_t expected_at_ = kNever;  // the next Poll
+  uint64_t progress_ = 0;         // of the runner, at gathered_at_
   // Whose answers were too few to choose from, last time.
   std::optional<std::vector<const OpeningPeer*>> tried_with_;
   std::string wait_reason_;

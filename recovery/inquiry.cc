@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -14,6 +15,15 @@ namespace {
 
 constexpr size_t kRequestSlot = 0;
 constexpr size_t kReplySlot = 1;
+
+// What a node can say in a rejection is short.
+absl::Status WithRemedy(const absl::Status& rejection) {
+  if (!absl::IsFailedPrecondition(rejection)) return rejection;
+  return absl::FailedPreconditionError(absl::StrCat(
+      rejection.message(),
+      "; compare cluster_id in the cluster file with the one that the node was "
+      "started with"));
+}
 
 }  // namespace
 
@@ -48,7 +58,7 @@ bool Inquiry::Take(const ConnectionEvent& event) {
       Expect(Established(event.private_data));
       break;
     case ConnectionEvent::Kind::kRejected:
-      Fail(DecodeRejection(event.private_data));
+      Fail(WithRemedy(DecodeRejection(event.private_data)));
       break;
     case ConnectionEvent::Kind::kUnreachable:
       Fail(absl::UnavailableError("nobody answers; is the node running?"));
@@ -64,6 +74,13 @@ bool Inquiry::Take(const ConnectionEvent& event) {
 
 absl::Status Inquiry::Established(const std::string& private_data) {
   ALPHEUS_ASSIGN_OR_RETURN(welcome_, DecodeWelcome(private_data));
+  if (welcome_->node != options_.node && !IsMutant(Mutant::kAnyNodeWelcome)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "node ", welcome_->node.value, " answers, not node ",
+        options_.node.value,
+        "; the cluster file has this address under another node than the one "
+        "that was started there"));
+  }
   if (welcome_->ring_capacity == 0) {
     return absl::NotFoundError(
         absl::StrCat("node ", welcome_->node.value,

@@ -6,7 +6,7 @@
 // what the reply gave out can be used.
 //
 // Thread safety: one thread.
-// References: messages.h.
+// References: protocol H17; messages.h.
 #ifndef ALPHEUS_RECOVERY_INQUIRY_H_
 #define ALPHEUS_RECOVERY_INQUIRY_H_
 
@@ -27,6 +27,7 @@ class Inquiry {
  public:
   struct Options {
     std::string address;
+    NodeId node;  // that is to answer there (H17)
     Hello hello;
     Deadline deadline;  // until the connection must be there
   };
@@ -45,8 +46,9 @@ class Inquiry {
 
   bool done() const { return !status_.ok() || reply_.has_value(); }
   // Errors: Unavailable (nobody is there, the connection broke); NotFound (the
-  // node has no replica of the log); DataLoss (what no node says); what the
-  // node says (Failed).
+  // node has no replica of the log); FailedPrecondition (another node answers
+  // at this address, or one of another cluster); DataLoss (what no node says);
+  // what the node says (Failed).
   const absl::Status& status() const { return status_; }
   // Of a node that answered.
   const std::optional<Welcome>& welcome() const { return welcome_; }

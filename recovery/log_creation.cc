@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
+#include "log/format/layout.h"
+#include "recovery/welcome_check.h"
 
 namespace alpheus {
 namespace {
@@ -41,6 +43,14 @@ absl::StatusOr<std::unique_ptr<LogCreation>> LogCreation::Start(
                      options.peers.size(), " members of ", nodes.size(),
                      " nodes, expected N = ", options.sizes.replica_count,
                      " of as many. Correct the members"));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const Layout layout,
+                           Layout::ForRegion(options.region_bytes));
+  if (const absl::Status ring = CheckReplicatedRing(layout.ring_capacity);
+      !ring.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "creating log ", options.log_id.ToString(), " with ", ring.message(),
+        ". Nothing was created; ask for a smaller size"));
   }
   return std::unique_ptr<LogCreation>(
       new LogCreation(fabric, clock, random, options));

@@ -39,7 +39,7 @@ enum class Kind : uint32_t {
   kReleased = 14,
 };
 
-constexpr size_t kWelcomeBytes = 48;
+constexpr size_t kWelcomeBytes = 56;
 // Magic, version and code.
 constexpr size_t kRejectionTextBytes = kHelloBytes - 12;
 constexpr size_t kFailedTextBytes = 4096;
@@ -135,6 +135,38 @@ EpochTable TakeTable(ByteReader& from, Uuid log_id) {
   auto table = EpochTable::Decode(log_id, from.Raw(bytes));
   if (!from.Expect(table.ok())) return EpochTable::Empty(log_id);
   return *std::move(table);
+}
+
+constexpr uint32_t kNativeFlush = 1;
+constexpr uint32_t kAtomicWrite = 2;
+
+// One byte for each axis, then what the adapter can do.
+void Put(ByteWriter& to, const Platform& platform) {
+  to.U32(static_cast<uint32_t>(platform.domain) |
+         (platform.ddio ? 0U : 1U) << 8 |
+         static_cast<uint32_t>(platform.receive_buffers) << 16 |
+         static_cast<uint32_t>(platform.transport) << 24);
+  to.U32((platform.native_flush ? kNativeFlush : 0) |
+         (platform.atomic_write ? kAtomicWrite : 0));
+}
+
+Platform TakePlatform(ByteReader& from) {
+  const uint32_t axes = from.U32();
+  const uint32_t abilities = from.U32();
+  const auto axis = [&](int index, auto max) {
+    const uint32_t value = axes >> (8 * index) & 0xff;
+    const bool is_known = from.Expect(value <= static_cast<uint32_t>(max));
+    return static_cast<decltype(max)>(is_known ? value : 0);
+  };
+  Platform platform;
+  platform.domain = axis(0, PersistenceDomain::kSystem);
+  platform.ddio = !axis(1, true);
+  platform.receive_buffers = axis(2, ReceiveBuffers::kPmem);
+  platform.transport = axis(3, Transport::kInfiniBand);
+  from.Expect(abilities <= (kNativeFlush | kAtomicWrite));
+  platform.native_flush = (abilities & kNativeFlush) != 0;
+  platform.atomic_write = (abilities & kAtomicWrite) != 0;
+  return platform;
 }
 
 // --- Messages ----------------------------------------------------------------
@@ -447,6 +479,7 @@ std::string EncodeWelcome(const Welcome& welcome) {
   to.U64(welcome.ring_capacity);
   to.Id(welcome.promised);
   to.U64(welcome.configuration_id);
+  Put(to, welcome.platform);
   static_assert(kWelcomeBytes <= kHelloBytes);
   return TakeText(to);
 }
@@ -463,6 +496,7 @@ absl::StatusOr<Welcome> DecodeWelcome(std::string_view bytes) {
   welcome.ring_capacity = from.U64();
   welcome.promised = from.As<Epoch>();
   welcome.configuration_id = from.U64();
+  welcome.platform = TakePlatform(from);
   // There is a replica, or there is none.
   from.Expect((welcome.incarnation == 0) == (welcome.ring_capacity == 0));
   from.Expect(welcome.ring_capacity % kLineBytes == 0 &&

@@ -41,10 +41,11 @@
 #include "recovery/replica.h"
 #include "replication/ack.h"
 #include "replication/fabric/fabric.h"
+#include "replication/persist/platform.h"
 
 namespace alpheus {
 
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 
 // Every fabric carries as many bytes of private data.
 inline constexpr size_t kHelloBytes = 56;
@@ -63,6 +64,7 @@ struct Welcome {
   uint64_t ring_capacity = 0;  // bytes; 0: there is no replica
   Epoch promised;              // what a ballot must be above
   uint64_t configuration_id = 0;
+  Platform platform = {};  // of the replica, as its node's operator declared
 
   bool operator==(const Welcome&) const = default;
 };

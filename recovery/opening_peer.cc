@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -112,11 +113,13 @@ bool OpeningPeer::Owns(ConnectionId connection) const {
 
 // Requests and replies.
 
-void OpeningPeer::Request(const Message& message, State waiting) {
+void OpeningPeer::Request(const Message& message, State waiting,
+                          uint64_t bytes_looked_at) {
   is_sent_ = false;
   reply_bytes_.reset();
   state_ = waiting;
-  due_nanos_ = clock_.NowNanos() + options_.step_timeout_ns;
+  reply_within_ns_ = options_.step_timeout_ns + ReadingNanos(bytes_looked_at);
+  due_nanos_ = clock_.NowNanos() + reply_within_ns_;
   FailUnless(Send(message));
 }
 
@@ -144,7 +147,8 @@ void OpeningPeer::Ask(const Format& format) {
 
 void OpeningPeer::Ask(const AskPromise& ask) {
   ALPHEUS_CHECK(state_ == State::kWelcomed, "one request at a time");
-  Request(ask, State::kPromising);
+  ballot_ = ask.promise.epoch;
+  Request(ask, State::kPromising, welcome_.ring_capacity);
 }
 
 void OpeningPeer::Ask(const Prepare& prepare) {
@@ -158,16 +162,21 @@ void OpeningPeer::Ask(const Install& install, const Ring& ring,
   install_ = install;
   own_ring_ = ring;
   own_ring_key_ = ring_key;
-  Request(install, State::kInstalling);
+  Request(install, State::kInstalling,
+          install.installation.end.offset - install.installation.head.offset);
 }
 
 void OpeningPeer::CheckTime(int64_t now_nanos) {
   if (now_nanos < due_nanos_) return;
   Fail(absl::UnavailableError(absl::StrCat(
-           "was silent for ", options_.step_timeout_ns / 1'000'000,
-           " ms while ", WhatIsWaitedFor(state_),
+           "was silent for ", reply_within_ns_ / 1'000'000, " ms while ",
+           WhatIsWaitedFor(state_),
            " was waited for; see whether its process and the network are up")),
        /*may_try_again=*/true);
+}
+
+void OpeningPeer::RenewTime(int64_t now_nanos) {
+  if (due_nanos_ != kNotWaiting) due_nanos_ = now_nanos + reply_within_ns_;
 }
 
 void OpeningPeer::Take(const ConnectionEvent& event) {
@@ -178,8 +187,10 @@ void OpeningPeer::Take(const ConnectionEvent& event) {
       return TakeWelcome(event.private_data);
     case Kind::kRejected: {
       const absl::Status why = DecodeRejection(event.private_data);
-      return Fail({why.code(), absl::StrCat("refused: ", why.message())},
-                  absl::IsUnavailable(why));
+      return Fail(
+          {why.code(), absl::StrCat("refused: ", why.message())},
+          absl::IsUnavailable(why) || (absl::IsResourceExhausted(why) &&
+                                       !IsMutant(Mutant::kNoRoomIsFinal)));
     }
     case Kind::kUnreachable:
       return Fail(absl::UnavailableError("nobody answers there"),
@@ -316,18 +327,39 @@ void OpeningPeer::DecodeWhatWasRead() {
         "the ", promised_.answer_bytes,
         " bytes at the place of its answer are none. Look at that replica")));
   }
-  // E1.
-  if (answer->node != node() || answer->incarnation != welcome_.incarnation ||
-      answer->ring_capacity != welcome_.ring_capacity) {
-    return Fail(absl::DataLossError(absl::StrCat(
-        "answers as node ", answer->node.value, ", incarnation ",
-        answer->incarnation, ", with a ring of ", answer->ring_capacity,
-        " bytes; it welcomed as node ", welcome_.node.value, ", incarnation ",
-        welcome_.incarnation, ", with ", welcome_.ring_capacity,
-        ". The replica was exchanged in between; open the log again")));
+  if (const absl::Status good = CheckAnswer(*answer); !good.ok()) {
+    return Fail(good);
   }
   answer_ = *std::move(answer);
   state_ = State::kAnswered;
+}
+
+// E1. The ballot is above all that R replicas promised, and no log opens with
+// another epoch than its table's last.
+absl::Status OpeningPeer::CheckAnswer(const Answer& answer) const {
+  if (answer.node != node() || answer.incarnation != welcome_.incarnation ||
+      answer.ring_capacity != welcome_.ring_capacity) {
+    return absl::DataLossError(absl::StrCat(
+        "answers as node ", answer.node.value, ", incarnation ",
+        answer.incarnation, ", with a ring of ", answer.ring_capacity,
+        " bytes; it welcomed as node ", welcome_.node.value, ", incarnation ",
+        welcome_.incarnation, ", with ", welcome_.ring_capacity,
+        ". The replica was exchanged in between; open the log again"));
+  }
+  if (IsMutant(Mutant::kAnswerUnchecked)) return absl::OkStatus();
+  if (answer.log_epoch >= ballot_) {
+    return absl::DataLossError(
+        absl::StrCat("answers with log epoch ", answer.log_epoch.value,
+                     ", expected one below epoch ", ballot_.value,
+                     " that it promised. Look at that replica"));
+  }
+  const std::vector<EpochEntry>& entries = answer.table.entries();
+  const Epoch last = entries.empty() ? Epoch() : entries.back().epoch;
+  if (last == answer.log_epoch) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "answers with an epoch table of ", entries.size(),
+      " entries that ends with epoch ", last.value, ", expected its log epoch ",
+      answer.log_epoch.value, ". Look at that replica"));
 }
 
 // The ring.
@@ -356,10 +388,11 @@ void OpeningPeer::PostWrite(WorkId work, LocalBytes from, uint64_t place) {
 
 void OpeningPeer::StartSession() {
   const Installation& installed = install_.installation;
-  auto session = ReplicaSession::Start(
-      {own_ring_, own_ring_key_, ring_key_},
-      {installed.epoch, install_.session, installed.end, install_.credits},
-      fabric_, connection_);
+  auto session =
+      ReplicaSession::Start({own_ring_, own_ring_key_, ring_key_},
+                            {installed.epoch, install_.session, installed.end,
+                             install_.credits, welcome_.platform},
+                            fabric_, connection_);
   if (!session.ok()) return FailUnless(session.status());
   session_ = *std::move(session);
   state_ = State::kInstalled;

@@ -10,7 +10,8 @@
 //
 // Invariants:
 //   E1. What the replica sends is believed only if it is what was asked for:
-//       its node, and incarnation and capacity as it welcomed with.
+//       its node, and incarnation and capacity as it welcomed with, and a log
+//       from before the ballot whose table opens it.
 //   E2. Once it failed, its connection is closed: nothing of it changes memory
 //       of this host any more (X5 of fabric.h), and its completions mean
 //       nothing.
@@ -43,11 +44,19 @@ struct PeerAddress {
   std::string address;  // as the fabric writes it
 };
 
+// Nanoseconds that a replica may take to read so many bytes of its ring, from a
+// cold file on a slow disk: half a GiB each second.
+constexpr int64_t ReadingNanos(uint64_t bytes) {
+  return static_cast<int64_t>(bytes * 2);
+}
+
 struct OpeningPeerOptions {
   PeerAddress at;
   Hello hello;
-  int64_t step_timeout_ns = 0;  // until a request's reply must be there
-  Deadline deadline;            // of everything
+  // Until a request's reply must be there; where the replica looks at its whole
+  // ring for it, that takes ReadingNanos more.
+  int64_t step_timeout_ns = 0;
+  Deadline deadline;  // of everything
 };
 
 class OpeningPeer {
@@ -112,6 +121,9 @@ class OpeningPeer {
   void Take(const ConnectionEvent& event);
   // Fails if a reply is overdue.
   void CheckTime(int64_t now_nanos);
+  // This process did nothing for a while: what it did not take counts for no
+  // silence. If a reply is waited for, it has its whole time again.
+  void RenewTime(int64_t now_nanos);
   // When CheckTime is due; the end of time if nothing is waited for.
   int64_t due_nanos() const { return due_nanos_; }
 
@@ -141,7 +153,8 @@ class OpeningPeer {
   }
 
  private:
-  void Request(const Message& message, State waiting);
+  void Request(const Message& message, State waiting,
+               uint64_t bytes_looked_at = 0);
   absl::Status Send(const Message& message);
   void TakeReply();
   void TakeWelcome(const std::string& private_data);
@@ -149,6 +162,7 @@ class OpeningPeer {
   void ReadOn();
   void TakeAnswerPiece();
   void DecodeWhatWasRead();
+  absl::Status CheckAnswer(const Answer& answer) const;
   void StartSession();
   void StopWaiting();
   absl::Status Annotate(const absl::Status& status) const;
@@ -164,6 +178,7 @@ class OpeningPeer {
   bool may_try_again_ = true;
   int64_t failed_at_nanos_ = 0;
   int64_t due_nanos_;
+  int64_t reply_within_ns_ = 0;
 
   ConnectionId connection_;         // 0: none
   std::vector<ConnectionId> past_;  // closed
@@ -180,6 +195,7 @@ class OpeningPeer {
   Promise standing_;
   RegionKey ring_key_;
 
+  Epoch ballot_;  // that was asked for
   Promised promised_;
   std::unique_ptr<MessageSlots> answer_bytes_;
   uint64_t answer_asked_ = 0;      // bytes

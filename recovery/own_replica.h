@@ -9,6 +9,7 @@
 #ifndef ALPHEUS_RECOVERY_OWN_REPLICA_H_
 #define ALPHEUS_RECOVERY_OWN_REPLICA_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,9 +35,11 @@ class OwnReplica {
   virtual Ring ring() const = 0;
   virtual absl::StatusOr<PromiseVerdict> AcceptPromise(
       const Promise& request) = 0;
-  virtual absl::StatusOr<Answer> MakeAnswer() = 0;
+  virtual absl::Status StartAnswer() = 0;
+  virtual Answer TakeAnswer() = 0;
   virtual absl::Status BeginRepair(Epoch epoch) = 0;
-  virtual absl::Status Install(const Installation& installation) = 0;
+  virtual absl::Status StartInstall(const Installation& installation) = 0;
+  virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
   virtual RingLogStart StartOfLog() = 0;
 };
 
@@ -57,12 +60,16 @@ class OwnReplicaOf final : public OwnReplica {
     if (verdict.ok() && fence_) fence_();
     return verdict;
   }
-  absl::StatusOr<Answer> MakeAnswer() override { return replica_.MakeAnswer(); }
+  absl::Status StartAnswer() override { return replica_.StartAnswer(); }
+  Answer TakeAnswer() override { return replica_.TakeAnswer(); }
   absl::Status BeginRepair(Epoch epoch) override {
     return replica_.BeginRepair(epoch);
   }
-  absl::Status Install(const Installation& installation) override {
-    return replica_.Install(installation);
+  absl::Status StartInstall(const Installation& installation) override {
+    return replica_.StartInstall(installation);
+  }
+  absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
+    return replica_.Continue(bytes_max);
   }
   RingLogStart StartOfLog() override { return replica_.StartOfLog(); }
 

@@ -72,7 +72,9 @@ absl::Status PlanRunner::Poll() {
       for (size_t i = 0; i < runs_.size(); ++i) {
         const Step before = runs_[i].step;
         ALPHEUS_RETURN_IF_ERROR(GoOn(i));
-        changed |= runs_[i].step != before;
+        if (runs_[i].step == before) continue;
+        changed = true;
+        ++steps_;
       }
     }
   }
@@ -109,6 +111,11 @@ absl::Status PlanRunner::GoOn(size_t index) {
     case Step::kCopying:
       return CopyOn(run);
     case Step::kInstalling:
+      if (run.peer == nullptr) {
+        ALPHEUS_RETURN_IF_ERROR(InstallOwnOn());
+        if (own_installed_) run.step = Step::kInstalled;
+        return absl::OkStatus();
+      }
       if (run.peer->state() == OpeningPeer::State::kInstalled) {
         run.step = Step::kInstalled;
       }
@@ -158,9 +165,8 @@ absl::Status PlanRunner::CopyOn(Run& run) {
 
 absl::Status PlanRunner::InstallOn(Run& run) {
   if (run.peer == nullptr) {
-    ALPHEUS_RETURN_IF_ERROR(InstallOwn());
-    run.step = Step::kInstalled;
-    return absl::OkStatus();
+    run.step = Step::kInstalling;
+    return StartInstallingOwn();
   }
   // Only a mutant copies before that.
   if (run.peer->state() != OpeningPeer::State::kPrepared) {
@@ -172,12 +178,23 @@ absl::Status PlanRunner::InstallOn(Run& run) {
   return absl::OkStatus();
 }
 
-absl::Status PlanRunner::InstallOwn() {
-  const absl::Status installed = input_.own->Install(WhatIsInstalled());
-  own_installed_ = installed.ok();
-  if (!absl::IsFailedPrecondition(installed)) return installed;
+absl::Status PlanRunner::OfOwn(const absl::Status& status) const {
+  if (!absl::IsFailedPrecondition(status)) return status;
   // It serves promises too: another primary came in between.
-  return absl::AbortedError(installed.message());
+  return absl::AbortedError(status.message());
+}
+
+absl::Status PlanRunner::StartInstallingOwn() {
+  own_installing_ = true;
+  return OfOwn(input_.own->StartInstall(WhatIsInstalled()));
+}
+
+absl::Status PlanRunner::InstallOwnOn() {
+  const absl::StatusOr<bool> done = input_.own->Continue(terms_.slice_bytes);
+  if (!done.ok()) return OfOwn(done.status());
+  own_installing_ = !*done;
+  own_installed_ = *done;
+  return absl::OkStatus();
 }
 
 absl::Status PlanRunner::FillCache() {
@@ -186,10 +203,13 @@ absl::Status PlanRunner::FillCache() {
         cache_copier_,
         MakeCopier(runs_.size(), nullptr, CopiesOfAll(input_.decision)));
   }
-  ALPHEUS_RETURN_IF_ERROR(cache_copier_->Poll());
-  if (!cache_copier_->is_done()) return absl::OkStatus();
-  ALPHEUS_RETURN_IF_ERROR(InstallOwn());
-  own_ring_.has_all = true;
+  if (!own_installing_) {
+    ALPHEUS_RETURN_IF_ERROR(cache_copier_->Poll());
+    if (!cache_copier_->is_done()) return absl::OkStatus();
+    ALPHEUS_RETURN_IF_ERROR(StartInstallingOwn());
+  }
+  ALPHEUS_RETURN_IF_ERROR(InstallOwnOn());
+  own_ring_.has_all = own_installed_;
   return absl::OkStatus();
 }
 
@@ -212,6 +232,24 @@ bool PlanRunner::is_enough() const {
   uint32_t needed = terms_.sizes.write_quorum;
   if (IsMutant(Mutant::kInstalledBelowW)) --needed;
   return own_installed_ && CountInstalled() >= needed;
+}
+
+uint64_t PlanRunner::progress() const {
+  uint64_t progress = steps_;
+  for (const Run& run : runs_) {
+    if (run.copier != nullptr) progress += run.copier->progress();
+  }
+  return progress;
+}
+
+int64_t PlanRunner::PatienceNanos() const {
+  const bool any_installs =
+      std::any_of(runs_.begin(), runs_.end(), [](const Run& run) {
+        return run.peer != nullptr && run.step == Step::kInstalling;
+      });
+  if (!any_installs) return 0;
+  const Decision& decision = input_.decision;
+  return ReadingNanos(decision.end.offset - decision.head.offset);
 }
 
 bool PlanRunner::is_settled() const {

@@ -41,6 +41,7 @@ struct PlanTerms {
   Promise promise;
   uint32_t credits = 0;
   uint64_t copy_bytes_max = 0;  // under way, of one copy
+  uint64_t slice_bytes = 0;     // that the own replica reads in one Poll
 };
 
 // What is run: everything by the index of its answer.
@@ -65,6 +66,14 @@ class PlanRunner {
   // in between), the own replica's.
   absl::Status Poll();
   void Take(const Completion& completion);
+
+  // Grows with each step of each repair, and each piece that is copied.
+  uint64_t progress() const;
+  // The own replica, or the cache, is reading what it installs: Poll goes on.
+  bool is_at_work() const { return own_installing_; }
+  // Nanoseconds that a replica may take for a step of which nothing is heard
+  // before its end: to read the whole log that it installs.
+  int64_t PatienceNanos() const;
 
   // W members have installed, and the own replica or the cache has.
   bool is_enough() const;
@@ -107,7 +116,9 @@ class PlanRunner {
   absl::Status BeginCopying(size_t index);
   absl::Status CopyOn(Run& run);
   absl::Status InstallOn(Run& run);
-  absl::Status InstallOwn();
+  absl::Status StartInstallingOwn();
+  absl::Status InstallOwnOn();
+  absl::Status OfOwn(const absl::Status& status) const;
   void Fail(Run& run, const absl::Status& status);
   absl::Status FillCache();
   absl::StatusOr<std::unique_ptr<RingCopier>> MakeCopier(
@@ -123,7 +134,9 @@ class PlanRunner {
   RandomSource& random_;
   std::vector<Run> runs_;
   OwnRing own_ring_;
+  bool own_installing_ = false;
   bool own_installed_ = false;
+  uint64_t steps_ = 0;  // that repairs have made
   std::unique_ptr<RingCopier> cache_copier_;
   bool stopped_ = false;
 };

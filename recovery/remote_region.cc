@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
@@ -34,42 +35,96 @@ std::optional<Epoch> EpochOf(std::span<std::byte> image) {
 RemoteRegion::RemoteRegion(Fabric& fabric, Options options,
                            MakeImage make_image)
     : fabric_(fabric),
-      without_ring_(options.without_ring),
-      make_image_(std::move(make_image)),
-      inquiry_(fabric, std::move(options.at), View{}) {}
+      options_(std::move(options)),
+      make_image_(std::move(make_image)) {
+  Ask();
+}
+
+void RemoteRegion::Ask() {
+  has_view_ = false;
+  is_broken_ = false;
+  bytes_read_before_ = bytes_read_;
+  Inquiry::Options at = options_.at;
+  at.deadline = options_.deadline();
+  // The connection before it is closed first: it uses the image no more.
+  inquiry_.reset();
+  inquiry_ = std::make_unique<Inquiry>(fabric_, std::move(at), View{});
+}
 
 void RemoteRegion::Expect(const absl::Status& step) {
-  if (!step.ok()) inquiry_.Fail(step);
+  if (!step.ok()) inquiry_->Fail(step);
 }
 
 bool RemoteRegion::Take(const ConnectionEvent& event) {
-  return inquiry_.Take(event);
+  if (event.kind == ConnectionEvent::Kind::kDisconnected &&
+      event.connection == inquiry_->connection() && !under_way_.empty()) {
+    // Each read still completes (X3), some of them well.
+    is_broken_ = true;
+    return true;
+  }
+  if (!inquiry_->Take(event)) return false;
+  if (inquiry_->welcome() && !welcome_) welcome_ = inquiry_->welcome();
+  AskAgainIfItHelps();
+  return true;
 }
 
 bool RemoteRegion::Take(const Completion& completion) {
-  if (!inquiry_.Take(completion)) return false;
-  if (done()) return true;
+  if (!inquiry_->Take(completion)) return false;
+  if (done()) {
+    AskAgainIfItHelps();
+    return true;
+  }
   if (completion.operation == Operation::kRead) {
-    --under_way_;
-    Expect(Read());
-  } else if (inquiry_.reply() && stage_ == Stage::kAsking) {
-    Expect(Begin(*inquiry_.reply()));
+    const auto read = under_way_.find(completion.work.value);
+    bytes_read_ += read->second;
+    under_way_.erase(read);
+    if (!is_broken_) {
+      Expect(Read());
+    } else if (under_way_.empty()) {
+      Expect(absl::UnavailableError("the connection broke"));
+      AskAgainIfItHelps();
+    }
+  } else if (inquiry_->reply() && !has_view_) {
+    has_view_ = true;
+    Expect(TakeReply(*inquiry_->reply()));
   }
   return true;
 }
 
-absl::Status RemoteRegion::Begin(const Message& reply) {
+void RemoteRegion::AskAgainIfItHelps() {
+  if (stage_ == Stage::kDone || !absl::IsUnavailable(status())) return;
+  if (IsMutant(Mutant::kViewIsNotReopened)) return;
+  if (bytes_read_ == bytes_read_before_) return;
+  if (!under_way_.empty()) next_ = std::min(next_, under_way_.begin()->first);
+  under_way_.clear();
+  Ask();
+}
+
+absl::Status RemoteRegion::TakeReply(const Message& reply) {
   const auto* viewed = std::get_if<Viewed>(&reply);
-  const uint64_t ring_capacity = inquiry_.welcome()->ring_capacity;
+  const Welcome& welcome = *inquiry_->welcome();
   if (viewed == nullptr ||
-      viewed->region_bytes < kTableOffset + ring_capacity) {
+      viewed->region_bytes < kTableOffset + welcome.ring_capacity) {
     return absl::DataLossError("the node said what no node says to a View");
   }
   remote_key_ = viewed->region_key;
-  ALPHEUS_ASSIGN_OR_RETURN(image_, make_image_(viewed->region_bytes));
+  if (stage_ == Stage::kAsking) return Begin(*viewed);
+  if (welcome.incarnation != welcome_->incarnation ||
+      welcome.ring_capacity != welcome_->ring_capacity ||
+      viewed->region_bytes != image_.size()) {
+    return absl::AbortedError(absl::StrCat(
+        "the replica was made anew while it was being read: incarnation ",
+        welcome_->incarnation, " before, ", welcome.incarnation,
+        " now. Read it again"));
+  }
+  return Read();
+}
+
+absl::Status RemoteRegion::Begin(const Viewed& viewed) {
+  ALPHEUS_ASSIGN_OR_RETURN(image_, make_image_(viewed.region_bytes));
   ALPHEUS_ASSIGN_OR_RETURN(
       registered_, RegisteredBytes::Make(fabric_, image_, RemoteAccess::kNone));
-  ring_offset_ = viewed->region_bytes - ring_capacity;
+  ring_offset_ = viewed.region_bytes - welcome_->ring_capacity;
   BeginStage(Stage::kBefore, 0, ring_offset_);
   return Read();
 }
@@ -81,28 +136,28 @@ void RemoteRegion::BeginStage(Stage stage, uint64_t begin, uint64_t end) {
 }
 
 absl::Status RemoteRegion::Read() {
-  while (under_way_ < kReadsMax && next_ < end_) {
+  while (under_way_.size() < kReadsMax && next_ < end_) {
     const uint64_t bytes = std::min(
         {end_ - next_, kReadBytesMax, fabric_.limits().message_bytes_max});
     ALPHEUS_RETURN_IF_ERROR(
-        fabric_.PostRead(inquiry_.connection(), WorkId(),
+        fabric_.PostRead(inquiry_->connection(), WorkId(next_),
                          {registered_->key(), image_.subspan(next_, bytes)},
                          {remote_key_, next_}));
+    under_way_[next_] = bytes;
     next_ += bytes;
-    ++under_way_;
   }
-  return under_way_ == 0 ? FinishStage() : absl::OkStatus();
+  return under_way_.empty() ? FinishStage() : absl::OkStatus();
 }
 
 absl::Status RemoteRegion::FinishStage() {
   switch (stage_) {
     case Stage::kBefore:
       // Whatever epoch that is: the one behind the ring must be the same.
-      epoch_ = EpochOf(image_).value_or(Epoch());
+      epoch_ = EpochOf(image_);
       watermarks_.assign(image_.begin() + kWatermarkOffset,
                          image_.begin() + kTableOffset);
       BeginStage(Stage::kRing, ring_offset_,
-                 without_ring_ ? ring_offset_ : image_.size());
+                 options_.without_ring ? ring_offset_ : image_.size());
       return Read();
     case Stage::kRing:
       BeginStage(Stage::kAfter, 0, ring_offset_);
@@ -114,11 +169,21 @@ absl::Status RemoteRegion::FinishStage() {
 
 absl::Status RemoteRegion::Compose() {
   const std::optional<Epoch> epoch = EpochOf(image_);
-  if ((!epoch || *epoch != epoch_) && ++attempts_ < kAttemptsMax) {
+  if (epoch != epoch_ && !IsMutant(Mutant::kEpochsMixInAnImage)) {
+    if (++attempts_ == kAttemptsMax) {
+      return absl::AbortedError(absl::StrCat(
+          "an epoch was opened each of the ", kAttemptsMax,
+          " times that the replica was read, the last time epoch ",
+          epoch.value_or(Epoch()).value, " after epoch ",
+          epoch_.value_or(Epoch()).value,
+          "; primaries push each other aside, or its superline can't be read "
+          "every time. Read it again when one has stayed"));
+    }
     BeginStage(Stage::kBefore, 0, ring_offset_);
     return Read();
   }
-  // A region that can't be read is an image too: whoever looks will say so.
+  // A superline that could never be read makes an image too: whoever looks
+  // will say so.
   std::copy(watermarks_.begin(), watermarks_.end(),
             image_.begin() + kWatermarkOffset);
   stage_ = Stage::kDone;

@@ -8,12 +8,22 @@
 // watermarks before the ring (what they name is in the ring then), superline
 // and epoch table after it (what the head has not passed by then had not been
 // overwritten while the ring was read). If an epoch opened in between, all is
-// read again.
+// read again, and after a few times it is an error: an image never has the
+// superline of one epoch and the ring of another.
+//
+// A node ends a view that has lasted for long, whatever is read through it, as
+// it does not see one-sided reads. Then the view is opened anew, and reading
+// goes on where it was, as long as each view brings something.
 //
 // Invariants:
 //   V1. No byte of the replica changes.
 //   V2. A record at or behind the image's head and at or below its watermarks
 //       lies whole in the image, if the replica had it whole.
+//   V3. All of an image is of one replica (incarnation, geometry) and of one
+//       log epoch.
+//   V4. A view that ends is opened again exactly if it brought something: a
+//   slow
+//       way is no error, and a node that gives nothing is not asked for ever.
 // A record further on may be torn in the image only: whoever finds damage in a
 // replica that is being written reads it again before believing it (S5).
 // Thread safety: one thread.
@@ -24,6 +34,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,6 +42,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "log/base/deadline.h"
 #include "recovery/inquiry.h"
 #include "recovery/messages.h"
 #include "replication/fabric/fabric.h"
@@ -41,7 +53,9 @@ namespace alpheus {
 class RemoteRegion {
  public:
   struct Options {
-    Inquiry::Options at;
+    Inquiry::Options at;  // but for its deadline, which follows
+    // Until when a connection that is made now must be there.
+    std::function<Deadline()> deadline = [] { return Deadline(); };
     // Only what lies before the ring; the ring's bytes are zeros then.
     bool without_ring = false;
   };
@@ -56,16 +70,24 @@ class RemoteRegion {
   bool Take(const Completion& completion);
 
   bool done() const { return !status().ok() || stage_ == Stage::kDone; }
-  // Errors: as Inquiry; what MakeImage says.
-  const absl::Status& status() const { return inquiry_.status(); }
+  // Errors: as Inquiry; what MakeImage says; Aborted (V3: what was read is
+  // nothing, and may be read again).
+  const absl::Status& status() const { return inquiry_->status(); }
   // Of a node that answered.
-  const std::optional<Welcome>& welcome() const { return inquiry_.welcome(); }
+  const std::optional<Welcome>& welcome() const { return welcome_; }
+  // Grows as long as something comes; parts that are read again count again.
+  uint64_t bytes_read() const { return bytes_read_; }
+  uint64_t region_bytes() const { return image_.size(); }  // 0: not known yet
 
  private:
   enum class Stage { kAsking, kBefore, kRing, kAfter, kDone };
 
   void Expect(const absl::Status& step);
-  absl::Status Begin(const Message& reply);
+  // Asks for a view, for the first time or again.
+  void Ask();
+  void AskAgainIfItHelps();
+  absl::Status TakeReply(const Message& reply);
+  absl::Status Begin(const Viewed& viewed);
   void BeginStage(Stage stage, uint64_t begin, uint64_t end);
   // The next reads of a stage, as many as may be under way.
   absl::Status Read();
@@ -73,7 +95,7 @@ class RemoteRegion {
   absl::Status Compose();
 
   Fabric& fabric_;
-  const bool without_ring_;
+  const Options options_;
   const MakeImage make_image_;
   Stage stage_ = Stage::kAsking;
 
@@ -82,15 +104,20 @@ class RemoteRegion {
   std::unique_ptr<RegisteredBytes> registered_;
   std::vector<std::byte> watermarks_;  // as they were before the ring was read
   uint64_t ring_offset_ = 0;
-  Epoch epoch_;
+  std::optional<Epoch> epoch_;  // before the ring was read
   int attempts_ = 0;
 
   uint64_t next_ = 0;  // to be read next, bytes from the start of the region
   uint64_t end_ = 0;   // of the stage
-  uint32_t under_way_ = 0;
+  std::map<uint64_t, uint64_t> under_way_;  // reads: begin and bytes
+  uint64_t bytes_read_ = 0;
+  uint64_t bytes_read_before_ = 0;  // this view
+  bool has_view_ = false;
+  bool is_broken_ = false;  // the connection, with reads under way
+  std::optional<Welcome> welcome_;
 
   // Destroyed first: a closed connection uses no memory any more.
-  Inquiry inquiry_;
+  std::unique_ptr<Inquiry> inquiry_;
 };
 
 }  // namespace alpheus

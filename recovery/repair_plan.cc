@@ -146,7 +146,8 @@ EpochTable Planner::Table(const NewEpoch& next) const {
   for (const EpochEntry& entry : decision_.table.entries()) {
     if (entry.start_lsn < end.lsn) table = table.With(entry, Lsn(0));
   }
-  return table.With({next.epoch, next.nonce, end.lsn, end.offset, end.chain},
+  const uint64_t nonce = IsMutant(Mutant::kNonceForeseen) ? 1 : next.nonce;
+  return table.With({next.epoch, nonce, end.lsn, end.offset, end.chain},
                     decision_.head.lsn);
 }
 

@@ -2,6 +2,7 @@
 #include "recovery/replica.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
@@ -15,6 +16,8 @@
 
 namespace alpheus {
 namespace {
+
+constexpr uint64_t kAllBytes = std::numeric_limits<uint64_t>::max();
 
 // Whether the log can go on from `position`; see kLsnMax (region_state.h).
 bool HasRoom(const LogPosition& position) {
@@ -34,12 +37,6 @@ LogPosition PositionOf(const EpochEntry& entry) {
   return {entry.start_lsn, entry.start_offset, entry.start_chain};
 }
 
-std::string Describe(const LogPosition& position) {
-  return absl::StrCat("LSN ", position.lsn.value, " at offset ",
-                      position.offset.value, " with chain ",
-                      absl::Hex(position.chain));
-}
-
 }  // namespace
 
 template <Persistence P>
@@ -52,6 +49,7 @@ absl::StatusOr<std::unique_ptr<Replica<P>>> Replica<P>::Open(
   Installer<P> installer(pmem, region, replica->state_);
   if (!IsMutant(Mutant::kReplicaTrustsTheCache)) installer.FlushBeforeRing();
   ALPHEUS_RETURN_IF_ERROR(installer.Fence());
+  if (options.suspect) ALPHEUS_RETURN_IF_ERROR(replica->MarkRepairing());
   return replica;
 }
 
@@ -109,9 +107,12 @@ absl::StatusOr<PromiseVerdict> Replica<P>::AcceptPromise(
   const Promise standing = PromiseOf(state_.superline);
   ALPHEUS_ASSIGN_OR_RETURN(const PromiseVerdict verdict,
                            AnswerPromise(standing, request));
+  EndWork();  // of whoever is fenced now
   ALPHEUS_RETURN_IF_ERROR(MendTable());
-  // A promise that one copy holds would be forgotten with that copy (S2).
+  // A promise that one copy holds would be forgotten with that copy (S2), and
+  // what a suspect medium shows may not be on it.
   if (verdict == PromiseVerdict::kAgain &&
+      (!suspect_ || IsMutant(Mutant::kSuspectPromiseStays)) &&
       (state_.superline_cell.at_rest() ||
        IsMutant(Mutant::kPromiseOfOneCopy))) {
     return verdict;
@@ -132,18 +133,87 @@ absl::StatusOr<PromiseVerdict> Replica<P>::AcceptPromise(
 }
 
 template <Persistence P>
-absl::StatusOr<Answer> Replica<P>::MakeAnswer() {
+absl::Status Replica<P>::StartAnswer() {
   ALPHEUS_RETURN_IF_ERROR(Begin());
   const RingOffset head = state_.superline.head_offset;
+  Installer<P>(pmem_, region_, state_).FlushBeforeRing();
+  work_ = std::make_unique<Work>();
+  work_->flushed = head;
+  work_->flush_end = IsMutant(Mutant::kVisibleIsAnswered)
+                         ? head
+                         : head + state_.superline.ring_capacity;
+  work_->scan = std::make_unique<AnswerScan>(
+      region_, state_, AnswerOptions{.suspect = suspect_});
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+void Replica<P>::EndWork() {
+  if (!IsMutant(Mutant::kPromiseLeavesWork)) work_.reset();
+}
+
+template <Persistence P>
+absl::StatusOr<bool> Replica<P>::FlushOn(uint64_t bytes_max) {
+  if (work_->is_flushed) return true;
   Installer<P> installer(pmem_, region_, state_);
-  installer.FlushBeforeRing();
-  if (!IsMutant(Mutant::kVisibleIsAnswered)) {
-    installer.FlushRing(head, head + state_.superline.ring_capacity);
-  }
+  const RingOffset to =
+      work_->flushed + std::min(bytes_max, work_->flush_end - work_->flushed);
+  installer.FlushRing(work_->flushed, to);
   ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.Fence()));
-  Answer answer = AnswerOfRegion(region_, state_, {.suspect = suspect_});
+  work_->flushed = to;
+  work_->is_flushed = to == work_->flush_end;
+  return work_->is_flushed;
+}
+
+template <Persistence P>
+absl::StatusOr<bool> Replica<P>::Continue(uint64_t bytes_max) {
+  if (work_ == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options_.name,
+        ": nothing is under way any more: another call came in between, or "
+        "the medium failed. Begin again"));
+  }
+  absl::StatusOr<bool> done = ContinueWork(bytes_max);
+  if (!done.ok()) work_.reset();
+  return done;
+}
+
+template <Persistence P>
+absl::StatusOr<bool> Replica<P>::ContinueWork(uint64_t bytes_max) {
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_flushed, FlushOn(bytes_max));
+  if (!is_flushed) return false;
+  if (work_->scan != nullptr) return work_->scan->Continue(bytes_max);
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_read,
+                           work_->reading->Continue(bytes_max));
+  if (!is_read) return false;
+  ALPHEUS_RETURN_IF_ERROR(Commit());
+  work_.reset();
+  return true;
+}
+
+template <Persistence P>
+Answer Replica<P>::TakeAnswer() {
+  ALPHEUS_CHECK(work_ != nullptr && work_->scan != nullptr,
+                "an answer was made (replica.h)");
+  Answer answer = work_->scan->Take();
   answer.promised_before = promised_before_;
+  work_.reset();
   return answer;
+}
+
+template <Persistence P>
+absl::Status Replica<P>::ContinueToTheEnd() {
+  for (;;) {
+    ALPHEUS_ASSIGN_OR_RETURN(const bool done, Continue(kAllBytes));
+    if (done) return absl::OkStatus();
+  }
+}
+
+template <Persistence P>
+absl::StatusOr<Answer> Replica<P>::MakeAnswer() {
+  ALPHEUS_RETURN_IF_ERROR(StartAnswer());
+  ALPHEUS_RETURN_IF_ERROR(ContinueToTheEnd());
+  return TakeAnswer();
 }
 
 template <Persistence P>
@@ -171,6 +241,11 @@ absl::Status Replica<P>::BeginRepair(Epoch epoch) {
   if (state_.superline.repairing || IsMutant(Mutant::kRepairUnwritten)) {
     return absl::OkStatus();
   }
+  return MarkRepairing();
+}
+
+template <Persistence P>
+absl::Status Replica<P>::MarkRepairing() {
   Superline next = state_.superline;
   next.repairing = true;
   return UpdateSuperline(next);
@@ -207,12 +282,12 @@ absl::Status Replica<P>::CheckPositions(
       end.offset - head.offset <= state_.superline.ring_capacity &&
       (Follows(state_.head(), head) || Follows(head, state_.head()));
   if (possible) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(options_.name, ": epoch ", installation.epoch.value,
-                   ": a log from ", Describe(head), " to ", Describe(end),
-                   " can't be, in a ring of ", state_.superline.ring_capacity,
-                   " bytes whose head is ", Describe(state_.head()),
-                   ". Nothing was changed; whoever asked is faulty"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      options_.name, ": epoch ", installation.epoch.value, ": a log from ",
+      DescribePosition(head), " to ", DescribePosition(end),
+      " can't be, in a ring of ", state_.superline.ring_capacity,
+      " bytes whose head is ", DescribePosition(state_.head()),
+      ". Nothing was changed; whoever asked is faulty"));
 }
 
 template <Persistence P>
@@ -232,10 +307,11 @@ absl::StatusOr<EpochTable> Replica<P>::CheckTable(
       PositionOf(entries.back()) == end &&
       std::all_of(entries.begin(), entries.end(), is_possible);
   if (!possible) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options_.name, ": the epoch table of epoch ", installation.epoch.value,
-        " with ", entries.size(), " entries does not open it at ",
-        Describe(end), ". Nothing was changed; whoever asked is faulty"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options_.name, ": the epoch table of epoch ",
+                     installation.epoch.value, " with ", entries.size(),
+                     " entries does not open it at ", DescribePosition(end),
+                     ". Nothing was changed; whoever asked is faulty"));
   }
   if (entries.size() > state_.superline.table_capacity) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -249,63 +325,16 @@ absl::StatusOr<EpochTable> Replica<P>::CheckTable(
 }
 
 template <Persistence P>
-absl::Status Replica<P>::CheckStart(const Installation& installation,
-                                    const EpochTable& table,
-                                    const LogPosition& at) const {
-  const EpochEntry* const owner = table.Owner(at.lsn);
-  if (owner == nullptr || owner->start_lsn != at.lsn ||
-      PositionOf(*owner) == at || IsMutant(Mutant::kInstallUnchained)) {
-    return absl::OkStatus();
-  }
-  return absl::DataLossError(
-      absl::StrCat(options_.name, ": epoch ", installation.epoch.value,
-                   " was not installed: the records before it lead to ",
-                   Describe(at), ", but epoch ", owner->epoch.value,
-                   " starts with ", Describe(PositionOf(*owner)),
-                   ". Copy the records again from a replica that has them"));
-}
-
-template <Persistence P>
-absl::StatusOr<typename Replica<P>::InstalledLog> Replica<P>::ReadLog(
-    const Installation& installation, const EpochTable& table) const {
-  const LogPosition& end = installation.end;
-  InstalledLog log;
-  log.end = end;
-  log.index = std::make_shared<LsnIndex>(state_.superline.ring_capacity);
-  RecordCursor cursor(ring(), table, installation.head, end.offset);
-  for (;;) {
-    cursor.WalkPlain([&log](const LogPosition& before, const RecordView&) {
-      log.index->Note(before);
-    });
-    const LogPosition before = cursor.position();
-    log.index->Note(before);
-    // An epoch ends the walk above, so that each start is seen here.
-    ALPHEUS_RETURN_IF_ERROR(CheckStart(installation, table, before));
-    if (before.lsn >= end.lsn || IsMutant(Mutant::kInstallUnread)) break;
-    if (cursor.Next() != RecordCursor::Step::kRecord) {
-      return absl::DataLossError(absl::StrCat(
-          options_.name, ": epoch ", installation.epoch.value,
-          " was not installed: LSN ", before.lsn.value, " at offset ",
-          state_.superline.ring_offset + ring().Place(before.offset),
-          " can't be read, expected are records up to LSN ", end.lsn.value - 1,
-          ". Copy it again from a replica that has it"));
-    }
-    if (cursor.pad_damaged()) {
-      log.damaged_pads.push_back({before.lsn, cursor.record_begin()});
-    }
-  }
-  return log;
-}
-
-template <Persistence P>
-absl::Status Replica<P>::Install(const Installation& installation) {
-  ALPHEUS_RETURN_IF_ERROR(Begin());
+absl::Status Replica<P>::CheckInstallation(
+    const Installation& installation) const {
   ALPHEUS_RETURN_IF_ERROR(CheckInstallable(installation));
   ALPHEUS_RETURN_IF_ERROR(CheckPositions(installation));
-  ALPHEUS_ASSIGN_OR_RETURN(const EpochTable table, CheckTable(installation));
+  return CheckRoomToGoOn(options_.name, SuperlineWith(installation),
+                         superline_seq_ + 1, installation.end);
+}
 
-  const LogPosition& end = installation.end;
-  const uint64_t seq = superline_seq_ + 1;
+template <Persistence P>
+Superline Replica<P>::SuperlineWith(const Installation& installation) const {
   Superline next = state_.superline;
   next.log_epoch = installation.epoch;
   if (!IsMutant(Mutant::kRepairNeverEnds)) next.repairing = false;
@@ -313,33 +342,62 @@ absl::Status Replica<P>::Install(const Installation& installation) {
   next.head_lsn = installation.head.lsn;
   next.head_offset = installation.head.offset;
   next.head_chain = installation.head.chain;
-  ALPHEUS_RETURN_IF_ERROR(CheckRoomToGoOn(options_.name, next, seq, end));
+  return next;
+}
+
+template <Persistence P>
+absl::Status Replica<P>::StartInstall(const Installation& installation) {
+  ALPHEUS_RETURN_IF_ERROR(Begin());
+  ALPHEUS_RETURN_IF_ERROR(CheckInstallation(installation));
+  ALPHEUS_ASSIGN_OR_RETURN(EpochTable table, CheckTable(installation));
+  const RingOffset head = installation.head.offset;
+  work_ = std::make_unique<Work>();
+  work_->installation = installation;
+  work_->installation.table = std::move(table);
+  work_->flushed = head;
+  work_->flush_end =
+      IsMutant(Mutant::kVisibleIsInstalled) ? head : installation.end.offset;
+  work_->reading = std::make_unique<LogReading>(
+      options_.name, ring(), state_.superline.ring_offset, work_->installation);
+  return absl::OkStatus();
+}
+
+// What was read in slices is installed in one.
+template <Persistence P>
+absl::Status Replica<P>::Commit() {
+  const Installation& installation = work_->installation;
+  const EpochTable& table = installation.table;
+  ALPHEUS_RETURN_IF_ERROR(Begin());
+  ALPHEUS_RETURN_IF_ERROR(CheckInstallation(installation));
+  const uint64_t seq = superline_seq_ + 1;
+  const Superline next = SuperlineWith(installation);
+  const std::vector<DamagedPad>& pads = work_->reading->damaged_pads();
 
   Installer<P> installer(pmem_, region_, state_);
-  if (!IsMutant(Mutant::kVisibleIsInstalled)) {
-    installer.FlushRing(installation.head.offset, end.offset);
-  }
-  ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.Fence()));
-  ALPHEUS_ASSIGN_OR_RETURN(InstalledLog log, ReadLog(installation, table));
-
   ALPHEUS_RETURN_IF_ERROR(UnmarkCleanClose());
   ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.InstallEpoch(
       IsMutant(Mutant::kOwnTableStays)
           ? state_.table.With(table.entries().back(), next.head_lsn)
           : table,
       next, seq)));
-  ALPHEUS_RETURN_IF_ERROR(
-      OfMedium(installer.RenewWatermarks(next.log_epoch, end.lsn - 1)));
-  if (!log.damaged_pads.empty()) {
-    installer.RewritePads(table, log.damaged_pads);
+  ALPHEUS_RETURN_IF_ERROR(OfMedium(
+      installer.RenewWatermarks(next.log_epoch, installation.end.lsn - 1)));
+  if (!pads.empty()) {
+    installer.RewritePads(table, pads);
     ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.Fence()));
   }
   suspect_ = false;
   state_.superline = next;
   state_.table = table;
   superline_seq_ = seq;
-  installed_ = std::move(log);
+  installed_ = InstalledLog{installation.end, work_->reading->index()};
   return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status Replica<P>::Install(const Installation& installation) {
+  ALPHEUS_RETURN_IF_ERROR(StartInstall(installation));
+  return ContinueToTheEnd();
 }
 
 template <Persistence P>
@@ -356,10 +414,11 @@ absl::Status Replica<P>::PublishHead(Epoch epoch, const LogPosition& head) {
   if (is_behind && !IsMutant(Mutant::kHeadGoesBack)) return absl::OkStatus();
   if (head == state_.head()) return absl::OkStatus();
   if (!HasRoom(head) || (!is_behind && !Follows(state_.head(), head))) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options_.name, ": epoch ", epoch.value, ": a head of ", Describe(head),
-        " can't be, the present one is ", Describe(state_.head()),
-        ". Nothing was changed; whoever asked is faulty"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(options_.name, ": epoch ", epoch.value, ": a head of ",
+                     DescribePosition(head), " can't be, the present one is ",
+                     DescribePosition(state_.head()),
+                     ". Nothing was changed; whoever asked is faulty"));
   }
   Superline next = state_.superline;
   next.head_lsn = head.lsn;
@@ -399,6 +458,7 @@ absl::Status Replica<P>::UnmarkCleanClose() {
 
 template <Persistence P>
 absl::Status Replica<P>::UpdateSuperline(const Superline& next) {
+  EndWork();
   const uint64_t seq = superline_seq_ + 1;
   const LogPosition head{next.head_lsn, next.head_offset, next.head_chain};
   ALPHEUS_RETURN_IF_ERROR(CheckRoomToGoOn(options_.name, next, seq, head));

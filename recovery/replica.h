@@ -60,6 +60,8 @@
 #include "log/pmem/persistence.h"
 #include "quorum/promise.h"
 #include "recovery/answer.h"
+#include "recovery/answer_scan.h"
+#include "recovery/log_reading.h"
 
 namespace alpheus {
 
@@ -70,22 +72,13 @@ struct ReplicaOptions {
   bool suspect = false;  // see Answer
 };
 
-// The log that an epoch begins with.
-struct Installation {
-  Epoch epoch;
-  EpochTable table;  // ends with the entry of `epoch`
-  LogPosition head;
-  LogPosition end;  // where the epoch starts
-
-  bool operator==(const Installation&) const = default;
-};
-
 template <Persistence P>
 class Replica {
  public:
   // Reads what the region says of itself, and persists what it read: a process
   // that was killed may have left stores in the cache (A4.2). The ring is
-  // persisted by whatever says something of it. Changes no byte.
+  // persisted by whatever says something of it. Changes no byte, but for a
+  // suspect one, whose superline says `repairing` from then on.
   // Errors: as ReadRegionState; FailedPrecondition (another cluster or log);
   // the medium's.
   static absl::StatusOr<std::unique_ptr<Replica>> Open(
@@ -110,11 +103,24 @@ class Replica {
   // be above); the medium's.
   absl::StatusOr<PromiseVerdict> AcceptPromise(const Promise& request);
 
-  // Persists what is visible, scans and answers. Requires: fenced, as above.
-  // The flush is of the whole region, as earlier sessions may have written
-  // anywhere in the ring: a write-back per line, and of clean lines, which are
-  // nearly all, the cheaper half; the scan that follows reads every line too.
-  // Errors: the medium's.
+  // The two calls that look at the whole ring are made in slices, between which
+  // whoever serves other logs serves them: started, then continued until it is
+  // done. A call that changes the replica, and a promise that is repeated, end
+  // what is under way; one that is refused does not.
+
+  // Persists what is visible, scans and answers. Requires: fenced, as above,
+  // until TakeAnswer. The flush is of the whole region, as earlier sessions may
+  // have written anywhere in the ring: a write-back per line, and of clean
+  // lines, which are nearly all, the cheaper half; the scan that follows reads
+  // every line too. Errors: the medium's.
+  absl::Status StartAnswer();
+  // Once, when it is done.
+  Answer TakeAnswer();
+  // Looks at about so many bytes more. True: it is done. After an error nothing
+  // is under way any more. Errors: of what was started; FailedPrecondition
+  // (nothing is under way).
+  absl::StatusOr<bool> Continue(uint64_t bytes_max);
+  // The whole at once.
   absl::StatusOr<Answer> MakeAnswer();
 
   // Sets `repairing`: from here until Install this replica knows nothing. OK
@@ -127,7 +133,9 @@ class Replica {
   // taken over from the scan of an answer: since then a primary had the ring.
   // The head may be behind this replica's: it may have been told of a later one
   // that no other replica, and so not the primary, knows.
-  // Errors, the medium's apart, change no byte:
+  // Requires, of what Continue continues: nobody writes into the ring until it
+  // is done. Errors, the medium's apart, change no byte; the last one comes
+  // from Continue:
   //   FailedPrecondition  the epoch is not the promised one, or not above the
   //                       log epoch; the replica is blank (G3 of repair_plan.h)
   //   InvalidArgument     what no primary sends: a table that does not end with
@@ -136,6 +144,8 @@ class Replica {
   //                       for
   //   DataLoss            LSN, offset: a record is not there, or the chain
   //                       differs
+  absl::Status StartInstall(const Installation& installation);
+  // The whole at once.
   absl::Status Install(const Installation& installation);
 
   // Moves the head: what is before it is no longer needed. OK and nothing to do
@@ -152,11 +162,19 @@ class Replica {
  private:
   enum class Condition { kGood, kMediumFailed, kHandedOver };
 
-  // What Install found.
   struct InstalledLog {
     LogPosition end;
     std::shared_ptr<LsnIndex> index;
-    std::vector<DamagedPad> damaged_pads;
+  };
+
+  // What is under way: first the flush, then one of the two.
+  struct Work {
+    RingOffset flushed;
+    RingOffset flush_end;
+    bool is_flushed = false;
+    std::unique_ptr<AnswerScan> scan;
+    Installation installation;
+    std::unique_ptr<LogReading> reading;
   };
 
   Replica(P& pmem, std::span<std::byte> region, ReplicaOptions options)
@@ -172,13 +190,19 @@ class Replica {
   // Of this replica, and of where the log starts and ends.
   absl::Status CheckInstallable(const Installation& installation) const;
   absl::Status CheckPositions(const Installation& installation) const;
+  // Both, and that the numbers leave room.
+  absl::Status CheckInstallation(const Installation& installation) const;
   // The table with keys of this log.
   absl::StatusOr<EpochTable> CheckTable(const Installation& installation) const;
-  // Whether the epoch that starts at `at`, if one does, says so.
-  absl::Status CheckStart(const Installation& installation,
-                          const EpochTable& table, const LogPosition& at) const;
-  absl::StatusOr<InstalledLog> ReadLog(const Installation& installation,
-                                       const EpochTable& table) const;
+  Superline SuperlineWith(const Installation& installation) const;
+
+  // Says on the medium that nothing here is to be believed.
+  absl::Status MarkRepairing();
+  void EndWork();
+  absl::StatusOr<bool> FlushOn(uint64_t bytes_max);
+  absl::StatusOr<bool> ContinueWork(uint64_t bytes_max);
+  absl::Status ContinueToTheEnd();
+  absl::Status Commit();
 
   absl::Status MendTable();
   absl::Status UnmarkCleanClose();
@@ -195,6 +219,7 @@ class Replica {
   bool suspect_;           // until an epoch is installed
   Epoch promised_before_;  // before the promise that stands
   std::optional<InstalledLog> installed_;
+  std::unique_ptr<Work> work_;
 };
 
 }  // namespace alpheus

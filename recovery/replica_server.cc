@@ -19,8 +19,10 @@ constexpr WorkId kReplyWork((uint64_t{1} << 63) + 1);
 constexpr size_t kRequestSlot = 0;
 constexpr size_t kReplySlot = 1;
 
-absl::Status PeerGone() {
-  return absl::UnavailableError("the peer has gone, or the way to it");
+// What a connection's work ends with when its peer is no more.
+bool SaysThatPeerIsGone(CompletionStatus status) {
+  return status == CompletionStatus::kFlushed ||
+         status == CompletionStatus::kPeerGone;
 }
 
 }  // namespace
@@ -61,6 +63,14 @@ absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaServer::RemoveLog(
   return log;
 }
 
+std::vector<Uuid> ReplicaServer::LogsWithFailedMedium() const {
+  std::vector<Uuid> failed;
+  for (const auto& [id, log] : logs_) {
+    if (log->medium_failed()) failed.push_back(id);
+  }
+  return failed;
+}
+
 // --- Connections -------------------------------------------------------------
 
 bool ReplicaServer::Take(const ConnectionEvent& event) {
@@ -70,7 +80,7 @@ bool ReplicaServer::Take(const ConnectionEvent& event) {
   }
   if (Find(event.connection) == nullptr) return false;
   if (event.kind != ConnectionEvent::Kind::kEstablished) {
-    End(event.connection, PeerGone());
+    EndGone(*Find(event.connection));
   }
   return true;
 }
@@ -113,13 +123,14 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   if (status.ok()) status = PostRequestReceive(*admitted);
   if (!status.ok()) {
     ++counters_.rejected;
-    // The peer may have gone meanwhile; then there is nobody to tell.
+    // It ends the request, whether the peer is still there to hear why or not.
     fabric_.Reject(event.connection, EncodeRejection(status)).IgnoreError();
     return;
   }
   Welcome welcome;
   welcome.node = options_.node;
   if (admitted->log != nullptr) welcome = admitted->log->welcome();
+  welcome.platform = options_.platform;
   ++counters_.accepted;
   connections_.emplace(event.connection, *std::move(admitted));
   status = fabric_.Accept(event.connection, EncodeWelcome(welcome));
@@ -164,8 +175,7 @@ absl::Status ReplicaServer::EndSession(Connection& connection) {
 void ReplicaServer::End(ConnectionId id, const absl::Status& why) {
   const auto found = connections_.find(id);
   Connection& connection = found->second;
-  const bool is_news = !why.ok() && connection.phase != Phase::kEnding &&
-                       (connection.is_holder() || !absl::IsUnavailable(why));
+  const bool is_news = !why.ok() && connection.phase != Phase::kEnding;
   // It is there, or the adapter has forgotten it: then nothing lands any more.
   fabric_.Close(id).IgnoreError();
   VoidKeys(connection);
@@ -173,6 +183,12 @@ void ReplicaServer::End(ConnectionId id, const absl::Status& why) {
   if (is_news) Report(connection, why);
   if (!persisted.ok()) Report(connection, persisted);
   connections_.erase(found);
+}
+
+// Primaries come and go: no news.
+void ReplicaServer::EndGone(const Connection& connection) {
+  if (connection.is_holder()) ++counters_.gone;
+  End(connection.id, absl::OkStatus());
 }
 
 void ReplicaServer::Fail(Connection& connection, const absl::Status& why) {
@@ -213,6 +229,10 @@ bool ReplicaServer::Take(const Completion& completion) {
   }
   // Of a session that was ended by an error: its connection is about to go.
   if (connection->phase != Phase::kSession) return true;
+  if (SaysThatPeerIsGone(completion.status)) {
+    EndGone(*connection);
+    return true;
+  }
   if (completion.operation == Operation::kReceiveImmediate) {
     connection->heard_at = clock_.NowNanos();
     connection->watermark_due = true;
@@ -224,11 +244,12 @@ bool ReplicaServer::Take(const Completion& completion) {
 
 void ReplicaServer::OnControl(Connection& connection,
                               const Completion& completion) {
+  if (SaysThatPeerIsGone(completion.status)) return EndGone(connection);
   if (completion.status != CompletionStatus::kOk) {
     return End(connection.id,
-               completion.status == CompletionStatus::kReceiveTooSmall
-                   ? absl::InvalidArgumentError("a message is too long")
-                   : PeerGone());
+               absl::InvalidArgumentError(absl::StrCat(
+                   OperationName(completion.operation), " of a message: ",
+                   CompletionStatusName(completion.status))));
   }
   connection.heard_at = clock_.NowNanos();
   if (completion.work == kReplyWork) {
@@ -258,7 +279,13 @@ void ReplicaServer::Serve(Connection& connection, uint64_t bytes) {
     return Fail(connection, absl::InvalidArgumentError(absl::StrCat(
                                 bytes, " bytes came that are no message")));
   }
-  const absl::StatusOr<Message> reply = Reply(connection, *message);
+  absl::StatusOr<MaybeReply> reply = Reply(connection, *message);
+  if (!reply.ok()) return Fail(connection, reply.status());
+  if (reply->has_value()) SendReply(connection, **std::move(reply));
+}
+
+void ReplicaServer::SendReply(Connection& connection,
+                              const absl::StatusOr<Message>& reply) {
   if (!reply.ok()) return Fail(connection, reply.status());
   absl::Status status;
   // V3: before the reply, which lets the peer send again.
@@ -282,215 +309,40 @@ absl::Status ReplicaServer::Send(Connection& connection, const Message& reply) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Message> ReplicaServer::Reply(Connection& connection,
-                                             const Message& message) {
-  if (const auto* format = std::get_if<Format>(&message)) {
-    return OnFormat(connection, *format);
+// --- Work in slices ----------------------------------------------------------
+
+// The one that had the last slice, until it is done, then the next: in turn all
+// would end as late as the last one, which may be too late for each.
+ReplicaServer::Connection* ReplicaServer::NextAtWork() {
+  if (const auto last = connections_.find(worked_);
+      last != connections_.end() && last->second.is_at_work()) {
+    return &last->second;
   }
-  if (connection.log == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("node ", options_.node.value, ": log ",
-                     connection.hello.log_id.ToString(),
-                     " was not there when this connection began. Format it, "
-                     "or connect again"));
+  Connection* first = nullptr;
+  for (auto& [id, connection] : connections_) {
+    if (!connection.is_at_work()) continue;
+    if (id > worked_) return &connection;
+    if (first == nullptr) first = &connection;
   }
-  if (const auto* ask = std::get_if<AskPromise>(&message)) {
-    return OnAskPromise(connection, *ask);
-  }
-  if (const auto* prepare = std::get_if<Prepare>(&message)) {
-    return OnPrepare(connection, *prepare);
-  }
-  if (const auto* install = std::get_if<Install>(&message)) {
-    return OnInstall(connection, *install);
-  }
-  if (std::holds_alternative<View>(message)) return OnView(connection);
-  if (std::holds_alternative<Release>(message)) return OnRelease(connection);
-  return absl::InvalidArgumentError("a message came that only replicas send");
+  return first;
 }
 
-// Reading disturbs nobody: the key goes with the connection.
-absl::StatusOr<Message> ReplicaServer::OnView(Connection& connection) {
-  if (connection.phase != Phase::kControl) {
-    return absl::FailedPreconditionError(
-        "whoever holds the promise has no need to look; View refused");
-  }
-  const std::span<std::byte> region = connection.log->region();
-  ALPHEUS_ASSIGN_OR_RETURN(const RegionKey key,
-                           GiveOut(connection, region, RemoteAccess::kRead));
-  return Viewed{key, region.size()};
-}
-
-absl::StatusOr<Message> ReplicaServer::OnRelease(const Connection& connection) {
-  // Another machine's process could not take the lock.
-  if (!options_.release || connection.hello.primary.node != options_.node) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("node ", options_.node.value,
-                     ": this replica is released to nobody, or only to a "
-                     "primary of this node"));
-  }
-  options_.release(connection.log->log_id());
-  return Released{};
-}
-
-absl::StatusOr<Message> ReplicaServer::OnFormat(Connection& connection,
-                                                const Format& format) {
-  const Uuid log_id = connection.hello.log_id;
-  if (logs_.contains(log_id)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("node ", options_.node.value, ": log ", log_id.ToString(),
-                     " is there already; nothing was changed"));
-  }
-  // Without a creator nobody is connected to a log that is not there, unless
-  // it was removed; that ended its connections.
-  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
-                           options_.creator->Create(log_id, format));
-  connection.log = log.get();
-  logs_.emplace(log_id, std::move(log));
-  ++counters_.formatted;
-  return Formatted{};
-}
-
-absl::StatusOr<PromiseVerdict> ReplicaServer::Accept(
-    const Connection& connection, const Promise& request) {
-  if (IsMutant(Mutant::kPromisedUnpersisted)) {
-    return AnswerPromise(connection.log->standing(), request);
-  }
-  return connection.log->AcceptPromise(request);
-}
-
-// A4.2, in this order.
-absl::StatusOr<Message> ReplicaServer::OnAskPromise(Connection& connection,
-                                                    const AskPromise& ask) {
-  ServedLog& log = *connection.log;
-  if (ask.promise.primary != connection.hello.primary) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a promise is asked for node ", ask.promise.primary.node.value,
-        ", which is not the process that connected"));
-  }
-  const absl::StatusOr<PromiseVerdict> verdict =
-      Accept(connection, ask.promise);
-  if (!verdict.ok()) {
-    const std::optional<Promise> standing = StandingPromise(verdict.status());
-    if (!standing.has_value()) return verdict.status();
-    ++counters_.refused;
-    return Refused{*standing};
-  }
-  std::optional<absl::StatusOr<Answer>> early;
-  if (IsMutant(Mutant::kFenceAfterScan)) early = log.MakeAnswer();
-  Fence(connection);
-  const absl::StatusOr<Answer> answer =
-      early.has_value() ? *std::move(early) : log.MakeAnswer();
-  if (!answer.ok()) return answer.status();
-
-  connection.promise = ask.promise;
-  connection.phase = Phase::kPromised;
-  connection.answer = EncodeAnswer(*answer);
-  Promised promised;
-  promised.answer_bytes = connection.answer.size();
-  ALPHEUS_ASSIGN_OR_RETURN(
-      promised.answer_key,
-      GiveOut(connection, connection.answer, RemoteAccess::kRead));
-  const auto access = IsMutant(Mutant::kRingWritableAtPromise)
-                          ? RemoteAccess::kReadWrite
-                          : RemoteAccess::kRead;
-  ALPHEUS_ASSIGN_OR_RETURN(promised.ring_key,
-                           GiveOut(connection, log.ring(), access));
-  ++counters_.promised;
-  return promised;
-}
-
-// V1. The holder's own connection stays; its keys are void all the same.
-void ReplicaServer::Fence(Connection& holder) {
-  std::vector<ConnectionId> others;
-  for (const auto& [id, connection] : connections_) {
-    if (connection.log == holder.log && connection.ever_promised() &&
-        id != holder.id) {
-      others.push_back(id);
-    }
-  }
-  for (const ConnectionId id : others) {
-    ++counters_.fenced;
-    End(id, absl::OkStatus());
-  }
-  VoidKeys(holder);
-  holder.phase = Phase::kControl;
-}
-
-absl::StatusOr<RegionKey> ReplicaServer::GiveOut(Connection& connection,
-                                                 std::span<std::byte> bytes,
-                                                 RemoteAccess access) {
-  ALPHEUS_ASSIGN_OR_RETURN(const RegionKey key,
-                           fabric_.Register(bytes, access));
-  connection.keys.push_back(key);
-  return key;
-}
-
-absl::Status ReplicaServer::CheckHolder(const Connection& connection,
-                                        Phase phase, Epoch epoch,
-                                        const char* what) const {
-  const Promise standing = connection.log->standing();
-  if (connection.phase == phase && connection.promise.epoch == epoch &&
-      MayWrite(standing, connection.promise)) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
-      what, " of epoch ", epoch.value, " refused: ",
-      connection.phase == phase
-          ? ""
-          : "it is not this connection's turn to ask for it; ",
-      "this connection holds the promise of epoch ",
-      connection.is_holder() ? connection.promise.epoch.value : 0,
-      ", promised is epoch ", standing.epoch.value,
-      ". Nothing was changed; connect again, and ask for a promise"));
-}
-
-absl::StatusOr<Message> ReplicaServer::OnPrepare(Connection& connection,
-                                                 const Prepare& prepare) {
-  ALPHEUS_RETURN_IF_ERROR(
-      CheckHolder(connection, Phase::kPromised, prepare.epoch, "prepare"));
-  if (prepare.set_repairing) {
-    ALPHEUS_RETURN_IF_ERROR(connection.log->BeginRepair(prepare.epoch));
-  }
-  // The answer is forgotten; the ring may go on being read with the old key,
-  // since reads may be under way.
-  fabric_.Deregister(connection.keys.front()).IgnoreError();
-  connection.keys.erase(connection.keys.begin());
-  connection.answer = {};
-  Prepared prepared;
-  ALPHEUS_ASSIGN_OR_RETURN(
-      prepared.ring_key,
-      GiveOut(connection, connection.log->ring(), RemoteAccess::kReadWrite));
-  connection.phase = Phase::kPrepared;
-  return prepared;
-}
-
-absl::StatusOr<Message> ReplicaServer::OnInstall(Connection& connection,
-                                                 const Install& install) {
-  const Installation& installation = install.installation;
-  if (!IsMutant(Mutant::kSessionWithoutPromise)) {
-    ALPHEUS_RETURN_IF_ERROR(CheckHolder(connection, Phase::kPrepared,
-                                        installation.epoch, "install"));
-  }
-  const uint32_t credits_max = fabric_.limits().receives_max;
-  if (install.credits > credits_max) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "install with ", install.credits, " credits refused: this adapter ",
-        "takes ", credits_max, ". Nothing was changed; ask for fewer"));
-  }
-  ALPHEUS_RETURN_IF_ERROR(connection.log->Install(installation));
-  // V3: no control receive is posted; the session posts its own, and only then
-  // the primary hears that it may begin.
-  ALPHEUS_RETURN_IF_ERROR(connection.log->StartSession(
-      {installation.epoch, install.session, installation.end, install.credits},
-      fabric_, connection.id));
-  connection.phase = Phase::kSession;
-  ++counters_.installed;
-  return Installed{};
+void ReplicaServer::WorkOn() {
+  Connection* const connection = NextAtWork();
+  if (connection == nullptr) return;
+  worked_ = connection->id;
+  const uint64_t slice = IsMutant(Mutant::kScanInOneGo)
+                             ? connection->log->ring().size()
+                             : options_.slice_bytes;
+  const absl::StatusOr<bool> done = connection->log->Continue(slice);
+  if (!done.ok()) return Fail(*connection, done.status());
+  if (*done) SendReply(*connection, AfterWork(*connection));
 }
 
 // --- Time --------------------------------------------------------------------
 
 void ReplicaServer::Poll() {
+  WorkOn();
   const int64_t now = clock_.NowNanos();
   for (auto next = connections_.begin(); next != connections_.end();) {
     // Whatever ends this connection leaves the others where they are.
@@ -529,6 +381,7 @@ std::optional<int64_t> ReplicaServer::DueAt(
 Deadline ReplicaServer::NextDeadline() const {
   Deadline next;
   for (const auto& [id, connection] : connections_) {
+    if (connection.is_at_work()) return Deadline::AtNanos(clock_.NowNanos());
     const std::optional<int64_t> due = DueAt(connection);
     if (due.has_value() && *due < next.at_nanos()) {
       next = Deadline::AtNanos(*due);

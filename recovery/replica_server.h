@@ -10,14 +10,21 @@
 //   (any but   View                 Viewed                 as before
 //   kSession)  Release              Released               as before
 //              AskPromise           Refused                as before
-//                                   Promised               kPromised
+//                                   later                  kAnswering
+//   kAnswering nothing              Promised               kPromised
 //   kPromised  Prepare              Prepared               kPrepared
-//   kPrepared  Install              Installed              kSession
+//   kPrepared  Install              later                  kInstalling
+//   kInstalling  nothing            Installed              kSession
 //   kSession   batches              acks                   kSession
 //   any        anything else        Failed, if it can be   kEnding, closed
 //
-// Whoever gets the promise of a log is its only holder: phases from kPromised
+// Whoever gets the promise of a log is its only holder: phases from kAnswering
 // to kSession belong to one connection of each log.
+//
+// Scans and installations look at the whole ring, which takes seconds where it
+// has some GiB. They run in slices, one in each Poll, one after the other where
+// several are asked for: sessions of other logs wait for a slice, and no
+// longer.
 //
 // Invariants:
 //   V1. Before the replica looks at its ring to answer a promise, the promise
@@ -31,8 +38,7 @@
 //       when the session posts its own: receives are used up in order.
 //   V4. Memory is bounded: connections without a promise are limited in number
 //       and in the time they may be silent; each log has one holder.
-// Thread safety: one thread. AcceptPromise, MakeAnswer and Install of a log run
-// inside Take: sessions of other logs wait meanwhile.
+// Thread safety: one thread.
 // References: protocol A2, A4.2, A4.5, A7, H6, H16, H17, H21, R1, R2;
 // messages.h; docs/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_REPLICA_SERVER_H_
@@ -58,17 +64,23 @@
 #include "recovery/served_log.h"
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
+#include "replication/persist/platform.h"
 
 namespace alpheus {
 
 struct ReplicaServerOptions {
   Uuid cluster_id;
   NodeId node;
+  // Of all its replicas; primaries are told.
+  Platform platform = {};
   // Connections without a promise: that many, and silent for that long (V4).
   size_t waiting_connections_max = 32;
   int64_t silence_ns_max = 30'000'000'000;
   // A session without a batch for so long gets its watermark persisted.
   int64_t idle_ns = 10'000'000;
+  // Of a ring, looked at in one Poll: a millisecond or two of a warm file. More
+  // than 0.
+  uint64_t slice_bytes = uint64_t{4} << 20;
   // Makes logs that are asked for (Format); nullptr: none are made.
   LogCreator* creator = nullptr;
   // Is told that a process of this machine wants the log's region (Release);
@@ -77,7 +89,8 @@ struct ReplicaServerOptions {
   // Says why this node does not serve a log of which it has a replica; OK if it
   // has none. Asked of logs that were not added; nullptr: it has none.
   std::function<absl::Status(Uuid log_id)> unserved;
-  // Gets one sentence for each connection that ends by an error.
+  // Gets one sentence for each connection that ends by an error; that a peer
+  // has gone is none.
   std::function<void(const std::string&)> report;
 };
 
@@ -92,8 +105,8 @@ class ReplicaServer {
     uint64_t refused = 0;  // promises
     uint64_t fenced = 0;   // connections, for a promise
     uint64_t installed = 0;
-    uint64_t failed = 0;  // connections that ended by an error, and sessions
-                          // whose peer has gone
+    uint64_t gone = 0;    // primaries, with a promise or a session
+    uint64_t failed = 0;  // connections that ended by an error
   };
 
   // Clock and fabric must outlive it. The fabric listens by somebody else's
@@ -110,6 +123,10 @@ class ReplicaServer {
   // Ends all its connections, then gives it back. Errors: NotFound.
   absl::StatusOr<std::unique_ptr<ServedLog>> RemoveLog(Uuid log_id);
 
+  // Those whose medium failed: nobody is promised anything by them any more.
+  // Remove them, and add them again once they are opened anew.
+  std::vector<Uuid> LogsWithFailedMedium() const;
+
   // What the fabric's Poll brought. False: it is of no connection of this
   // server; every request to connect is.
   bool Take(const ConnectionEvent& event);
@@ -125,7 +142,15 @@ class ReplicaServer {
   size_t connection_count() const { return connections_.size(); }
 
  private:
-  enum class Phase { kControl, kPromised, kPrepared, kSession, kEnding };
+  enum class Phase {
+    kControl,
+    kAnswering,
+    kPromised,
+    kPrepared,
+    kInstalling,
+    kSession,
+    kEnding,
+  };
 
   struct Connection {
     ConnectionId id;
@@ -139,6 +164,7 @@ class ReplicaServer {
     bool replying = false;                // the reply is under way
     std::optional<uint64_t> request;      // bytes of one that waits for that
     std::vector<std::byte> answer;
+    Install install;              // under way
     std::vector<RegionKey> keys;  // given out; the answer's first
 
     int64_t heard_at = 0;        // nanoseconds
@@ -146,8 +172,11 @@ class ReplicaServer {
 
     bool ever_promised() const { return promise != Promise(); }
     bool is_holder() const {
-      return phase == Phase::kPromised || phase == Phase::kPrepared ||
-             phase == Phase::kSession;
+      return phase != Phase::kControl && phase != Phase::kEnding;
+    }
+    // In slices.
+    bool is_at_work() const {
+      return phase == Phase::kAnswering || phase == Phase::kInstalling;
     }
   };
 
@@ -159,6 +188,7 @@ class ReplicaServer {
   size_t WaitingConnections() const;
   // The two ways to end: at once; or when Failed has been said.
   void End(ConnectionId id, const absl::Status& why);
+  void EndGone(const Connection& connection);
   void Fail(Connection& connection, const absl::Status& why);
   // What both do first: nothing of it can change the ring any more (V2) once
   // the connection is closed, or the keys are void.
@@ -170,26 +200,38 @@ class ReplicaServer {
   void OnControl(Connection& connection, const Completion& completion);
   void Serve(Connection& connection, uint64_t bytes);
   absl::Status Send(Connection& connection, const Message& reply);
-  absl::StatusOr<Message> Reply(Connection& connection, const Message& message);
+  void SendReply(Connection& connection, const absl::StatusOr<Message>& reply);
+  // Nothing: the reply comes when the work is done.
+  using MaybeReply = std::optional<Message>;
+  absl::StatusOr<MaybeReply> Reply(Connection& connection,
+                                   const Message& message);
   absl::StatusOr<Message> OnFormat(Connection& connection,
                                    const Format& format);
   absl::StatusOr<Message> OnView(Connection& connection);
   absl::StatusOr<Message> OnRelease(const Connection& connection);
-  absl::StatusOr<Message> OnAskPromise(Connection& connection,
-                                       const AskPromise& ask);
+  absl::StatusOr<MaybeReply> OnAskPromise(Connection& connection,
+                                          const AskPromise& ask);
   absl::StatusOr<Message> OnPrepare(Connection& connection,
                                     const Prepare& prepare);
-  absl::StatusOr<Message> OnInstall(Connection& connection,
-                                    const Install& install);
+  absl::StatusOr<MaybeReply> OnInstall(Connection& connection,
+                                       const Install& install);
   absl::Status CheckHolder(const Connection& connection, Phase phase,
                            Epoch epoch, const char* what) const;
   absl::StatusOr<PromiseVerdict> Accept(const Connection& connection,
                                         const Promise& request);
   // All that was given out for the log becomes void (V1).
   void Fence(Connection& holder);
+  void FenceOnce(Connection& holder, bool has_scanned);
   absl::StatusOr<RegionKey> GiveOut(Connection& connection,
                                     std::span<std::byte> bytes,
                                     RemoteAccess access);
+
+  // Work in slices.
+  void WorkOn();
+  Connection* NextAtWork();
+  absl::StatusOr<Message> AfterWork(Connection& connection);
+  absl::StatusOr<Message> Answered(Connection& connection);
+  absl::StatusOr<Message> AfterInstall(Connection& connection);
 
   // Time.
   void PollSession(Connection& connection, int64_t now);
@@ -200,6 +242,7 @@ class ReplicaServer {
   const ReplicaServerOptions options_;
   std::map<Uuid, std::unique_ptr<ServedLog>> logs_;
   std::map<ConnectionId, Connection> connections_;
+  ConnectionId worked_;  // whose slice was the last one
   Counters counters_;
 };
 

@@ -122,6 +122,7 @@ void RingCopier::Take(const Completion& completion) {
   const size_t index = completion.work.value & 0xffffffff;
   ALPHEUS_CHECK(index < slots_.size(), "works are the copier's own");
   Slot& slot = slots_[index];
+  ++progress_;
   if (slot.step == Step::kReading && ends_.destination != nullptr &&
       !stopped_) {
     slot.step = Step::kToWrite;

@@ -64,6 +64,8 @@ class RingCopier {
   // memory, until it is quiet.
   void Stop();
 
+  // Grows with each piece that was read or written.
+  uint64_t progress() const { return progress_; }
   bool is_done() const { return next_ == ranges_.size() && is_quiet(); }
   bool is_quiet() const { return busy_ == 0; }
 
@@ -110,7 +112,8 @@ class RingCopier {
   std::unique_ptr<MessageSlots> bounce_;
   size_t next_ = 0;           // range of the next piece
   uint64_t next_offset_ = 0;  // in it
-  size_t busy_ = 0;           // slots that are not free
+  uint64_t progress_ = 0;
+  size_t busy_ = 0;  // slots that are not free
   bool stopped_ = false;
 };
 

@@ -13,6 +13,7 @@
 #define ALPHEUS_RECOVERY_SERVED_LOG_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
@@ -36,6 +37,7 @@ class ServedLog {
   virtual ~ServedLog() = default;
 
   virtual Uuid log_id() const = 0;
+  // But for the platform, which is the server's.
   virtual Welcome welcome() const = 0;
   virtual Promise standing() const = 0;
   // The bytes that peers read and write; they stay where they are.
@@ -43,14 +45,20 @@ class ServedLog {
   // Those, and what the region says of itself before them.
   virtual std::span<std::byte> region() const = 0;
 
+  // What it persisted last is unknown: it is of no more use. Whoever opens the
+  // region again must take it for suspect (answer.h).
+  virtual bool medium_failed() const = 0;
+
   // As those of Replica.
   virtual absl::StatusOr<PromiseVerdict> AcceptPromise(
       const Promise& request) = 0;
-  virtual absl::StatusOr<Answer> MakeAnswer() = 0;
+  virtual absl::Status StartAnswer() = 0;
+  virtual Answer TakeAnswer() = 0;
   virtual absl::Status BeginRepair(Epoch epoch) = 0;
-  virtual absl::Status Install(const Installation& installation) = 0;
+  virtual absl::Status StartInstall(const Installation& installation) = 0;
+  virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
 
-  // The session of the epoch that Install installed; one at a time. Take, Step
+  // The session of the epoch that was installed; one at a time. Take, Step
   // and PersistWatermark as those of BackupSession. Requires, for all but
   // StartSession and EndSession: it was started and not ended.
   virtual absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
@@ -84,6 +92,7 @@ class ServedReplica final : public ServedLog {
   Uuid log_id() const override { return replica_->superline().log_id; }
   Welcome welcome() const override;
   Promise standing() const override { return PromiseOf(replica_->superline()); }
+  bool medium_failed() const override { return !pmem_.Error().ok(); }
   std::span<std::byte> ring() const override;
   std::span<std::byte> region() const override {
     return replica_->region().first(replica_->superline().region_bytes);
@@ -93,14 +102,16 @@ class ServedReplica final : public ServedLog {
       const Promise& request) override {
     return replica_->AcceptPromise(request);
   }
-  absl::StatusOr<Answer> MakeAnswer() override {
-    return replica_->MakeAnswer();
-  }
+  absl::Status StartAnswer() override { return replica_->StartAnswer(); }
+  Answer TakeAnswer() override { return replica_->TakeAnswer(); }
   absl::Status BeginRepair(Epoch epoch) override {
     return replica_->BeginRepair(epoch);
   }
-  absl::Status Install(const Installation& installation) override {
-    return replica_->Install(installation);
+  absl::Status StartInstall(const Installation& installation) override {
+    return replica_->StartInstall(installation);
+  }
+  absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
+    return replica_->Continue(bytes_max);
   }
 
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a replica is asked for: each request checked, carried out, replied to.
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+#include "recovery/replica_server.h"
+
+namespace alpheus {
+
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
+    Connection& connection, const Message& message) {
+  if (const auto* format = std::get_if<Format>(&message)) {
+    return OnFormat(connection, *format);
+  }
+  if (connection.log == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("node ", options_.node.value, ": log ",
+                     connection.hello.log_id.ToString(),
+                     " was not there when this connection began. Format it, "
+                     "or connect again"));
+  }
+  if (const auto* ask = std::get_if<AskPromise>(&message)) {
+    return OnAskPromise(connection, *ask);
+  }
+  if (const auto* prepare = std::get_if<Prepare>(&message)) {
+    return OnPrepare(connection, *prepare);
+  }
+  if (const auto* install = std::get_if<Install>(&message)) {
+    return OnInstall(connection, *install);
+  }
+  if (std::holds_alternative<View>(message)) return OnView(connection);
+  if (std::holds_alternative<Release>(message)) return OnRelease(connection);
+  return absl::InvalidArgumentError("a message came that only replicas send");
+}
+
+// Reading disturbs nobody: the key goes with the connection. There is one key
+// for all its views, so that looking again and again costs no more.
+absl::StatusOr<Message> ReplicaServer::OnView(Connection& connection) {
+  if (connection.phase != Phase::kControl) {
+    return absl::FailedPreconditionError(
+        "whoever holds the promise has no need to look; View refused");
+  }
+  const std::span<std::byte> region = connection.log->region();
+  if (connection.keys.empty() || IsMutant(Mutant::kEveryViewRegisters)) {
+    ALPHEUS_RETURN_IF_ERROR(
+        GiveOut(connection, region, RemoteAccess::kRead).status());
+  }
+  return Viewed{connection.keys.back(), region.size()};
+}
+
+absl::StatusOr<Message> ReplicaServer::OnRelease(const Connection& connection) {
+  // Another machine's process could not take the lock.
+  if (!options_.release || connection.hello.primary.node != options_.node) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("node ", options_.node.value,
+                     ": this replica is released to nobody, or only to a "
+                     "primary of this node"));
+  }
+  options_.release(connection.log->log_id());
+  return Released{};
+}
+
+absl::StatusOr<Message> ReplicaServer::OnFormat(Connection& connection,
+                                                const Format& format) {
+  const Uuid log_id = connection.hello.log_id;
+  if (logs_.contains(log_id)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("node ", options_.node.value, ": log ", log_id.ToString(),
+                     " is there already; nothing was changed"));
+  }
+  // Without a creator nobody is connected to a log that is not there, unless
+  // it was removed; that ended its connections.
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
+                           options_.creator->Create(log_id, format));
+  connection.log = log.get();
+  logs_.emplace(log_id, std::move(log));
+  ++counters_.formatted;
+  return Formatted{};
+}
+
+absl::StatusOr<PromiseVerdict> ReplicaServer::Accept(
+    const Connection& connection, const Promise& request) {
+  if (IsMutant(Mutant::kPromisedUnpersisted)) {
+    return AnswerPromise(connection.log->standing(), request);
+  }
+  return connection.log->AcceptPromise(request);
+}
+
+// A4.2, in this order.
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskPromise(
+    Connection& connection, const AskPromise& ask) {
+  ServedLog& log = *connection.log;
+  if (ask.promise.primary != connection.hello.primary) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a promise is asked for node ", ask.promise.primary.node.value,
+        ", which is not the process that connected"));
+  }
+  const absl::StatusOr<PromiseVerdict> verdict =
+      Accept(connection, ask.promise);
+  if (!verdict.ok()) {
+    const std::optional<Promise> standing = StandingPromise(verdict.status());
+    if (!standing.has_value()) return verdict.status();
+    ++counters_.refused;
+    return Refused{*standing};
+  }
+  FenceOnce(connection, /*has_scanned=*/false);
+  connection.promise = ask.promise;
+  ALPHEUS_RETURN_IF_ERROR(log.StartAnswer());
+  connection.phase = Phase::kAnswering;
+  return std::nullopt;
+}
+
+absl::StatusOr<Message> ReplicaServer::Answered(Connection& connection) {
+  ServedLog& log = *connection.log;
+  const Answer answer = log.TakeAnswer();
+  FenceOnce(connection, /*has_scanned=*/true);
+  connection.answer = EncodeAnswer(answer);
+  connection.phase = Phase::kPromised;
+  Promised promised;
+  promised.answer_bytes = connection.answer.size();
+  ALPHEUS_ASSIGN_OR_RETURN(
+      promised.answer_key,
+      GiveOut(connection, connection.answer, RemoteAccess::kRead));
+  const auto access = IsMutant(Mutant::kRingWritableAtPromise)
+                          ? RemoteAccess::kReadWrite
+                          : RemoteAccess::kRead;
+  ALPHEUS_ASSIGN_OR_RETURN(promised.ring_key,
+                           GiveOut(connection, log.ring(), access));
+  ++counters_.promised;
+  return promised;
+}
+
+// V1: before the scan.
+void ReplicaServer::FenceOnce(Connection& holder, bool has_scanned) {
+  if (has_scanned == IsMutant(Mutant::kFenceAfterScan)) Fence(holder);
+}
+
+// V1. The holder's own connection stays; its keys are void all the same.
+void ReplicaServer::Fence(Connection& holder) {
+  std::vector<ConnectionId> others;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.log == holder.log && connection.ever_promised() &&
+        id != holder.id) {
+      others.push_back(id);
+    }
+  }
+  for (const ConnectionId id : others) {
+    ++counters_.fenced;
+    End(id, absl::OkStatus());
+  }
+  VoidKeys(holder);
+  holder.phase = Phase::kControl;
+}
+
+absl::StatusOr<RegionKey> ReplicaServer::GiveOut(Connection& connection,
+                                                 std::span<std::byte> bytes,
+                                                 RemoteAccess access) {
+  ALPHEUS_ASSIGN_OR_RETURN(const RegionKey key,
+                           fabric_.Register(bytes, access));
+  connection.keys.push_back(key);
+  return key;
+}
+
+absl::Status ReplicaServer::CheckHolder(const Connection& connection,
+                                        Phase phase, Epoch epoch,
+                                        const char* what) const {
+  const Promise standing = connection.log->standing();
+  if (connection.phase == phase && connection.promise.epoch == epoch &&
+      MayWrite(standing, connection.promise)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      what, " of epoch ", epoch.value, " refused: ",
+      connection.phase == phase
+          ? ""
+          : "it is not this connection's turn to ask for it; ",
+      "this connection holds the promise of epoch ",
+      connection.is_holder() ? connection.promise.epoch.value : 0,
+      ", promised is epoch ", standing.epoch.value,
+      ". Nothing was changed; connect again, and ask for a promise"));
+}
+
+absl::StatusOr<Message> ReplicaServer::OnPrepare(Connection& connection,
+                                                 const Prepare& prepare) {
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckHolder(connection, Phase::kPromised, prepare.epoch, "prepare"));
+  if (prepare.set_repairing) {
+    ALPHEUS_RETURN_IF_ERROR(connection.log->BeginRepair(prepare.epoch));
+  }
+  // The answer is forgotten; the ring may go on being read with the old key,
+  // since reads may be under way.
+  fabric_.Deregister(connection.keys.front()).IgnoreError();
+  connection.keys.erase(connection.keys.begin());
+  connection.answer = {};
+  Prepared prepared;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      prepared.ring_key,
+      GiveOut(connection, connection.log->ring(), RemoteAccess::kReadWrite));
+  connection.phase = Phase::kPrepared;
+  return prepared;
+}
+
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnInstall(
+    Connection& connection, const Install& install) {
+  const Installation& installation = install.installation;
+  if (!IsMutant(Mutant::kSessionWithoutPromise)) {
+    ALPHEUS_RETURN_IF_ERROR(CheckHolder(connection, Phase::kPrepared,
+                                        installation.epoch, "install"));
+  }
+  const uint32_t credits_max = fabric_.limits().receives_max;
+  if (install.credits > credits_max) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "install with ", install.credits, " credits refused: this adapter ",
+        "takes ", credits_max, ". Nothing was changed; ask for fewer"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(connection.log->StartInstall(installation));
+  connection.install = install;
+  connection.phase = Phase::kInstalling;
+  return std::nullopt;
+}
+
+absl::StatusOr<Message> ReplicaServer::AfterInstall(Connection& connection) {
+  const Install install = std::exchange(connection.install, {});
+  const Installation& installation = install.installation;
+  // V3: no control receive is posted; the session posts its own, and only then
+  // the primary hears that it may begin.
+  ALPHEUS_RETURN_IF_ERROR(connection.log->StartSession(
+      {installation.epoch, install.session, installation.end, install.credits},
+      fabric_, connection.id));
+  connection.phase = Phase::kSession;
+  ++counters_.installed;
+  return Installed{};
+}
+
+// When the ring has been looked at.
+absl::StatusOr<Message> ReplicaServer::AfterWork(Connection& connection) {
+  return connection.phase == Phase::kAnswering ? Answered(connection)
+                                               : AfterInstall(connection);
+}
+
+}  // namespace alpheus

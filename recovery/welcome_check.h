@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// welcome_check: whether a replica that welcomed a primary can be a member of
+// the log that is about to be opened.
+//
+// Thread safety: pure.
+// References: protocol A2 (ring capacity, configuration); messages.h.
+#ifndef ALPHEUS_RECOVERY_WELCOME_CHECK_H_
+#define ALPHEUS_RECOVERY_WELCOME_CHECK_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "recovery/messages.h"
+
+namespace alpheus {
+
+// The immediate of a batch names one of 2^32 lines (256 GiB).
+inline constexpr uint64_t kReplicatedRingBytesMax = uint64_t{1} << 38;
+
+// A ring that no replicated log has. Errors: InvalidArgument.
+absl::Status CheckReplicatedRing(uint64_t ring_capacity);
+
+struct WelcomeTerms {
+  uint64_t configuration_id = 0;
+  uint64_t ring_capacity = 0;  // of another replica; 0: none is known yet
+};
+
+struct WelcomeVerdict {
+  absl::Status status;
+  // No opening may go on, with whatever other replicas.
+  bool ends_all = false;
+};
+
+// Each error but these is the replica's alone:
+//   a newer configuration  this process has the old list of members
+//   another ring capacity  one of two replicas is another log's; which can't
+//                          be said
+WelcomeVerdict CheckWelcome(const Welcome& welcome, const WelcomeTerms& terms);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_WELCOME_CHECK_H_
