@@ -77,6 +77,7 @@ VerificationView::VerificationView(const VerifyReport& report)
   view_.end_lsn = report.end_lsn.value;
   view_.tail_offset = report.tail_offset;
   view_.proven_lsn = report.proven_lsn.value;
+  view_.durable_lsn = report.durable_lsn.value;
   view_.data_records = report.data_records;
   view_.cleaned_records = report.cleaned_records;
   view_.aborted_records = report.aborted_records;

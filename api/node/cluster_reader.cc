@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "api/node/durable_range.h"
 #include "api/node/fabric_pump.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
@@ -30,9 +32,7 @@ class ClusterReader::Impl {
   Impl(ClusterReaderOptions options, ClusterConfiguration cluster)
       : options_(std::move(options)),
         cluster_(std::move(cluster)),
-        fabric_(TcpFabricOptions(), Clock::Real(), random_),
-        deadline_(
-            Deadline::In(std::chrono::milliseconds(options_.timeout_ms))) {}
+        fabric_(TcpFabricOptions(), Clock::Real(), random_) {}
 
   absl::Status Read() {
     ALPHEUS_RETURN_IF_ERROR(AddReplicas());
@@ -40,39 +40,25 @@ class ClusterReader::Impl {
       FetchMissing();
       if (!AnyToFetchAgain()) break;
     }
-    if (std::any_of(replicas_.begin(), replicas_.end(),
+    if (options_.without_records ||
+        std::any_of(replicas_.begin(), replicas_.end(),
                     [](const Replica& r) { return r.was_reached; })) {
       Publish();
       return absl::OkStatus();
     }
-    std::string text = "no replica could be read:";
-    for (const Replica& replica : replicas_) {
-      absl::StrAppend(&text, " ", replica.reading.status.message(), ".");
-    }
-    return absl::UnavailableError(text);
+    return NobodyAnswered();
   }
 
   const std::vector<ReplicaReading>& readings() const { return readings_; }
   uint32_t write_quorum() const { return cluster_.sizes.write_quorum; }
   LogReader* reader(size_t index) { return replicas_[index].reader.get(); }
 
-  Lsn durable_lsn() const {
-    std::vector<Lsn> ends;
-    Lsn proven;
-    const Epoch newest = NewestEpoch();
-    for (const Replica& replica : replicas_) {
-      if (!Counts(replica, newest)) continue;
-      ends.push_back(replica.reading.report->end_lsn);
-      proven = std::max(proven, replica.reading.report->proven_lsn);
-    }
-    std::sort(ends.begin(), ends.end(), std::greater<>());
-    if (ends.size() < write_quorum()) return proven;
-    return std::max(proven, ends[write_quorum() - 1]);
-  }
+  const ClusterConfiguration& cluster() const { return cluster_; }
+  const DurableRange& durable() const { return durable_; }
 
   absl::Status ForEachDurable(
       const std::function<absl::Status(const ReaderRecord&)>& visit) {
-    const Lsn durable = durable_lsn();
+    const Lsn durable = durable_.known;
     const Epoch newest = NewestEpoch();
     Replica* longest = nullptr;
     for (Replica& replica : replicas_) {
@@ -84,7 +70,7 @@ class ClusterReader::Impl {
     }
     if (longest == nullptr) {
       for (const Replica& replica : replicas_) {
-        ALPHEUS_RETURN_IF_ERROR(replica.reading.status);
+        ALPHEUS_RETURN_IF_ERROR(Named(replica));
       }
       return absl::UnavailableError(absl::StrCat(
           "no replica of epoch ", newest.value,
@@ -104,7 +90,14 @@ class ClusterReader::Impl {
           }
           return visit(shown);
         });
-    return ended ? absl::OkStatus() : walked;
+    if (ended || !walked.ok()) return ended ? absl::OkStatus() : walked;
+    const Lsn end = longest->reading.report->end_lsn;
+    if (end >= durable) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat(
+        "records up to LSN ", durable.value,
+        " are durable, but the replicas that can be read hold them only up to "
+        "LSN ",
+        end.value, "; `alpheus status` shows which nodes are missing"));
   }
 
  private:
@@ -116,6 +109,8 @@ class ClusterReader::Impl {
     // While it is being fetched:
     std::optional<Region> image;
     std::unique_ptr<RemoteRegion> remote;
+    uint64_t bytes_seen = 0;
+    Deadline silent_until;
   };
 
   absl::Status AddReplicas() {
@@ -127,14 +122,43 @@ class ClusterReader::Impl {
       replicas_.push_back(std::move(replica));
     }
     if (!replicas_.empty()) return absl::OkStatus();
-    return absl::NotFoundError(absl::StrCat(options_.cluster_file, ": node ",
-                                            options_.node,
-                                            " is no member of the cluster"));
+    return absl::NotFoundError(absl::StrCat(
+        options_.cluster_file, ": node ", options_.node,
+        " is no member of the cluster, which has nodes ",
+        absl::StrJoin(cluster_.members, ", ",
+                      [](std::string* text, const ClusterMember& member) {
+                        absl::StrAppend(text, member.node.value);
+                      })));
   }
 
   std::string NameOf(const Replica& replica) const {
     return absl::StrCat("node ", replica.reading.node, " (",
                         replica.reading.address, "), log ", options_.log_name);
+  }
+
+  // For messages that stand alone.
+  absl::Status Named(const Replica& replica) const {
+    const absl::Status& status = replica.reading.status;
+    if (status.ok()) return status;
+    return {status.code(),
+            absl::StrCat("node ", replica.reading.node, ", log ",
+                         options_.log_name, ": ", status.message())};
+  }
+
+  absl::Status NobodyAnswered() const {
+    const absl::StatusCode code = replicas_.front().reading.status.code();
+    const bool is_of_all = std::ranges::all_of(
+        replicas_,
+        [code](const Replica& r) { return r.reading.status.code() == code; });
+    std::vector<std::string> texts;
+    for (const Replica& replica : replicas_) {
+      texts.push_back(absl::StrCat("node ", replica.reading.node, " at ",
+                                   replica.reading.status.message()));
+    }
+    return {
+        is_of_all ? code : absl::StatusCode::kUnavailable,
+        absl::StrCat("log ", options_.log_name, ": no replica could be read. ",
+                     absl::StrJoin(texts, ". "))};
   }
 
   void FetchMissing() {
@@ -156,8 +180,10 @@ class ClusterReader::Impl {
                                             replica.remote->Take(completion);
                                    });
               }});
-    while (AnyUnderWay() && !deadline_.HasPassed(Clock::Real().NowNanos())) {
-      if (!pump.Turn()) pump.Sleep(deadline_);
+    for (;;) {
+      const std::optional<Deadline> next = NextSilence();
+      if (!next) break;
+      if (!pump.Turn()) pump.Sleep(*next);
     }
     for (Replica& replica : replicas_) {
       if (replica.remote != nullptr) FinishFetching(replica);
@@ -170,7 +196,8 @@ class ClusterReader::Impl {
     options.at.hello.cluster_id = cluster_.cluster_id;
     options.at.hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
     options.at.hello.primary.incarnation = random_.Next() | 1;  // never 0
-    options.at.deadline = deadline_;
+    options.at.node = NodeId(replica.reading.node);
+    options.deadline = [this] { return InTime(); };
     options.without_ring = options_.without_records;
     replica.remote = std::make_unique<RemoteRegion>(
         fabric_, std::move(options),
@@ -180,28 +207,49 @@ class ClusterReader::Impl {
                                    Region::Anonymous(bytes, name));
           return replica.image->bytes();
         });
+    replica.bytes_seen = 0;
+    replica.silent_until = InTime();
   }
 
-  bool AnyUnderWay() const {
-    return std::any_of(
-        replicas_.begin(), replicas_.end(), [](const Replica& replica) {
-          return replica.remote != nullptr && !replica.remote->done();
-        });
+  Deadline InTime() const {
+    return Deadline::In(std::chrono::milliseconds(options_.timeout_ms));
+  }
+
+  // When the first of those that are being read has been silent for too long;
+  // nothing if none is left to wait for.
+  std::optional<Deadline> NextSilence() {
+    const int64_t now = Clock::Real().NowNanos();
+    std::optional<Deadline> next;
+    for (Replica& replica : replicas_) {
+      if (replica.remote == nullptr || replica.remote->done()) continue;
+      if (replica.remote->bytes_read() > replica.bytes_seen) {
+        replica.bytes_seen = replica.remote->bytes_read();
+        replica.silent_until = InTime();
+      }
+      const Deadline until = replica.silent_until;
+      if (until.HasPassed(now)) continue;
+      if (!next || until.at_nanos() < next->at_nanos()) next = until;
+    }
+    return next;
   }
 
   void FinishFetching(Replica& replica) {
     const bool done = replica.remote->done();
     absl::Status status = replica.remote->status();
-    replica.was_reached |= replica.remote->welcome().has_value();
-    replica.remote.reset();
+    replica.was_reached |= replica.remote->welcome().has_value() &&
+                           !absl::IsFailedPrecondition(status) &&
+                           !absl::IsNotFound(status);
     if (!done) {
-      status = absl::UnavailableError(absl::StrCat(NameOf(replica),
-                                                   " did not answer within ",
-                                                   options_.timeout_ms, " ms"));
+      status = absl::UnavailableError(absl::StrCat(
+          replica.reading.address, ": silent for ", options_.timeout_ms,
+          " ms, after ", replica.bytes_seen, " bytes of the ",
+          replica.remote->region_bytes(),
+          " of its image; the node is stopped, or the way to it is"));
     }
+    replica.remote.reset();
     if (status.ok()) status = Look(replica);
     replica.reading.status = status;
-    replica.is_read = !absl::IsDataLoss(status);
+    replica.is_read = !absl::IsDataLoss(status) && !absl::IsAborted(status);
     replica.image.reset();
   }
 
@@ -210,9 +258,23 @@ class ClusterReader::Impl {
     ALPHEUS_ASSIGN_OR_RETURN(replica.reader,
                              LogReader::OpenImage(*std::move(replica.image)));
     replica.reading.info = replica.reader->info();
+    ALPHEUS_RETURN_IF_ERROR(CheckSizes(*replica.reading.info));
     if (options_.without_records) return absl::OkStatus();
     replica.reading.report = replica.reader->Verify();
     return replica.reading.report->status;
+  }
+
+  absl::Status CheckSizes(const RegionInfo& info) const {
+    const QuorumSizes& sizes = cluster_.sizes;
+    if (info.replica_count == sizes.replica_count &&
+        info.write_quorum == sizes.write_quorum) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(absl::StrCat(
+        "this replica is one of ", info.replica_count,
+        " with W = ", info.write_quorum, ", ", options_.cluster_file, " says ",
+        sizes.replica_count, " with W = ", sizes.write_quorum,
+        "; use the cluster file with which the log was formatted"));
   }
 
   bool AnyToFetchAgain() const {
@@ -224,6 +286,11 @@ class ClusterReader::Impl {
     for (const Replica& replica : replicas_) {
       readings_.push_back(replica.reading);
     }
+    std::vector<std::optional<ReplicaClaims>> claims;
+    for (const Replica& replica : replicas_)
+      claims.push_back(ClaimsOf(replica));
+    claims.resize(cluster_.members.size());  // of others nothing was heard
+    durable_ = FindDurableRange(write_quorum(), claims);
   }
 
   Epoch NewestEpoch() const {
@@ -236,6 +303,27 @@ class ClusterReader::Impl {
     return newest;
   }
 
+  static std::optional<ReplicaClaims> ClaimsOf(const Replica& replica) {
+    const ReplicaReading& reading = replica.reading;
+    if (!reading.info || absl::IsFailedPrecondition(reading.status)) {
+      return std::nullopt;
+    }
+    ReplicaClaims claims;
+    claims.log_epoch = reading.info->log_epoch;
+    if (!reading.info->epochs.empty()) {
+      claims.start_lsn = reading.info->epochs.back().start_lsn;
+    }
+    claims.counts = reading.status.ok() && !reading.info->repairing;
+    claims.watermark_lsn = reading.info->watermark_lsn;
+    claims.named_lsn = reading.info->head_lsn - 1;
+    if (reading.report) {
+      claims.named_lsn =
+          std::max(claims.named_lsn, reading.report->named_durable_lsn);
+      claims.end_lsn = reading.report->end_lsn;
+    }
+    return claims;
+  }
+
   static bool Counts(const Replica& replica, Epoch newest) {
     return replica.reading.report && !replica.reading.info->repairing &&
            replica.reading.info->log_epoch == newest;
@@ -245,9 +333,9 @@ class ClusterReader::Impl {
   const ClusterConfiguration cluster_;
   EntropyRandom random_;
   TcpFabric fabric_;
-  const Deadline deadline_;
   std::vector<Replica> replicas_;  // their images are gone before the fabric
   std::vector<ReplicaReading> readings_;
+  DurableRange durable_;
 };
 
 absl::StatusOr<std::unique_ptr<ClusterReader>> ClusterReader::Open(
@@ -268,8 +356,18 @@ const std::vector<ReplicaReading>& ClusterReader::replicas() const {
   return impl_->readings();
 }
 
+uint32_t ClusterReader::replica_count() const {
+  return impl_->cluster().sizes.replica_count;
+}
 uint32_t ClusterReader::write_quorum() const { return impl_->write_quorum(); }
-Lsn ClusterReader::durable_lsn() const { return impl_->durable_lsn(); }
+uint32_t ClusterReader::read_quorum() const {
+  return impl_->cluster().sizes.read_quorum;
+}
+
+Lsn ClusterReader::durable_lsn() const { return impl_->durable().known; }
+std::optional<Lsn> ClusterReader::durable_lsn_max() const {
+  return impl_->durable().possible;
+}
 
 absl::Status ClusterReader::ForEachDurable(
     const std::function<absl::Status(const ReaderRecord&)>& visit) {

@@ -146,10 +146,7 @@ absl::Status Log::CleanupAll() { return engine_->CleanupAll(); }
 
 absl::Status Log::ForEachRecovered(
     const std::function<absl::Status(const RecoveredRecord&)>& visit) const {
-  const std::unique_ptr<RecoveredRange::Source> source = engine_->Recovered();
-  RecoveredRecord record;
-  while (source->Next(&record)) ALPHEUS_RETURN_IF_ERROR(visit(record));
-  return source->status();
+  return engine_->Recovered()->ForEach(visit);
 }
 
 RecoveredRange Log::Recovered() const {

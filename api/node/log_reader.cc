@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/record_cursor.h"
 #include "log/core/region_state.h"
@@ -148,8 +149,10 @@ class LogReader::Impl {
  private:
   // What a first pass over the headers (live) or over everything (dead) says.
   struct Survey {
-    Lsn end_lsn;     // records before it are shown
-    Lsn proven_lsn;  // records up to it were acknowledged
+    Lsn end_lsn;            // records before it are shown
+    Lsn proven_lsn;         // records up to it were persisted here
+    Lsn durable_lsn;        // records up to it are durable (G1)
+    Lsn named_durable_lsn;  // a header says so
     bool corrupt = false;
   };
 
@@ -167,22 +170,33 @@ class LogReader::Impl {
       const ScanResult scan = ScanLog(input);
       survey.end_lsn = scan.end.lsn;
       survey.proven_lsn = scan.proven_lsn;
+      survey.durable_lsn = DurableLsn(scan.proven_lsn, scan.named_durable_lsn);
       survey.corrupt = scan.verdict == TailVerdict::kCorrupt;
       if (state_.watermarks.both_bad()) {  // salvage: any record is evidence
         survey.proven_lsn = std::max(survey.proven_lsn, scan.cut_last_lsn);
       }
       return survey;
     }
-    // Beside a writer only what a header or the watermark proves is shown;
-    // what lies behind may be half written.
-    survey.proven_lsn = input.proven_lsn;
+    // Beside a writer only what a header or the watermark proves persisted is
+    // shown (G2); what lies behind may be half written.
+    Lsn named;
     RecordCursor cursor = HeaderCursor();
     while (cursor.Next() == RecordCursor::Step::kRecord) {
-      survey.proven_lsn = std::max(survey.proven_lsn,
-                                   Lsn(cursor.record().header.durable_lsn()));
+      named = std::max(named, Lsn(cursor.record().header.durable_lsn()));
     }
+    survey.proven_lsn = std::max(input.proven_lsn, named);
+    survey.durable_lsn = DurableLsn(survey.proven_lsn, named);
+    survey.named_durable_lsn = named;
     survey.end_lsn = survey.proven_lsn + 1;
     return survey;
+  }
+
+  // G1. `proven`: persisted here; `named`: as durable, by headers.
+  Lsn DurableLsn(Lsn proven, Lsn named) const {
+    if (info_.write_quorum <= 1 || IsMutant(Mutant::kOwnWatermarkIsDurable)) {
+      return proven;
+    }
+    return std::max(named, info_.head_lsn - 1);
   }
 
   // Delivers the records of the survey.
@@ -203,6 +217,8 @@ class LogReader::Impl {
   void VerifyLive(VerifyReport* report) {
     const Survey survey = MakeSurvey();
     report->proven_lsn = survey.proven_lsn;
+    report->durable_lsn = survey.durable_lsn;
+    report->named_durable_lsn = survey.named_durable_lsn;
     report->end_lsn = info_.head_lsn - 1;
     tail_offset_ = state_.superline.head_offset;
     report->status = Walk(survey, [report](const ReaderRecord& record) {
@@ -241,6 +257,8 @@ class LogReader::Impl {
     report->end_lsn = scan.end.lsn - 1;
     report->tail_offset = scan.end.offset.value;
     report->proven_lsn = scan.proven_lsn;
+    report->durable_lsn = DurableLsn(scan.proven_lsn, scan.named_durable_lsn);
+    report->named_durable_lsn = scan.named_durable_lsn;
     report->data_records = scan.data_records;
     report->cleaned_records = scan.cleaned_records;
     report->aborted_records = scan.aborted_records;
@@ -280,7 +298,7 @@ class LogReader::Impl {
       record.state = RecordState::kCleaned;
     } else if (view.aborted()) {
       record.state = RecordState::kAborted;
-    } else if (view.lsn() > survey.proven_lsn) {
+    } else if (view.lsn() > survey.durable_lsn) {
       record.state = RecordState::kCompleted;
     }
     return record;
@@ -301,8 +319,11 @@ class LogReader::Impl {
         info_.path, ": LSN ", at.lsn.value, " at offset ",
         state_.superline.ring_offset + ring.Place(at.offset),
         " can't be read, though records up to LSN ", proven_lsn.value,
-        " were acknowledged. Restore the region from a copy, or take what is "
-        "left with `alpheus salvage`"));
+        info_.replica_count > 1
+            ? " were persisted here. Opening the log repairs this replica from "
+              "the others; leave it where it is"
+            : " were acknowledged. Restore the region from a copy, or take "
+              "what is left with `alpheus salvage`"));
   }
 
   // After a clean close every copy was whole, so a bad one is damage; after a

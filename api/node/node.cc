@@ -10,8 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "api/node/fabric_pump.h"
 #include "log/base/status_macros.h"
+#include "log/pmem/libpmem_persistence.h"
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
+#include "replication/persist/planner.h"
 
 namespace alpheus {
 namespace {
@@ -23,6 +25,12 @@ constexpr int64_t kLookAgainNanos = 200'000'000;
 constexpr uint32_t kBusyTurns = 4096;
 // Whoever asked for a file has so long to take its lock.
 constexpr int64_t kReleasedNanos = 2'000'000'000;
+
+TcpFabricOptions FabricOptions(const NodeOptions& options) {
+  TcpFabricOptions fabric;
+  fabric.report = options.tell;
+  return fabric;
+}
 
 }  // namespace
 
@@ -37,10 +45,11 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(NodeOptions options) {
 Node::Node(NodeOptions options, ClusterConfiguration cluster)
     : options_(std::move(options)),
       cluster_(std::move(cluster)),
-      fabric_(TcpFabricOptions(), Clock::Real(), random_) {
+      fabric_(FabricOptions(options_), Clock::Real(), random_) {
   ReplicaServerOptions server;
   server.cluster_id = cluster_.cluster_id;
   server.node = NodeId(options_.node);
+  server.platform = options_.platform;
   server.creator = this;
   server.report = options_.tell;
   server.release = [this](Uuid log_id) { to_release_.push_back(log_id); };
@@ -58,11 +67,27 @@ absl::Status Node::Begin() {
                                             options_.node,
                                             " is no member of the cluster"));
   }
+  ALPHEUS_RETURN_IF_ERROR(TellPlatform());
   ALPHEUS_RETURN_IF_ERROR(FindFiles());
   ALPHEUS_ASSIGN_OR_RETURN(
       address_,
       fabric_.Listen(options_.listen.empty() ? self->address.ToString()
                                              : options_.listen));
+  return absl::OkStatus();
+}
+
+absl::Status Node::TellPlatform() const {
+  ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeRecordPlan(options_.platform));
+  options_.tell(absl::StrCat("platform ", PlatformToString(options_.platform),
+                             "; a record: ", PlanToString(plan)));
+  // The one claim of which a program can see anything (R7).
+  if (options_.platform.domain != PersistenceDomain::kMemory &&
+      !LibpmemPersistence::DetectAutoFlush()) {
+    options_.tell(
+        "platform: caches are declared to be persistent (mhp, wsp), and this "
+        "machine shows no sign of it (eADR); if they are not, records that "
+        "were acknowledged can be lost. Declare dmp unless you know better");
+  }
   return absl::OkStatus();
 }
 
@@ -92,15 +117,21 @@ std::string Node::PathOf(const std::string& log_name) const {
 
 absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
     const std::string& log_name, Held& held) {
-  ALPHEUS_ASSIGN_OR_RETURN(held.file, ReplicaFile::Open(PathOf(log_name)));
-  return held.file->Serve({cluster_.cluster_id,
-                           LogIdOf(cluster_.cluster_id, log_name),
-                           NodeId(options_.node)});
+  if (held.file == nullptr) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        held.file, ReplicaFile::Open(PathOf(log_name), 0, options_.sync));
+  } else {
+    held.file->ForgetFailure();
+  }
+  return held.file->Serve(
+      {cluster_.cluster_id, LogIdOf(cluster_.cluster_id, log_name),
+       NodeId(options_.node)},
+      held.suspect);
 }
 
 void Node::TryToServe(const std::string& log_name) {
   Held& held = files_[log_name];
-  held.look_again_at = Clock::Real().NowNanos() + kLookAgainNanos;
+  const int64_t now = Clock::Real().NowNanos();
   absl::StatusOr<std::unique_ptr<ServedLog>> log = Open(log_name, held);
   absl::Status status = log.status();
   if (log.ok()) status = server_->AddLog(*std::move(log));
@@ -108,9 +139,14 @@ void Node::TryToServe(const std::string& log_name) {
     options_.tell(
         absl::StrCat("log ", log_name, ": serving ", PathOf(log_name)));
     held.why = absl::OkStatus();
+    held.is_served = true;
+    held.suspect = false;  // its superline says so now
     return;
   }
-  held.file.reset();
+  held.suspect |= held.file != nullptr && held.file->medium_failed();
+  if (!held.suspect) held.file.reset();
+  held.look_again_at =
+      held.suspect ? held.retries.AfterFailureAt(now) : now + kLookAgainNanos;
   // Tried again and again: said once.
   if (status != held.why) {
     options_.tell(
@@ -130,10 +166,13 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   }
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<ReplicaFile> file,
-      ReplicaFile::Create(PathOf(format.log_name), identity, format));
+      ReplicaFile::Create(PathOf(format.log_name), identity, format,
+                          options_.sync));
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
                            file->Serve(identity));
-  files_[format.log_name].file = std::move(file);
+  Held& held = files_[format.log_name];
+  held.file = std::move(file);
+  held.is_served = true;
   options_.tell(absl::StrCat("log ", format.log_name, ": formatted ",
                              PathOf(format.log_name)));
   return log;
@@ -153,12 +192,12 @@ absl::Status Node::Unserved(Uuid log_id) const {
 void Node::ReleaseAsked() {
   for (const Uuid& log_id : std::exchange(to_release_, {})) {
     for (auto& [log_name, held] : files_) {
-      if (held.file == nullptr ||
-          LogIdOf(cluster_.cluster_id, log_name) != log_id) {
+      if (!held.is_served || LogIdOf(cluster_.cluster_id, log_name) != log_id) {
         continue;
       }
       // The served log before the file that it lies in.
       server_->RemoveLog(log_id).IgnoreError();
+      held.is_served = false;
       held.file.reset();
       held.look_again_at = Clock::Real().NowNanos() + kReleasedNanos;
       options_.tell(absl::StrCat("log ", log_name,
@@ -167,10 +206,30 @@ void Node::ReleaseAsked() {
   }
 }
 
+void Node::CloseFailed() {
+  for (const Uuid& log_id : server_->LogsWithFailedMedium()) {
+    for (auto& [log_name, held] : files_) {
+      if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
+      server_->RemoveLog(log_id).IgnoreError();
+      held.is_served = false;
+      held.suspect = true;
+      held.look_again_at =
+          held.retries.AfterFailureAt(Clock::Real().NowNanos());
+      held.why = absl::UnavailableError(absl::StrCat(
+          PathOf(log_name),
+          ": its medium failed. It is tried again at most once a minute, and "
+          "gets all records anew in the next epoch; see the kernel's log"));
+      options_.tell(
+          absl::StrCat("log ", log_name, ": not served: ", held.why.message()));
+    }
+  }
+}
+
 void Node::LookAgain() {
+  CloseFailed();
   const int64_t now = Clock::Real().NowNanos();
   for (auto& [log_name, held] : files_) {
-    if (held.file == nullptr && held.look_again_at <= now) {
+    if (!held.is_served && held.look_again_at <= now) {
       TryToServe(log_name);
     }
   }
@@ -179,7 +238,7 @@ void Node::LookAgain() {
 Deadline Node::NextDeadline() const {
   Deadline next = server_->NextDeadline();
   for (const auto& [log_name, held] : files_) {
-    if (held.file == nullptr && held.look_again_at < next.at_nanos()) {
+    if (!held.is_served && held.look_again_at < next.at_nanos()) {
       next = Deadline::AtNanos(held.look_again_at);
     }
   }

@@ -17,6 +17,11 @@
 //   K1. A replica is served only while its file's lock is held (A7).
 //   K2. A file that can't be served (damaged, of another cluster, of another
 //       node) is reported, left as it is, and disturbs no other.
+//   K3. A replica whose medium failed is closed, and opened again as suspect:
+//       what is read from it then may only be in the page cache, so that it
+//       holds nothing until an epoch has been installed on it anew. It is tried
+//       again and again, at most once a minute, and the lock is kept until its
+//       superline says so: whoever takes the file then knows.
 // Thread safety: Stop by any thread, and by signal handlers' threads; all else
 // by one thread.
 // References: protocol A4, A7; docs/replication.md.
@@ -34,12 +39,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "api/node/replica_file.h"
+#include "api/node/retry_times.h"
 #include "log/base/clock.h"
 #include "log/base/ids.h"
 #include "log/base/random.h"
 #include "quorum/configuration.h"
 #include "recovery/replica_server.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/persist/platform.h"
 
 namespace alpheus {
 
@@ -49,8 +56,12 @@ struct NodeOptions {
   std::string directory;  // of the replicas; must exist
   // Where to listen; empty: the member's address in the cluster file.
   std::string listen = {};
+  // What keeps records on this machine; see ParsePlatform.
+  Platform platform = {};
   // Turns without sleeping after the last activity; each yields the core.
   uint32_t yield_turns = 200;
+  // What persists pages of a plain file.
+  MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
   // Gets one sentence for each thing that an operator may want to know.
   std::function<void(const std::string&)> tell = [](const std::string&) {};
 };
@@ -59,7 +70,8 @@ class Node final : private LogCreator {
  public:
   // Opens the replicas and listens. Errors: as LoadClusterFile; NotFound (the
   // cluster file has no such node; no directory); AlreadyExists (the address is
-  // in use); InvalidArgument, Unavailable (address).
+  // in use); InvalidArgument, Unavailable (address); Unimplemented (nothing is
+  // built in that persists records on its platform).
   static absl::StatusOr<std::unique_ptr<Node>> Start(NodeOptions options);
   ~Node() override;
 
@@ -73,20 +85,25 @@ class Node final : private LogCreator {
  private:
   // One of the files in the directory.
   struct Held {
-    std::unique_ptr<ReplicaFile> file;  // while it is served
-    int64_t look_again_at = 0;          // else
-    absl::Status why;                   // why it could not be served
+    std::unique_ptr<ReplicaFile> file;  // while this node has its lock
+    bool is_served = false;
+    int64_t look_again_at = 0;  // else
+    absl::Status why;           // why it could not be served
+    bool suspect = false;       // its medium failed, and that is not on it yet
+    RetryTimes retries{1'000'000'000, 60'000'000'000};  // of its medium
   };
 
   Node(NodeOptions options, ClusterConfiguration cluster);
 
   absl::Status Begin();
+  absl::Status TellPlatform() const;
   absl::Status FindFiles();
   void TryToServe(const std::string& log_name);
   absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,
                                                   Held& held);
   absl::Status Unserved(Uuid log_id) const;
   void ReleaseAsked();
+  void CloseFailed();
   void LookAgain();
   Deadline NextDeadline() const;
   std::string PathOf(const std::string& log_name) const;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
+#include "log/base/status_macros.h"
 
 namespace alpheus {
 
@@ -35,6 +36,26 @@ bool RecoveredSource::Next(RecoveredRecord* record) {
     return true;
   }
   return false;
+}
+
+// As Next(), but what it could read by itself in one loop, without it.
+absl::Status RecoveredSource::ForEach(
+    const std::function<absl::Status(const RecoveredRecord&)>& visit) {
+  RecoveredRecord record;
+  while (Next(&record)) {
+    absl::Status visited = visit(record);
+    if (visited.ok() && cursor_.position().lsn <= end_lsn_) {
+      cursor_.WalkPlain<RecordCursor::Payloads::kTrust>(
+          [&](const LogPosition&, const RecordView& view) {
+            if (!view.cleaned && !view.aborted()) {
+              visited = visit({view.lsn(), view.epoch(), view.payload});
+            }
+            return visited.ok() && view.lsn() < end_lsn_;
+          });
+    }
+    ALPHEUS_RETURN_IF_ERROR(visited);
+  }
+  return status_;
 }
 
 absl::Status RecoveredSource::Unreadable(const LogPosition& at) const {

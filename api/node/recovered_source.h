@@ -8,6 +8,7 @@
 #define ALPHEUS_API_NODE_RECOVERED_SOURCE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -29,6 +30,9 @@ class RecoveredSource final : public RecoveredRange::Source {
 
   bool Next(RecoveredRecord* record) override;
   absl::Status status() const override { return status_; }
+  absl::Status ForEach(
+      const std::function<absl::Status(const RecoveredRecord&)>& visit)
+      override;
 
  private:
   absl::Status Unreadable(const LogPosition& at) const;

@@ -12,17 +12,6 @@
 namespace alpheus {
 namespace {
 
-ReplicaFile::Persistences PersistenceOf(const Region& region,
-                                        uint32_t emulated_latency_ns) {
-  if (region.medium() == RegionMedium::kFile) {
-    return std::make_unique<MsyncPersistence>(region.path());
-  }
-  LibpmemPersistence::Options options;
-  options.auto_flush = LibpmemPersistence::DetectAutoFlush();
-  options.emulated_latency_ns = emulated_latency_ns;
-  return std::make_unique<LibpmemPersistence>(options);
-}
-
 absl::Status CheckFormat(const ReplicaIdentity& identity,
                          const Format& format) {
   const auto& members = format.configuration.members;
@@ -40,27 +29,49 @@ absl::Status CheckFormat(const ReplicaIdentity& identity,
 
 }  // namespace
 
-ReplicaFile::ReplicaFile(Region region, uint32_t emulated_latency_ns)
+ReplicaFile::ReplicaFile(Region region, uint32_t emulated_latency_ns,
+                         MsyncPersistence::SyncFunction sync)
     : region_(std::move(region)),
-      pmem_(PersistenceOf(region_, emulated_latency_ns)) {}
+      emulated_latency_ns_(emulated_latency_ns),
+      sync_(sync),
+      pmem_(NewPersistence()) {}
+
+ReplicaFile::Persistences ReplicaFile::NewPersistence() const {
+  if (region_.medium() == RegionMedium::kFile) {
+    return std::make_unique<MsyncPersistence>(region_.path(), sync_);
+  }
+  LibpmemPersistence::Options options;
+  options.auto_flush = LibpmemPersistence::DetectAutoFlush();
+  options.emulated_latency_ns = emulated_latency_ns_;
+  return std::make_unique<LibpmemPersistence>(options);
+}
+
+bool ReplicaFile::medium_failed() const {
+  return std::visit([](const auto& pmem) { return !pmem->Error().ok(); },
+                    pmem_);
+}
+
+void ReplicaFile::ForgetFailure() { pmem_ = NewPersistence(); }
 
 absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Open(
-    const std::string& path, uint32_t emulated_latency_ns) {
+    const std::string& path, uint32_t emulated_latency_ns,
+    MsyncPersistence::SyncFunction sync) {
   ALPHEUS_ASSIGN_OR_RETURN(Region region, Region::OpenForWriting(path));
   return std::unique_ptr<ReplicaFile>(
-      new ReplicaFile(std::move(region), emulated_latency_ns));
+      new ReplicaFile(std::move(region), emulated_latency_ns, sync));
 }
 
 absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
     const std::string& path, const ReplicaIdentity& identity,
-    const Format& format) {
+    const Format& format, MsyncPersistence::SyncFunction sync) {
   ALPHEUS_RETURN_IF_ERROR(CheckFormat(identity, format));
   // Sizes are checked before anything is created.
   ALPHEUS_ASSIGN_OR_RETURN(const Layout layout,
                            Layout::ForRegion(format.region_bytes));
   ALPHEUS_ASSIGN_OR_RETURN(Region region,
                            Region::Create(path, format.region_bytes));
-  std::unique_ptr<ReplicaFile> file(new ReplicaFile(std::move(region), 0));
+  std::unique_ptr<ReplicaFile> file(
+      new ReplicaFile(std::move(region), 0, sync));
   FormatIdentity format_identity;
   format_identity.cluster_id = identity.cluster_id;
   format_identity.log_id = identity.log_id;
@@ -76,8 +87,9 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
 }
 
 absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaFile::Serve(
-    const ReplicaIdentity& identity) {
+    const ReplicaIdentity& identity, bool suspect) {
   ReplicaOptions options;
+  options.suspect = suspect;
   options.name = region_.path();
   options.expected_cluster_id = identity.cluster_id;
   options.expected_log_id = identity.log_id;

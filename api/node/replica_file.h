@@ -36,27 +36,42 @@ class ReplicaFile {
                                     std::unique_ptr<MsyncPersistence>>;
 
   // Takes the lock. Errors: as Region::OpenForWriting.
+  // `sync` is what persists pages of a plain file.
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> Open(
-      const std::string& path, uint32_t emulated_latency_ns = 0);
+      const std::string& path, uint32_t emulated_latency_ns = 0,
+      MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages);
 
   // Makes an empty replica of a new log. Errors: as Region::Create;
   // InvalidArgument (size; the configuration does not name the node).
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> Create(
       const std::string& path, const ReplicaIdentity& identity,
-      const Format& format);
+      const Format& format,
+      MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages);
 
-  // A server of backups for it, which this must outlive.
+  // A server of backups for it, which this must outlive. `suspect`: its medium
+  // failed before, and what is read now may not be on it (Replica).
   // Errors: as Replica::Open; FailedPrecondition (of another node).
   absl::StatusOr<std::unique_ptr<ServedLog>> Serve(
-      const ReplicaIdentity& identity);
+      const ReplicaIdentity& identity, bool suspect = false);
+
+  // True if what was persisted last may not be on the medium.
+  bool medium_failed() const;
+  // Begins anew with a medium that failed, without letting go of the lock.
+  // Requires: nothing that Serve returned is left.
+  void ForgetFailure();
 
   Region& region() { return region_; }
   Persistences& pmem() { return pmem_; }
 
  private:
-  ReplicaFile(Region region, uint32_t emulated_latency_ns);
+  ReplicaFile(Region region, uint32_t emulated_latency_ns,
+              MsyncPersistence::SyncFunction sync);
+
+  Persistences NewPersistence() const;
 
   Region region_;
+  const uint32_t emulated_latency_ns_;
+  const MsyncPersistence::SyncFunction sync_;
   Persistences pmem_;
 };
 

@@ -225,9 +225,11 @@ class Opener {
     return absl::InternalError("a cache is in plain memory");
   }
 
-  // One ballot.
+  // One ballot. `again`: another one may have better luck.
   absl::StatusOr<EpochOpened> TryOnce(bool is_member, BallotSequence& ballots,
-                                      EpochOpeningOptions& opening) {
+                                      EpochOpeningOptions& opening,
+                                      bool& again) {
+    again = false;
     ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<EpochOpening> tried,
                              StartOpening(is_member, ballots, opening));
     FabricPump pump(connectivity_->fabric);
@@ -236,12 +238,14 @@ class Opener {
     while (!tried->Poll()) {
       if (!pump.Turn()) pump.Sleep(tried->NextPoll());
     }
+    again = tried->may_try_again();
     if (tried->standing()) opening.above = tried->standing()->epoch;
     ALPHEUS_RETURN_IF_ERROR(tried->status());
     return tried->TakeOpened();
   }
 
-  // Losers of a race for the promises wait for a random time (A4.2).
+  // Losers of a race for the promises wait for a random time (A4.2). Some hear
+  // of a higher ballot, others only that replicas closed their connections.
   absl::StatusOr<EpochOpened> TryUntilDeadline(bool is_member) {
     const PrimaryId self{NodeId(options_.replication.node),
                          connectivity_->random.Next() | 1};
@@ -250,10 +254,12 @@ class Opener {
     EpochOpeningOptions opening = OpeningOptions(is_member, self);
     absl::Status refusal;
     for (;;) {
-      absl::StatusOr<EpochOpened> opened = TryOnce(is_member, ballots, opening);
+      bool again = false;
+      absl::StatusOr<EpochOpened> opened =
+          TryOnce(is_member, ballots, opening, again);
       const int64_t now = Clock::Real().NowNanos();
       if (opened.ok()) return opened;
-      if (!absl::IsAborted(opened.status()) || deadline_.HasPassed(now)) {
+      if (!again || deadline_.HasPassed(now)) {
         return WithRefusal(opened.status(), refusal);
       }
       refusal = opened.status();
@@ -319,10 +325,10 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     hello.log_id = LogIdOf(cluster.cluster_id, options.replication.log_name);
     hello.primary = {NodeId(options.replication.node),
                      connectivity.random.Next() | 1};
+    const ClusterMember* const self =
+        FindMember(cluster, NodeId(options.replication.node));
     Inquiry release(connectivity.fabric,
-                    {FindMember(cluster, NodeId(options.replication.node))
-                         ->address.ToString(),
-                     hello, deadline},
+                    {self->address.ToString(), self->node, hello, deadline},
                     Release{});
     FabricPump pump(connectivity.fabric);
     pump.Add({[&](const ConnectionEvent& e) { return release.Take(e); },

@@ -54,8 +54,9 @@ class RingEngine final : public LogEngine {
              waiter_),
         service_(
             {[this] { return log_.Poll() == IdleKeeper<P>::Next::kPollAgain; },
-             [this](uint32_t seen) { log_.WaitForWork(seen, Deadline()); }},
-            log_.progress(), waiter_,
+             [this](uint32_t seen) { log_.WaitForWork(seen, Deadline()); },
+             [this](Deadline until) { return log_.WaitForAcks(until); }},
+            log_.progress(), log_.waiter(),
             std::chrono::microseconds(options.idle_force_us)) {}
 
   absl::Status StartService() { return service_.Start(); }

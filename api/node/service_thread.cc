@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "log/base/deadline.h"
-
 namespace alpheus {
 
 ServiceThread::ServiceThread(Work work, Progress& progress, Waiter& waiter,
@@ -30,13 +28,21 @@ void ServiceThread::Stop() {
 void ServiceThread::Run() {
   while (!IsStopped()) {
     if (work_.poll()) {
-      waiter_.Wait(stopped_, 0, Deadline::In(interval_));
+      PassInterval();
       continue;
     }
     const uint32_t seen = progress_.Announce();
     if (!IsStopped() && !work_.poll()) work_.wait(seen);
     progress_.Withdraw();
   }
+}
+
+// Stop may come between the look and the wait: then it takes the interval.
+void ServiceThread::PassInterval() {
+  const Deadline until = Deadline::In(interval_);
+  while (!IsStopped() && work_.attend(until)) {
+  }
+  waiter_.Wait(stopped_, 0, until);
 }
 
 }  // namespace alpheus

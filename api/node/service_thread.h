@@ -5,6 +5,8 @@
 // calls Poll. In a program that is this thread: it wakes once per interval as
 // long as the log is used, and sleeps without a timer while it is idle, so that
 // an idle log takes no time of a core. The first append afterwards wakes it.
+// While something is under way that nobody else takes in it attends to that
+// within the interval.
 //
 // Thread safety: Start and Stop by one thread at a time.
 #ifndef ALPHEUS_API_NODE_SERVICE_THREAD_H_
@@ -17,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "api/node/background_thread.h"
+#include "log/base/deadline.h"
 #include "log/base/waiter.h"
 
 namespace alpheus {
@@ -25,13 +28,18 @@ class ServiceThread {
  public:
   // What it does for a log: `poll` returns true to be called again after an
   // interval, false to be called after the next progress, for which
-  // `wait(seen)` waits (Progress::Wait).
+  // `wait(seen)` waits (Progress::Wait). `attend(until)` is called within the
+  // interval as long as it returns true; it may wait, until then at most.
   struct Work {
     std::function<bool()> poll;
     std::function<void(uint32_t seen)> wait;
+    std::function<bool(Deadline until)> attend = [](Deadline /*until*/) {
+      return false;
+    };
   };
 
-  // An interval of 0: no thread is started.
+  // `waiter` wakes out of `attend`, too. An interval of 0: no thread is
+  // started.
   ServiceThread(Work work, Progress& progress, Waiter& waiter,
                 std::chrono::microseconds interval);
   ~ServiceThread() { Stop(); }
@@ -43,6 +51,7 @@ class ServiceThread {
 
  private:
   void Run();
+  void PassInterval();
   bool IsStopped() const {
     return stopped_.load(std::memory_order_acquire) != 0;
   }

@@ -557,13 +557,14 @@ typedef struct alpheus_verification {
   const char* verdict;   // "complete", "torn" or "corrupt"
   uint64_t end_lsn;      // last readable LSN in unbroken order
   uint64_t tail_offset;  // monotone, behind it
-  uint64_t proven_lsn;   // acknowledged for certain up to here
+  uint64_t proven_lsn;   // persisted in this region for certain
   uint64_t data_records;
   uint64_t cleaned_records;
   uint64_t aborted_records;
   uint64_t damaged_pads;
   uint64_t payload_bytes;
   uint64_t cut_records;  // completed behind the first bad one
+  uint64_t durable_lsn;  // on W replicas for certain, as far as it tells
 } alpheus_verification;
 
 // Verifies every record and copy. `progress`, if not NULL, is called now and

@@ -2,11 +2,27 @@
 // cluster_reader: reads a replicated log over the network, without taking part.
 //
 // Idea: every node lets its replicas be read. A cluster reader fetches an image
-// of each replica that can be reached, and shows what W of them hold: that is
-// durable, and stays. It promises nothing and disturbs nobody; a primary may
-// write meanwhile, and what it writes later is not shown.
+// of each replica that can be reached, and shows what is proven to be on W of
+// them: that is durable, and stays. It promises nothing and disturbs nobody; a
+// primary may write meanwhile, and what it writes later is not shown.
+//
+// What a reader may promise (the proofs stand in api/node/durable_range.h):
+//   P1. Every record up to durable_lsn() is durable: W replicas have persisted
+//       it, and every later opening recovers it. What is shown once, a later
+//       reader that reaches those replicas shows again.
+//   P2. It is a lower bound. A record may be acknowledged that no replica in
+//       reach proves: the primary alone knows for the moment, a primary's own
+//       replica is not served while it runs, a node may be down.
+//       durable_lsn_max() says how much more there may be; both are equal when
+//       the log is idle or closed and all replicas answer. Opening the log
+//       decides what becomes of the rest.
+//   P3. With fewer replicas than it takes to say anything it says less, never
+//       more: durable_lsn() may be Lsn(0).
+// A replica that says it has other N and W than the cluster file is an error of
+// that replica: with too small a W too much would pass for durable.
 //
 // Thread safety: one thread per reader; any number of readers.
+// References: protocol A1, A3.5, A4.4, A4.5, A7.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_CLUSTER_READER_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_CLUSTER_READER_H_
 
@@ -29,7 +45,9 @@ struct ClusterReaderOptions {
   std::string cluster_file;       // see tools/samples/cluster.toml
   std::string log_name = "main";  // as in ReplicationOptions
   uint64_t node = 0;              // only the replica of this node; 0: all
-  uint32_t timeout_ms = 5'000;    // for all nodes together
+  // A node that sends nothing for so long is given up. An image may take
+  // longer, as long as it comes.
+  uint32_t timeout_ms = 5'000;
   // Only what the regions say of themselves: no records, and no verdicts.
   bool without_records = false;
 };
@@ -39,7 +57,9 @@ struct ReplicaReading {
   uint64_t node = 0;
   std::string address;
   // OK, or why this replica could not be read: Unavailable (nobody there),
-  // NotFound (the node has none), DataLoss (it is damaged).
+  // NotFound (the node has none), DataLoss (it is damaged), FailedPrecondition
+  // (another node or cluster, or other N and W, than the cluster file says),
+  // Aborted (epochs were opened too fast).
   absl::Status status;
   std::optional<RegionInfo> info;  // of a region that can be read
   // Of all its records; nothing if without_records.
@@ -48,31 +68,42 @@ struct ReplicaReading {
 
 class ClusterReader {
  public:
-  // Reads all images, in memory. Succeeds if any replica answered; the others
-  // are reported by replicas().
+  // Reads all images, in memory: who visits the records may take any time.
+  // Succeeds if any replica answered, or without_records in any case; the
+  // others are reported by replicas().
   // Errors: as LoadClusterFile and CheckLogName; NotFound (no such node);
-  // Unavailable (nobody answered).
+  // Unavailable (nobody answered); what each says if all say the same.
   static absl::StatusOr<std::unique_ptr<ClusterReader>> Open(
       const ClusterReaderOptions& options);
   ~ClusterReader();
 
   const std::vector<ReplicaReading>& replicas() const;
-  // W of the cluster file.
+  // N, W and R of the cluster file.
+  uint32_t replica_count() const;
   uint32_t write_quorum() const;
+  uint32_t read_quorum() const;
 
-  // Up to here W replicas hold all records of the newest epoch that was seen,
-  // or one of them proves that it was persisted there. Requires: records were
-  // read.
+  // P1, P2. Without records, from what the regions say of themselves.
   Lsn durable_lsn() const;
+  // Nothing behind it had been acknowledged when Open was called. Nothing: too
+  // few replicas were reached to say so, or no records were read.
+  std::optional<Lsn> durable_lsn_max() const;
+  bool durable_is_lower_bound() const {
+    return durable_lsn_max() != durable_lsn();
+  }
 
   // Calls `visit` with each record up to durable_lsn(), cleaned and aborted
-  // ones included, from a replica that holds them all.
-  // Errors: DataLoss (damage: after the last record before it); that of the
+  // ones included, from a replica that holds them all. Requires: records were
+  // read.
+  // Errors: DataLoss (damage: after the last record before it); Unavailable
+  // (no replica in reach has the last of them: after the others); that of the
   // first replica if none could be read; whatever `visit` returns.
   absl::Status ForEachDurable(
       const std::function<absl::Status(const ReaderRecord&)>& visit);
 
-  // The image of the index-th replica. nullptr if it could not be read.
+  // The image of the index-th replica. nullptr if it could not be read. What
+  // it shows is what that replica holds, and may be more or less than the log:
+  // records that are completed there are on their way, or were given up.
   LogReader* reader(size_t index);
 
  private:

@@ -2,11 +2,29 @@
 // log_reader: reads a log without owning it: live beside its writer, or dead.
 //
 // Idea: a reader takes no lock, opens no epoch and changes no byte. Beside a
-// live writer it shows durable records only, copying each before checking it,
+// live writer it shows persisted records only, copying each before checking it,
 // so that bytes which change under it are noticed and never shown. Of a log
 // without writer it shows what opening it would recover.
 //
+// A region may also be one of several replicas of a log. It alone can't tell
+// what the log holds: records beyond its end may be durable, and its last ones
+// may be on no other replica. See cluster_reader.h.
+//
+// Invariants:
+//   G1. A record is shown as durable only if W replicas had persisted it. With
+//       W = 1 watermark and epoch start prove that (W1, watermark.h). With a
+//       larger W they only say what was persisted here: a backup stores its
+//       watermark after its own ack, whoever else has acknowledged, and an
+//       opening may have died after it had installed its epoch here. Then only
+//       what a header names counts (A1: its writer knew it durable), and the
+//       head, behind which everything was (L10).
+//   G2. Beside a writer nothing is shown but what was persisted here; without
+//       one, whatever is whole up to where the scan ends. What of that is not
+//       proven durable is shown as completed: beside a writer of a log with
+//       W = 1 there is nothing of that kind.
+//
 // Thread safety: one thread per reader; any number of readers.
+// References: protocol A1, A3.5, A4.5, A7.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_READER_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_LOG_READER_H_
 
@@ -27,8 +45,8 @@ namespace alpheus {
 class Region;
 
 enum class RecordState {
-  kDurable,    // proven to have been acknowledged, or recovered
-  kCompleted,  // valid, but nothing proves that it was acknowledged
+  kDurable,    // proven to be on W replicas (G1)
+  kCompleted,  // whole, but nothing here proves that it is
   kCleaned,
   kAborted,
 };
@@ -72,7 +90,8 @@ struct RegionInfo {
   std::vector<EpochInfo> epochs;
   Lsn head_lsn;
   uint64_t head_offset = 0;  // monotone: modulo ring_capacity is the place
-  Lsn watermark_lsn;         // proven persisted by the watermark line
+  // Persisted in this region: what the watermark line proves.
+  Lsn watermark_lsn;
   // Copies and lines that can't be read while an equal one can.
   std::vector<std::string> single_faults;
 };
@@ -85,7 +104,9 @@ struct VerifyReport {
   std::string verdict;
   Lsn end_lsn;               // last readable LSN in unbroken order
   uint64_t tail_offset = 0;  // monotone, behind it
-  Lsn proven_lsn;            // acknowledged for certain up to here
+  Lsn proven_lsn;            // persisted in this region for certain
+  Lsn durable_lsn;           // on W replicas for certain, as far as it tells
+  Lsn named_durable_lsn;     // the same, but only by what headers say
   uint64_t data_records = 0;
   uint64_t cleaned_records = 0;
   uint64_t aborted_records = 0;

@@ -45,8 +45,10 @@ struct ReplicationOptions {
   // How long Open tries, in milliseconds; other primaries may be at it, and
   // replicas may be away.
   uint32_t open_timeout_ms = 10'000;
-  // A backup that acknowledges nothing for so long, in milliseconds, is given
-  // up; with fewer than W replicas left the log fails.
+  // A backup with records under way of which nothing is heard for so long, in
+  // milliseconds, is given up; with fewer than W replicas left the log fails.
+  // While a large batch still arrives that is heard. Time in which this process
+  // was stopped hardly counts.
   uint32_t silence_ms = 1'000;
   // So is one that has not acknowledged more bytes than these, sent or not:
   // less than the largest burst of records would give up healthy ones. 0: the

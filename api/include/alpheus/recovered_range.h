@@ -15,6 +15,7 @@
 #define ALPHEUS_API_INCLUDE_ALPHEUS_RECOVERED_RANGE_H_
 
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -40,6 +41,9 @@ class RecoveredRange {
     // False at the end and on an error; status() tells which.
     virtual bool Next(RecoveredRecord* record) = 0;
     virtual absl::Status status() const = 0;
+    // Calls `visit` with each until it fails; then, or with status(), returns.
+    virtual absl::Status ForEach(
+        const std::function<absl::Status(const RecoveredRecord&)>& visit) = 0;
   };
 
   class Iterator {
