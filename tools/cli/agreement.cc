@@ -63,29 +63,27 @@ absl::StatusOr<Agreement> CompareReplicas(ClusterReader* reader) {
   for (const ReplicaReading& replica : reader->replicas()) {
     if (replica.info) newest = std::max(newest, replica.info->log_epoch);
   }
-  uint64_t first_node = 0;
-  Identities first;
+  std::map<Lsn, std::pair<Identity, uint64_t>> known;  // and a node that has it
   for (size_t i = 0; i < reader->replicas().size(); ++i) {
     const ReplicaReading& replica = reader->replicas()[i];
-    if (!replica.status.ok() || replica.info->log_epoch != newest) continue;
+    if (!replica.status.ok() || replica.info->log_epoch != newest ||
+        replica.info->repairing) {
+      continue;
+    }
     ALPHEUS_ASSIGN_OR_RETURN(
-        Identities identities,
+        const Identities identities,
         ReadIdentities(reader->reader(i), agreement.durable_lsn));
     for (const auto& [lsn, identity] : identities) {
-      const auto known = first.find(lsn);
-      if (known != first.end() && known->second != identity) {
-        return Differ(replica.node, first_node, lsn);
+      const auto [at, is_new] = known.try_emplace(lsn, identity, replica.node);
+      if (!is_new && at->second.first != identity) {
+        return Differ(replica.node, at->second.second, lsn);
       }
     }
     if (replica.report->end_lsn >= agreement.durable_lsn) {
       agreement.nodes.push_back(replica.node);
     }
-    if (first.empty()) {
-      first = std::move(identities);
-      first_node = replica.node;
-    }
   }
-  agreement.records = first.size();
+  agreement.records = known.size();
   return agreement;
 }
 

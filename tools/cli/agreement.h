@@ -23,7 +23,7 @@ struct Agreement {
 };
 
 // Compares LSN, epoch and bytes of all records up to the durable LSN among the
-// replicas that have the newest epoch.
+// replicas that have the newest epoch, and are not being repaired.
 // Errors: DataLoss (two differ, or one lacks a record: nodes and LSN).
 absl::StatusOr<Agreement> CompareReplicas(ClusterReader* reader);
 

@@ -35,6 +35,10 @@ struct AppendArguments {
   bool ack = false;
 };
 
+std::string NameOf(const LogSource& source) {
+  return source.is_cluster() ? absl::StrCat("log ", source.log) : source.file;
+}
+
 absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
   LogOptions options;
   options.path = arguments.source.file;
@@ -45,11 +49,12 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
   }
   options.exposure_records_max =
       std::max(options.exposure_records_max, 2 * arguments.frequency);
-  return Log::Open(options);
-}
-
-std::string NameOf(const LogSource& source) {
-  return source.is_cluster() ? absl::StrCat("log ", source.log) : source.file;
+  absl::StatusOr<std::unique_ptr<Log>> log = Log::Open(options);
+  if (log.ok() || !arguments.source.is_cluster()) return log;
+  // Others know the log by its identity, the user by its name.
+  return absl::Status(
+      log.status().code(),
+      absl::StrCat(NameOf(arguments.source), ": ", log.status().message()));
 }
 
 // Opening is silent unless it cut or repaired something.
@@ -90,7 +95,8 @@ absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
       absl::StrCat(failure.message(), ". ", workers.appended_count(),
                    " records of this input are in the log; `alpheus cat ",
                    arguments.source.is_cluster()
-                       ? absl::StrCat("--cluster ", arguments.source.cluster)
+                       ? absl::StrCat("--cluster ", arguments.source.cluster,
+                                      " --log ", arguments.source.log)
                        : absl::StrCat("--file ", arguments.source.file),
                    "` shows them"));
 }

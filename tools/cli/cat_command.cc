@@ -87,10 +87,22 @@ absl::Status VisitAll(const std::string& file, const Visitor& visit) {
   }
 }
 
-absl::Status VisitDurable(const LogSource& source, const Visitor& visit) {
+absl::Status VisitCluster(const LogSource& source, const Visitor& visit) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
                            OpenClusterReader(source));
-  return reader->ForEachDurable(visit);
+  if (source.node == 0) {
+    ALPHEUS_RETURN_IF_ERROR(reader->ForEachDurable(visit));
+    if (reader->durable_lsn_max()) return absl::OkStatus();
+    // A script must not take the little that is proven for the log.
+    return absl::UnavailableError(absl::StrCat(
+        "log ", source.log, ": what is proven to be durable was shown, up to ",
+        "LSN ", reader->durable_lsn().value,
+        ", but with so few replicas in reach most may be missing; `alpheus "
+        "status` names the nodes"));
+  }
+  LogReader* const replica = reader->reader(0);
+  return replica == nullptr ? WorstOf(reader->replicas())
+                            : replica->ForEach(visit);
 }
 
 absl::Status RunCat(const CatArguments& arguments) {
@@ -100,7 +112,7 @@ absl::Status RunCat(const CatArguments& arguments) {
   const Visitor visit =
       arguments.json ? JsonWriter(&output) : PayloadWriter(framing, &output);
   const LogSource& source = arguments.source;
-  absl::Status visited = source.is_cluster() ? VisitDurable(source, visit)
+  absl::Status visited = source.is_cluster() ? VisitCluster(source, visit)
                                              : VisitAll(source.file, visit);
   // What was read before the damage is worth having.
   absl::Status flushed = output.Flush();
@@ -114,14 +126,20 @@ void AddCatCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand(
       "cat",
       "Write the payloads of all records to standard output, in LSN order. "
-      "Reads only: works beside a writer, which it shows the durable records "
-      "of; of a cluster's log those that W replicas hold. At damage it stops "
-      "with exit status 3, after all records before it.");
+      "Reads only: works beside a writer, which it shows the persisted records "
+      "of. Of a cluster's log it shows what is proven to be on W replicas, and "
+      "says on standard error if more may have been acknowledged; exit status "
+      "4 if too few replicas are in reach to say how much. With --node, or "
+      "--file of a replica, it shows what that one replica holds: its last "
+      "records may be on no other and get lost, and it may lack durable ones; "
+      "--json tells which are durable for certain. At damage it stops with "
+      "exit status 3, after all records before it.");
   AddReadSourceOptions(command, &arguments->source);
   AddFramingOption(command, &arguments->framing);
   command->add_flag("--json", arguments->json,
                     "Instead of payloads one JSON object per line: lsn, epoch, "
-                    "length, state (durable, completed, cleaned, aborted); "
+                    "length, state (durable, completed: whole but not proven "
+                    "to be durable, cleaned, aborted); "
                     "cleaned and aborted records are listed too");
   command->callback([arguments, chosen] {
     *chosen = [arguments] { return RunCat(*arguments); };

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/log_source.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <optional>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/arguments.h"
 
@@ -17,6 +21,22 @@ CLI::Option* AddNodeOption(CLI::App* command, LogSource* source,
       ->needs("--cluster")
       ->check(DecimalNumber())
       ->check(CLI::Range(uint64_t{1}, kNodeMax));
+}
+
+// P2 (cluster_reader.h).
+void TellBound(const ClusterReader& reader) {
+  if (!reader.durable_is_lower_bound()) return;
+  const std::optional<Lsn> possible = reader.durable_lsn_max();
+  const std::string more =
+      possible ? absl::StrCat("up to LSN ", possible->value,
+                              " more may have been acknowledged")
+               : "too few replicas could be read to say how much more was "
+                 "acknowledged";
+  std::fprintf(stderr,
+               "alpheus: durable for certain up to LSN %llu; %s: opening the "
+               "log decides what stays\n",
+               static_cast<unsigned long long>(reader.durable_lsn().value),
+               more.c_str());
 }
 
 void RequireEither(CLI::App* command, const LogSource* source) {
@@ -42,7 +62,8 @@ void AddReadSourceOptions(CLI::App* command, LogSource* source) {
                       "Region file or DAX device of the log");
   AddClusterOptions(command, source);
   AddNodeOption(command, source,
-                "Only the replica of this node of the cluster");
+                "Only the replica of this node of the cluster: what it holds, "
+                "which may be more than is durable, or less");
   command->get_option("--cluster")->excludes("--file");
   RequireEither(command, source);
 }
@@ -80,16 +101,22 @@ absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
                  static_cast<unsigned long long>(replica.node),
                  std::string(replica.status.message()).c_str());
   }
+  if (source.node == 0) TellBound(*reader);
   return reader;
 }
 
 absl::Status WorstOf(const std::vector<ReplicaReading>& replicas) {
-  absl::Status worst;
-  for (const ReplicaReading& replica : replicas) {
-    if (absl::IsDataLoss(replica.status)) return replica.status;
-    if (worst.ok()) worst = replica.status;
-  }
-  return worst;
+  const auto badness = [](const absl::Status& status) {
+    if (status.ok()) return 0;
+    if (absl::IsDataLoss(status)) return 3;
+    return absl::IsFailedPrecondition(status) ? 2 : 1;
+  };
+  const auto worst = std::ranges::max_element(
+      replicas, {},
+      [&](const ReplicaReading& replica) { return badness(replica.status); });
+  if (worst == replicas.end() || worst->status.ok()) return absl::OkStatus();
+  return {worst->status.code(),
+          absl::StrCat("node ", worst->node, ": ", worst->status.message())};
 }
 
 }  // namespace alpheus::cli

@@ -39,11 +39,13 @@ void AddFormatSourceOptions(CLI::App* command, LogSource* source);
 void AddWriteSourceOptions(CLI::App* command, LogSource* source);
 
 // Reads the replicas of a cluster's log; tells on standard error which ones
-// could not be read. Errors: as ClusterReader::Open.
+// could not be read, and whether more may be durable than can be proven.
+// Errors: as ClusterReader::Open.
 absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
     const LogSource& source);
 
-// Damage of any replica, else that one could not be reached, else OK.
+// Damage of any replica, else that the cluster file is wrong of one, else that
+// one could not be reached, else OK. Names the node.
 absl::Status WorstOf(const std::vector<ReplicaReading>& replicas);
 
 }  // namespace alpheus::cli

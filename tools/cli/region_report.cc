@@ -105,6 +105,7 @@ Json DescribeRecords(const VerifyReport& report) {
   json["end_lsn"] = report.end_lsn.value;
   json["tail_offset"] = report.tail_offset;
   json["proven_lsn"] = report.proven_lsn.value;
+  json["durable_lsn"] = report.durable_lsn.value;
   json["data_records"] = report.data_records;
   json["cleaned_records"] = report.cleaned_records;
   json["aborted_records"] = report.aborted_records;
@@ -118,8 +119,10 @@ std::string RecordsText(const VerifyReport& report) {
   std::string text;
   AddRow(&text, "tail", "last readable LSN ", report.end_lsn.value,
          ", ring offset behind it ", report.tail_offset);
-  AddRow(&text, "proven", "acknowledged for certain up to LSN ",
+  AddRow(&text, "proven", "persisted here for certain up to LSN ",
          report.proven_lsn.value);
+  AddRow(&text, "durable", "on W replicas for certain up to LSN ",
+         report.durable_lsn.value);
   AddRow(&text, "data records", report.data_records, " with ",
          report.payload_bytes, " bytes");
   AddRow(&text, "cleaned records", report.cleaned_records);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/json_output.h"
@@ -24,26 +27,34 @@ struct StatusArguments {
 // Nodes that can be counted on, as far as looking tells.
 struct Tally {
   uint32_t reached = 0;
+  uint32_t usable = 0;  // of these, for opening the log
   Epoch newest;
 
   explicit Tally(const std::vector<ReplicaReading>& replicas) {
     for (const ReplicaReading& replica : replicas) {
       if (!replica.info) continue;
       ++reached;
+      if (replica.status.ok()) ++usable;
       newest = std::max(newest, replica.info->log_epoch);
     }
   }
 };
 
 std::string StateOf(const ReplicaReading& replica, const Tally& tally) {
-  if (!replica.info) {
+  if (!replica.status.ok()) {
+    // The address stands before it already.
+    absl::string_view message = replica.status.message();
+    absl::ConsumePrefix(&message, absl::StrCat(replica.address, ": "));
     return absl::StrCat(absl::StatusCodeToString(replica.status.code()), ": ",
-                        replica.status.message());
+                        message);
   }
-  if (replica.info->repairing) return "repairing: holds nothing that counts";
+  if (replica.info->repairing) {
+    return "repairing: holds nothing that counts until an opening repairs it";
+  }
   if (replica.info->log_epoch < tally.newest) {
-    return "behind: not in the newest epoch";
+    return "behind: not in the newest epoch, holds nothing of it";
   }
+  if (replica.info->log_epoch == Epoch()) return "empty: never opened";
   return "in the newest epoch";
 }
 
@@ -77,6 +88,27 @@ Json JsonOf(const ReplicaReading& replica, const Tally& tally) {
   return json;
 }
 
+std::string SummaryOf(const ClusterReader& reader, const Tally& tally) {
+  const uint32_t needed = std::max(reader.write_quorum(), reader.read_quorum());
+  std::string text =
+      absl::StrCat(tally.reached, " of ", reader.replicas().size(),
+                   " replicas reached, W is ", reader.write_quorum(), ", R is ",
+                   reader.read_quorum());
+  if (tally.reached > 0) {
+    absl::StrAppend(&text, "; durable up to LSN ", reader.durable_lsn().value,
+                    " at least");
+  }
+  absl::StrAppend(&text, "\n");
+  if (tally.usable >= needed) return text;
+  absl::StrAppend(&text, "Opening the log takes ", needed,
+                  " replicas: ", needed - tally.usable,
+                  " more must be served by their nodes",
+                  tally.usable + 1 == needed
+                      ? ", or one be of the primary that opens it\n"
+                      : "\n");
+  return text;
+}
+
 absl::Status RunStatus(const StatusArguments& arguments) {
   ClusterReaderOptions options;
   options.cluster_file = arguments.source.cluster;
@@ -90,10 +122,7 @@ absl::Status RunStatus(const StatusArguments& arguments) {
     absl::StrAppend(&text, arguments.json ? ToLine(JsonOf(replica, tally))
                                           : TextOf(replica, tally));
   }
-  if (!arguments.json) {
-    absl::StrAppend(&text, tally.reached, " of ", reader->replicas().size(),
-                    " replicas reached, W is ", reader->write_quorum(), "\n");
-  }
+  if (!arguments.json) absl::StrAppend(&text, SummaryOf(*reader, tally));
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
   return WorstOf(reader->replicas());
 }
@@ -105,8 +134,11 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = app->add_subcommand(
       "status",
       "Show what each replica of a cluster's log says of itself: epoch, "
-      "promise, head, watermark. Reads only. Exit status 4 if one could not "
-      "be reached, 3 if one is damaged.");
+      "promise, head, watermark; whether enough are served to open it. Reads "
+      "only. Exit status 0 if all are served and whole, behind or repairing "
+      "ones too; 4 if one could not be reached; 3 if one is damaged; 1 if a "
+      "node has no replica, or the cluster file is wrong. A replica that a "
+      "running primary has as its own can't be reached.");
   AddClusterOptions(command, &arguments->source);
   command->get_option("--cluster")->required();
   command->add_flag("--json", arguments->json, "One JSON object per replica");

@@ -45,12 +45,17 @@ absl::Status VerifyCluster(const VerifyArguments& arguments) {
           &text, ToLine(DescribeUnreadable(replica.address, replica.status)));
     }
   }
-  const absl::StatusOr<Agreement> agreement = CompareReplicas(reader.get());
-  if (agreement.ok() && !arguments.json) {
-    absl::StrAppend(&text, agreement->ToString());
+  if (arguments.source.node == 0) {  // one alone agrees with nobody
+    const absl::StatusOr<Agreement> agreement = CompareReplicas(reader.get());
+    if (agreement.ok() && !arguments.json) {
+      absl::StrAppend(&text, agreement->ToString());
+    }
+    if (!agreement.ok()) {
+      ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
+      return agreement.status();
+    }
   }
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
-  ALPHEUS_RETURN_IF_ERROR(agreement.status());
   return WorstOf(reader->replicas());
 }
 
@@ -82,7 +87,9 @@ void AddVerifyCommand(CLI::App* app, Command* chosen) {
       "Check every record and every copy. Reads only. Exit status 0 if the log "
       "is complete or merely lost what was never acknowledged, 3 if it is "
       "damaged. Of a cluster's log every replica is checked, and that they "
-      "hold the same records; 4 if one could not be reached.");
+      "hold the same records up to the last that is proven durable; 4 if one "
+      "could not be reached, 1 if a node has no replica or the cluster file is "
+      "wrong.");
   AddReadSourceOptions(command, &arguments->source);
   command->add_flag("--json", arguments->json,
                     "One JSON object per region instead of text");

@@ -26,6 +26,8 @@ void Tell(const std::string& sentence) {
 
 void AddOptions(CLI::App* app, NodeOptions* options) {
   app->set_config("--config", "", "File with these options, as TOML");
+  // What a typing error could change is refused, as in the cluster file.
+  app->allow_config_extras(CLI::config_extras_mode::error);
   app->add_option("--cluster", options->cluster_file,
                   "Cluster file: who keeps the logs, and where")
       ->required();
@@ -39,6 +41,19 @@ void AddOptions(CLI::App* app, NodeOptions* options) {
   app->add_option("--listen", options->listen,
                   "Where to listen; default: the member's address in the "
                   "cluster file");
+  app->add_option_function<std::string>(
+         "--platform",
+         [options](const std::string& text) {
+           const auto platform = ParsePlatform(text);
+           if (!platform.ok()) {
+             throw CLI::ValidationError(
+                 "--platform", std::string(platform.status().message()));
+           }
+           options->platform = *platform;
+         },
+         "What keeps records when the power goes, as words with commas "
+         "between them; see the sample configuration")
+      ->default_str(PlatformToString(options->platform));
   app->add_option("--yield-turns", options->yield_turns,
                   "Turns without sleeping after the last activity; each "
                   "yields the core. 0: sleeps at once")

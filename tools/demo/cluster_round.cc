@@ -79,7 +79,7 @@ absl::Status ClusterRounds::RunPlan() {
   ALPHEUS_RETURN_IF_ERROR(CutRecoveriesShort());
   ALPHEUS_ASSIGN_OR_RETURN(ClusterWriter * successor, Succeed());
   if (plan_.return_late) ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
-  ALPHEUS_RETURN_IF_ERROR(LookBesideWriter());
+  ALPHEUS_RETURN_IF_ERROR(LookBesideWriter(successor));
   if (plan_.fault == Fault::kPausePrimary) {
     ALPHEUS_RETURN_IF_ERROR(MustBePushedAside(primary));
   }
@@ -257,10 +257,20 @@ absl::Status ClusterRounds::MustEndWell(ClusterWriter* writer) {
       facts.acknowledgements.size(), " of ", facts.fed_count, " records"));
 }
 
-absl::Status ClusterRounds::LookBesideWriter() {
-  // Acknowledged is what was heard before the log is read, fed what was fed
-  // until then: nobody feeds while it is read.
-  const std::vector<WriterFacts> facts = Facts();
+absl::Status ClusterRounds::LookBesideWriter(ClusterWriter* successor) {
+  // A reader shows what is proven to be durable, and the proof of the last
+  // records may be with the writer alone, or in its own replica, which is not
+  // served meanwhile (P2, cluster_reader.h). What comes later names them: of so
+  // many acknowledgements two at least are of one thread, which wrote the
+  // second record after the first had been acknowledged, behind all of these.
+  std::vector<WriterFacts> facts = Facts();
+  ALPHEUS_RETURN_IF_ERROR(
+      MustReach(successor, successor->ack_count() + options_.threads + 1));
+  // Fed is what was fed until now: nobody feeds while the log is read.
+  const std::vector<WriterFacts> now = Facts();
+  for (size_t i = 0; i < facts.size(); ++i) {
+    facts[i].fed_count = now[i].fed_count;
+  }
   ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
                            ReadLog(/*is_final=*/false));
   return history_.Look(facts, std::move(records), /*is_final=*/false);
@@ -282,12 +292,27 @@ absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadLog(
     bool is_final) {
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::string framed,
-      cluster_.MustSucceed("cat", {"--log", log_, "--framing", "len32"}));
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const std::string lines,
-      cluster_.MustSucceed("cat", {"--log", log_, "--json"}));
+      Cat({"--log", log_, "--framing", "len32"}, is_final));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::string lines,
+                           Cat({"--log", log_, "--json"}, is_final));
   return is_final ? ParseRecords(framed, lines)
                   : ParseCommonRecords(framed, lines);
+}
+
+// Beside writers their own replicas are not served: what is proven is shown,
+// and that it need not be all.
+absl::StatusOr<std::string> ClusterRounds::Cat(
+    const std::vector<std::string>& arguments, bool is_final) {
+  if (is_final) return cluster_.MustSucceed("cat", arguments);
+  ALPHEUS_ASSIGN_OR_RETURN(ProgramResult result,
+                           RunProgram(cluster_.Alpheus("cat", arguments)));
+  const int exit_status = result.end.exit_status;
+  if (exit_status == 0 || exit_status == kUnavailable) {
+    return std::move(result.output);
+  }
+  return absl::DataLossError(
+      absl::StrCat("alpheus cat beside a writer: ", result.end.ToString(), ": ",
+                   result.error));
 }
 
 std::vector<WriterFacts> ClusterRounds::Facts() const {

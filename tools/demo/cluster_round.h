@@ -87,9 +87,11 @@ class ClusterRounds {
   absl::StatusOr<ClusterWriter*> Succeed();
   absl::Status MustBePushedAside(ClusterWriter* primary);
   absl::Status MustEndWell(ClusterWriter* writer);
-  absl::Status LookBesideWriter();
+  absl::Status LookBesideWriter(ClusterWriter* successor);
   absl::Status OpenAndLook();
   absl::StatusOr<std::vector<RecoveredRecord>> ReadLog(bool is_final);
+  absl::StatusOr<std::string> Cat(const std::vector<std::string>& arguments,
+                                  bool is_final);
   std::vector<WriterFacts> Facts() const;
 
   const ClusterRoundOptions options_;
