@@ -130,6 +130,7 @@ TEST(CViewsTest, VerificationHoldsEveryField) {
   report.damaged_pads = 7;
   report.payload_bytes = 8;
   report.cut_records = 9;
+  report.durable_lsn = Lsn(10);
   const VerificationView view(report);
   const alpheus_verification& c = *view.get();
   EXPECT_STREQ(c.verdict, "torn");
@@ -142,6 +143,7 @@ TEST(CViewsTest, VerificationHoldsEveryField) {
   EXPECT_EQ(c.damaged_pads, 7u);
   EXPECT_EQ(c.payload_bytes, 8u);
   EXPECT_EQ(c.cut_records, 9u);
+  EXPECT_EQ(c.durable_lsn, 10u);
 }
 
 }  // namespace

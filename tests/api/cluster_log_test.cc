@@ -390,7 +390,10 @@ TEST_F(ClusterLogTest, DamagedReplicaIsRepairedFromAnother) {
   cluster.Start(2);
   const auto damaged = ClusterReader::Open({.cluster_file = cluster.file()});
   ASSERT_TRUE(damaged.ok());
-  EXPECT_EQ((*damaged)->replicas()[1].status.code(), Code::kDataLoss);
+  const absl::Status& found = (*damaged)->replicas()[1].status;
+  EXPECT_EQ(found.code(), Code::kDataLoss);
+  EXPECT_THAT(std::string(found.message()),
+              HasSubstr("Opening the log repairs this replica"));
   EXPECT_THAT(Durable(cluster).size(), 2u);
   const auto log = MustOpen(OptionsOf(cluster, 3));
   ASSERT_NE(log, nullptr);

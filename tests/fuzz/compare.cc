@@ -45,6 +45,7 @@ void ExpectSameEnd(const ScanResult& p, const naive::ScanOutcome& n) {
   ExpectSame("scan's end chain", p.end.chain, n.end.chain);
   ExpectSame("scan's verdict", TailVerdictName(p.verdict), n.verdict);
   ExpectSame("proven LSN", p.proven_lsn, n.proven_lsn);
+  ExpectSame("LSN named durable", p.named_durable_lsn, n.named_durable_lsn);
   ExpectSame("bad payload", p.bad_payload, n.bad_payload);
   ExpectSame("bad bytes", p.bad_bytes, n.bad_bytes);
   ExpectSame("cut records", p.cut_records, n.cut_records);

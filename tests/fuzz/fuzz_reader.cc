@@ -62,11 +62,17 @@ Expectation Expect(naive::Bytes bytes) {
   return e;
 }
 
-RecordState StateOf(const naive::Record& record, uint64_t proven_lsn) {
+// Of one replica of several, headers and the head alone say it.
+uint64_t DurableLsn(const Expectation& e) {
+  if (e.region.superline.write_quorum == 1) return e.scan.proven_lsn;
+  return std::max(e.scan.named_durable_lsn, e.region.superline.head_lsn - 1);
+}
+
+RecordState StateOf(const naive::Record& record, uint64_t durable_lsn) {
   if (record.cleaned) return RecordState::kCleaned;
   if (record.type == 3) return RecordState::kAborted;
-  return record.lsn > proven_lsn ? RecordState::kCompleted
-                                 : RecordState::kDurable;
+  return record.lsn > durable_lsn ? RecordState::kCompleted
+                                  : RecordState::kDurable;
 }
 
 void ExpectSameRecord(const ReaderRecord& record, const naive::Record& expected,
@@ -74,7 +80,7 @@ void ExpectSameRecord(const ReaderRecord& record, const naive::Record& expected,
   ExpectSame("read LSN", record.lsn, expected.lsn);
   ExpectSame("read epoch", record.epoch, expected.epoch);
   ExpectSame("read state", RecordStateName(record.state),
-             RecordStateName(StateOf(expected, e.scan.proven_lsn)));
+             RecordStateName(StateOf(expected, DurableLsn(e))));
   ExpectSame("read offset", record.offset,
              e.region.superline.ring_offset +
                  expected.offset % e.region.superline.ring_capacity);
@@ -99,6 +105,7 @@ void ExpectSameReport(const VerifyReport& report, const Expectation& e) {
   ExpectSame("verified end", report.end_lsn, e.scan.end.lsn - 1);
   ExpectSame("verified tail", report.tail_offset, e.scan.end.offset);
   ExpectSame("verified proof", report.proven_lsn, e.scan.proven_lsn);
+  ExpectSame("verified durable", report.durable_lsn, DurableLsn(e));
   ExpectSame("verified data", report.data_records, e.scan.data_records);
   ExpectSame("verified cleaned", report.cleaned_records,
              e.scan.cleaned_records);

@@ -71,6 +71,13 @@ void WriteMessages(SeedWriter& writer) {
   for (const Message& message : messages) {
     writer.Write("\1" + std::string(AsText(EncodeMessage(message))));
   }
+  // Behind magic and version, which their choices put in front.
+  Welcome welcome{NodeId(2), 3, 1 << 20, Epoch(9), 1};
+  welcome.platform = {
+      PersistenceDomain::kHierarchy, false, ReceiveBuffers::kPmem,
+      Transport::kInfiniBand,        true,  true};
+  writer.Write("\5" + EncodeHello({{1, 2}, {7, 8}, promise.primary}).substr(8));
+  writer.Write("\6" + EncodeWelcome(welcome).substr(8));
   Answer answer;
   answer.configuration = members;
   answer.ring_capacity = 1024;

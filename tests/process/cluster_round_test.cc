@@ -77,8 +77,10 @@ INSTANTIATE_TEST_SUITE_P(Faults, EachFaultTest, ::testing::ValuesIn(kFaults));
 TEST_F(ClusterRoundTest, EarlyAcknowledgementIsFound) {
   ExpectLieFound(PlanOf(Fault::kKillPrimary),
                  "case \"$*\" in append*--ack) i=0\n"
-                 "while [ $i -lt 40 ]; do echo $((i+1)) $i $((i%4)); "
-                 "i=$((i+1)); done\n"
+                 // Some more later: a look waits for them.
+                 "for n in 40 80; do\n"
+                 "while [ $i -lt $n ]; do echo $((i+1)) $i $((i%4)); "
+                 "i=$((i+1)); done; sleep 0.3; done\n"
                  "exec cat >/dev/null;; esac",
                  "K1");
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "log/core/scan.h"
+#include "recovery/answer_scan.h"
 #include "recovery/chooser.h"
 #include "tests/testing/log_harness.h"
 
@@ -168,6 +169,31 @@ TEST_F(AnswerTest, ChoiceFromOneAnswerIsTheScan) {
     EXPECT_EQ(decision->head, state.head());
     EXPECT_EQ(decision->end, scan.end);
     harness_.log().Abort(open);
+  }
+}
+
+// C1 (answer_scan.h), for a log with a torn place, one that can't be read, and
+// records behind it.
+TEST_F(AnswerTest, SlicesChangeNoAnswer) {
+  for (int i = 0; i < 3; ++i) harness_.Append(std::string(70, 'x'));
+  for (int i = 0; i < 3; ++i) harness_.Append("y");
+  for (const bool in_header : {false, true}) {
+    for (uint64_t line = 0; line < 10; ++line) {
+      Damage(line, in_header ? kInHeader : 0);
+      const Answer whole = Answered();
+      for (const uint64_t slice : {uint64_t{1}, kLineBytes, 3 * kLineBytes}) {
+        AnswerScan scan(harness_.region(), State(), {});
+        int slices = 1;
+        while (!scan.Continue(slice)) ++slices;
+        const Answer sliced = scan.Take();
+        EXPECT_EQ(sliced.runs, whole.runs) << line << " " << slice;
+        EXPECT_EQ(sliced.held, whole.held) << line << " " << slice;
+        EXPECT_EQ(sliced.proven_lsn, whole.proven_lsn);
+        EXPECT_GE(slices, 2);
+        EXPECT_LE(slices, 11);
+      }
+      Damage(line, in_header ? kInHeader : 0);
+    }
   }
 }
 

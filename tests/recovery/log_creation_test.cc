@@ -161,5 +161,19 @@ TEST(LogCreationTest, MembersMustBeN) {
           .status()));
 }
 
+TEST(LogCreationTest, SizeThatNoReplicatedLogHasIsRefused) {
+  Members members;
+  for (const uint64_t bytes : {uint64_t{300} << 30, uint64_t{4096}}) {
+    LogCreationOptions options = members.Options();
+    options.region_bytes = bytes;
+    const auto creation =
+        LogCreation::Start(members.network.fabric(3), members.network.clock(),
+                           members.random, options);
+    EXPECT_TRUE(absl::IsInvalidArgument(creation.status()))
+        << creation.status();
+  }
+  EXPECT_TRUE(members.formatted.empty());
+}
+
 }  // namespace
 }  // namespace alpheus::testing

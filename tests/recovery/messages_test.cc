@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
+#include "tests/replication/persist/all_platforms.h"
 
 namespace alpheus {
 namespace {
@@ -245,7 +246,7 @@ TEST(HandshakeTest, OtherVersionsAreNamed) {
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr("version 7"));
-    EXPECT_THAT(status.message(), HasSubstr("version 1"));
+    EXPECT_THAT(status.message(), HasSubstr("version 2"));
   }
 }
 
@@ -377,7 +378,7 @@ TEST(AnswerBytesTest, ShorterOrLongerOnesAreNone) {
 TEST(AnswerBytesTest, ValuesThatCannotBeAreNone) {
   const auto bytes = EncodeAnswer(SampleAnswer());
   EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, 0, 0)));
-  EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, 4, 2)));
+  EXPECT_FALSE(AnswerDecodes(With(bytes, 4, kProtocolVersion + 1)));
   EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, 32, 0)));  // N
   // Too small for what is said; no whole lines; more than there can be.
   for (const uint64_t capacity : {uint64_t{64}, uint64_t{1025}, kHuge - 63}) {
@@ -434,6 +435,49 @@ TEST(AnswerBytesTest, HeldRecordsThatCannotBeAreNone) {
   Answer unowned = SampleAnswer();
   unowned.table = EpochTable::Empty(kLog);
   EXPECT_FALSE(AnswerDecodes(EncodeAnswer(unowned)));
+}
+
+// Byte 48 to 51: an axis each; from 52 on what the adapter can do.
+TEST(HandshakeTest, WelcomeTellsThePlatform) {
+  using testing::AllPlatforms;
+  for (const Platform& platform : AllPlatforms()) {
+    Welcome welcome = kWelcome;
+    welcome.platform = platform;
+    const auto decoded = DecodeWelcome(EncodeWelcome(welcome));
+    ASSERT_TRUE(decoded.ok()) << PlatformToString(platform);
+    EXPECT_EQ(*decoded, welcome) << PlatformToString(platform);
+  }
+  // Undeclared is zeros; each axis has its own byte.
+  const std::string undeclared = EncodeWelcome(kWelcome);
+  EXPECT_EQ(undeclared.substr(48), std::string(8, '\0'));
+  Welcome strong = kWelcome;
+  strong.platform =
+      *ParsePlatform("wsp,no-ddio,pm,infiniband,native-flush,atomic-write");
+  EXPECT_EQ(EncodeWelcome(strong).substr(48),
+            std::string("\2\1\1\2\3\0\0\0", 8));
+}
+
+TEST(HandshakeTest, PlatformThatCannotBeIsRefused) {
+  const std::string welcome = EncodeWelcome(kWelcome);
+  const uint8_t largest[] = {2, 1, 1, 2, 3, 0, 0, 0};
+  for (size_t i = 0; i < std::size(largest); ++i) {
+    EXPECT_TRUE(DecodeWelcome(With(welcome, 48 + i, largest[i])).ok()) << i;
+    const auto more = static_cast<uint8_t>(largest[i] + 1);
+    EXPECT_FALSE(DecodeWelcome(With(welcome, 48 + i, more)).ok()) << i;
+  }
+}
+
+// docs/recovery_wire.md, byte by byte.
+TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
+  Welcome welcome{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
+  welcome.platform.domain = PersistenceDomain::kHierarchy;
+  const std::string expected(
+      "APWE\2\0\0\0"
+      "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
+      "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
+      "\5\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0",
+      56);
+  EXPECT_EQ(EncodeWelcome(welcome), expected);
 }
 
 }  // namespace

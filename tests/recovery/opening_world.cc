@@ -47,6 +47,7 @@ class LentReplica final : public ServedLog {
             own.configuration.id};
   }
   Promise standing() const override { return PromiseOf(replica_.superline()); }
+  bool medium_failed() const override { return !pmem_.Error().ok(); }
   std::span<std::byte> ring() const override {
     return {replica_.ring().data(), replica_.ring().capacity()};
   }
@@ -55,12 +56,16 @@ class LentReplica final : public ServedLog {
       const Promise& request) override {
     return replica_.AcceptPromise(request);
   }
-  absl::StatusOr<Answer> MakeAnswer() override { return replica_.MakeAnswer(); }
+  absl::Status StartAnswer() override { return replica_.StartAnswer(); }
+  Answer TakeAnswer() override { return replica_.TakeAnswer(); }
   absl::Status BeginRepair(Epoch epoch) override {
     return replica_.BeginRepair(epoch);
   }
-  absl::Status Install(const Installation& installation) override {
-    return replica_.Install(installation);
+  absl::Status StartInstall(const Installation& installation) override {
+    return replica_.StartInstall(installation);
+  }
+  absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
+    return replica_.Continue(bytes_max);
   }
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override {
@@ -68,7 +73,10 @@ class LentReplica final : public ServedLog {
         session_, BackupSession<Model>::Start(
                       pmem_,
                       {replica_.region(), replica_.ring(), &replica_.table(),
-                       replica_.superline().log_id},
+                       replica_.superline().log_id,
+                       [this](Epoch epoch, const LogPosition& head) {
+                         return replica_.PublishHead(epoch, head);
+                       }},
                       terms, fabric, connection));
     return absl::OkStatus();
   }
@@ -88,6 +96,72 @@ class LentReplica final : public ServedLog {
 };
 
 }  // namespace
+
+// What arrives at a primary's host for its node.
+class OpeningWorld::OthersOf final : public LogReplication::Others {
+ public:
+  explicit OthersOf(Node* node) : node_(node) {}
+
+  void Take(const Completion& completion) override {
+    if (node_ == nullptr || node_->real_server->Take(completion)) return;
+  }
+  void Take(const ConnectionEvent& event) override {
+    if (node_ == nullptr || node_->real_server->Take(event)) return;
+  }
+
+ private:
+  Node* const node_;
+};
+
+// Who waits lets the other hosts go on.
+class OpeningWorld::DrivenReplication final : public ReplicationSink {
+ public:
+  DrivenReplication(OpeningWorld& world, int host,
+                    const Replicator::Options& options, EpochOpened& opened,
+                    LogReplication::Others* others)
+      : world_(world),
+        host_(host),
+        inner_(world.network().fabric(host), world.network().clock(), options,
+               {opened.start.end.lsn - 1, opened.start.end.offset}, others) {
+    for (OpenedBackup& backup : opened.backups) {
+      inner_.Add(backup.name, backup.connection, std::move(backup.session));
+    }
+  }
+
+  void Advance(const RingEnd& finished) override { inner_.Advance(finished); }
+  void LocalPersisted(Lsn lsn) override { inner_.LocalPersisted(lsn); }
+  void AdvanceHead(const LogPosition& head) override {
+    inner_.AdvanceHead(head);
+  }
+  void Poll() override { inner_.Poll(); }
+  Lsn durable_lsn() const override { return inner_.durable_lsn(); }
+  RingOffset reuse_head() const override { return inner_.reuse_head(); }
+  Lsn durable_head_lsn() const override { return inner_.durable_head_lsn(); }
+  bool is_idle() const override { return inner_.is_idle(); }
+  absl::Status status() const override { return inner_.status(); }
+  void WaitForActivity(Deadline /*deadline*/) override {
+    world_.StepOthers(host_);
+  }
+  void Wake() override {}
+
+ private:
+  OpeningWorld& world_;
+  const int host_;
+  LogReplication inner_;
+};
+
+OpeningWorld::OpeningWorld(const Options& options,
+                           std::span<const std::vector<std::byte>> images)
+    : options_(options),
+      sizes_(SizesOf(options)),
+      layout_(*Layout::ForRing(options.ring_capacity, kTableEntries)),
+      network_(std::make_unique<SimNetwork>(NetworkOptions(options))) {
+  for (const std::vector<std::byte>& image : images) {
+    nodes_.push_back(std::make_unique<Node>(image));
+    nodes_.back()->host = static_cast<int>(nodes_.size()) - 1;
+    network_->Crash(nodes_.back()->host);
+  }
+}
 
 OpeningWorld::OpeningWorld(const Options& options)
     : options_(options),
@@ -205,7 +279,8 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Begin(
     int host, const EpochOpeningOptions& asked, uint64_t incarnation) {
   auto primary = std::make_unique<Primary>();
   primary->host = host;
-  if (incarnation == 0) incarnation = next_incarnation_++ << 48 | 1;
+  const uint64_t serial = next_incarnation_++;
+  if (incarnation == 0) incarnation = serial << 48 | 1;
   EpochOpeningOptions options = asked;
   options.self = {NodeId(static_cast<uint64_t>(host) + 1), incarnation};
   primary->random.emplace(options_.seed * 1000 + next_incarnation_);
@@ -252,8 +327,37 @@ OpeningWorld::Primary* OpeningWorld::PrimaryAt(
   return nullptr;
 }
 
-void OpeningWorld::Poll(const std::vector<Primary*>& primaries) {
+void OpeningWorld::StartLog(Primary& primary) {
+  EpochOpened& opened = *primary.opened;
+  const auto member = static_cast<size_t>(primary.host);
+  Node* const node = member < nodes_.size() ? nodes_[member].get() : nullptr;
+  Replicator::Options replicator;
+  replicator.write_quorum = sizes_.write_quorum;
+  replicator.has_local_replica = node != nullptr;
+  replicator.lag_bytes_max = options_.ring_capacity;
+  replicator.silence_ns = 5'000'000;
+  primary.others = std::make_unique<OthersOf>(node);
+  primary.sink = std::make_unique<DrivenReplication>(
+      *this, primary.host, replicator, opened, primary.others.get());
+  RingLogOptions log;
+  log.name = "log";
+  log.exposure_records_max = 64;
+  log.sink = primary.sink.get();
+  Model& pmem = node != nullptr ? node->pmem : *primary.cache_pmem;
+  primary.log =
+      std::make_unique<RingLog<Model>>(pmem, pmem.region(), opened.start, log,
+                                       primary.log_clock, primary.log_waiter);
+}
+
+void OpeningWorld::StepOthers(int host) {
+  if (!network_->Step()) network_->Run(kIdleNanos);
+  Poll({}, host);
+  if (on_event) on_event();
+}
+
+void OpeningWorld::Poll(const std::vector<Primary*>& primaries, int but_not) {
   for (int host = 0; host < options_.members + 2; ++host) {
+    if (host == but_not || host == paused_host) continue;
     if (!network_->IsUp(host)) continue;
     Fabric& fabric = network_->fabric(host);
     Primary* const primary = PrimaryAt(primaries, host);
@@ -261,6 +365,10 @@ void OpeningWorld::Poll(const std::vector<Primary*>& primaries) {
         host < options_.members ? nodes_[host]->server.get() : nullptr;
     ReplicaServer* const real =
         host < options_.members ? nodes_[host]->real_server.get() : nullptr;
+    if (primary != nullptr && primary->log != nullptr) {
+      primary->log->Poll();
+      continue;
+    }
     Completion completions[64];
     std::vector<ConnectionEvent> events;
     const size_t count = fabric.Poll(completions, &events);
@@ -296,6 +404,7 @@ void OpeningWorld::Poll(const std::vector<Primary*>& primaries) {
 bool OpeningWorld::Step(const std::vector<Primary*>& primaries) {
   if (!network_->Step()) network_->Run(kIdleNanos);
   Poll(primaries);
+  if (on_event) on_event();
   for (Primary* primary : primaries) {
     if (!primary->opening->is_over()) return true;
   }

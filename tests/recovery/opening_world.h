@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // opening_world: members of one log on a simulated network, each with a replica
-// on modelled memory, and primaries that open epochs of it.
+// on modelled memory, and primaries that open epochs of it and may write then.
 //
 // Host i is node i + 1. Hosts beyond the members have no replica.
 #ifndef ALPHEUS_TESTS_RECOVERY_OPENING_WORLD_H_
@@ -10,17 +10,21 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "log/base/random.h"
 #include "log/core/format_region.h"
+#include "log/core/ring_log.h"
 #include "log/pmem/crash_model.h"
 #include "recovery/epoch_opening.h"
 #include "recovery/replica.h"
 #include "recovery/replica_server.h"
 #include "replication/fabric/sim/sim_network.h"
+#include "replication/log_replication.h"
+#include "tests/testing/log_harness.h"
 #include "tests/testing/scripted_replica.h"
 
 namespace alpheus::testing {
@@ -52,11 +56,20 @@ class OpeningWorld {
     std::unique_ptr<EpochOpening> opening;
     std::optional<EpochOpened> opened;
     std::vector<Completion> of_sessions;  // that nobody took
+    // Of StartLog.
+    std::unique_ptr<LogReplication::Others> others;
+    std::unique_ptr<ReplicationSink> sink;
+    SteppingClock log_clock;
+    NoWaiter log_waiter;
+    std::unique_ptr<RingLog<Model>> log;
 
     const absl::Status& status() const { return opening->status(); }
   };
 
   explicit OpeningWorld(const Options& options);
+  // All members were off: these are their memories, and nobody is up yet.
+  OpeningWorld(const Options& options,
+               std::span<const std::vector<std::byte>> images);
 
   SimNetwork& network() { return *network_; }
   Replica<Model>& replica(int node) { return *node_at(node).replica; }
@@ -83,6 +96,16 @@ class OpeningWorld {
   // As a new incarnation, empty.
   void Reformat(int number);
 
+  // The log of the epoch that was opened, whose calls let the network go on
+  // while they wait. Requires: no Append below.
+  void StartLog(Primary& primary);
+  // Lets one event happen that the host does not see; it may wait for it.
+  void StepOthers(int host);
+  // The processes of this host stand still, and its adapter works; -1: none.
+  int paused_host = -1;
+  // Called when an event has happened and all have seen it; may be empty.
+  std::function<void()> on_event;
+
   // One more record of the epoch that was opened, on these nodes; 0 is the
   // primary's cache.
   void Append(Primary& primary, std::string_view payload,
@@ -104,13 +127,16 @@ class OpeningWorld {
     std::unique_ptr<ReplicaServer> real_server;
 
     explicit Node(size_t bytes) : pmem(bytes) {}
+    explicit Node(std::span<const std::byte> image) : pmem(image) {}
   };
+  class OthersOf;
+  class DrivenReplication;
 
   void Serve(Node& node);
   void Fence(Node& node);
   Node& node_at(int node) { return *nodes_[node - 1]; }
   FormatIdentity IdentityOf(int node) const;
-  void Poll(const std::vector<Primary*>& primaries);
+  void Poll(const std::vector<Primary*>& primaries, int but_not = -1);
   Primary* PrimaryAt(const std::vector<Primary*>& primaries, int host);
 
   const Options options_;

@@ -174,17 +174,22 @@ WatchedLog::WatchedLog(ModelPersistence& pmem,
                        std::function<void()> while_scanning)
     : inner_(pmem, Opened(pmem)), while_scanning_(std::move(while_scanning)) {}
 
-absl::StatusOr<Answer> WatchedLog::MakeAnswer() {
-  absl::StatusOr<Answer> answer = inner_.MakeAnswer();
+absl::StatusOr<bool> WatchedLog::Continue(uint64_t bytes_max) {
+  ++slices;
+  return inner_.Continue(bytes_max);
+}
+
+Answer WatchedLog::TakeAnswer() {
   seen.assign(ring().begin(), ring().end());
   if (while_scanning_) while_scanning_();
-  return answer;
+  return inner_.TakeAnswer();
 }
 
 // --- ServedWorld -------------------------------------------------------------
 
 ServedWorld::ServedWorld(Options options)
     : network_(options.network),
+      adapter_(network_.fabric(0)),
       pmem_a_(FormattedRegion(kLogA, kNode)),
       pmem_b_(FormattedRegion(kLogB, kNode)) {
   options.server.cluster_id = kCluster;
@@ -192,8 +197,8 @@ ServedWorld::ServedWorld(Options options)
   options.server.report = [this](const std::string& text) {
     reports_.push_back(text);
   };
-  server_ = std::make_unique<ReplicaServer>(network_.fabric(0),
-                                            network_.clock(), options.server);
+  server_ = std::make_unique<ReplicaServer>(adapter_, network_.clock(),
+                                            options.server);
   std::function<void()> scan;
   if (options.scan_ns > 0) {
     scan = [this, ns = options.scan_ns] { network_.Run(ns); };

@@ -21,6 +21,7 @@
 #include "recovery/served_log.h"
 #include "replication/fabric/sim/sim_network.h"
 #include "replication/replica_session.h"
+#include "tests/testing/failing_fabric.h"
 #include "tests/testing/log_harness.h"
 
 namespace alpheus::testing {
@@ -115,18 +116,21 @@ class WatchedLog final : public ServedLog {
   Uuid log_id() const override { return inner_.log_id(); }
   Welcome welcome() const override { return inner_.welcome(); }
   Promise standing() const override { return inner_.standing(); }
+  bool medium_failed() const override { return inner_.medium_failed(); }
   std::span<std::byte> ring() const override { return inner_.ring(); }
   std::span<std::byte> region() const override { return inner_.region(); }
   absl::StatusOr<PromiseVerdict> AcceptPromise(const Promise& p) override {
     return inner_.AcceptPromise(p);
   }
-  absl::StatusOr<Answer> MakeAnswer() override;
+  absl::Status StartAnswer() override { return inner_.StartAnswer(); }
+  Answer TakeAnswer() override;
   absl::Status BeginRepair(Epoch epoch) override {
     return inner_.BeginRepair(epoch);
   }
-  absl::Status Install(const Installation& installation) override {
-    return inner_.Install(installation);
+  absl::Status StartInstall(const Installation& installation) override {
+    return inner_.StartInstall(installation);
   }
+  absl::StatusOr<bool> Continue(uint64_t bytes_max) override;
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override {
     return inner_.StartSession(terms, fabric, connection);
@@ -144,6 +148,7 @@ class WatchedLog final : public ServedLog {
   // The ring as the last scan saw it.
   std::vector<std::byte> seen;
   int watermarks = 0;
+  int slices = 0;  // of scans and installations
 
  private:
   ServedReplica<ModelPersistence> inner_;
@@ -162,6 +167,8 @@ class ServedWorld {
   explicit ServedWorld(Options options);
 
   SimNetwork& network() { return network_; }
+  // Of the node.
+  FailingFabric& adapter() { return adapter_; }
   ReplicaServer& server() { return *server_; }
   ModelPersistence& pmem(Uuid log_id) {
     return log_id == kLogA ? *pmem_a_ : *pmem_b_;
@@ -196,6 +203,7 @@ class ServedWorld {
   void PollPeers();
 
   SimNetwork network_;
+  FailingFabric adapter_;
   std::unique_ptr<ModelPersistence> pmem_a_;
   std::unique_ptr<ModelPersistence> pmem_b_;
   WatchedLog* log_a_ = nullptr;  // of the server

@@ -39,6 +39,18 @@ TEST(ReplicaSessionTest, LargeBatchIsPostedInPieces) {
   EXPECT_EQ(path.backup(0).RecordsAfterAPowerCut(), 1u);
 }
 
+// However large the fabric's messages may be: completions show that it arrives.
+TEST(ReplicaSessionTest, LargeBatchIsPostedInPiecesOfAMebibyte) {
+  constexpr uint64_t kMebibyte = uint64_t{1} << 20;
+  DataPath path(
+      {.message_bytes_max = 64 * kMebibyte, .ring_capacity = 8 * kMebibyte});
+  path.Append(3 * kMebibyte);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  EXPECT_EQ(path.fabric().posted(), 4u);
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
+}
+
 TEST(ReplicaSessionTest, BatchWaitsForTheSendQueue) {
   DataPath path({.credits = 64, .message_bytes_max = 64});
   path.Append(1400);  // 23 lines, as many pieces

@@ -4,6 +4,7 @@
 #include "tests/replication/replicated_log.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -174,7 +175,7 @@ TEST(ReplicatedLogTest, LogIsNotIdleBeforeItsBackupsAre) {
   ASSERT_TRUE(world.Append(100).ok());
   for (int i = 0; i < 5; ++i) EXPECT_EQ(world.log().Poll(), Next::kPollAgain);
   EXPECT_EQ(world.replication().status(), absl::OkStatus());
-  world.backup_clock().now_nanos = 1001;
+  world.PassBackupTime(1008);
   EXPECT_EQ(world.log().Poll(), Next::kSleep);  // it was given up
 }
 
@@ -237,7 +238,7 @@ TEST(ReplicatedLogTest, LostBackupHoldsNoBytes) {
   ReplicatedLog& world = full.world;
   ASSERT_TRUE(world.log().CleanupThrough(Lsn(4)).ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(world.Fill(200, world.Soon()).status()));
-  world.backup_clock().now_nanos = 1001;
+  world.PassBackupTime(1008);
   EXPECT_TRUE(world.Fill(200, world.Soon()).ok());
 }
 
@@ -362,6 +363,145 @@ TEST(ReplicatedLogTest, DurableRecordsOutliveACutOfAllAtAnyPoint) {
       EXPECT_GT(cuts, 100);
     }
   }
+}
+
+// The fence then runs while the bytes travel (Arcadia §5.3).
+TEST(ReplicatedLogTest, BatchIsSentBeforeTheFenceButInLocalFirst) {
+  for (const FlushOrder order : kOrders) {
+    SCOPED_TRACE(absl::StrCat("order ", static_cast<int>(order)));
+    ReplicatedLog world({.order = order});
+    std::optional<uint64_t> sent_at_fence;
+    world.pmem().SetHook([&](const ModelPersistence::Event& event) {
+      if (event.primitive != ModelPersistence::Primitive::kFence) return;
+      sent_at_fence = world.fabric().executed(Operation::kWriteImmediate);
+      EXPECT_EQ(world.fabric().posted(), 0u);
+    });
+    ASSERT_TRUE(world.Append(100).ok());
+    world.pmem().SetHook({});
+    EXPECT_EQ(sent_at_fence, order == FlushOrder::kLocalFirst ? 0u : 1u);
+  }
+}
+
+// F4 (replicated_forcer.h): what was posted and persisted before is
+// acknowledged after the failure of a fence, or of a superline update.
+TEST(ReplicatedLogTest, NothingBecomesDurableBehindAFailure) {
+  for (const FlushOrder order : kOrders) {
+    ReplicatedLog world({.order = order});
+    world.SetAnswers(false);
+    EXPECT_TRUE(
+        absl::IsDeadlineExceeded(world.Append(100, world.Soon()).status()));
+    absl::Status told;
+    ASSERT_TRUE(world.log()
+                    .OnDurable(Lsn(1), [&](const absl::Status& s) { told = s; })
+                    .ok());
+    world.pmem().FailFence(1);
+    const absl::Status failed = world.Append(100, world.Soon()).status();
+    EXPECT_TRUE(absl::IsUnavailable(failed)) << failed;
+    EXPECT_EQ(told, failed);
+    world.SetAnswers(true);
+    for (int i = 0; i < 3; ++i) {
+      world.fabric().WaitForActivity(Deadline());
+      world.log().Poll();
+    }
+    EXPECT_GE(world.replication().durable_lsn(), Lsn(1));
+    EXPECT_EQ(world.log().durable_lsn(), Lsn(0));
+    EXPECT_EQ(world.log().Force(Lsn(1), 1, Deadline()), failed);
+  }
+}
+
+// It runs in a step of a call that waits for acks itself, and nobody else does.
+TEST(ReplicatedLogTest, CallbackMayForceWithinAWait) {
+  ReplicatedLog world({});
+  ASSERT_TRUE(world.Fill(100).ok());
+  absl::Status appended = absl::UnknownError("not called");
+  absl::Status waited;
+  ASSERT_TRUE(world.log()
+                  .OnDurable(Lsn(1),
+                             [&](const absl::Status&) {
+                               appended =
+                                   world.Append(100, world.Soon()).status();
+                               EXPECT_TRUE(world.Fill(100).ok());
+                               waited =
+                                   world.log().Force(Lsn(3), 1, world.Soon());
+                             })
+                  .ok());
+  EXPECT_TRUE(world.log().Close().ok());
+  EXPECT_TRUE(appended.ok()) << appended;
+  EXPECT_TRUE(waited.ok()) << waited;
+  EXPECT_EQ(world.HoldersAfterAPowerCut(Lsn(3)), 2);
+}
+
+// A callback may want the step: it is told with no lock held.
+TEST(ReplicatedLogTest, FailedFenceIsToldOutsideTheStep) {
+  ReplicatedLog world({});
+  ASSERT_TRUE(world.Fill(100).ok());
+  const ConnectionId connection = world.backup(0).connection;
+  absl::Status told;
+  ASSERT_TRUE(world.log()
+                  .OnDurable(Lsn(1),
+                             [&](const absl::Status& status) {
+                               told = status;
+                               world.fabric().AddEvent(
+                                   {ConnectionEvent::Kind::kDisconnected,
+                                    connection, "", ""});
+                               world.log().Poll();
+                               EXPECT_TRUE(
+                                   world.fabric().is_closed(connection));
+                             })
+                  .ok());
+  world.pmem().FailFence(1);
+  EXPECT_TRUE(absl::IsUnavailable(world.log().Force(Lsn(1), 1, world.Soon())));
+  EXPECT_TRUE(absl::IsUnavailable(told)) << told;
+}
+
+// Nobody forces and nobody waits; whoever polls waits for the acks between two
+// polls, if there is anybody to tell.
+TEST(ReplicatedLogTest, CallbackIsToldWhenTheAckArrives) {
+  ReplicatedLog world({});
+  RingLog<ModelPersistence>& log = world.log();
+  int waits = 0;
+  world.SetElsewhere([&] {
+    ++waits;
+    world.backup(0).Serve();
+  });
+  ASSERT_TRUE(world.Fill(100).ok());
+  ASSERT_TRUE(world.Fill(100).ok());
+  log.Poll();
+  bool told = false;
+  const auto tell = [&told](const absl::Status& status) { told = status.ok(); };
+  ASSERT_TRUE(log.OnDurable(Lsn(2), tell).ok());
+  // It is not on its way yet.
+  EXPECT_FALSE(log.WaitForAcks(world.Soon()));
+  log.Poll();
+  EXPECT_FALSE(told);
+  EXPECT_FALSE(log.WaitForAcks(Deadline::AtNanos(0)));
+  EXPECT_EQ(waits, 0);
+  EXPECT_TRUE(log.WaitForAcks(world.Soon()));
+  EXPECT_TRUE(told);
+  EXPECT_FALSE(log.WaitForAcks(world.Soon()));
+  EXPECT_EQ(waits, 1);
+  // Nobody is to be told of this one.
+  ASSERT_TRUE(world.Fill(100).ok());
+  EXPECT_TRUE(
+      absl::IsDeadlineExceeded(log.Force(Lsn(3), 1, Deadline::AtNanos(0))));
+  EXPECT_FALSE(log.WaitForAcks(world.Soon()));
+  EXPECT_EQ(waits, 1);
+}
+
+// Who waits for a record is woken itself.
+TEST(ReplicatedLogTest, AcksAreLeftToWhoWaits) {
+  ReplicatedLog world({});
+  ASSERT_TRUE(world.Fill(100).ok());
+  bool told = false;
+  ASSERT_TRUE(world.log()
+                  .OnDurable(Lsn(1), [&](const absl::Status&) { told = true; })
+                  .ok());
+  world.SetElsewhere([&] {
+    EXPECT_FALSE(world.log().WaitForAcks(world.Soon()));
+    world.backup(0).Serve();
+  });
+  EXPECT_TRUE(world.log().Force(Lsn(1), 1, world.Soon()).ok());
+  EXPECT_TRUE(told);
 }
 
 // What is of no backup of the log is somebody else's.

@@ -17,8 +17,10 @@ class FixedClock final : public Clock {
 
 class ReplicatorTest : public ::testing::Test {
  protected:
-  void Make(Replicator::Options options, int backups) {
-    path_ = std::make_unique<DataPath>(DataPath::Options{.backups = backups});
+  void Make(Replicator::Options options, int backups,
+            uint64_t message_bytes_max = 1 << 20) {
+    path_ = std::make_unique<DataPath>(DataPath::Options{
+        .backups = backups, .message_bytes_max = message_bytes_max});
     // Not at the ring's start: lags are counted from where the log is.
     path_->Append(100);
     const RingEnd start = path_->End();
@@ -37,6 +39,13 @@ class ReplicatorTest : public ::testing::Test {
     path_->Append(100);
     replicator_->Advance(path_->End());
     path_->fabric().Run();
+  }
+  // Looks so often meanwhile that all of the time counts.
+  void Pass(int64_t nanos) {
+    for (int i = 0; i < 8; ++i) {
+      clock_.now_nanos += nanos / 8;
+      replicator_->Poll();
+    }
   }
   // Backup i persists and acknowledges.
   void Serve(int i) {
@@ -136,14 +145,12 @@ TEST_F(ReplicatorTest, PoisonIsForEver) {
 
 TEST_F(ReplicatorTest, SilentBackupIsGivenUp) {
   Make({.write_quorum = 1, .silence_ns = 1000}, 1);
-  clock_.now_nanos = 5000;
-  replicator_->Poll();  // nothing is under way: silence is in order
+  Pass(5000);  // nothing is under way: silence is in order
   EXPECT_EQ(replicator_->in_sync(), 2u);
   Append();
-  clock_.now_nanos = 6000;
-  replicator_->Poll();
+  Pass(1000);
   EXPECT_EQ(replicator_->in_sync(), 2u);
-  clock_.now_nanos = 6001;
+  ++clock_.now_nanos;
   replicator_->Poll();
   EXPECT_EQ(replicator_->in_sync(), 1u);
   EXPECT_TRUE(replicator_->status().ok());
@@ -154,7 +161,7 @@ TEST_F(ReplicatorTest, BackupMayRestAsLongAsItLikes) {
   Make({.write_quorum = 1, .silence_ns = 1000}, 1);
   clock_.now_nanos = 1'000'000;
   Append();
-  replicator_->Poll();
+  Pass(1000);
   EXPECT_EQ(replicator_->in_sync(), 2u);
 }
 
@@ -182,8 +189,7 @@ TEST_F(ReplicatorTest, SilenceAboutAHeadIsSilence) {
   Make({.write_quorum = 1, .silence_ns = 1000}, 1);
   ASSERT_TRUE(path_->log().log().CleanupThrough(Lsn(1)).ok());
   replicator_->AdvanceHead(path_->log().log().head());
-  clock_.now_nanos = 1001;
-  replicator_->Poll();
+  Pass(1008);
   EXPECT_EQ(replicator_->in_sync(), 1u);
   EXPECT_EQ(replicator_->reuse_head(), path_->log().log().head().offset);
 }
@@ -206,6 +212,41 @@ TEST_F(ReplicatorTest, FailedWriteGivesUpTheBackup) {
   path_->fabric().Run();
   TakeAll();
   EXPECT_FALSE(replicator_->status().ok());
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
+// P4: the primary's process is stopped for an hour while a batch is under way.
+TEST_F(ReplicatorTest, OwnPauseIsNobodysSilence) {
+  Make({.write_quorum = 2, .silence_ns = 1000}, 1);
+  Append();
+  Pass(600);
+  clock_.now_nanos += 3'600'000'000'000;
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  Serve(0);
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  // What it is silent about afterwards counts as ever.
+  Append();
+  Pass(1008);
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
+// A batch that takes longer than silence_ns to send. Whether a program is there
+// its last piece does not say.
+TEST_F(ReplicatorTest, ArrivingPiecesAreNoSilence) {
+  Make({.write_quorum = 1, .silence_ns = 1000}, 1, /*message_bytes_max=*/64);
+  path_->Append(300);
+  replicator_->Advance(path_->End());
+  path_->fabric().Run();
+  const auto completions = path_->fabric().TakeCompletions();
+  EXPECT_EQ(completions.size(), 6u);
+  for (const Completion& completion : completions) {
+    Pass(800);
+    EXPECT_EQ(replicator_->in_sync(), 2u);
+    EXPECT_TRUE(replicator_->Take(completion));
+  }
+  Pass(208);
   EXPECT_EQ(replicator_->in_sync(), 1u);
 }
 

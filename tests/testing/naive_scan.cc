@@ -144,7 +144,7 @@ ScanOutcome Scan(const ScanTask& task) {
       }
     }
     if (!record) break;
-    Raise(&outcome.proven_lsn, record->durable_lsn);
+    Raise(&outcome.named_durable_lsn, record->durable_lsn);
     if (!record->cleaned && !PayloadHolds(task, *record)) {
       outcome.bad_payload = true;
       outcome.bad_bytes = WholeLines(record->payload_bytes);
@@ -160,9 +160,10 @@ ScanOutcome Scan(const ScanTask& task) {
   while (auto later = FirstBehind(task, from)) {
     ++outcome.cut_records;
     if (later->lsn > outcome.cut_last_lsn) outcome.cut_last_lsn = later->lsn;
-    Raise(&outcome.proven_lsn, later->durable_lsn);
+    Raise(&outcome.named_durable_lsn, later->durable_lsn);
     from.offset = later->offset + kLine;
   }
+  Raise(&outcome.proven_lsn, outcome.named_durable_lsn);
   if (at.lsn <= outcome.proven_lsn) {
     outcome.verdict = "corrupt";
   } else if (outcome.bad_payload || outcome.cut_records > 0 ||

@@ -64,6 +64,7 @@ struct ScanOutcome {
   // LSN of the record behind it, and its offset.
   std::vector<std::pair<uint64_t, uint64_t>> damaged_pads;
   uint64_t proven_lsn = 0;
+  uint64_t named_durable_lsn = 0;  // by headers
   bool bad_payload = false;
   uint64_t bad_bytes = 0;
   uint64_t cut_records = 0;

@@ -42,6 +42,13 @@ int ScriptedReplica::sessions() const {
 }
 
 void ScriptedReplica::OnRequested(const ConnectionEvent& event) {
+  if (on_connect != nullptr) {
+    const absl::Status status = on_connect();
+    if (!status.ok()) {
+      fabric_.Reject(event.connection, EncodeRejection(status)).IgnoreError();
+      return;
+    }
+  }
   const auto hello = DecodeHello(event.private_data);
   ALPHEUS_CHECK(hello.ok(), "a test's primary says hello");
   Connection& connection = connections_[event.connection];
@@ -56,6 +63,7 @@ void ScriptedReplica::OnRequested(const ConnectionEvent& event) {
     welcome.promised = own.promised_epoch;
     welcome.configuration_id = own.configuration.id;
   }
+  if (on_welcome != nullptr) on_welcome(welcome);
   const bool accepted =
       fabric_.PostReceive(event.connection, WorkId(1), connection.slots->At(0))
           .ok() &&
@@ -83,8 +91,9 @@ void ScriptedReplica::Take(const Completion& completion) {
                     connection.slots->At(0).bytes.first(completion.bytes));
   ALPHEUS_CHECK(request.has_value(), "a test's primary sends messages");
   if (on_request != nullptr && !on_request(*request)) return;
-  const std::vector<std::byte> reply =
+  std::vector<std::byte> reply =
       EncodeMessage(Reply(completion.connection, connection, *request));
+  if (on_reply != nullptr) on_reply(reply);
   if (connection.session == nullptr) {
     fabric_
         .PostReceive(completion.connection, WorkId(1), connection.slots->At(0))
@@ -119,7 +128,8 @@ absl::StatusOr<Message> ScriptedReplica::TryReply(ConnectionId id,
   if (const auto* ask = std::get_if<AskPromise>(&request)) {
     ALPHEUS_RETURN_IF_ERROR(replica_->AcceptPromise(ask->promise).status());
     Fence(id);
-    ALPHEUS_ASSIGN_OR_RETURN(const Answer answer, replica_->MakeAnswer());
+    ALPHEUS_ASSIGN_OR_RETURN(Answer answer, replica_->MakeAnswer());
+    if (on_answer != nullptr) on_answer(answer);
     connection.answer = EncodeAnswer(answer);
     const auto answer_key =
         *fabric_.Register(connection.answer, RemoteAccess::kRead);

@@ -38,6 +38,12 @@ class ScriptedReplica {
 
   // False: the request gets no reply.
   std::function<bool(const Message&)> on_request;
+  // Change what is sent.
+  std::function<void(Welcome&)> on_welcome;
+  std::function<void(Answer&)> on_answer;
+  std::function<void(std::vector<std::byte>&)> on_reply;
+  // An error: the connection is rejected with it.
+  std::function<absl::Status()> on_connect;
 
   void SetReplica(Replica<Model>* replica) { replica_ = replica; }
   void Take(const ConnectionEvent& event);

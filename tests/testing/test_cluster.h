@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/node/node.h"
+#include "log/pmem/msync_persistence.h"
 #include "tests/testing/temp_directory.h"
 
 namespace alpheus::testing {
@@ -17,7 +18,9 @@ namespace alpheus::testing {
 class TestCluster {
  public:
   // All nodes run.
-  explicit TestCluster(int nodes, int write_quorum = 0);
+  explicit TestCluster(
+      int nodes, int write_quorum = 0,
+      MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages);
   ~TestCluster();
 
   int size() const { return static_cast<int>(nodes_.size()); }
@@ -40,6 +43,7 @@ class TestCluster {
 
   std::string DirectoryOf(int node) const;
 
+  const MsyncPersistence::SyncFunction sync_;  // of all nodes
   TempDirectory directory_;
   std::string file_;
   std::vector<Running> nodes_;

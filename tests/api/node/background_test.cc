@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <fstream>
@@ -12,8 +14,12 @@
 
 #include "api/node/background_thread.h"
 #include "api/node/populator.h"
+#include "api/node/service_thread.h"
 #include "gtest/gtest.h"
 #include "log/base/bytes.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/waiter.h"
 
 namespace alpheus {
 namespace {
@@ -72,6 +78,32 @@ TEST(BackgroundThreadTest, NoThreadLeftIsReported) {
   // And nothing is left to join.
   EXPECT_TRUE(thread.Start([] {}).ok());
 #endif
+}
+
+// `attend` may come again and again within an interval, `poll` once; and the
+// thread ends in the middle of one.
+TEST(ServiceThreadTest, AttendsWithinTheInterval) {
+  FutexWaiter waiter(Clock::Real());
+  Progress progress(waiter);
+  std::atomic<int> polls{0};
+  std::atomic<int> attended{0};
+  ServiceThread service({[&] {
+                           ++polls;
+                           return true;
+                         },
+                         [](uint32_t) {},
+                         [&](Deadline until) {
+                           EXPECT_TRUE(until.is_set());
+                           const bool again = ++attended < 3;
+                           attended.notify_one();
+                           return again;
+                         }},
+                        progress, waiter, std::chrono::hours(1));
+  ASSERT_TRUE(service.Start().ok());
+  for (int seen = 0; seen < 3; seen = attended) attended.wait(seen);
+  service.Stop();
+  EXPECT_EQ(polls, 1);
+  EXPECT_EQ(attended, 3);
 }
 
 class MappedFile {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "log/base/bytes.h"
+#include "log/base/thread_token.h"
 #include "log/core/ring_log.h"
 #include "log/format/layout.h"
 #include "tests/testing/log_harness.h"
@@ -208,6 +209,62 @@ TEST_F(ForcePolicyTest, CallbackForAnLsnThatWasNeverGivenIsRefused) {
   EXPECT_THAT(told_, ElementsAre());
 }
 
+// What was appended while it closed is in the log that it leaves.
+TEST_F(ForcePolicyTest, CallbackMayAppendWhileTheLogCloses) {
+  ASSERT_TRUE(Append(8).ok());
+  ASSERT_TRUE(log()
+                  .OnDurable(Lsn(1),
+                             [this](const absl::Status&) {
+                               const absl::StatusOr<Lsn> lsn = Append(8);
+                               ASSERT_TRUE(lsn.ok());
+                               ASSERT_TRUE(
+                                   log().OnDurable(*lsn, Note(*lsn)).ok());
+                             })
+                  .ok());
+  ASSERT_TRUE(log().Close().ok());
+  EXPECT_THAT(told_, ElementsAre("2:OK"));
+  EXPECT_EQ(PersistedWatermark(), Lsn(2));
+  harness_.PowerCut();
+  ASSERT_TRUE(harness_.Open().ok());
+  EXPECT_TRUE(harness_.opened().was_closed_cleanly);
+  EXPECT_THAT(harness_.Recovered(), ElementsAre("record", "record"));
+}
+
+TEST_F(ForcePolicyTest, CallbackThatReservesKeepsTheLogOpen) {
+  ASSERT_TRUE(Append(8).ok());
+  std::optional<ReservedRecord> open;
+  ASSERT_TRUE(log()
+                  .OnDurable(Lsn(1),
+                             [&](const absl::Status&) {
+                               open = *log().Reserve(8, Deadline());
+                             })
+                  .ok());
+  EXPECT_EQ(log().Close().code(), Code::kFailedPrecondition);
+  ASSERT_TRUE(open);
+  log().Abort(*open);
+  EXPECT_TRUE(log().Close().ok());
+}
+
+// The callback runs within the force of a group, which only its own thread
+// ends.
+TEST_F(ForcePolicyTest, CallbackMayAppendUnderTheGroupPolicy) {
+  absl::StatusOr<Lsn> within = absl::UnknownError("not called");
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Append({1, 4}).ok());
+  ASSERT_TRUE(
+      log()
+          .OnDurable(Lsn(1),
+                     [&](const absl::Status&) { within = Append({1, 4}); })
+          .ok());
+  ASSERT_TRUE(Append({1, 4}).ok());
+  EXPECT_EQ(*within, Lsn(5));
+  EXPECT_EQ(log().durable_lsn(), Lsn(5));
+  // The window is as it was.
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Append({1, 4}).ok());
+  EXPECT_EQ(log().durable_lsn(), Lsn(5));
+  ASSERT_TRUE(Append({1, 4}).ok());
+  EXPECT_EQ(log().durable_lsn(), Lsn(9));
+}
+
 // G1 (group_commit.h): else the window would be no bound.
 TEST(GroupCommitTest, NobodyJoinsWhileAGroupIsForced) {
   GroupCommit group;
@@ -217,8 +274,11 @@ TEST(GroupCommitTest, NobodyJoinsWhileAGroupIsForced) {
   EXPECT_TRUE(group.TryJoin(Lsn(1), 2, &due));
   EXPECT_EQ(due, Lsn(2));
   due.reset();
+  const uint32_t self = ThreadToken();
+  SetThreadToken(self + 1000);
   EXPECT_FALSE(group.TryJoin(Lsn(3), 2, &due));
   group.Done();
+  SetThreadToken(self);
   EXPECT_TRUE(group.TryJoin(Lsn(3), 2, &due));
   EXPECT_FALSE(due);
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,30 @@ TEST(ReclaimerTest, BytesAreFreedOnlyWhenTheHeadIsOnMedia) {
   EXPECT_GE(looks, 6);
   EXPECT_EQ(reclaimer.reuse_limit_word().load(),
             reclaimer.head().offset.value + ring.capacity());
+}
+
+// After a failed update the copies may differ, and which one is newer only the
+// next start can say: another update must not write over it (H20).
+TEST(SuperlineStoreTest, NothingIsWrittenOnceTheLogHasFailed) {
+  testing::LogHarness harness({.ring_capacity = 4096});
+  ASSERT_TRUE(harness.Open().ok());
+  const RingLogStart start = harness.opened().start;
+  harness.Drop();
+
+  ModelPersistence& pmem = harness.pmem();
+  FutexWaiter waiter(Clock::Real());
+  Progress progress(waiter);
+  LogFailure failure(progress);
+  SuperlineStore<ModelPersistence> superline(
+      pmem, pmem.region(), start.superline, start.superline_seq, failure);
+  const absl::Status failed = absl::UnavailableError("medium");
+  failure.Fail(failed);
+  const std::vector<std::byte> before(pmem.region().begin(),
+                                      pmem.region().end());
+  EXPECT_EQ(superline.Update([](Superline& s) { s.head_lsn = Lsn(9); }),
+            failed);
+  EXPECT_TRUE(std::ranges::equal(pmem.region(), before));
+  EXPECT_EQ(superline.seq(), start.superline_seq);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include "gtest/gtest.h"
 #include "log/base/bytes.h"
+#include "log/base/thread_token.h"
 #include "log/core/format_region.h"
 #include "log/core/ring_log.h"
 #include "log/format/layout.h"
@@ -38,6 +39,7 @@ class FakeSink final : public ReplicationSink {
   std::function<void()> on_wait = [] {};
   Lsn durable{0};
   bool follows_local = true;
+  bool idle = true;
   int waits = 0;
   int wakes = 0;
 
@@ -55,7 +57,7 @@ class FakeSink final : public ReplicationSink {
   Lsn durable_lsn() const override { return durable; }
   RingOffset reuse_head() const override { return head_.offset; }
   Lsn durable_head_lsn() const override { return head_.lsn; }
-  bool is_idle() const override { return true; }
+  bool is_idle() const override { return idle; }
   absl::Status status() const override { return absl::OkStatus(); }
   void WaitForActivity(Deadline) override {
     ++waits;
@@ -211,7 +213,10 @@ TEST_F(ReplicationSinkTest, WatchIsHandedOn) {
   Progress& progress = log_->progress();
   sink_.on_wait = [&] {
     sink_.on_wait = [] {};
+    const uint32_t watch = ThreadToken();
+    SetThreadToken(watch + 1);
     log_->WaitForWork(progress.Announce(), Deadline());
+    SetThreadToken(watch);
     EXPECT_EQ(waiter_.waits, 1);
     EXPECT_EQ(sink_.wakes, 0);
     progress.Notify();
@@ -231,6 +236,43 @@ TEST_F(ReplicationSinkTest, WatchIsHandedOn) {
   log_->WaitForWork(next, Deadline());
   EXPECT_EQ(sink_.waits, 2);
   progress.Withdraw();
+}
+
+// And it is asked once per step, whatever comes first: that may be a call of
+// the system.
+TEST_F(ReplicationSinkTest, StepPollsOnce) {
+  for (const FlushOrder order :
+       {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
+        FlushOrder::kParallel}) {
+    log_.reset();
+    Open(order);
+    int polls = 0;
+    sink_.on_poll = [&] { ++polls; };
+    EXPECT_TRUE(Append().ok());
+    EXPECT_EQ(polls, 1);
+    log_->Poll();
+    const int before = polls;
+    log_->Poll();
+    EXPECT_EQ(polls, before + 1);
+  }
+}
+
+// F5: somebody polls, finds all idle and the step taken, and goes to sleep; the
+// step makes a backup busy, of whose silence nobody would take notice.
+TEST_F(ReplicationSinkTest, WhoSleepsAsAllIsIdleIsToldOfWork) {
+  Open(FlushOrder::kRemoteFirst);
+  const uint32_t seen = log_->progress().Announce();
+  EXPECT_EQ(log_->Poll(), IdleKeeper<ModelPersistence>::Next::kSleep);
+  EXPECT_FALSE(log_->progress().HasMoved(seen));
+  sink_.idle = false;
+  EXPECT_EQ(log_->Poll(), IdleKeeper<ModelPersistence>::Next::kPollAgain);
+  EXPECT_TRUE(log_->progress().HasMoved(seen));
+  log_->progress().Withdraw();
+  // Once: that it stays so is no news.
+  const uint32_t next = log_->progress().Announce();
+  log_->Poll();
+  EXPECT_FALSE(log_->progress().HasMoved(next));
+  log_->progress().Withdraw();
 }
 
 // A backup on a thread of its own, which acknowledges what it finds whenever it
@@ -361,6 +403,58 @@ TEST(ReplicationSinkThreadsTest, ThreadsThatSleepAreWoken) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(log.durable_lsn(), Lsn(kThreads * kAppends));
   EXPECT_TRUE(log.Close().ok());
+}
+
+// Nor if callbacks force in the middle of the waits of those who run them.
+TEST(ReplicationSinkThreadsTest, CallbacksThatForceHoldNobodyUp) {
+  constexpr int kThreads = 3;
+  constexpr int kAppends = 300;
+  Random random(1);
+  LibpmemPersistence pmem({});
+  const Layout layout = *Layout::ForRing(1 << 20, 64);
+  Region region = *Region::Anonymous(layout.region_bytes);
+  ASSERT_TRUE(
+      FormatRegion(pmem, region.bytes(), layout, NewLocalIdentity(random))
+          .ok());
+  LocalOpeningOptions opening;
+  opening.name = "threads";
+  const OpenedEpoch opened =
+      *OpenEpochLocally(pmem, region.bytes(), opening, random);
+  ThreadedSink sink;
+  SleepyWaiter waiter;
+  RingLogOptions options;
+  options.name = "threads";
+  options.sink = &sink;
+  RingLog<LibpmemPersistence> log(pmem, region.bytes(), opened.start, options,
+                                  Clock::Real(), waiter);
+  std::atomic<int> told{0};
+  const auto append = [&log] {
+    const std::string text(100, 'x');
+    const std::span<const std::byte> part = AsBytes(text);
+    return log.Append({&part, 1}, 1, Deadline());
+  };
+  const auto run = [&] {
+    for (int i = 0; i < kAppends; ++i) {
+      const auto lsn = append();
+      ASSERT_TRUE(lsn.ok()) << lsn.status();
+      auto record = log.Reserve(16, Deadline());
+      ASSERT_TRUE(record.ok()) << record.status();
+      ASSERT_TRUE(log.Complete(*record).ok());
+      ASSERT_TRUE(log.OnDurable(record->lsn,
+                                [&](const absl::Status& status) {
+                                  EXPECT_TRUE(status.ok()) << status;
+                                  EXPECT_TRUE(append().ok());
+                                  ++told;
+                                })
+                      .ok());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(run);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(log.Close().ok());
+  EXPECT_EQ(told, kThreads * kAppends);
+  EXPECT_EQ(log.durable_lsn(), Lsn(3 * kThreads * kAppends));
 }
 
 }  // namespace

@@ -140,6 +140,24 @@ TEST_F(RingLogFailureTest, FailureNotifiesWhoSleeps) {
   log_->Abort(open);
 }
 
+// H20: a superline update fails under locks, which a callback may want. Without
+// the fix this test never ends.
+TEST_F(RingLogFailureTest, CallbackOfASuperlineFailureMayUseTheLog) {
+  ActingWaiter waiter;
+  Open(waiter);
+  const ReservedRecord open = AppendAndReserve();
+  absl::Status told;
+  ASSERT_TRUE(log_->OnDurable(open.lsn,
+                              [&](const absl::Status& status) {
+                                told = status;
+                                EXPECT_EQ(log_->head().lsn, Lsn(2));
+                              })
+                  .ok());
+  FailASuperlineUpdate();
+  EXPECT_EQ(told.code(), absl::StatusCode::kUnavailable);
+  log_->Abort(open);
+}
+
 // The failure comes first: who finished his reservation on the advice of a
 // FailedPrecondition would only meet it then.
 TEST_F(RingLogFailureTest, AppendTellsTheFailureDespiteAnOwnReservation) {

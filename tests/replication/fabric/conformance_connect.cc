@@ -87,7 +87,6 @@ TEST_P(FabricConformanceTest, PrivateDataBeyondTheLimitIsRefused) {
       *fabric(0).Connect(Listening(1), "", Deadline());
   const ConnectionId request = Await(1, Kind::kRequested).connection;
   EXPECT_TRUE(absl::IsInvalidArgument(fabric(1).Accept(request, data)));
-  EXPECT_TRUE(absl::IsInvalidArgument(fabric(1).Reject(request, data)));
   EXPECT_TRUE(fabric(1).Accept(request, "").ok()) << "the request stays";
   EXPECT_EQ(Await(0, Kind::kEstablished).connection, connection);
 }
@@ -203,6 +202,41 @@ TEST_P(FabricConformanceTest, CloseFlushesWhatIsPosted) {
     EXPECT_EQ(send.work, WorkId(i));
     EXPECT_EQ(send.operation, Operation::kWrite);
   }
+}
+
+// Nothing is left of a request that was rejected, however that went: nobody
+// would close it.
+TEST_P(FabricConformanceTest, RejectEndsARequestWhosePeerHasGone) {
+  const ConnectionId connection =
+      *fabric(0).Connect(Listening(1), "", Deadline());
+  const ConnectionId request = Await(1, Kind::kRequested).connection;
+  ASSERT_TRUE(fabric(1).PostReceive(request, WorkId(1), {}).ok());
+  ASSERT_TRUE(fabric(0).Close(connection).ok());
+  EXPECT_EQ(NextReceive(1, request).status, CompletionStatus::kFlushed);
+  EXPECT_TRUE(fabric(1).Reject(request, "epoch 7").ok());
+  EXPECT_TRUE(absl::IsNotFound(fabric(1).Close(request)));
+  EXPECT_TRUE(absl::IsNotFound(fabric(1).Reject(request, "")));
+}
+
+TEST_P(FabricConformanceTest, RejectThatHasTooMuchToSayRejectsAllTheSame) {
+  const std::string data(fabric(0).limits().private_bytes_max + 1, 'x');
+  const ConnectionId connection =
+      *fabric(0).Connect(Listening(1), "", Deadline());
+  const ConnectionId request = Await(1, Kind::kRequested).connection;
+  EXPECT_TRUE(absl::IsInvalidArgument(fabric(1).Reject(request, data)));
+  EXPECT_TRUE(absl::IsNotFound(fabric(1).Close(request)));
+  const ConnectionEvent rejected = Await(0, Kind::kRejected);
+  EXPECT_EQ(rejected.connection, connection);
+  EXPECT_EQ(rejected.private_data, "");
+}
+
+// What has been accepted is no request any more.
+TEST_P(FabricConformanceTest, RejectLeavesAConnectionThatStands) {
+  const TestLink link = Link(0, 1);
+  EXPECT_TRUE(absl::IsNotFound(fabric(1).Reject(link.at_peer, "")));
+  EXPECT_TRUE(absl::IsNotFound(fabric(0).Reject(link.at_host, "")));
+  ASSERT_TRUE(fabric(0).PostWrite(link.at_host, WorkId(1), {}, {}).ok());
+  EXPECT_EQ(Next(0, link.at_host).status, CompletionStatus::kOk);
 }
 
 }  // namespace

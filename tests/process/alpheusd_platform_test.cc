@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator declares of a node's platform, on the command line and in
+// its configuration.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "log/pmem/libpmem_persistence.h"
+#include "tests/testing/temp_directory.h"
+#include "tools/demo/child_process.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class AlpheusdPlatformTest : public ::testing::Test {
+ protected:
+  AlpheusdPlatformTest() {
+    std::ofstream(cluster_)
+        << "cluster_id = \"9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a\"\n"
+           "[[member]]\nnode = 1\naddress = \"127.0.0.1:1\"\n";
+  }
+
+  // Nodes without a directory say what they are, and end.
+  demo::ProgramResult Run(std::vector<std::string> arguments) {
+    std::vector<std::string> argv = {ALPHEUSD_BINARY,
+                                     "--cluster",
+                                     cluster_,
+                                     "--node",
+                                     "1",
+                                     "--directory",
+                                     directory_.File("none")};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    auto result = demo::RunProgram({argv, {}});
+    if (result.ok()) return *std::move(result);
+    ADD_FAILURE() << result.status();
+    return {};
+  }
+
+  std::string WriteConfig(const std::string& text) {
+    const std::string path = directory_.File("alpheusd.toml");
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  const TempDirectory directory_;
+  const std::string cluster_ = directory_.File("cluster.toml");
+};
+
+TEST_F(AlpheusdPlatformTest, NodeSaysHowItsRecordsArePersisted) {
+  EXPECT_THAT(Run({}).error,
+              HasSubstr("platform dmp,ddio,dram,tcp; a record: Rq WriteImm(a), "
+                        "Rsp Receive(&a), Rsp flush(&a)"));
+  EXPECT_THAT(Run({"--platform", "mhp,pm"}).error,
+              HasSubstr("platform mhp,ddio,pm,tcp; a record: Rq WriteImm(a)"));
+}
+
+TEST_F(AlpheusdPlatformTest, ConfigurationDeclaresIt) {
+  const std::string config = WriteConfig("platform = \"wsp,no-ddio\"\n");
+  EXPECT_THAT(Run({"--config", config}).error,
+              HasSubstr("platform wsp,no-ddio,dram,tcp;"));
+  // The command line wins.
+  EXPECT_THAT(Run({"--config", config, "--platform", "mhp"}).error,
+              HasSubstr("platform mhp,ddio,dram,tcp;"));
+}
+
+TEST_F(AlpheusdPlatformTest, WhatIsNoPlatformIsRefused) {
+  const std::string config = WriteConfig("platform = \"adr\"\n");
+  for (const demo::ProgramResult& result :
+       {Run({"--platform", "adr"}), Run({"--config", config})}) {
+    EXPECT_EQ(result.end.exit_status, 2);
+    EXPECT_THAT(result.error,
+                AllOf(HasSubstr("--platform"), HasSubstr("no word \"adr\""),
+                      HasSubstr("dmp or mhp or wsp")));
+  }
+}
+
+// R7: whatever this machine is, it is told when it shows less.
+TEST_F(AlpheusdPlatformTest, ClaimThatTheMachineDoesNotShowIsTold) {
+  constexpr char kDoubt[] = "shows no sign of it";
+  EXPECT_THAT(Run({"--platform", "dmp"}).error, Not(HasSubstr(kDoubt)));
+  for (const char* platform : {"mhp", "wsp"}) {
+    const std::string told = Run({"--platform", platform}).error;
+    EXPECT_EQ(told.find(kDoubt) == std::string::npos,
+              LibpmemPersistence::DetectAutoFlush())
+        << told;
+  }
+}
+
+// What the sample says is the default is it.
+TEST_F(AlpheusdPlatformTest, SampleHasTheDefault) {
+  std::ifstream sample(ALPHEUS_SAMPLE_NODE);
+  const std::string text{std::istreambuf_iterator<char>(sample), {}};
+  const size_t at = text.find("# platform = ");
+  ASSERT_NE(at, std::string::npos);
+  const std::string line = text.substr(at + 2, text.find('\n', at) - at - 2);
+  EXPECT_EQ(Run({"--config", WriteConfig(line + "\n")}).error, Run({}).error);
+  EXPECT_EQ(line, "platform = \"dmp,ddio,dram,tcp\"");
+}
+
+}  // namespace
+}  // namespace alpheus::testing

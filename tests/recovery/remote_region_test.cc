@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images of replicas, read from a served node over a simulated network.
+#include "recovery/remote_region.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "log/core/format_region.h"
+#include "log/core/region_state.h"
+#include "tests/recovery/served_world.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kMillisecond = 1'000'000;
+// Whoever reads is on a host where the world has nobody.
+constexpr int kReaderHost = 3;
+
+ServedWorld::Options WithReader(int64_t silence_ns_max = 1'000'000'000'000) {
+  ServedWorld::Options options;
+  options.network.hosts = kReaderHost + 1;
+  options.server.silence_ns_max = silence_ns_max;
+  return options;
+}
+
+class Reader {
+ public:
+  explicit Reader(ServedWorld& world, NodeId node = kNode, Uuid log_id = kLogA)
+      : world_(world) {
+    RemoteRegion::Options options;
+    options.at.address = world.address();
+    options.at.node = node;
+    options.at.hello = {kCluster, log_id, {NodeId(7), 1}};
+    region_.emplace(fabric(), std::move(options), [this](uint64_t bytes) {
+      image_.resize(bytes);
+      return std::span<std::byte>(image_);
+    });
+  }
+
+  Fabric& fabric() { return world_.network().fabric(kReaderHost); }
+  RemoteRegion& region() { return *region_; }
+  std::vector<std::byte>& image() { return image_; }
+
+  // Takes what came; false if it is done.
+  bool Step() {
+    std::vector<ConnectionEvent> events;
+    std::vector<Completion> completions(16);
+    const size_t count = fabric().Poll(completions, &events);
+    for (const ConnectionEvent& event : events) region_->Take(event);
+    for (size_t i = 0; i < count; ++i) region_->Take(completions[i]);
+    return !region_->done();
+  }
+  // Lets so much time pass between two looks.
+  void Finish(int64_t ns = 50'000) {
+    for (int i = 0; i < 10'000 && Step(); ++i) world_.Run(ns);
+    EXPECT_TRUE(region_->done());
+  }
+  const absl::Status& status() const { return region_->status(); }
+
+ private:
+  ServedWorld& world_;
+  std::vector<std::byte> image_;
+  std::optional<RemoteRegion> region_;
+};
+
+void OpenEpochOnNode(ServedWorld& world, PrimaryLog& log, uint64_t epoch) {
+  log.OpenEpoch(Epoch(epoch));
+  world.GetInstalled(world.Connected(1, epoch), log);
+}
+
+TEST(RemoteRegionTest, ImageIsTheRegion) {
+  ServedWorld world(WithReader());
+  PrimaryLog log(kLogA);
+  OpenEpochOnNode(world, log, 5);
+  Reader reader(world);
+  reader.Finish();
+  ASSERT_TRUE(reader.status().ok()) << reader.status();
+  EXPECT_TRUE(std::ranges::equal(reader.image(), world.log(kLogA).region()));
+  EXPECT_GT(reader.region().bytes_read(), reader.image().size());
+  EXPECT_EQ(reader.region().region_bytes(), reader.image().size());
+}
+
+// Goal: V3. Whenever something of the image came, another epoch is opened.
+TEST(RemoteRegionTest, EpochThatNeverStaysIsAnError) {
+  ServedWorld world(WithReader());
+  PrimaryLog log(kLogA);
+  uint64_t epoch = 5;
+  OpenEpochOnNode(world, log, epoch);
+  Reader reader(world);
+  uint64_t seen = 0;
+  for (int i = 0; i < 10'000 && reader.Step(); ++i) {
+    world.Run(50'000);
+    if (reader.region().bytes_read() == seen) continue;
+    seen = reader.region().bytes_read();
+    OpenEpochOnNode(world, log, ++epoch);
+  }
+  EXPECT_EQ(reader.status().code(), absl::StatusCode::kAborted)
+      << reader.status();
+  EXPECT_THAT(std::string(reader.status().message()),
+              HasSubstr("Read it again"));
+}
+
+// The same, but the last primary stays.
+TEST(RemoteRegionTest, EpochThatComesInBetweenIsReadAnew) {
+  ServedWorld world(WithReader());
+  PrimaryLog log(kLogA);
+  OpenEpochOnNode(world, log, 5);
+  Reader reader(world);
+  while (reader.Step() && reader.region().bytes_read() == 0) world.Run(50'000);
+  OpenEpochOnNode(world, log, 6);
+  reader.Finish();
+  ASSERT_TRUE(reader.status().ok()) << reader.status();
+  EXPECT_TRUE(std::ranges::equal(reader.image(), world.log(kLogA).region()));
+}
+
+// Goal: V4. A node ends views that last; the reader looks so rarely that
+// several of them end.
+TEST(RemoteRegionTest, ViewThatTheNodeEndsIsOpenedAgain) {
+  ServedWorld world(WithReader(2 * kMillisecond));
+  PrimaryLog log(kLogA);
+  OpenEpochOnNode(world, log, 5);
+  Reader reader(world);
+  reader.Finish(1'500'000);
+  ASSERT_TRUE(reader.status().ok()) << reader.status();
+  EXPECT_TRUE(std::ranges::equal(reader.image(), world.log(kLogA).region()));
+  EXPECT_GT(world.server().counters().accepted, 2u);  // the primary, two views
+}
+
+TEST(RemoteRegionTest, NodeThatGoesAwayForGoodIsAnError) {
+  ServedWorld world(WithReader());
+  Reader reader(world);
+  while (reader.Step() && reader.region().bytes_read() == 0) world.Run(50'000);
+  ASSERT_TRUE(world.server().RemoveLog(kLogA).ok());
+  reader.Finish();
+  // A node without the log, which could be formatted there.
+  EXPECT_FALSE(reader.status().ok());
+  EXPECT_NE(reader.status().code(), absl::StatusCode::kAborted);
+}
+
+// Goal: V3. Between two views another replica comes to be there.
+TEST(RemoteRegionTest, ReplicaThatWasMadeAnewIsNotMixedWithTheOldOne) {
+  const Layout layout = *Layout::ForRing(2 * kRingBytes, 64);
+  ModelPersistence other(layout.region_bytes);
+  ASSERT_TRUE(FormatRegion(other, other.region(), layout,
+                           {kCluster, kLogA, kNode, MembersOf()})
+                  .ok());
+  ServedWorld world(WithReader());
+  Reader reader(world);
+  while (reader.Step() && reader.region().bytes_read() == 0) world.Run(50'000);
+  ASSERT_TRUE(world.server().RemoveLog(kLogA).ok());
+  ASSERT_TRUE(
+      world.server().AddLog(std::make_unique<WatchedLog>(other, nullptr)).ok());
+  reader.Finish();
+  EXPECT_EQ(reader.status().code(), absl::StatusCode::kAborted)
+      << reader.status();
+}
+
+// Goal: H17. Addresses in the cluster file were exchanged.
+TEST(RemoteRegionTest, AnotherNodeAtTheAddressIsNamed) {
+  ServedWorld world(WithReader());
+  Reader reader(world, NodeId(9));
+  reader.Finish();
+  EXPECT_EQ(reader.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(reader.status().message()),
+              HasSubstr("node 1 answers, not node 9"));
+}
+
+}  // namespace
+}  // namespace alpheus::testing

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands on a cluster's log say to somebody who got something wrong,
+// or whose cluster is not as it should be: what, where, and what to do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "log/format/atomic_cell.h"
+#include "log/format/layout.h"
+#include "log/format/superline.h"
+#include "nlohmann/json.hpp"
+#include "tests/testing/test_cluster.h"
+#include "tests/tools/cli_fixture.h"
+#include "tools/demo/child_process.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::alpheus::demo::ProgramResult;
+using ::nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int kUnavailable = 4;
+
+class CliClusterErrorsTest : public ::testing::Test {
+ protected:
+  Arguments Of(const std::string& command, const Arguments& more = {}) const {
+    return OfFile(command, cluster_.file(), more);
+  }
+  static Arguments OfFile(const std::string& command, const std::string& file,
+                          const Arguments& more = {}) {
+    Arguments arguments = {command, "--cluster", file};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  void FormatAndAppend(const std::string& lines) {
+    RunWell(Of("format", {"--size", "256KiB"}));
+    RunWell(Of("append", {"--node", "1"}), lines);
+  }
+
+  // Each command that reads ends like that; append says the same, but when it
+  // asks the nodes (`asks`) it can't tell whether more of them would help.
+  void ExpectAll(const std::string& file, int exit_status, bool asks,
+                 const ::testing::Matcher<std::string>& error) {
+    for (const std::string command : {"status", "cat", "verify", "inspect"}) {
+      const ProgramResult result = RunAlpheus(OfFile(command, file));
+      EXPECT_EQ(result.end.exit_status, exit_status)
+          << command << ": " << result.error;
+      EXPECT_THAT(result.error, error) << command;
+    }
+    const ProgramResult result =
+        RunAlpheus(OfFile("append", file, {"--node", "1"}));
+    EXPECT_EQ(result.end.exit_status, asks ? kUnavailable : exit_status)
+        << result.error;
+    EXPECT_THAT(result.error, error);
+  }
+
+  // The cluster's file with another text in one place.
+  std::string FileWith(const std::string& old, const std::string& now) const {
+    std::ifstream in(cluster_.file());
+    std::string text((std::istreambuf_iterator<char>(in)),
+                     std::istreambuf_iterator<char>());
+    const size_t at = text.find(old);
+    EXPECT_NE(at, std::string::npos) << old;
+    text.replace(at, old.size(), now);
+    const std::string path = directory_.File("changed.toml");
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  const TempDirectory directory_;
+  TestCluster cluster_{3};
+};
+
+TEST_F(CliClusterErrorsTest, ClusterFileThatIsNotThereIsNamed) {
+  const std::string file = directory_.File("nosuch.toml");
+  ExpectAll(file, kFailed, /*asks=*/false,
+            HasSubstr(absl::StrCat(file, " can't be opened")));
+}
+
+TEST_F(CliClusterErrorsTest, ClusterFileThatIsNoneIsBadUsage) {
+  const std::string file = FileWith("cluster_id", "cluster");
+  ExpectAll(file, kUsage, /*asks=*/false,
+            AllOf(HasSubstr(file), HasSubstr("cluster")));
+}
+
+TEST_F(CliClusterErrorsTest, LogThatWasNeverFormattedIsSaidToBe) {
+  ExpectAll(
+      cluster_.file(), kFailed, /*asks=*/true,
+      AllOf(HasSubstr("has no replica of this log"), HasSubstr("node 1")));
+  EXPECT_THAT(RunAlpheus(Of("cat")).error, HasSubstr("alpheus format"));
+}
+
+TEST_F(CliClusterErrorsTest, UnknownLogIsNamed) {
+  FormatAndAppend("one\n");
+  for (const std::string command : {"cat", "verify", "inspect", "append"}) {
+    Arguments arguments = Of(command, {"--log", "nosuch"});
+    if (command == "append") {
+      arguments.insert(arguments.end(), {"--node", "1"});
+    }
+    const ProgramResult result = RunAlpheus(arguments);
+    EXPECT_THAT(result.error,
+                AllOf(HasSubstr("log nosuch"), HasSubstr("no replica")));
+  }
+}
+
+TEST_F(CliClusterErrorsTest, FileOfAnotherClusterIsFoundOut) {
+  FormatAndAppend("one\n");
+  ExpectAll(FileWith("9f0c5f5e", "8f0c5f5e"), kFailed, /*asks=*/true,
+            HasSubstr("another cluster"));
+}
+
+TEST_F(CliClusterErrorsTest, FileWithOtherQuorumsIsFoundOut) {
+  FormatAndAppend("one\n");
+  const std::string file =
+      FileWith("cluster_id", "write_quorum = 3\ncluster_id");
+  for (const char* command : {"status", "cat", "verify"}) {
+    const ProgramResult result = RunAlpheus(OfFile(command, file));
+    EXPECT_EQ(result.end.exit_status, kFailed) << result.error;
+    EXPECT_THAT(result.error,
+                AllOf(HasSubstr("W = 2"), HasSubstr("W = 3"), HasSubstr(file)));
+  }
+}
+
+TEST_F(CliClusterErrorsTest, NodeThatIsNoMemberIsNamedWithThoseThatAre) {
+  FormatAndAppend("one\n");
+  for (const char* command : {"cat", "verify", "inspect", "append"}) {
+    const ProgramResult result = RunAlpheus(Of(command, {"--node", "9"}));
+    EXPECT_NE(result.end.exit_status, kGood) << command;
+    EXPECT_THAT(result.error, AllOf(HasSubstr("node 9"), HasSubstr("member")))
+        << command;
+  }
+}
+
+TEST_F(CliClusterErrorsTest, StatusWithANodeDownSaysWhatIsLeft) {
+  FormatAndAppend("one\n");
+  cluster_.Stop(2);
+  const ProgramResult one = RunAlpheus(Of("status"));
+  EXPECT_EQ(one.end.exit_status, kUnavailable);
+  EXPECT_THAT(one.output,
+              AllOf(HasSubstr("2 of 3 replicas reached, W is 2"),
+                    HasSubstr("durable up to LSN 1"),
+                    HasSubstr("nobody answers"), Not(HasSubstr("Opening"))));
+  EXPECT_THAT(one.error, HasSubstr("node 2"));
+  cluster_.Stop(3);
+  const ProgramResult two = RunAlpheus(Of("status"));
+  EXPECT_EQ(two.end.exit_status, kUnavailable);
+  EXPECT_THAT(two.output,
+              HasSubstr("Opening the log takes 2 replicas: 1 more"));
+}
+
+// All is told of each node, also in JSON, when there is none.
+TEST_F(CliClusterErrorsTest, StatusWithoutAnyNodeListsThemAll) {
+  FormatAndAppend("one\n");
+  for (const int node : {1, 2, 3}) cluster_.Stop(node);
+  const ProgramResult text = RunAlpheus(Of("status"));
+  EXPECT_EQ(text.end.exit_status, kUnavailable);
+  EXPECT_THAT(text.output, AllOf(HasSubstr("0 of 3"), HasSubstr("2 more")));
+  const ProgramResult lines = RunAlpheus(Of("status", {"--json"}));
+  EXPECT_EQ(lines.end.exit_status, kUnavailable);
+  const std::vector<json> nodes = ParseLines(lines.output);
+  ASSERT_EQ(nodes.size(), 3u);
+  for (const json& node : nodes) EXPECT_FALSE(node["reached"]) << node;
+  const ProgramResult cat = RunAlpheus(Of("cat"));
+  EXPECT_EQ(cat.end.exit_status, kUnavailable);
+  for (const char* node : {"node 1", "node 2", "node 3"}) {
+    EXPECT_THAT(cat.error, HasSubstr(node));
+  }
+}
+
+// A repair was cut short: node 3 holds nothing that counts.
+TEST_F(CliClusterErrorsTest, StatusNamesAReplicaThatIsRepairing) {
+  FormatAndAppend("one\n");
+  cluster_.Stop(3);
+  auto bytes = ReadFile(cluster_.ReplicaPath(3));
+  const CellPlace place = SuperlinePlace(std::span(bytes));
+  const CellState cell = ReadCell(place);
+  auto superline = DecodeSuperline(cell.copies[*cell.newest].content);
+  ASSERT_TRUE(superline.ok()) << superline.status();
+  superline->repairing = true;
+  for (const int index : {0, 1}) {
+    std::ranges::copy(
+        EncodeCellCopy(place, index, cell.copies[*cell.newest].seq + 1,
+                       EncodeSuperline(*superline)),
+        place.copies[static_cast<size_t>(index)]);
+  }
+  WriteFile(cluster_.ReplicaPath(3), bytes);
+  cluster_.Start(3);
+  const ProgramResult result = RunAlpheus(Of("status"));
+  EXPECT_EQ(result.end.exit_status, kGood) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("repairing"));
+  EXPECT_EQ(RunWell(Of("cat")), "one\n");
+  EXPECT_THAT(RunWell(Of("verify")), HasSubstr("on nodes 1, 2 (W is 2)"));
+  RunWell(Of("append", {"--node", "1"}), "two\n");
+  EXPECT_THAT(RunWell(Of("status")), Not(HasSubstr("repairing")));
+}
+
+TEST_F(CliClusterErrorsTest, PortInUseIsNamed) {
+  demo::Program program;
+  program.argv = {ALPHEUSD_BINARY,  "--cluster", cluster_.file(),
+                  "--node",         "1",         "--directory",
+                  directory_.path()};
+  const auto result = demo::RunProgram(program);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->end.exit_status, kFailed);
+  EXPECT_THAT(result->error,
+              AllOf(HasSubstr("127.0.0.1:"), HasSubstr("in use")));
+}
+
+TEST_F(CliClusterErrorsTest, CatSaysWhenMoreMayBeDurable) {
+  FormatAndAppend("one\n");
+  EXPECT_THAT(RunAlpheus(Of("cat")).error, IsEmpty());
+  cluster_.Stop(1);
+  cluster_.Stop(2);
+  const ProgramResult result = RunAlpheus(Of("cat"));
+  EXPECT_EQ(result.end.exit_status, kUnavailable);
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.error,
+              HasSubstr("durable for certain up to LSN 0; too few"));
+  // The replica itself has it, and says that it does not know.
+  EXPECT_EQ(RunWell(Of("cat", {"--node", "3"})), "one\n");
+  const auto lines = ParseLines(RunWell(Of("cat", {"--node", "3", "--json"})));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["state"], "completed");
+  const ProgramResult gone = RunAlpheus(Of("cat", {"--node", "1"}));
+  EXPECT_EQ(gone.end.exit_status, kUnavailable);
+  EXPECT_THAT(gone.error, HasSubstr("node 1"));
+}
+
+}  // namespace
+}  // namespace alpheus::testing

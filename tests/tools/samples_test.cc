@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sample of a node's configuration has every option of the program, at its
+// default, and the program takes it. (That of a cluster: cluster_file_test.)
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "api/node/node.h"
+#include "log/base/bytes.h"
+#include "quorum/cluster_file.h"
+#include "quorum/configuration.h"
+#include "tests/testing/temp_directory.h"
+#include "tests/tools/cli_fixture.h"
+#include "tools/demo/child_process.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::alpheus::demo::ProgramResult;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kSample[] = ALPHEUS_SAMPLES "/alpheusd.toml";
+constexpr char kClusterSample[] = ALPHEUS_SAMPLES "/cluster.toml";
+
+ProgramResult RunNodeWith(const Arguments& arguments) {
+  demo::Program program;
+  program.argv = {ALPHEUSD_BINARY};
+  program.argv.insert(program.argv.end(), arguments.begin(), arguments.end());
+  auto result = demo::RunProgram(program);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *std::move(result) : ProgramResult();
+}
+
+ProgramResult RunNode(const std::string& config) {
+  return RunNodeWith({"--config", config});
+}
+
+// Of `alpheusd --help`: what begins a line of the list of options.
+std::set<std::string> OptionsOfTheProgram() {
+  const ProgramResult help = RunNodeWith({"--help"});
+  std::set<std::string> options;
+  for (const absl::string_view line : absl::StrSplit(help.output, '\n')) {
+    absl::string_view rest = absl::StripLeadingAsciiWhitespace(line);
+    if (absl::StartsWith(rest, "-h,")) rest.remove_prefix(3);
+    if (!absl::ConsumePrefix(&rest, "--")) continue;
+    options.emplace(rest.substr(0, rest.find_first_of(" =,")));
+  }
+  return options;
+}
+
+struct Setting {
+  std::string value;
+  bool is_default = false;  // commented out
+  bool is_explained = false;
+};
+
+// Lines "key = value", after "# " if they are defaults.
+std::map<std::string, Setting> ReadSample() {
+  std::map<std::string, Setting> settings;
+  const auto bytes = ReadFile(kSample);
+  bool after_comment = false;
+  for (absl::string_view line :
+       absl::StrSplit(std::string(AsText(bytes)), '\n')) {
+    const bool is_comment = absl::ConsumePrefix(&line, "# ");
+    const size_t equals = line.find(" = ");
+    const absl::string_view key = line.substr(0, equals);
+    if (equals != absl::string_view::npos &&
+        key.find(' ') == absl::string_view::npos) {
+      settings[std::string(key)] = {std::string(line.substr(equals + 3)),
+                                    is_comment, after_comment};
+      after_comment = false;
+    } else {
+      after_comment = is_comment;
+    }
+  }
+  return settings;
+}
+
+TEST(SamplesTest, SampleOfANodeHasEveryOption) {
+  std::set<std::string> options = OptionsOfTheProgram();
+  EXPECT_EQ(options.erase("help"), 1u);
+  EXPECT_EQ(options.erase("config"), 1u);
+  std::set<std::string> keys;
+  for (const auto& [key, setting] : ReadSample()) {
+    keys.insert(key);
+    EXPECT_TRUE(setting.is_explained) << key;
+  }
+  EXPECT_EQ(keys, options);
+}
+
+TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
+  const std::map<std::string, Setting> sample = ReadSample();
+  std::set<std::string> defaults;
+  for (const auto& [key, setting] : sample) {
+    if (setting.is_default) defaults.insert(key);
+  }
+  ASSERT_THAT(defaults,
+              UnorderedElementsAre("listen", "platform", "yield-turns"));
+  EXPECT_EQ(sample.at("yield-turns").value,
+            absl::StrCat(NodeOptions().yield_turns));
+  EXPECT_EQ(sample.at("platform").value,
+            absl::StrCat("\"", PlatformToString(NodeOptions().platform), "\""));
+  EXPECT_THAT(NodeOptions().listen, IsEmpty());  // the member's address
+  const auto cluster = LoadClusterFile(kClusterSample);
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  EXPECT_EQ(sample.at("node").value, "1");
+  EXPECT_EQ(
+      sample.at("listen").value,
+      absl::StrCat("\"", FindMember(*cluster, NodeId(1))->address.ToString(),
+                   "\""));
+}
+
+// As it stands, and with the defaults written out: it gets as far as looking
+// for its directory.
+TEST(SamplesTest, ProgramTakesTheSample) {
+  const TempDirectory directory;
+  for (const bool writes_out : {false, true}) {
+    const std::string config = directory.File("alpheusd.toml");
+    std::ofstream out(config);
+    for (const auto& [key, setting] : ReadSample()) {
+      if (setting.is_default && !writes_out) continue;
+      std::string value = setting.value;
+      if (key == "cluster") value = absl::StrCat("\"", kClusterSample, "\"");
+      if (key == "directory") {
+        value = absl::StrCat("\"", directory.File("nosuch"), "\"");
+      }
+      out << key << " = " << value << "\n";
+    }
+    out.close();
+    const ProgramResult result = RunNode(config);
+    EXPECT_EQ(result.end.exit_status, kFailed) << result.error;
+    EXPECT_THAT(result.error, HasSubstr(directory.File("nosuch")));
+  }
+}
+
+TEST(SamplesTest, KeyThatIsNoOptionIsRefused) {
+  const TempDirectory directory;
+  const std::string config = directory.File("alpheusd.toml");
+  std::ofstream(config) << "cluster = \"" << kClusterSample
+                        << "\"\nnode = 1\ndirectory = \"" << directory.path()
+                        << "\"\nyield_turns = 1\n";
+  const ProgramResult result = RunNode(config);
+  EXPECT_EQ(result.end.exit_status, kUsage) << result.error;
+  EXPECT_THAT(result.error, HasSubstr("yield_turns"));
+}
+
+}  // namespace
+}  // namespace alpheus::testing
