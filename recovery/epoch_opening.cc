@@ -250,20 +250,15 @@ absl::Status EpochOpening::TooFew(const std::string& what) const {
 // Welcome.
 
 absl::Status EpochOpening::CheckWelcomes() {
-  uint64_t capacity = is_cache_ ? 0 : own_->ring().capacity();
   for (const auto& peer : peers_) {
     if (peer->state() != State::kWelcomed) continue;
     const WelcomeVerdict verdict =
-        CheckWelcome(peer->welcome(), {options_.configuration_id, capacity});
+        CheckWelcome(peer->welcome(), options_.configuration_id);
     if (verdict.ends_all) {
       return {verdict.status.code(),
               absl::StrCat(peer->Describe(), " ", verdict.status.message())};
     }
-    if (!verdict.status.ok()) {
-      peer->Fail(verdict.status);
-    } else {
-      capacity = peer->welcome().ring_capacity;
-    }
+    if (!verdict.status.ok()) peer->Fail(verdict.status);
   }
   return absl::OkStatus();
 }

@@ -17,36 +17,27 @@ absl::Status CheckReplicatedRing(uint64_t ring_capacity) {
       " (256 GiB), as a replicated log's"));
 }
 
-WelcomeVerdict CheckWelcome(const Welcome& welcome, const WelcomeTerms& terms) {
+WelcomeVerdict CheckWelcome(const Welcome& welcome, uint64_t configuration_id) {
   if (welcome.incarnation == 0 || welcome.ring_capacity == 0) {
     return {absl::NotFoundError(
         "has no replica of this log. Create the log, or replace the member")};
   }
-  if (welcome.configuration_id > terms.configuration_id) {
+  if (welcome.configuration_id > configuration_id) {
     return {absl::FailedPreconditionError(absl::StrCat(
                 "has configuration ", welcome.configuration_id, ", newer than ",
-                terms.configuration_id,
+                configuration_id,
                 " of this process. Give it the newest list of members")),
             /*ends_all=*/true};
   }
-  if (welcome.configuration_id < terms.configuration_id) {
+  if (welcome.configuration_id < configuration_id) {
     return {absl::FailedPreconditionError(absl::StrCat(
         "has configuration ", welcome.configuration_id, ", older than ",
-        terms.configuration_id, ": it is no member any more"))};
+        configuration_id, ": it is no member any more"))};
   }
   const absl::Status ring = CheckReplicatedRing(welcome.ring_capacity);
   if (!ring.ok()) {
     return {absl::DataLossError(absl::StrCat("welcomes with ", ring.message(),
                                              ". Look at that replica"))};
-  }
-  if (terms.ring_capacity != 0 &&
-      terms.ring_capacity != welcome.ring_capacity) {
-    return {absl::FailedPreconditionError(absl::StrCat(
-                "has a ring of ", welcome.ring_capacity, " bytes, expected ",
-                terms.ring_capacity,
-                " as another replica of the log has. Replace the one that is "
-                "wrong by one of the right capacity")),
-            /*ends_all=*/true};
   }
   return {};
 }

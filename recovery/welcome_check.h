@@ -20,22 +20,17 @@ inline constexpr uint64_t kReplicatedRingBytesMax = uint64_t{1} << 38;
 // A ring that no replicated log has. Errors: InvalidArgument.
 absl::Status CheckReplicatedRing(uint64_t ring_capacity);
 
-struct WelcomeTerms {
-  uint64_t configuration_id = 0;
-  uint64_t ring_capacity = 0;  // of another replica; 0: none is known yet
-};
-
 struct WelcomeVerdict {
   absl::Status status;
   // No opening may go on, with whatever other replicas.
   bool ends_all = false;
 };
 
-// Each error but these is the replica's alone:
-//   a newer configuration  this process has the old list of members
-//   another ring capacity  one of two replicas is another log's; which can't
-//                          be said
-WelcomeVerdict CheckWelcome(const Welcome& welcome, const WelcomeTerms& terms);
+// Each error but a newer configuration, with which this process has the old
+// list of members, is the replica's alone. Whether capacities are equal is
+// judged with the answers (chooser.h): a replica that is new may have another
+// one.
+WelcomeVerdict CheckWelcome(const Welcome& welcome, uint64_t configuration_id);
 
 }  // namespace alpheus
 
