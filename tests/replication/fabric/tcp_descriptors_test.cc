@@ -54,6 +54,14 @@ class TcpDescriptorsTest : public TcpFabricTest {
     full_address_ = *full_->Listen("127.0.0.1:0");
   }
 
+  void SetUp() override {
+#if defined(ALPHEUS_SANITIZED)
+    GTEST_SKIP() << "skipped: a sanitizer needs descriptors of its own";
+#else
+    TcpFabricTest::SetUp();
+#endif
+  }
+
   // So many turns of a program that waits for something to do.
   void Turn(int turns) {
     for (int i = 0; i < turns; ++i) {
