@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/node/fabric_pump.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "quorum/cluster_file.h"
@@ -213,6 +214,7 @@ void Node::CloseFailed() {
       server_->RemoveLog(log_id).IgnoreError();
       held.is_served = false;
       held.suspect = true;
+      if (IsMutant(Mutant::kFailedMediumUnlocked)) held.file.reset();
       held.look_again_at =
           held.retries.AfterFailureAt(Clock::Real().NowNanos());
       held.why = absl::UnavailableError(absl::StrCat(

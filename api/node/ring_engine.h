@@ -55,7 +55,9 @@ class RingEngine final : public LogEngine {
         service_(
             {[this] { return log_.Poll() == IdleKeeper<P>::Next::kPollAgain; },
              [this](uint32_t seen) { log_.WaitForWork(seen, Deadline()); },
-             [this](Deadline until) { return log_.WaitForAcks(until); }},
+             [this](Deadline until, const std::atomic<uint32_t>& stop) {
+               return log_.WaitForAcks(until, stop);
+             }},
             log_.progress(), log_.waiter(),
             std::chrono::microseconds(options.idle_force_us)) {}
 

@@ -18,8 +18,9 @@ absl::Status ServiceThread::Start() {
   return thread_.Start([this] { Run(); });
 }
 
+// seq_cst: whoever waits says so, then looks at the word (activity_watch.h).
 void ServiceThread::Stop() {
-  stopped_.store(1, std::memory_order_release);
+  stopped_.store(1, std::memory_order_seq_cst);
   waiter_.WakeAll(stopped_);
   progress_.Notify();
   thread_.Join();
@@ -37,10 +38,9 @@ void ServiceThread::Run() {
   }
 }
 
-// Stop may come between the look and the wait: then it takes the interval.
 void ServiceThread::PassInterval() {
   const Deadline until = Deadline::In(interval_);
-  while (!IsStopped() && work_.attend(until)) {
+  while (!IsStopped() && work_.attend(until, stopped_)) {
   }
   waiter_.Wait(stopped_, 0, until);
 }

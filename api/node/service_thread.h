@@ -28,14 +28,16 @@ class ServiceThread {
  public:
   // What it does for a log: `poll` returns true to be called again after an
   // interval, false to be called after the next progress, for which
-  // `wait(seen)` waits (Progress::Wait). `attend(until)` is called within the
-  // interval as long as it returns true; it may wait, until then at most.
+  // `wait(seen)` waits (Progress::Wait). `attend(until, stop)` is called within
+  // the interval as long as it returns true; it may wait, until then at most,
+  // and until `stop` is not 0: the waiter's WakeAll is called for that word.
   struct Work {
     std::function<bool()> poll;
     std::function<void(uint32_t seen)> wait;
-    std::function<bool(Deadline until)> attend = [](Deadline /*until*/) {
-      return false;
-    };
+    std::function<bool(Deadline until, const std::atomic<uint32_t>& stop)>
+        attend = [](Deadline /*until*/, const std::atomic<uint32_t>& /*stop*/) {
+          return false;
+        };
   };
 
   // `waiter` wakes out of `attend`, too. An interval of 0: no thread is

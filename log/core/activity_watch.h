@@ -27,6 +27,12 @@
 //   5. A step runs a callback, and the callback waits: within the watch's own
 //      wait. Nobody else would wait in the sink for it, so it does so itself;
 //      the role stays with the outer call.
+//   6. The attendant waits in nobody's name (WaitForAcks of ring_log.h), and
+//      leaves the sink to calls that are there. It says that it sleeps, then
+//      counts them; the last call to leave counts itself out, having cleared
+//      watched_, then looks for the attendant. It is stopped in the same way,
+//      by a word: it says where it waits, be it here or in the sink, then looks
+//      at the word; who stops it sets the word, then calls WakeAll for it.
 // Thread safety: all members concurrently; a Role by its thread.
 // References: protocol A3.3 ("waiting is not serialised"); log/base/waiter.h.
 #ifndef ALPHEUS_LOG_CORE_ACTIVITY_WATCH_H_
@@ -57,12 +63,26 @@ class ActivityWatch final : public Waiter {
   void WakeAll(const std::atomic<uint32_t>& generation) override {
     waiter_.WakeAll(generation);
     if (watched_.load(std::memory_order_seq_cst) != 0) sink_.Wake();
+    if (stop_.load(std::memory_order_seq_cst) == &generation) WakeAttendant();
   }
 
   // Whether a call is in the middle of waiting, spinning or asleep: it takes in
-  // what arrives. A hint.
+  // what arrives.
   bool has_callers() const {
-    return callers_.load(std::memory_order_relaxed) != 0;
+    return callers_.load(std::memory_order_seq_cst) != 0;
+  }
+
+  // Sleeps until the last of them has left, `stop` is not 0, or the deadline
+  // has passed; or for no reason. By one thread at a time, the attendant.
+  void WaitForCallersToLeave(const std::atomic<uint32_t>& stop,
+                             Deadline deadline) {
+    attendant_.store(1, std::memory_order_seq_cst);
+    stop_.store(&stop, std::memory_order_seq_cst);
+    if (has_callers() && stop.load(std::memory_order_seq_cst) == 0) {
+      waiter_.Wait(attendant_, 1, deadline);
+    }
+    stop_.store(nullptr, std::memory_order_relaxed);
+    attendant_.store(0, std::memory_order_relaxed);
   }
 
   // One waiting call's share in the role; null watch: a local log.
@@ -71,16 +91,15 @@ class ActivityWatch final : public Waiter {
     Role(ActivityWatch* watch, Progress& progress)
         : watch_(watch), progress_(progress) {
       if (watch_ != nullptr) {
-        watch_->callers_.fetch_add(1, std::memory_order_relaxed);
+        watch_->callers_.fetch_add(1, std::memory_order_seq_cst);
       }
     }
     ~Role() {
       if (watch_ == nullptr) return;
-      watch_->callers_.fetch_sub(1, std::memory_order_relaxed);
-      if (!held_) return;
-      watch_->watched_.store(0, std::memory_order_seq_cst);
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-      if (!IsMutant(Mutant::kWatchNotHandedOn)) progress_.Notify();
+      if (held_) HandOn();
+      if (watch_->callers_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
+        watch_->WakeAttendant();
+      }
     }
     Role(const Role&) = delete;
     Role& operator=(const Role&) = delete;
@@ -93,15 +112,23 @@ class ActivityWatch final : public Waiter {
       if (!progress_.HasMoved(seen)) watch_->sink_.WaitForActivity(deadline);
     }
 
-    // For a thread that wants to know of what arrives and nothing else, and is
-    // not announced. False if another one waits for that.
-    bool WaitForArrivals(Deadline deadline) {
+    // For the attendant, which wants to know of what arrives and nothing else,
+    // and is not announced. False if another thread waits for that, or `stop`
+    // is not 0.
+    bool WaitForArrivals(const std::atomic<uint32_t>& stop, Deadline deadline) {
       if (!IsMine()) return false;
+      if (stop.load(std::memory_order_seq_cst) != 0) return false;
       watch_->sink_.WaitForActivity(deadline);
       return true;
     }
 
    private:
+    void HandOn() {
+      watch_->watched_.store(0, std::memory_order_seq_cst);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      if (!IsMutant(Mutant::kWatchNotHandedOn)) progress_.Notify();
+    }
+
     // Takes the role if it is free. True if this thread has it: by this call,
     // or by one around it.
     bool IsMine() {
@@ -119,10 +146,18 @@ class ActivityWatch final : public Waiter {
   };
 
  private:
+  void WakeAttendant() {
+    if (attendant_.load(std::memory_order_seq_cst) == 0) return;
+    attendant_.store(0, std::memory_order_seq_cst);
+    waiter_.WakeAll(attendant_);
+  }
+
   Waiter& waiter_;
   ReplicationSink& sink_;
   std::atomic<uint32_t> watched_{0};  // token of the watch; 0: there is none
   std::atomic<uint32_t> callers_{0};
+  std::atomic<uint32_t> attendant_{0};  // 1: sleeps until callers have left
+  std::atomic<const std::atomic<uint32_t>*> stop_{nullptr};  // its word
 };
 
 }  // namespace alpheus

@@ -35,7 +35,8 @@ class GroupCommit {
   // group: nobody else would end that.
   bool TryJoin(Lsn lsn, uint32_t records, std::optional<Lsn>* due) {
     const MutexLock lock(mutex_);
-    if (forcing_ > 0 && forcer_ == ThreadToken()) {
+    if (forcing_ > 0 && forcer_ == ThreadToken() &&
+        !IsMutant(Mutant::kCallbackWaitsForItsOwnGroup)) {
       ++forcing_;
       *due = lsn;
       return true;

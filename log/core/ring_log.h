@@ -136,10 +136,12 @@ class RingLog {
   // those who wait for their records are woken themselves.
   void WaitForWork(uint32_t seen, Deadline deadline);
   // For that thread between two calls of Poll, so that callbacks need not wait
-  // for the next one: waits for acks and takes them in, at most until
-  // `deadline`. False, without waiting: there are none to come that a callback
-  // wants, another thread takes them in, or the deadline has passed.
-  bool WaitForAcks(Deadline deadline);
+  // for the next one: waits for acks and takes them in, or leaves that to calls
+  // that wait themselves, and waits until they have left; at most until
+  // `deadline`, or until `stop` is not 0 and waiter().WakeAll(stop) is called.
+  // True: to be called again, unless stopped. False, without waiting: there are
+  // none to come that a callback wants, or the deadline has passed.
+  bool WaitForAcks(Deadline deadline, const std::atomic<uint32_t>& stop);
   // For that thread to be woken while it waits for the log or on words of its
   // own.
   Waiter& waiter() { return watch_ == nullptr ? waiter_ : *watch_; }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ring_log does beside appending when it is replicated.
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "log/base/mutant.h"
@@ -48,16 +50,20 @@ void RingLog<P>::WaitForWork(uint32_t seen, Deadline deadline) {
 // Not announced: who completes a record meanwhile should not pay for a wake-up
 // of a thread that does not want it.
 template <Persistence P>
-bool RingLog<P>::WaitForAcks(Deadline deadline) {
+bool RingLog<P>::WaitForAcks(Deadline deadline,
+                             const std::atomic<uint32_t>& stop) {
   if (IsMutant(Mutant::kAcksOnlyOnceAnInterval)) return false;
-  if (replicated_ == nullptr || failure_.failed() || watch_->has_callers() ||
+  if (replicated_ == nullptr || failure_.failed() ||
       !callbacks_.AreWaitingFor(replicated_->offered_lsn()) ||
       deadline.HasPassed(clock_.NowNanos())) {
     return false;
   }
+  if (watch_->has_callers()) {
+    watch_->WaitForCallersToLeave(stop, deadline);
+    return true;
+  }
   ActivityWatch::Role role(watch_.get(), progress_);
-  if (!role.WaitForArrivals(deadline)) return false;
-  PollReplication();
+  if (role.WaitForArrivals(stop, deadline)) PollReplication();
   return true;
 }
 
@@ -81,7 +87,8 @@ absl::Status RingLog<P>::WaitHeadDurable(Deadline deadline) {
       const RingLogStart&);                                                 \
   template typename IdleKeeper<P>::Next RingLog<P>::Poll();                 \
   template void RingLog<P>::WaitForWork(uint32_t, Deadline);                \
-  template bool RingLog<P>::WaitForAcks(Deadline);                          \
+  template bool RingLog<P>::WaitForAcks(Deadline,                           \
+                                        const std::atomic<uint32_t>&);      \
   template absl::Status RingLog<P>::WaitHeadDurable(Deadline)
 
 ALPHEUS_INSTANTIATE(LibpmemPersistence);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
+#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -62,6 +63,15 @@ void ModelPersistence::Reset(std::span<const std::byte> image) {
   ALPHEUS_CHECK(image.size() == size_, "the size stays (crash_model.h)");
   std::memcpy(volatile_, image.data(), size_);
   std::memcpy(persistent_, image.data(), size_);
+  ForgetPending();
+  time_ = 0;
+  fence_count_ = 0;
+  fences_until_failure_ = 0;
+  failed_fence_ = 0;
+  lint_ = {};
+}
+
+void ModelPersistence::ForgetPending() {
   for (size_t line = 0; line < line_index_.size(); ++line) {
     if (line_index_[line] < 0) continue;
     for (Word& word : lines_[line_index_[line]]->words) {
@@ -75,11 +85,6 @@ void ModelPersistence::Reset(std::span<const std::byte> image) {
     thread.flushed.clear();
     thread.nt_lines.clear();
   }
-  time_ = 0;
-  fence_count_ = 0;
-  fences_until_failure_ = 0;
-  failed_fence_ = 0;
-  lint_ = {};
 }
 
 void ModelPersistence::CopyAfterKill(const ModelPersistence& other) {
@@ -173,6 +178,68 @@ bool ModelPersistence::Fence() {
   return !fails;
 }
 
+uint64_t ModelPersistence::StoreByDevice(void* dst, const void* src,
+                                         size_t bytes) {
+  const size_t offset = OffsetOf(dst, bytes);
+  const size_t word = offset / kWordBytes;
+  ALPHEUS_CHECK(bytes > 0, "one word, not none (crash_model.h)");
+  ALPHEUS_CHECK((offset + bytes - 1) / kWordBytes == word,
+                "bytes of one word (crash_model.h)");
+  NoteUserStores(word, word + 1);
+  std::memcpy(dst, src, bytes);
+  Note(word, kCached);
+  return time_;
+}
+
+void ModelPersistence::AcceptDeviceStore(const void* dst, size_t bytes,
+                                         uint64_t store) {
+  const size_t offset = OffsetOf(dst, bytes);
+  const size_t index = offset / kWordBytes;
+  if (FindWord(index) == nullptr) return;
+  Word& word = TouchWord(index);
+  // The word as that store left it. None: a fence has covered it, and maybe
+  // what was stored since, or it changed nothing.
+  const auto is_left = [store](const Value& value) {
+    return value.nt_thread == kCached && value.time <= store;
+  };
+  const auto left =
+      std::find_if(word.values.rbegin(), word.values.rend(), is_left);
+  if (left == word.values.rend()) return;
+  if (bytes == kWordBytes || IsMutant(Mutant::kWholeWordIsAccepted)) {
+    Raise(index, word, *left);
+  } else {
+    // Beside the device's bytes the word may still hold what it held before.
+    const uint64_t with = left->value;
+    const auto accept = [&](void* image) {
+      const size_t at = offset % kWordBytes;
+      std::memcpy(static_cast<std::byte*>(image) + at,
+                  reinterpret_cast<const std::byte*>(&with) + at, bytes);
+    };
+    accept(persistent_ + index * kWordBytes);
+    for (Value& value : word.values) {
+      if (is_left(value)) accept(&value.value);
+    }
+    ForgetFloorValues(index, word);
+  }
+  ReleaseIfClean(index / kLineWords);
+}
+
+// The first of the later values may have become what the floor is.
+void ModelPersistence::ForgetFloorValues(size_t word_index, Word& word) {
+  auto first = word.values.begin();
+  for (; first != word.values.end() && first->nt_thread == kCached &&
+         first->value == LoadWord(persistent_, word_index);
+       ++first) {
+    word.floor_time = first->time;
+  }
+  word.values.erase(word.values.begin(), first);
+}
+
+void ModelPersistence::PersistVisible() {
+  std::memcpy(persistent_, volatile_, size_);
+  ForgetPending();
+}
+
 absl::Status ModelPersistence::Error() const {
   if (failed_fence_ == 0) return absl::OkStatus();
   return absl::UnavailableError(
@@ -232,6 +299,17 @@ std::vector<std::byte> ModelPersistence::CutChoosing(
               words[i].values.at(choices[i]));
   }
   return image;
+}
+
+std::vector<std::byte> ModelPersistence::CutDrawing(
+    RandomSource& random) const {
+  const std::vector<DirtyWord> words = DirtyWords();
+  std::vector<uint8_t> choices;
+  choices.reserve(words.size());
+  for (const DirtyWord& word : words) {
+    choices.push_back(static_cast<uint8_t>(random.Below(word.values.size())));
+  }
+  return CutChoosing(words, choices);
 }
 
 bool ModelPersistence::IsPersisted(const void* address, size_t bytes) const {

@@ -29,6 +29,9 @@
 //   M4. A failed fence makes nothing persistent, and what it should have
 //       covered is forgotten: a later fence that succeeds doesn't cover it
 //       either (as after a failed msync).
+//   M5. What a device stored is open like any cached store, until its line is
+//       flushed and fenced, or the memory controller has accepted it (DDIO
+//       off): that covers the device's bytes of the word and no other.
 // Persistence: a non-temporal store that its thread has not fenced may reach
 // the medium at any time, even behind a newer value of the word (counted, see
 // PersistenceLint). The model is stricter than hardware nowhere and weaker in
@@ -37,7 +40,8 @@
 // (fibers) that the test sets; whoever switches fibers inside the hook must set
 // the number again before the interrupted call goes on.
 // Fault model: power cuts and failing fences; no media faults.
-// References: protocol B5 F3 to F5, H7, H20; design of the tests, section 1.
+// References: protocol B5 F3 to F5, H7, H20; design of the tests, section 1;
+// remote persistence taxonomy §3.1 (M5, PersistVisible).
 #ifndef ALPHEUS_LOG_PMEM_CRASH_MODEL_H_
 #define ALPHEUS_LOG_PMEM_CRASH_MODEL_H_
 
@@ -51,6 +55,7 @@
 
 #include "absl/status/status.h"
 #include "log/base/bytes.h"
+#include "log/base/random.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
@@ -124,6 +129,17 @@ class ModelPersistence {
   absl::Status Error() const;
   void YieldPoint(const char* name);
 
+  // What an adapter does, not a thread (M5); no hook is called. Bytes of one
+  // word become visible. The result names this store to AcceptDeviceStore.
+  // Requires: they lie in one 8-byte word of region().
+  uint64_t StoreByDevice(void* dst, const void* src, size_t bytes);
+  // The memory controller has these bytes of that store. Those that were
+  // stored over meanwhile stay as they are (M3).
+  void AcceptDeviceStore(const void* dst, size_t bytes, uint64_t store);
+  // What the end of the power does where caches are in the persistence domain
+  // (eADR): all that is visible is persistent, nothing is pending any more.
+  void PersistVisible();
+
   // Called before each primitive acts; empty: none. May read the model and
   // switch fibers, must not store into the region.
   void SetHook(Hook hook) { hook_ = std::move(hook); }
@@ -149,6 +165,9 @@ class ModelPersistence {
   // Requires: words from DirtyWords(), one choice each.
   std::vector<std::byte> CutChoosing(std::span<const DirtyWord> words,
                                      std::span<const uint8_t> choices) const;
+
+  // The same, each word drawn.
+  std::vector<std::byte> CutDrawing(RandomSource& random) const;
 
   // True if every byte of the range is the same after any power cut as now.
   bool IsPersisted(const void* address, size_t bytes) const;
@@ -214,7 +233,9 @@ class ModelPersistence {
   void PersistNt(size_t line, uint32_t thread, bool forget);
   // Makes `value` the floor of the word, unless that is newer already.
   void Raise(size_t word_index, Word& word, Value value);
+  void ForgetFloorValues(size_t word_index, Word& word);
   void ReleaseIfClean(size_t line);
+  void ForgetPending();
   Thread& ThisThread();
 
   size_t size_ = 0;
