@@ -12,6 +12,7 @@
 #ifndef ALPHEUS_REPLICATION_LOG_REPLICATION_H_
 #define ALPHEUS_REPLICATION_LOG_REPLICATION_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,6 +63,8 @@ class LogReplication final : public ReplicationSink {
     return replicator_.durable_head_lsn();
   }
   bool is_idle() const override { return replicator_.is_idle(); }
+  // Replicas, the own one included.
+  uint32_t in_sync() const { return replicator_.in_sync(); }
   absl::Status status() const override { return replicator_.status(); }
   void WaitForActivity(Deadline deadline) override {
     fabric_.WaitForActivity(deadline);

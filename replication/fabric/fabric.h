@@ -12,8 +12,8 @@
 //
 //   requester                                  responder
 //   PostWriteImm(bytes, address, immediate) -> bytes land in its region, then
-//   kWrite completes once the bytes are         kReceiveImmediate completes one
-//   visible there: not persistent!              PostReceive; no bytes in it
+//   completes once the bytes are in the         kReceiveImmediate completes one
+//   responder's adapter: not persistent!        PostReceive; no bytes in it
 //
 // Invariants, which the conformance suite checks on every fabric:
 //   X1. Order: operations of one connection take effect at the responder in
@@ -40,8 +40,15 @@
 //       may have landed all the same (R1).
 //   X7. Keys and connection ids are never used twice in the life of an adapter;
 //       keys can't be guessed from others.
-// Persistence: a completion says "visible", never "persistent"; who wants more
-// runs a plan of replication/persist.
+//   X8. The completion of a write, a write with immediate or a send says that
+//       the responder's adapter has the bytes. They become visible without more
+//       being done, before Close or Deregister returns there, unless that host
+//       loses its power. When they are visible is said by what comes behind
+//       them: the completion of a read, an atomic or a flush (X1), at the
+//       requester; of a receive (X2), at the responder. The adapter in software
+//       completes when they are visible; nobody counts on that.
+// Persistence: a completion says "received" or "visible", never "persistent";
+// who wants more runs a plan of replication/persist.
 // Thread safety: all members concurrently. Callbacks do not exist.
 // References: InfiniBand Architecture 1.2.1 §9, §10.7; ibv_post_send(3);
 // rdma_cm(7); protocol B "Search results" 3 to 6, B6.
@@ -224,9 +231,10 @@ class Fabric {
   virtual absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
                                     LocalBytes into, RemoteAddress word,
                                     uint64_t add) = 0;
-  // Completes when all writes posted before it are beyond the responder's
-  // adapter; by native FLUSH or, where there is none, by a read of the last
-  // byte of the range. Needs kRead, and all of the range in bounds.
+  // Completes when all writes posted before it are visible, and with DDIO off
+  // in the responder's memory controller; by native FLUSH or, where there is
+  // none, by a read of the last byte of the range. Needs kRead, and all of the
+  // range in bounds.
   virtual absl::Status PostFlush(ConnectionId connection, WorkId work,
                                  RemoteAddress range, uint64_t bytes) = 0;
   virtual absl::Status PostSend(ConnectionId connection, WorkId work,

@@ -25,10 +25,11 @@ Landing::Landing(std::span<std::byte> target, uint64_t part_bytes,
   }
 }
 
-void Landing::Write(std::span<const std::byte> source) {
+std::span<const std::byte> Landing::Write(std::span<const std::byte> source) {
   const Part part = parts_[next_++];
   std::memcpy(target_.data() + part.offset, source.data() + part.offset,
               part.bytes);
+  return target_.subspan(part.offset, part.bytes);
 }
 
 void Landing::Read(std::span<std::byte> copy) {

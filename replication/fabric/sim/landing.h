@@ -26,8 +26,9 @@ class Landing {
   size_t parts_left() const { return parts_.size() - next_; }
 
   // Copies the next part out of `source`, which is as long as the target, or,
-  // with `read`, the other way. Requires: parts_left() > 0.
-  void Write(std::span<const std::byte> source);
+  // with `read`, the other way. Requires: parts_left() > 0. Returns what was
+  // written to.
+  std::span<const std::byte> Write(std::span<const std::byte> source);
   void Read(std::span<std::byte> copy);
 
  private:

@@ -85,8 +85,10 @@ struct QueuePair {
   std::deque<Request> inbound;  // the first one is being executed
   Landing landing;              // of inbound.front()
   RegionKey landing_key;
-  bool answered = false;      // inbound.front()
-  bool receive_used = false;  // by inbound.front()
+  uint64_t staged_bytes = 0;    // of inbound.front(), already in the stages
+  bool awaits_visible = false;  // inbound.front() goes on when the stages have
+  bool answered = false;        // inbound.front()
+  bool receive_used = false;    // by inbound.front()
   uint32_t retries_left = 0;
   uint64_t late_parts_left = 0;
 };

@@ -57,10 +57,13 @@ absl::Status CheckPrivateData(const char* call, std::string_view data,
 }  // namespace
 
 SimFabric::SimFabric(SimNetwork& network, int host, uint64_t incarnation,
-                     RandomSource& keys)
+                     RandomSource& keys, Transport transport,
+                     const StagedMemory::Options& stages)
     : network_(network),
       host_(host),
       incarnation_(incarnation),
+      transport_(transport),
+      stages_(stages),
       regions_(keys) {}
 
 Fabric::Limits SimFabric::limits() const { return network_.options().limits; }
@@ -71,7 +74,9 @@ absl::StatusOr<RegionKey> SimFabric::Register(std::span<std::byte> bytes,
 }
 
 absl::Status SimFabric::Deregister(RegionKey key) {
-  return regions_.Deregister(key);
+  ALPHEUS_RETURN_IF_ERROR(regions_.Deregister(key));
+  stages_.EndRegion(key.value);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> SimFabric::Listen(std::string_view address) {
@@ -253,7 +258,16 @@ absl::Status SimFabric::Close(ConnectionId connection) {
     return absl::OkStatus();
   }
   pairs_.erase(connection);
+  stages_.EndChannel(connection.value);
   return absl::OkStatus();
+}
+
+void SimFabric::CloseAll() {
+  std::vector<ConnectionId> open;
+  for (const auto& [id, pair] : pairs_) {
+    if (!pair.closed) open.push_back(id);
+  }
+  for (const ConnectionId id : open) Close(id).IgnoreError();
 }
 
 // While connecting in the order of the other messages, so that it finds what
@@ -275,6 +289,7 @@ void SimFabric::BreakPair(QueuePair& pair, Break news) {
   pair.state = QueuePairState::kBroken;
   pair.late_parts_left =
       network_.random_.Below(network_.options().late_parts_max + 1);
+  stages_.Abandon(pair.id.value, network_.random_);
   Flush(pair);
   Event(ConnectionEvent::Kind::kDisconnected, pair);
 }
@@ -351,6 +366,7 @@ void SimFabric::Event(ConnectionEvent::Kind kind, const QueuePair& pair,
                      .connection = pair.id,
                      .private_data = private_data,
                      .peer = absl::StrCat("sim:", pair.peer.host)});
+  network_.NoteActivity(host_);
 }
 
 void SimFabric::Complete(const QueuePair& pair, const Completion& completion) {
@@ -358,6 +374,7 @@ void SimFabric::Complete(const QueuePair& pair, const Completion& completion) {
                            completion.work.value, ": ",
                            CompletionStatusName(completion.status)));
   completions_.push_back(completion);
+  network_.NoteActivity(host_);
 }
 
 void SimFabric::ToPeer(const QueuePair& pair, const char* name, bool beside,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim_fabric: the adapter of one host of a SimNetwork.
 //
-// Three parts, one file each: control (sim_fabric.cc) connects and closes, the
+// Four parts, one file each: control (sim_fabric.cc) connects and closes, the
 // requester (sim_requester.cc) sends what is posted and completes it, the
-// responder (sim_responder.cc) executes what peers send. They act on queue
+// responder (sim_responder.cc) executes what peers send, and hands writes into
+// attached memory to the stages (sim_staging.cc). They act on queue
 // pairs, in events of the network; an event names its queue pair by id and
 // finds nothing when that was closed: that is the fence (X5).
 //
@@ -27,6 +28,8 @@
 #include "replication/fabric/region_table.h"
 #include "replication/fabric/sim/queue_pair.h"
 #include "replication/fabric/sim/sim_network.h"
+#include "replication/persist/platform.h"
+#include "replication/persist/staged_memory.h"
 
 namespace alpheus {
 
@@ -34,7 +37,10 @@ class SimFabric final : public Fabric {
  public:
   // `network` and `keys` must outlive it.
   SimFabric(SimNetwork& network, int host, uint64_t incarnation,
-            RandomSource& keys);
+            RandomSource& keys, Transport transport,
+            const StagedMemory::Options& stages);
+
+  StagedMemory& stages() { return stages_; }
 
   Limits limits() const override;
   absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
@@ -74,6 +80,9 @@ class SimFabric final : public Fabric {
   bool Progress() override { return false; }
   void WaitForActivity(Deadline deadline) override;
   void Wake() override {}
+
+  // As the program's Close of each connection.
+  void CloseAll();
 
  private:
   enum class Break { kTellPeer, kSilent };
@@ -138,10 +147,23 @@ class SimFabric final : public Fabric {
   void Answer(QueuePair& pair);
   void Respond(QueuePair& pair, CompletionStatus status);
   void NextRequest(QueuePair& pair);
+  void RefuseLanding(QueuePair& pair);
+
+  // Stages: a connection is a channel.
+  void StartStaged(QueuePair& pair, std::span<std::byte> target);
+  void ReceiveStaged(QueuePair& pair, std::span<std::byte> target,
+                     uint64_t end);
+  void AwaitVisible(QueuePair& pair);
+  void ScheduleMoves();
+  void MakeMoves();
+  void GoOnIfVisible(ConnectionId connection);
 
   SimNetwork& network_;
   const int host_;
   const uint64_t incarnation_;
+  const Transport transport_;
+  StagedMemory stages_;
+  bool moves_scheduled_ = false;
   RegionTable regions_;
   std::set<int> ports_;
   std::map<ConnectionId, QueuePair> pairs_;

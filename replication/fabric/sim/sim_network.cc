@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replication/fabric/sim/sim_network.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "replication/fabric/sim/sim_fabric.h"
 
 namespace alpheus {
+namespace {
+
+// What a program stores goes into the cache.
+StagedMemory::Options StagesOf(const Platform& platform) {
+  return {.domain = platform.domain,
+          .ddio = platform.ddio || platform.transport == Transport::kTcp};
+}
+
+}  // namespace
 
 SimNetwork::SimNetwork(const SimOptions& options)
     : options_(options),
@@ -17,6 +28,10 @@ SimNetwork::SimNetwork(const SimOptions& options)
   ALPHEUS_CHECK(
       0 <= options.delay_ns_min && options.delay_ns_min <= options.delay_ns_max,
       "delays have a range (sim_network.h)");
+  for (const Platform& platform : options.platforms) {
+    ALPHEUS_CHECK(platform.transport != Transport::kIwarp,
+                  "iWARP is not modelled (sim_network.h)");
+  }
   for (int host = 0; host < options.hosts; ++host) Restart(host);
 }
 
@@ -60,16 +75,72 @@ void SimNetwork::Heal(int host, int other) {
 void SimNetwork::Crash(int host) {
   ALPHEUS_CHECK(IsUp(host), "only a host that is up crashes (sim_network.h)");
   Trace(host, ConnectionId(), "crash");
+  hosts_[host].fabric->stages().EndAll();
   hosts_[host].fabric.reset();
+}
+
+void SimNetwork::EndProgram(int host) {
+  ALPHEUS_CHECK(IsUp(host), "only a program that runs ends (sim_network.h)");
+  hosts_[host].fabric->CloseAll();
+  Crash(host);
 }
 
 void SimNetwork::Restart(int host) {
   ALPHEUS_CHECK(!IsUp(host), "a host that is up does not start");
   Host& restarted = hosts_[host];
   ++restarted.incarnation;
+  const Platform platform = PlatformOf(host);
   restarted.fabric =
-      std::make_unique<SimFabric>(*this, host, restarted.incarnation, keys_);
+      std::make_unique<SimFabric>(*this, host, restarted.incarnation, keys_,
+                                  platform.transport, StagesOf(platform));
+  for (ModelPersistence* memory : restarted.memories) {
+    restarted.fabric->stages().Attach(*memory);
+  }
   Trace(host, ConnectionId(), "start");
+}
+
+Platform SimNetwork::PlatformOf(int host) const {
+  const auto index = static_cast<size_t>(host);
+  return index < options_.platforms.size() ? options_.platforms[index]
+                                           : Platform();
+}
+
+void SimNetwork::AttachMemory(int host, ModelPersistence& memory) {
+  hosts_[host].memories.push_back(&memory);
+  if (IsUp(host)) hosts_[host].fabric->stages().Attach(memory);
+}
+
+void SimNetwork::DetachMemory(int host, const ModelPersistence& memory) {
+  const auto detached = std::erase(hosts_[host].memories, &memory);
+  ALPHEUS_CHECK(detached == 1, "what is detached was attached");
+  if (IsUp(host)) hosts_[host].fabric->stages().Detach(memory);
+}
+
+void SimNetwork::LosePower(int host) {
+  Trace(host, ConnectionId(), "power lost");
+  Host& at = hosts_[host];
+  if (IsUp(host)) {
+    StagedMemory& stages = at.fabric->stages();
+    // A word has three ways at most to go.
+    const size_t words = stages.WordsAt(StagedMemory::Stage::kAdapter) +
+                         stages.WordsAt(StagedMemory::Stage::kIio) +
+                         stages.WordsAt(StagedMemory::Stage::kVisible);
+    if (words > 0) stages.MakeSome(random_.Below(3 * words + 1), random_);
+    stages.LosePower();
+    at.fabric.reset();
+  } else {
+    StagedMemory nothing(StagesOf(PlatformOf(host)));
+    for (ModelPersistence* memory : at.memories) nothing.Attach(*memory);
+    nothing.LosePower();
+  }
+  for (ModelPersistence* memory : at.memories) {
+    memory->Reset(memory->CutDrawing(random_));
+  }
+}
+
+const StagedMemory& SimNetwork::stages(int host) const {
+  ALPHEUS_CHECK(IsUp(host), "only a host that is up is used (sim_network.h)");
+  return hosts_[host].fabric->stages();
 }
 
 void SimNetwork::Send(const ChannelId& channel, Message message) {

@@ -11,19 +11,29 @@
 //   2. Messages of one direction of a connection arrive in order; a link that
 //      is cut holds them back until it is healed, and loses none. News of a
 //      broken connection travel beside them.
-// What is not modelled: congestion, limited completion queues.
-// Persistence: none; bytes land in plain memory, visible at once.
+//   3. What lands in memory that its host has attached takes the stages of
+//      staged_memory.h, on the host's own platform; the network moves the words
+//      on. Other memory is plain: a part that lands is visible at once.
+// What is not modelled: congestion, limited completion queues, iWARP, relaxed
+// ordering.
+// Persistence: of attached memory, as its ModelPersistence and the host's
+// platform say. A host's program is killed by Crash, and its memory stays; the
+// power is cut by LosePower, and the memory holds then what was kept. Until
+// then the adapter of a program that does nothing goes on: bytes land late.
 // Thread safety: none: one thread drives the network and uses its fabrics.
-// References: fabric.h; protocol B "Search results" 3 to 5, B6.
+// References: fabric.h; staged_memory.h; protocol B "Search results" 3 to 5,
+// B6.
 #ifndef ALPHEUS_REPLICATION_FABRIC_SIM_SIM_NETWORK_H_
 #define ALPHEUS_REPLICATION_FABRIC_SIM_SIM_NETWORK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -35,6 +45,8 @@
 #include "replication/fabric/fabric.h"
 #include "replication/fabric/sim/event_queue.h"
 #include "replication/fabric/sim/queue_pair.h"
+#include "replication/persist/platform.h"
+#include "replication/persist/staged_memory.h"
 
 namespace alpheus {
 
@@ -69,6 +81,22 @@ struct SimOptions {
                            .message_bytes_max = 1 << 20,
                            .private_bytes_max = 56,
                            .retry_ns = 20'000'000};
+
+  // What each host is in truth, whatever its program declares; one beyond the
+  // end is the weakest. It shows in attached memory only:
+  //   kInfiniBand  a write completes once it is in the responder's adapter;
+  //   kTcp         once it is visible; the adapter is a program, whose stores
+  //                go into the cache with DDIO off, too;
+  //   kIwarp       not modelled.
+  // Receive buffers are where the program posts them, a flush is always native.
+  std::vector<Platform> platforms = {};
+};
+
+// Bytes of a peer that have just landed in a host's memory.
+struct LandedBytes {
+  int host = 0;
+  QueuePairAddress from;
+  std::span<const std::byte> bytes;
 };
 
 class SimNetwork {
@@ -105,11 +133,45 @@ class SimNetwork {
   void Cut(int host, int other);
   void Heal(int host, int other);
 
-  // The adapter is gone with all connections and registrations, and nobody is
-  // told. What it had sent may still arrive. Requires: the host is up.
+  // The program and the adapter are gone with all connections and
+  // registrations, and nobody is told; what the adapter still had for attached
+  // memory ends as S6 (staged_memory.h) says. What it had sent may still
+  // arrive. Requires: the host is up.
   void Crash(int host);
+  // As Crash, but the host's kernel is still there and tells all peers: what
+  // becomes of the connections of a program that ends. Requires: as Crash.
+  void EndProgram(int host);
   // Comes back as a new adapter. Requires: the host is not up.
   void Restart(int host);
+
+  // Is called when Poll of the host's fabric has something that it had not
+  // before; from the fabric's own calls too, so that it should only note it.
+  void SetOnActivity(std::function<void(int host)> on_activity) {
+    on_activity_ = std::move(on_activity);
+  }
+
+  // Is told of each part of a write, a message or an atomic that lands, late
+  // ones too; it must change nothing. Not of what lands in attached memory by
+  // its stages.
+  void SetOnLanding(std::function<void(const LandedBytes&)> on_landing) {
+    on_landing_ = std::move(on_landing);
+  }
+  // Of the adapter that the host has; 0: none yet. Never the same again.
+  uint64_t incarnation(int host) const { return hosts_[host].incarnation; }
+
+  // This is modelled memory of the host's, over crashes and power cuts. Regions
+  // that lie in it are registered as any others. It must not be reset while the
+  // host is up, and outlive the network or be detached.
+  void AttachMemory(int host, ModelPersistence& memory);
+  // What is under way to it is lost, so deregister before. Requires: attached.
+  void DetachMemory(int host, const ModelPersistence& memory);
+  // The power of a host is cut, whether it is up or crashed: all is as after
+  // Crash, but of what was under way some moves on, the platform keeps what it
+  // keeps, and attached memory is Reset to an image that is drawn from all that
+  // are possible then.
+  void LosePower(int host);
+  // Where words are on their way. Requires: the host is up.
+  const StagedMemory& stages(int host) const;
 
   // Gets one line per event, without line end, from now on.
   void SetTrace(std::function<void(std::string_view)> trace) {
@@ -143,6 +205,7 @@ class SimNetwork {
   struct Host {
     uint64_t incarnation = 0;
     std::unique_ptr<SimFabric> fabric;
+    std::vector<ModelPersistence*> memories;
   };
 
   void Send(const ChannelId& channel, Message message);
@@ -150,16 +213,25 @@ class SimNetwork {
   // Has something happen in that adapter, if it is still there.
   void ScheduleAt(int host, uint64_t incarnation, int64_t after_ns,
                   std::function<void(SimFabric&)> happen);
+  Platform PlatformOf(int host) const;
   int64_t Delay();
   int64_t StepDelay();
   bool Breaks();
   void Trace(int host, ConnectionId connection, std::string_view what);
+  void NoteActivity(int host) {
+    if (on_activity_) on_activity_(host);
+  }
+  void NoteLanding(const LandedBytes& landed) {
+    if (on_landing_) on_landing_(landed);
+  }
 
   const SimOptions options_;
   Random random_;  // of the events
   Random keys_;
   EventQueue events_;
   std::function<void(std::string_view)> trace_;
+  std::function<void(int)> on_activity_;
+  std::function<void(const LandedBytes&)> on_landing_;
   std::vector<Host> hosts_;
   std::set<std::pair<int, int>> cuts_;  // from, to
   std::map<ChannelId, Channel> channels_;

@@ -5,6 +5,7 @@
 // Deregister are fences (X5). On a broken connection only writes go on, for a
 // seeded number of steps, and nothing is answered.
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -88,6 +89,7 @@ void SimFabric::NextRequest(QueuePair& pair) {
   if (pair.inbound.empty()) return;
   pair.answered = false;
   pair.receive_used = false;
+  pair.staged_bytes = 0;
   pair.retries_left = network_.options().receiver_retries;
   ScheduleStart(pair, network_.StepDelay());
 }
@@ -118,6 +120,7 @@ void SimFabric::Start(ConnectionId connection) {
     return;
   }
   pair->landing_key = work.remote.key;
+  if (!IsWrite(work.operation)) stages_.PushForRead(connection.value);  // S5
   switch (work.operation) {
     case Operation::kFlush:
       Answer(*pair);
@@ -144,6 +147,13 @@ void SimFabric::StartLanding(QueuePair& pair, std::span<std::byte> target) {
   if (operation == Operation::kWrite &&
       IsMutant(Mutant::kCompletionBeforeEffect)) {
     Respond(pair, CompletionStatus::kOk);
+  }
+  if (operation != Operation::kRead) {
+    if (stages_.Models(target)) {
+      StartStaged(pair, target);
+      return;
+    }
+    stages_.PushForReceive(pair.id.value);  // visible at once, so in order
   }
   pair.landing =
       Landing(target, network_.options().packet_bytes, network_.random_);
@@ -179,7 +189,15 @@ void SimFabric::ExecuteAtomic(QueuePair& pair, std::span<std::byte> word) {
   if (request.work.operation == Operation::kCompareSwap) {
     after = before == request.work.expected ? request.work.operand : before;
   }
-  std::memcpy(word.data(), &after, sizeof(after));
+  if (stages_.Models(word)) {
+    stages_.Receive({.channel = pair.id.value}, word,
+                    std::as_bytes(std::span(&after, 1)));
+    stages_.PushForReceive(pair.id.value);
+    ScheduleMoves();
+  } else {
+    std::memcpy(word.data(), &after, sizeof(after));
+  }
+  network_.NoteLanding({host_, pair.peer, word});
   request.data.resize(sizeof(before));
   std::memcpy(request.data.data(), &before, sizeof(before));
   Answer(pair);
@@ -211,16 +229,14 @@ void SimFabric::Step(ConnectionId connection) {
   if (pair->landing.parts_left() > 0) {
     if (!regions_.Holds(pair->landing_key) &&
         !IsMutant(Mutant::kDeregisterIsNoFence)) {
-      if (operation == Operation::kSend) {
-        CompleteReceive(*pair, CompletionStatus::kLocalAccess);
-      }
-      Refuse(*pair, CompletionStatus::kRemoteAccess);
+      RefuseLanding(*pair);
       return;
     }
     if (operation == Operation::kRead) {
       pair->landing.Read(request.data);
     } else {
-      pair->landing.Write(request.data);
+      network_.NoteLanding(
+          {host_, pair->peer, pair->landing.Write(request.data)});
     }
   }
   if (pair->landing.parts_left() > 0) {
@@ -228,6 +244,14 @@ void SimFabric::Step(ConnectionId connection) {
   } else {
     FinishLanding(*pair);
   }
+}
+
+// The region is gone that the bytes are for.
+void SimFabric::RefuseLanding(QueuePair& pair) {
+  if (pair.inbound.front().work.operation == Operation::kSend) {
+    CompleteReceive(pair, CompletionStatus::kLocalAccess);
+  }
+  Refuse(pair, CompletionStatus::kRemoteAccess);
 }
 
 void SimFabric::RetryReceiver(QueuePair& pair, bool landing) {

@@ -97,7 +97,12 @@ absl::Status SystemError(std::string_view what, std::string_view address) {
   const int error = errno;
   const std::string message =
       absl::StrCat(View(what), " ", View(address), ": ", std::strerror(error));
-  if (error == EADDRINUSE) return absl::AlreadyExistsError(message);
+  if (error == EADDRINUSE) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        message,
+        ". Another process has that address, perhaps this program started "
+        "twice: end it, or give this one another address"));
+  }
   return absl::UnavailableError(message);
 }
 
