@@ -50,6 +50,8 @@ constexpr AnswerRow kAnswerRows[] = {
      CountsAs::kNack},
     {Verdict::kUnknown, Match::kAny, Match::kAny, Match::kAny, Match::kAny,
      CountsAs::kSilence},
+    {Verdict::kCorrupt, Match::kAny, Match::kNo, Match::kNo, Match::kAny,
+     CountsAs::kNack},
     {Verdict::kCorrupt, Match::kAny, Match::kAny, Match::kAny, Match::kAny,
      CountsAs::kSilence},
 };

@@ -21,10 +21,13 @@
 //   absent   -          -          -           -          nack
 //   unknown  yes        below E    >= start(E) -          nack
 //   unknown  -          -          -           -          silence
+//   corrupt  -          below E    >= start(E) -          nack
 //   corrupt  -          -          -           -          silence
 //
-// A repairing replica below E never acknowledged an LSN that E owns, whatever
-// its ring is like. A record of E on a replica that never installed E is what
+// A replica below E never acknowledged an LSN that E owns, whatever its ring is
+// like: repairing, or with a broken record there, which an opening leaves that
+// was cut off while it wrote records of E over others beyond the chosen end. A
+// record of E on a replica that never installed E is what
 // a rejoin that was cut off left: neither held nor denied.
 //
 // What the counts decide (the first row that fits):

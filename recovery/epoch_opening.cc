@@ -153,7 +153,10 @@ void EpochOpening::RenewTimeAfterAPause(int64_t now) {
   if (now < expected_at_ || now - expected_at_ < kPauseNanos) return;
   if (IsMutant(Mutant::kPauseIsSilence)) return;
   for (const auto& peer : peers_) peer->RenewTime(now);
-  if (gathered_at_ && phase_ == Phase::kPromise) gathered_at_ = now;
+  if (gathered_at_ && phase_ == Phase::kPromise &&
+      !IsMutant(Mutant::kPauseEndsTheGathering)) {
+    gathered_at_ = now;
+  }
 }
 
 absl::Status EpochOpening::GoOn() {
@@ -252,13 +255,16 @@ absl::Status EpochOpening::TooFew(const std::string& what) const {
 absl::Status EpochOpening::CheckWelcomes() {
   for (const auto& peer : peers_) {
     if (peer->state() != State::kWelcomed) continue;
-    const WelcomeVerdict verdict =
-        CheckWelcome(peer->welcome(), options_.configuration_id);
-    if (verdict.ends_all) {
-      return {verdict.status.code(),
-              absl::StrCat(peer->Describe(), " ", verdict.status.message())};
+    const uint64_t newest = peer->welcome().configuration_id;
+    if (newest > options_.configuration_id) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(peer->Describe(), " has configuration ", newest,
+                       ", newer than ", options_.configuration_id,
+                       " of this process. Give it the newest list of members"));
     }
-    if (!verdict.status.ok()) peer->Fail(verdict.status);
+    const absl::Status status =
+        CheckWelcome(peer->welcome(), options_.configuration_id);
+    if (!status.ok()) peer->Fail(status);
   }
   return absl::OkStatus();
 }
@@ -271,7 +277,7 @@ absl::Status EpochOpening::TakeBallot() {
       promised.push_back(peer->welcome().promised);
     }
   }
-  if (promised.size() < options_.sizes.read_quorum) return absl::OkStatus();
+  if (promised.size() < OpeningQuorum(options_.sizes)) return absl::OkStatus();
   promised.push_back(options_.above);
   if (IsMutant(Mutant::kBallotBelowPromised)) {
     std::fill(promised.begin(), promised.end(), Epoch(0));

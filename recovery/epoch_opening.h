@@ -6,7 +6,10 @@
 // the steps of A4, each of which needs so many replicas and does not wait for
 // the others longer than it must:
 //
-//   welcome   R replicas tell what they promised: the ballot is above it
+//   welcome   OpeningQuorum members tell what they promised: the ballot is
+//             above it. R of them would do for V2; but with W > R those whose
+//             promises are needed, too, might refuse what was taken without
+//             their word
 //   promise   all that are there are asked, the own replica first; the answers
 //             of OpeningQuorum members are needed, and as many more as come
 //             within gather_ns. The own replica scans meanwhile, in slices

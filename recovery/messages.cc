@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recovery/messages.h"
 
-#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "log/base/check.h"
 #include "quorum/log_id.h"
 #include "recovery/byte_stream.h"
+#include "recovery/wire_parts.h"
 
 namespace alpheus {
 namespace {
@@ -19,7 +19,6 @@ constexpr uint32_t kHelloMagic = 0x45485041;      // "APHE" in memory
 constexpr uint32_t kWelcomeMagic = 0x45575041;    // "APWE"
 constexpr uint32_t kRejectionMagic = 0x45525041;  // "APRE"
 constexpr uint32_t kMessageMagic = 0x534d5041;    // "APMS"
-constexpr uint32_t kAnswerMagic = 0x4e415041;     // "APAN"
 
 // What a message is; on the wire, never renumber.
 enum class Kind : uint32_t {
@@ -43,8 +42,6 @@ constexpr size_t kWelcomeBytes = 56;
 // Magic, version and code.
 constexpr size_t kRejectionTextBytes = kHelloBytes - 12;
 constexpr size_t kFailedTextBytes = 4096;
-// Offsets stay below, so that what is added to them never goes round.
-constexpr uint64_t kOffsetEnd = uint64_t{1} << 62;
 
 // --- Parts of messages -------------------------------------------------------
 
@@ -74,67 +71,6 @@ Promise TakePromise(ByteReader& from) {
   promise.primary.incarnation = from.U64();
   from.Expect(IsPromise(promise));
   return promise;
-}
-
-// All members, replica_count of them.
-void Put(ByteWriter& to, const Configuration& configuration) {
-  ALPHEUS_CHECK(configuration.replica_count <= kMembersMax,
-                "no configuration has more members");
-  to.U64(configuration.id);
-  to.U32(configuration.replica_count);
-  to.U32(configuration.write_quorum);
-  std::vector<Member> members = configuration.members;
-  members.resize(configuration.replica_count);
-  for (const Member& member : members) {
-    to.Id(member.node);
-    to.U64(member.incarnation);
-  }
-}
-
-Configuration TakeConfiguration(ByteReader& from) {
-  Configuration configuration;
-  configuration.id = from.U64();
-  configuration.replica_count = from.U32();
-  configuration.write_quorum = from.U32();
-  if (!from.Expect(configuration.replica_count >= 1 &&
-                   configuration.replica_count <= kMembersMax &&
-                   configuration.write_quorum >= 1 &&
-                   configuration.write_quorum <= configuration.replica_count)) {
-    return {};
-  }
-  for (uint32_t i = 0; i < configuration.replica_count; ++i) {
-    const auto node = from.As<NodeId>();
-    configuration.members.push_back({node, from.U64()});
-  }
-  return configuration;
-}
-
-void Put(ByteWriter& to, const LogPosition& position) {
-  to.Id(position.lsn);
-  to.Id(position.offset);
-  to.U64(position.chain);
-}
-
-LogPosition TakePosition(ByteReader& from) {
-  LogPosition position;
-  position.lsn = from.As<Lsn>();
-  position.offset = from.As<RingOffset>();
-  position.chain = from.U64();
-  from.Expect(position.lsn.value >= 1 && position.offset.value < kOffsetEnd &&
-              position.offset.value % kLineBytes == 0);
-  return position;
-}
-
-void Put(ByteWriter& to, const EpochTable& table) {
-  to.U32(static_cast<uint32_t>(table.entries().size()));
-  to.Raw(table.Encode());
-}
-
-EpochTable TakeTable(ByteReader& from, Uuid log_id) {
-  const uint64_t bytes = uint64_t{from.U32()} * sizeof(EpochEntryFormat);
-  auto table = EpochTable::Decode(log_id, from.Raw(bytes));
-  if (!from.Expect(table.ok())) return EpochTable::Empty(log_id);
-  return *std::move(table);
 }
 
 constexpr uint32_t kNativeFlush = 1;
@@ -355,93 +291,6 @@ absl::Status TakeStart(ByteReader& from, const char* what, uint32_t magic,
       ". Run programs of one version on all nodes"));
 }
 
-// --- Answers -----------------------------------------------------------------
-
-constexpr uint32_t kBlank = 1;
-constexpr uint32_t kSuspect = 2;
-constexpr uint32_t kRepairing = 4;
-
-constexpr size_t kRunBytes = 16;
-constexpr size_t kHeldBytes = 24;
-
-uint64_t LinesOf(const Answer& answer) {
-  return answer.ring_capacity / kLineBytes;
-}
-
-// A1, and that no more LSNs are spoken of than the ring has lines.
-std::vector<VerdictRun> TakeRuns(ByteReader& from, const Answer& answer) {
-  std::vector<VerdictRun> runs;
-  const uint64_t count = from.U64();
-  if (!from.Holds(count, kRunBytes)) return runs;
-  runs.reserve(count);
-  Lsn next = answer.head.lsn;
-  size_t held = 0;
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t verdict = from.U64();
-    const uint64_t lsns = from.U64();
-    const uint64_t said = next - answer.head.lsn;
-    if (!from.Expect(verdict <= static_cast<uint64_t>(Verdict::kUnknown) &&
-                     lsns >= 1 && lsns <= LinesOf(answer) - said)) {
-      return {};
-    }
-    const auto as_verdict = static_cast<Verdict>(verdict);
-    runs.push_back({next, next + lsns, as_verdict, held});
-    next = next + lsns;
-    if (as_verdict == Verdict::kHave) held += lsns;
-  }
-  return runs;
-}
-
-uint64_t RecordsIn(const std::vector<VerdictRun>& runs) {
-  uint64_t records = 0;
-  for (const VerdictRun& run : runs) {
-    if (run.verdict == Verdict::kHave) records += run.end - run.first;
-  }
-  return records;
-}
-
-std::vector<HeldRecord> TakeHeld(ByteReader& from, const Answer& answer) {
-  std::vector<HeldRecord> held;
-  const uint64_t count = from.U64();
-  if (!from.Expect(count == RecordsIn(answer.runs)) ||
-      !from.Holds(count, kHeldBytes)) {
-    return held;
-  }
-  held.reserve(count);
-  for (uint64_t i = 0; i < count; ++i) {
-    HeldRecord record;
-    record.epoch = from.As<Epoch>();
-    record.offset = from.As<RingOffset>();
-    record.header_checksum = from.U32();
-    record.lines = from.U32();
-    held.push_back(record);
-  }
-  return held;
-}
-
-// Records lie one behind the other in the ring's lap from head on, and each
-// epoch owns its LSN (T2).
-bool AreHeldGood(const Answer& answer) {
-  const RingOffset limit = answer.head.offset + answer.ring_capacity;
-  RingOffset free = answer.head.offset;
-  for (const VerdictRun& run : answer.runs) {
-    if (run.verdict != Verdict::kHave) continue;
-    for (Lsn lsn = run.first; lsn < run.end; lsn = lsn + 1) {
-      const HeldRecord& record = answer.held[run.held + (lsn - run.first)];
-      const EpochEntry* const owner = answer.table.Owner(lsn);
-      const bool fits =
-          record.lines > 0 && record.offset.value % kLineBytes == 0 &&
-          record.offset >= free && record.offset < limit &&
-          uint64_t{record.lines} * kLineBytes <= limit - record.offset;
-      if (!fits || owner == nullptr || owner->epoch != record.epoch) {
-        return false;
-      }
-      free = record.offset + uint64_t{record.lines} * kLineBytes;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string EncodeHello(const Hello& hello) {
@@ -547,77 +396,6 @@ std::optional<Message> DecodeMessage(Uuid log_id,
   Message message = TakeBody(kind, from, log_id);
   if (!from.IsDone()) return std::nullopt;
   return message;
-}
-
-uint64_t AnswerBytesMax(uint64_t ring_capacity) {
-  const uint64_t lines = ring_capacity / kLineBytes;
-  return kMessageBytesMax + lines * (kRunBytes + kHeldBytes);
-}
-
-std::vector<std::byte> EncodeAnswer(const Answer& answer) {
-  ByteWriter to;
-  to.Reserve(kMessageBytesMax + answer.runs.size() * kRunBytes +
-             answer.held.size() * kHeldBytes);
-  to.U32(kAnswerMagic);
-  to.U32(kProtocolVersion);
-  to.Id(answer.node);
-  to.U64(answer.incarnation);
-  Put(to, answer.configuration);
-  to.U64(answer.ring_capacity);
-  to.Id(answer.log_epoch);
-  to.Id(answer.promised_before);
-  Put(to, answer.head);
-  to.Id(answer.proven_lsn);
-  to.U32((answer.blank ? kBlank : 0) | (answer.suspect ? kSuspect : 0) |
-         (answer.repairing ? kRepairing : 0));
-  Put(to, answer.table);
-  to.U64(answer.runs.size());
-  for (const VerdictRun& run : answer.runs) {
-    to.U64(static_cast<uint64_t>(run.verdict));
-    to.U64(run.end - run.first);
-  }
-  to.U64(answer.held.size());
-  for (const HeldRecord& record : answer.held) {
-    to.Id(record.epoch);
-    to.Id(record.offset);
-    to.U32(record.header_checksum);
-    to.U32(record.lines);
-  }
-  return to.Take();
-}
-
-std::optional<Answer> DecodeAnswer(Uuid log_id,
-                                   std::span<const std::byte> bytes) {
-  ByteReader from(bytes);
-  from.Expect(from.U32() == kAnswerMagic);
-  from.Expect(from.U32() == kProtocolVersion);
-  Answer answer;
-  answer.node = from.As<NodeId>();
-  answer.incarnation = from.U64();
-  answer.configuration = TakeConfiguration(from);
-  answer.ring_capacity = from.U64();
-  from.Expect(answer.ring_capacity <= kOffsetEnd &&
-              answer.ring_capacity % kLineBytes == 0);
-  answer.log_epoch = from.As<Epoch>();
-  answer.promised_before = from.As<Epoch>();
-  answer.head = TakePosition(from);
-  answer.proven_lsn = from.As<Lsn>();
-  const uint32_t flags = from.U32();
-  from.Expect(flags <= (kBlank | kSuspect | kRepairing));
-  answer.blank = (flags & kBlank) != 0;
-  answer.suspect = (flags & kSuspect) != 0;
-  answer.repairing = (flags & kRepairing) != 0;
-  answer.table = TakeTable(from, log_id);
-  // Whoever adds to LSNs never goes round.
-  if (!from.Expect(answer.head.lsn.value < kOffsetEnd &&
-                   answer.proven_lsn < answer.head.lsn + LinesOf(answer))) {
-    return std::nullopt;
-  }
-  answer.runs = TakeRuns(from, answer);
-  if (!from.good()) return std::nullopt;
-  answer.held = TakeHeld(from, answer);
-  if (!from.IsDone() || !AreHeldGood(answer)) return std::nullopt;
-  return answer;
 }
 
 }  // namespace alpheus

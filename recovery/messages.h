@@ -102,7 +102,7 @@ struct AskPromise {
 };
 // The promise is on media, and nobody else may write any more.
 struct Promised {
-  RegionKey answer_key;  // an encoded Answer, to be read from offset 0
+  RegionKey answer_key;  // of answer_wire.h, to be read from offset 0
   uint64_t answer_bytes = 0;
   RegionKey ring_key;  // for reading
 
@@ -178,16 +178,6 @@ std::vector<std::byte> EncodeMessage(const Message& message);
 // `log_id` seeds the keys of a table. Nothing if it is no message.
 std::optional<Message> DecodeMessage(Uuid log_id,
                                      std::span<const std::byte> bytes);
-
-// An answer as it lies in registered memory. Decoding: nothing if it is none;
-// what it says is consistent in itself (runs and held records, A1 of answer.h;
-// no more LSNs than the ring has lines; epochs own what they hold).
-std::vector<std::byte> EncodeAnswer(const Answer& answer);
-std::optional<Answer> DecodeAnswer(Uuid log_id,
-                                   std::span<const std::byte> bytes);
-// No answer of a replica with such a ring has more bytes: to be compared with
-// Promised::answer_bytes before memory is made for them.
-uint64_t AnswerBytesMax(uint64_t ring_capacity);
 
 }  // namespace alpheus
 

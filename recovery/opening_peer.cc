@@ -9,6 +9,7 @@
 #include "log/base/check.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "recovery/answer_wire.h"
 
 namespace alpheus {
 namespace {

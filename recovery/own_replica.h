@@ -44,7 +44,7 @@ class OwnReplica {
 };
 
 template <Persistence P>
-class OwnReplicaOf final : public OwnReplica {
+class OwnReplicaOf : public OwnReplica {
  public:
   // `replica` must outlive it. `fence` destroys all sessions and keys that this
   // process gave out for the replica; empty: it serves nobody.

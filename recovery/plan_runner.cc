@@ -78,19 +78,46 @@ absl::Status PlanRunner::Poll() {
       }
     }
   }
+  return CheckPossible();
+}
+
+absl::Status PlanRunner::CheckPossible() const {
   const uint32_t possible = CountPossible();
   if (possible >= terms_.sizes.write_quorum) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat(possible, " replicas can still install the epoch, W = ",
-                   terms_.sizes.write_quorum, " are needed"));
+  bool any_barred = false;
+  for (size_t i = 0; i < runs_.size(); ++i) any_barred |= IsBarred(i);
+  return absl::UnavailableError(absl::StrCat(
+      possible, " replicas can still install the epoch, W = ",
+      terms_.sizes.write_quorum, " are needed",
+      any_barred ? "; others hold records that were not chosen, which are "
+                   "overwritten only once another replica holds the log"
+                 : ""));
 }
 
 // L2.
 bool PlanRunner::MayBegin(size_t index) const {
   if (!runs_[index].repair.destructive) return true;
   if (CountInstalled() >= terms_.sizes.write_quorum) return true;
-  return std::all_of(runs_.begin(),
+  return !IsBarred(index) &&
+         std::all_of(runs_.begin(),
                      runs_.begin() + static_cast<ptrdiff_t>(index), IsSettled);
+}
+
+// Those before it have failed, or wait behind those that have. The first one of
+// all is never destructive (L2).
+bool PlanRunner::IsBarred(size_t index) const {
+  if (any_installed_ || IsMutant(Mutant::kRepairBeforeAnyInstalled)) {
+    return false;
+  }
+  const auto waits = [](const Run& run) {
+    return run.repair.destructive && run.step == Step::kWaiting;
+  };
+  if (index == 0 || !waits(runs_[index])) return false;
+  return std::all_of(runs_.begin(),
+                     runs_.begin() + static_cast<ptrdiff_t>(index),
+                     [&](const Run& before) {
+                       return before.step == Step::kFailed || waits(before);
+                     });
 }
 
 absl::Status PlanRunner::GoOn(size_t index) {
@@ -100,7 +127,10 @@ absl::Status PlanRunner::GoOn(size_t index) {
   }
   switch (run.step) {
     case Step::kWaiting:
-      return MayBegin(index) ? Begin(run) : absl::OkStatus();
+      if (MayBegin(index)) return Begin(run);
+      // It might have, a moment ago.
+      if (run.peer != nullptr) run.peer->HoldReads(false);
+      return absl::OkStatus();
     case Step::kPreparing:
       if (run.peer != nullptr &&
           run.peer->state() != OpeningPeer::State::kPrepared &&
@@ -113,11 +143,11 @@ absl::Status PlanRunner::GoOn(size_t index) {
     case Step::kInstalling:
       if (run.peer == nullptr) {
         ALPHEUS_RETURN_IF_ERROR(InstallOwnOn());
-        if (own_installed_) run.step = Step::kInstalled;
+        if (own_installed_) BecomeInstalled(run);
         return absl::OkStatus();
       }
       if (run.peer->state() == OpeningPeer::State::kInstalled) {
-        run.step = Step::kInstalled;
+        BecomeInstalled(run);
       }
       return absl::OkStatus();
     default:
@@ -195,6 +225,11 @@ absl::Status PlanRunner::InstallOwnOn() {
   own_installing_ = !*done;
   own_installed_ = *done;
   return absl::OkStatus();
+}
+
+void PlanRunner::BecomeInstalled(Run& run) {
+  run.step = Step::kInstalled;
+  any_installed_ = true;
 }
 
 absl::Status PlanRunner::FillCache() {
@@ -278,11 +313,14 @@ uint32_t PlanRunner::CountInstalled() const {
 }
 
 uint32_t PlanRunner::CountPossible() const {
-  return static_cast<uint32_t>(
-      std::count_if(runs_.begin(), runs_.end(), [](const Run& run) {
-        return run.step != Step::kFailed &&
-               (run.peer == nullptr || !run.peer->failed());
-      }));
+  uint32_t count = 0;
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    const Run& run = runs_[i];
+    const bool failed = run.step == Step::kFailed ||
+                        (run.peer != nullptr && run.peer->failed());
+    count += failed || IsBarred(i) ? 0 : 1;
+  }
+  return count;
 }
 
 std::vector<std::string> PlanRunner::Sentences() const {

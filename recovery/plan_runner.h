@@ -8,9 +8,14 @@
 // Invariants:
 //   L1. A replica's ring is written only after it said that it is prepared;
 //       `repairing` is on media by then, where the plan wants it (H12).
-//   L2. A destructive repair begins when W members have installed, or when
+//   L2. A destructive repair begins when W members have installed; or when
 //       nothing else is under way any more, so that it is needed for them (G2
-//       of repair_plan.h).
+//       of repair_plan.h), and one has installed at least. The replica that
+//       holds the last chosen record needs none: what it lacks lies between
+//       its own head and that record. As long as it has not installed, nobody
+//       else may hold what it lends, and one replica that knows nothing is too
+//       many where all have to say that they never acknowledged what comes next
+//       (W = 1): if it goes before, the opening ends.
 //   L3. A replica installs only after all that it lacked was copied.
 //   L4. A cache counts for nothing (A3); it is filled first, and everything
 //       else is copied from there.
@@ -111,6 +116,8 @@ class PlanRunner {
     return run.step == Step::kInstalled || run.step == Step::kFailed;
   }
   bool MayBegin(size_t index) const;
+  // It will never begin (L2).
+  bool IsBarred(size_t index) const;
   absl::Status GoOn(size_t index);
   absl::Status Begin(Run& run);
   absl::Status BeginCopying(size_t index);
@@ -118,6 +125,7 @@ class PlanRunner {
   absl::Status InstallOn(Run& run);
   absl::Status StartInstallingOwn();
   absl::Status InstallOwnOn();
+  void BecomeInstalled(Run& run);
   absl::Status OfOwn(const absl::Status& status) const;
   void Fail(Run& run, const absl::Status& status);
   absl::Status FillCache();
@@ -127,6 +135,7 @@ class PlanRunner {
   Installation WhatIsInstalled() const;
   uint32_t CountInstalled() const;
   uint32_t CountPossible() const;
+  absl::Status CheckPossible() const;
 
   const PlanTerms terms_;
   const PlanInput input_;
@@ -136,7 +145,8 @@ class PlanRunner {
   OwnRing own_ring_;
   bool own_installing_ = false;
   bool own_installed_ = false;
-  uint64_t steps_ = 0;  // that repairs have made
+  bool any_installed_ = false;  // a member's medium has the epoch
+  uint64_t steps_ = 0;          // that repairs have made
   std::unique_ptr<RingCopier> cache_copier_;
   bool stopped_ = false;
 };

@@ -15,7 +15,7 @@
 //       need none. Of a suspect replica nothing is known: it is taken to hold
 //       records everywhere.
 //   G2. A destructive repair waits for W installed replicas, unless it is
-//       needed for them.
+//       needed for them; for one at least, in any case (L2 of plan_runner.h).
 //   G3. A blank replica is not repaired: it is a change of members (A5).
 // Thread safety: pure.
 // References: protocol A4.5, A5, H12, H13.

@@ -49,7 +49,9 @@ absl::StatusOr<std::unique_ptr<Replica<P>>> Replica<P>::Open(
   Installer<P> installer(pmem, region, replica->state_);
   if (!IsMutant(Mutant::kReplicaTrustsTheCache)) installer.FlushBeforeRing();
   ALPHEUS_RETURN_IF_ERROR(installer.Fence());
-  if (options.suspect) ALPHEUS_RETURN_IF_ERROR(replica->MarkRepairing());
+  if (options.suspect && !IsMutant(Mutant::kSuspicionUnwritten)) {
+    ALPHEUS_RETURN_IF_ERROR(replica->MarkRepairing());
+  }
   return replica;
 }
 

@@ -122,6 +122,8 @@ class Replica {
   absl::StatusOr<bool> Continue(uint64_t bytes_max);
   // The whole at once.
   absl::StatusOr<Answer> MakeAnswer();
+  // Gives up what is under way, if anything is: who asked for it has gone.
+  void EndWork();
 
   // Sets `repairing`: from here until Install this replica knows nothing. OK
   // and nothing to do if it is set.
@@ -198,7 +200,6 @@ class Replica {
 
   // Says on the medium that nothing here is to be believed.
   absl::Status MarkRepairing();
-  void EndWork();
   absl::StatusOr<bool> FlushOn(uint64_t bytes_max);
   absl::StatusOr<bool> ContinueWork(uint64_t bytes_max);
   absl::Status ContinueToTheEnd();

@@ -164,7 +164,8 @@ void ReplicaServer::VoidKeys(Connection& connection) {
 }
 
 // A session that ends leaves the watermark behind.
-absl::Status ReplicaServer::EndSession(Connection& connection) {
+absl::Status ReplicaServer::EndHolding(Connection& connection) {
+  if (connection.is_at_work()) connection.log->EndWork();
   if (connection.phase != Phase::kSession) return absl::OkStatus();
   connection.phase = Phase::kEnding;
   const absl::Status persisted = connection.log->PersistWatermark();
@@ -179,7 +180,7 @@ void ReplicaServer::End(ConnectionId id, const absl::Status& why) {
   // It is there, or the adapter has forgotten it: then nothing lands any more.
   fabric_.Close(id).IgnoreError();
   VoidKeys(connection);
-  const absl::Status persisted = EndSession(connection);
+  const absl::Status persisted = EndHolding(connection);
   if (is_news) Report(connection, why);
   if (!persisted.ok()) Report(connection, persisted);
   connections_.erase(found);
@@ -194,7 +195,7 @@ void ReplicaServer::EndGone(const Connection& connection) {
 void ReplicaServer::Fail(Connection& connection, const absl::Status& why) {
   VoidKeys(connection);
   Report(connection, why);
-  const absl::Status persisted = EndSession(connection);
+  const absl::Status persisted = EndHolding(connection);
   if (!persisted.ok()) Report(connection, persisted);
   connection.phase = Phase::kEnding;
   connection.heard_at = clock_.NowNanos();

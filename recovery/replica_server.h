@@ -191,8 +191,9 @@ class ReplicaServer {
   void EndGone(const Connection& connection);
   void Fail(Connection& connection, const absl::Status& why);
   // What both do first: nothing of it can change the ring any more (V2) once
-  // the connection is closed, or the keys are void.
-  absl::Status EndSession(Connection& connection);
+  // the connection is closed, or the keys are void. What the log did for it is
+  // given up, with the memory that this took (V4).
+  absl::Status EndHolding(Connection& connection);
   void VoidKeys(Connection& connection);
   void Report(const Connection& connection, const absl::Status& why);
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "recovery/answer_wire.h"
 #include "recovery/replica_server.h"
 
 namespace alpheus {

@@ -57,6 +57,7 @@ class ServedLog {
   virtual absl::Status BeginRepair(Epoch epoch) = 0;
   virtual absl::Status StartInstall(const Installation& installation) = 0;
   virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
+  virtual void EndWork() = 0;
 
   // The session of the epoch that was installed; one at a time. Take, Step
   // and PersistWatermark as those of BackupSession. Requires, for all but
@@ -113,6 +114,7 @@ class ServedReplica final : public ServedLog {
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
     return replica_->Continue(bytes_max);
   }
+  void EndWork() override { replica_->EndWork(); }
 
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override;

@@ -17,29 +17,21 @@ absl::Status CheckReplicatedRing(uint64_t ring_capacity) {
       " (256 GiB), as a replicated log's"));
 }
 
-WelcomeVerdict CheckWelcome(const Welcome& welcome, uint64_t configuration_id) {
+absl::Status CheckWelcome(const Welcome& welcome, uint64_t configuration_id) {
   if (welcome.incarnation == 0 || welcome.ring_capacity == 0) {
-    return {absl::NotFoundError(
-        "has no replica of this log. Create the log, or replace the member")};
-  }
-  if (welcome.configuration_id > configuration_id) {
-    return {absl::FailedPreconditionError(absl::StrCat(
-                "has configuration ", welcome.configuration_id, ", newer than ",
-                configuration_id,
-                " of this process. Give it the newest list of members")),
-            /*ends_all=*/true};
+    return absl::NotFoundError(
+        "has no replica of this log. Make a new log with `alpheus format "
+        "--cluster`, or replace the member");
   }
   if (welcome.configuration_id < configuration_id) {
-    return {absl::FailedPreconditionError(absl::StrCat(
+    return absl::FailedPreconditionError(absl::StrCat(
         "has configuration ", welcome.configuration_id, ", older than ",
-        configuration_id, ": it is no member any more"))};
+        configuration_id, ": it is no member any more"));
   }
   const absl::Status ring = CheckReplicatedRing(welcome.ring_capacity);
-  if (!ring.ok()) {
-    return {absl::DataLossError(absl::StrCat("welcomes with ", ring.message(),
-                                             ". Look at that replica"))};
-  }
-  return {};
+  if (ring.ok()) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("welcomes with ", ring.message(), ". Look at that replica"));
 }
 
 }  // namespace alpheus

@@ -20,17 +20,11 @@ inline constexpr uint64_t kReplicatedRingBytesMax = uint64_t{1} << 38;
 // A ring that no replicated log has. Errors: InvalidArgument.
 absl::Status CheckReplicatedRing(uint64_t ring_capacity);
 
-struct WelcomeVerdict {
-  absl::Status status;
-  // No opening may go on, with whatever other replicas.
-  bool ends_all = false;
-};
-
-// Each error but a newer configuration, with which this process has the old
-// list of members, is the replica's alone. Whether capacities are equal is
-// judged with the answers (chooser.h): a replica that is new may have another
-// one.
-WelcomeVerdict CheckWelcome(const Welcome& welcome, uint64_t configuration_id);
+// Each error is the replica's alone. Whether capacities are equal is judged
+// with the answers (chooser.h): a replica that is new may have another one.
+// Requires: the replica's configuration is no newer; with one that is, no
+// opening may go on. Errors: NotFound, FailedPrecondition, DataLoss.
+absl::Status CheckWelcome(const Welcome& welcome, uint64_t configuration_id);
 
 }  // namespace alpheus
 

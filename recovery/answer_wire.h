@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// answer_wire: an answer as it lies in registered memory, for the primary to
+// read.
+//
+// What arrives is never trusted: bytes that are too few, too many, or say what
+// can't be, decode to nothing.
+//
+// Thread safety: pure functions.
+// References: protocol A4.3; answer.h; docs/recovery_wire.md.
+#ifndef ALPHEUS_RECOVERY_ANSWER_WIRE_H_
+#define ALPHEUS_RECOVERY_ANSWER_WIRE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "log/base/ids.h"
+#include "recovery/answer.h"
+
+namespace alpheus {
+
+// Decoding: nothing if it is none; what it says is consistent in itself (runs
+// and held records, A1 of answer.h; no more LSNs than the ring has lines;
+// epochs own what they hold). `log_id` seeds the keys of the table.
+std::vector<std::byte> EncodeAnswer(const Answer& answer);
+std::optional<Answer> DecodeAnswer(Uuid log_id,
+                                   std::span<const std::byte> bytes);
+// No answer of a replica with such a ring has more bytes: to be compared with
+// Promised::answer_bytes before memory is made for them.
+uint64_t AnswerBytesMax(uint64_t ring_capacity);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_ANSWER_WIRE_H_

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// wire_parts: what several kinds of bytes between a primary and a replica are
+// made of (messages.h, answer_wire.h).
+//
+// Each Take leaves its reader bad if what is there can't be; what it returns
+// then is of no use.
+// Thread safety: pure functions.
+// References: docs/recovery_wire.md.
+#ifndef ALPHEUS_RECOVERY_WIRE_PARTS_H_
+#define ALPHEUS_RECOVERY_WIRE_PARTS_H_
+
+#include <cstdint>
+
+#include "log/base/ids.h"
+#include "log/core/record_cursor.h"
+#include "log/format/epoch_table.h"
+#include "log/format/superline.h"
+#include "recovery/byte_stream.h"
+
+namespace alpheus {
+
+// Offsets stay below, so that what is added to them never goes round.
+inline constexpr uint64_t kOffsetEnd = uint64_t{1} << 62;
+
+// All members, replica_count of them. Requires: at most kMembersMax.
+void Put(ByteWriter& to, const Configuration& configuration);
+Configuration TakeConfiguration(ByteReader& from);
+
+void Put(ByteWriter& to, const LogPosition& position);
+LogPosition TakePosition(ByteReader& from);
+
+void Put(ByteWriter& to, const EpochTable& table);
+// `log_id` seeds the table's keys.
+EpochTable TakeTable(ByteReader& from, Uuid log_id);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_WIRE_PARTS_H_
