@@ -23,6 +23,7 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddCleanupCommand(app, chosen);
   AddSalvageCommand(app, chosen);
   AddBenchCommand(app, chosen);
+  AddSimCommand(app, chosen);
 }
 
 }  // namespace

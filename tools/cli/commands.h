@@ -29,6 +29,7 @@ void AddVerifyCommand(CLI::App* app, Command* chosen);
 void AddCleanupCommand(CLI::App* app, Command* chosen);
 void AddSalvageCommand(CLI::App* app, Command* chosen);
 void AddBenchCommand(CLI::App* app, Command* chosen);
+void AddSimCommand(CLI::App* app, Command* chosen);
 
 }  // namespace alpheus::cli
 

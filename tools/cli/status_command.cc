@@ -27,15 +27,25 @@ struct StatusArguments {
 // Nodes that can be counted on, as far as looking tells.
 struct Tally {
   uint32_t reached = 0;
-  uint32_t usable = 0;  // of these, for opening the log
+  uint32_t usable = 0;  // of these: may promise an epoch
+  // Of these; and those that know nothing of the newest epoch's records, which
+  // are not those that never were in it (A4.3).
+  uint32_t repairing = 0;
+  uint32_t unknowing = 0;
   Epoch newest;
 
   explicit Tally(const std::vector<ReplicaReading>& replicas) {
     for (const ReplicaReading& replica : replicas) {
       if (!replica.info) continue;
       ++reached;
-      if (replica.status.ok()) ++usable;
       newest = std::max(newest, replica.info->log_epoch);
+    }
+    for (const ReplicaReading& replica : replicas) {
+      if (!replica.info || !replica.status.ok()) continue;
+      ++usable;
+      if (!replica.info->repairing) continue;
+      ++repairing;
+      if (replica.info->log_epoch == newest) ++unknowing;
     }
   }
 };
@@ -88,6 +98,15 @@ Json JsonOf(const ReplicaReading& replica, const Tally& tally) {
   return json;
 }
 
+std::string WhatIsMissing(uint32_t needed, uint32_t there,
+                          absl::string_view which) {
+  return absl::StrCat(
+      "Opening the log takes ", needed, " replicas", which, ": ",
+      needed - there, " more must be served by their nodes",
+      there + 1 == needed ? ", or one be of the primary that opens it\n"
+                          : "\n");
+}
+
 std::string SummaryOf(const ClusterReader& reader, const Tally& tally) {
   const uint32_t needed = std::max(reader.write_quorum(), reader.read_quorum());
   std::string text =
@@ -99,13 +118,20 @@ std::string SummaryOf(const ClusterReader& reader, const Tally& tally) {
                     " at least");
   }
   absl::StrAppend(&text, "\n");
-  if (tally.usable >= needed) return text;
-  absl::StrAppend(&text, "Opening the log takes ", needed,
-                  " replicas: ", needed - tally.usable,
-                  " more must be served by their nodes",
-                  tally.usable + 1 == needed
-                      ? ", or one be of the primary that opens it\n"
-                      : "\n");
+  if (tally.repairing > 0) {
+    absl::StrAppend(&text, "Of those reached ", tally.repairing,
+                    tally.repairing == 1 ? " is" : " are",
+                    " repairing: no record counts there\n");
+  }
+  // Fewer could not say that a record which nobody has is not durable (A4.4).
+  const uint32_t telling = reader.replica_count() - reader.write_quorum() + 1;
+  if (tally.usable < needed) {
+    absl::StrAppend(&text, WhatIsMissing(needed, tally.usable, ""));
+  } else if (tally.usable - tally.unknowing < telling) {
+    absl::StrAppend(&text,
+                    WhatIsMissing(telling, tally.usable - tally.unknowing,
+                                  " that are not repairing"));
+  }
   return text;
 }
 

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/sim_arguments.h"
+
+#include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/arguments.h"
+#include "tools/sim/history.h"
+#include "tools/sim/sim_case.h"
+
+namespace alpheus::cli {
+namespace {
+
+constexpr int kNodesMax = 9;
+constexpr int kClientsMax = 64;
+constexpr size_t kPayloadMax = 1024;
+constexpr int kJobsMax = 256;
+constexpr uint64_t kSeedsByDefault = 100;
+
+std::vector<std::string> FaultNames() {
+  std::vector<std::string> names = {"none"};
+  for (size_t i = 0; i < sim::kFaultKinds; ++i) {
+    names.emplace_back(sim::FaultName(static_cast<sim::FaultKind>(i)));
+  }
+  return names;
+}
+
+CLI::Validator FaultNumbers() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        if (sim::ParseNumbers(text)) return "";
+        return "'" + text + "' must be numbers of faults, as in 0-3,7";
+      },
+      "");
+}
+
+absl::StatusOr<std::optional<std::set<sim::FaultKind>>> FaultsOf(
+    const std::vector<std::string>& names) {
+  std::set<sim::FaultKind> kinds;
+  if (names.empty()) return std::optional<std::set<sim::FaultKind>>();
+  for (const std::string& name : names) {
+    if (name == "none" && names.size() > 1) {
+      return absl::InvalidArgumentError("--faults: none, and others beside it");
+    }
+    if (name != "none") kinds.insert(*sim::FaultOfName(name));
+  }
+  return std::optional(std::move(kinds));
+}
+
+void AddSeeds(CLI::App* command, SimArguments* arguments) {
+  CLI::Option* seed = command
+                          ->add_option("--seed", arguments->seed,
+                                       "One seed; it decides the run")
+                          ->check(DecimalNumber());
+  CLI::Option* seeds =
+      command
+          ->add_option("--seeds", arguments->seeds,
+                       "Seeds A to B, as in 1-1000; default 1-100")
+          ->excludes(seed);
+  command
+      ->add_option("--minutes", arguments->minutes,
+                   "Seeds for so long; without --seeds from a drawn one on")
+      ->check(CLI::PositiveNumber)
+      ->excludes(seed);
+  command
+      ->add_option("--without", arguments->without,
+                   "Faults of the plan that are left out, as in 0-3,7")
+      ->check(FaultNumbers())
+      ->needs(seed);
+  command
+      ->add_flag("--trace", arguments->trace,
+                 "One line per event, with its time in nanoseconds; "
+                 "docs/simulation.md says how to read them")
+      ->needs(seed)
+      ->excludes(seeds);
+}
+
+void AddSizes(CLI::App* command, SimArguments* arguments) {
+  CLI::Option* nodes = command
+                           ->add_option("--nodes", arguments->nodes,
+                                        "Replicas, N; default 1 to 5 by lot")
+                           ->check(DecimalNumber())
+                           ->check(CLI::Range(1, kNodesMax));
+  command
+      ->add_option("--write-quorum", arguments->write_quorum,
+                   "Replicas that must have a record, W; default 1 to N by lot")
+      ->check(DecimalNumber())
+      ->check(CLI::Range(1, kNodesMax))
+      ->needs(nodes);
+  command
+      ->add_option("--clients", arguments->clients,
+                   "Clients of a primary; default 1 to 4 by lot")
+      ->check(DecimalNumber())
+      ->check(CLI::Range(1, kClientsMax));
+  command
+      ->add_option("--payload", arguments->payload,
+                   "Bytes that a record has at most; default by lot")
+      ->check(DecimalNumber())
+      ->check(CLI::Range(sim::kPayloadBytesMin, kPayloadMax));
+  command
+      ->add_option("--workload", arguments->workload,
+                   "What clients do: any call in any order, or as a database "
+                   "writes its log; default by lot")
+      ->check(CLI::IsMember(std::vector<std::string>{"mixed", "wal"}));
+}
+
+void AddFaults(CLI::App* command, SimArguments* arguments) {
+  command
+      ->add_option("--faults", arguments->faults,
+                   "Classes of faults, or none; default some by lot")
+      ->delimiter(',')
+      ->check(CLI::IsMember(FaultNames()));
+  command->add_flag("--no-breaks", arguments->no_breaks,
+                    "No connection breaks by lot");
+  command->add_flag("--no-yields", arguments->no_yields,
+                    "No thread is switched in the middle of a call");
+  command
+      ->add_option("--canary", arguments->canary,
+                   "Break something on purpose: the run must fail")
+      ->check(CLI::IsMember(
+          std::vector<std::string>{"none", "early-durable", "lost-fences"}))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddSimOptions(CLI::App* command, SimArguments* arguments) {
+  AddSeeds(command, arguments);
+  AddSizes(command, arguments);
+  AddFaults(command, arguments);
+  command
+      ->add_option("--jobs", arguments->jobs,
+                   "Seeds that run at a time; default one per core")
+      ->check(DecimalNumber())
+      ->check(CLI::Range(1, kJobsMax));
+  command->add_flag("--shrink,!--no-shrink", arguments->shrink,
+                    "Look for the shortest schedule that fails; default");
+  command->add_flag("--keep-going", arguments->keep_going,
+                    "All seeds, even if some fail; only the first is shrunk");
+  command->add_flag("--json", arguments->json,
+                    "JSON: an object per seed that fails, and one at the end");
+  command->add_option("--commit", arguments->commit,
+                      "What is simulated; told when a seed fails");
+}
+
+absl::StatusOr<SeedRange> SeedsOf(const SimArguments& arguments,
+                                  uint64_t drawn) {
+  if (arguments.seed) return SeedRange{*arguments.seed, *arguments.seed};
+  if (arguments.seeds.empty()) {
+    if (arguments.minutes == 0) return SeedRange{1, kSeedsByDefault};
+    return SeedRange{drawn, std::numeric_limits<uint64_t>::max()};
+  }
+  const std::vector<std::string> ends = absl::StrSplit(arguments.seeds, '-');
+  SeedRange range;
+  if (ends.size() != 2 ||
+      arguments.seeds.find_first_not_of("0123456789-") != std::string::npos ||
+      !absl::SimpleAtoi(ends[0], &range.first) ||
+      !absl::SimpleAtoi(ends[1], &range.last) || range.first > range.last) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--seeds '", arguments.seeds,
+                     "': must be two numbers, the first not above the second, "
+                     "as in 1-1000"));
+  }
+  return range;
+}
+
+absl::StatusOr<sim::Fixed> FixedOf(const SimArguments& arguments) {
+  if (arguments.write_quorum && *arguments.write_quorum > *arguments.nodes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--write-quorum ", *arguments.write_quorum,
+                     ": there are only ", *arguments.nodes, " replicas"));
+  }
+  sim::Fixed fixed;
+  fixed.nodes = arguments.nodes;
+  fixed.write_quorum = arguments.write_quorum;
+  fixed.clients = arguments.clients;
+  fixed.payload_bytes_max = arguments.payload;
+  fixed.workload = sim::WorkloadOfName(arguments.workload);
+  ALPHEUS_ASSIGN_OR_RETURN(fixed.faults, FaultsOf(arguments.faults));
+  fixed.left_out = *sim::ParseNumbers(arguments.without);
+  fixed.without_breaks = arguments.no_breaks;
+  fixed.without_yields = arguments.no_yields;
+  fixed.canary = *sim::CanaryOfName(arguments.canary);
+  return fixed;
+}
+
+}  // namespace alpheus::cli

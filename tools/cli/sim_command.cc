@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "log/base/clock.h"
+#include "log/base/random.h"
+#include "log/base/status_macros.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/json_output.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/sim_arguments.h"
+#include "tools/cli/standard_streams.h"
+#include "tools/sim/seed_runner.h"
+#include "tools/sim/sim_case.h"
+#include "tools/sim/totals.h"
+
+namespace alpheus::cli {
+namespace {
+
+using sim::RunOptions;
+using sim::SeedOutcome;
+using sim::Violation;
+
+constexpr double kNanosPerMinute = 60e9;
+constexpr int64_t kShrinkNanosMax = 120'000'000'000;
+// A drawn seed is short enough to be typed.
+constexpr uint64_t kDrawnSeeds = 1'000'000'000'000;
+
+absl::string_view Abseil(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+// In the child, whose death loses no line.
+void WriteTraceLine(std::string_view line) {
+  const absl::Status status =
+      WriteAll(STDOUT_FILENO, absl::StrCat(Abseil(line), "\n"));
+  if (!status.ok()) _exit(EXIT_FAILURE);
+}
+
+sim::SeedRunner::Options RunnerOptions(const SimArguments& arguments,
+                                       bool trace) {
+  sim::SeedRunner::Options options;
+  options.jobs =
+      arguments.jobs != 0
+          ? arguments.jobs
+          : static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  if (trace) {
+    options.simulation = [](const RunOptions& run) {
+      return sim::RunSeed(run, WriteTraceLine);
+    };
+  }
+  return options;
+}
+
+// A seed that fails, told in both forms.
+struct Failure {
+  uint64_t seed = 0;
+  sim::Fixed fixed;
+  Violation violation;
+  std::optional<sim::ShortestRun> shortest;
+
+  // The one to look at.
+  const sim::Fixed& fixed_shortest() const {
+    return shortest ? shortest->fixed : fixed;
+  }
+};
+
+std::string ToText(const Failure& failure, const std::string& commit) {
+  const RunOptions run = DrawOptions(failure.seed, failure.fixed);
+  std::string text = absl::StrFormat(
+      "seed %d violates %s at %d ns: %s\n  options: %s\n", failure.seed,
+      failure.violation.invariant, failure.violation.at_ns,
+      failure.violation.what, sim::Describe(run));
+  if (!commit.empty()) absl::StrAppend(&text, "  commit: ", commit, "\n");
+  absl::StrAppend(&text, "  once more: alpheus ",
+                  sim::CommandLine(failure.seed, failure.fixed), "\n");
+  if (!failure.shortest) return text;
+  const RunOptions shortest =
+      DrawOptions(failure.seed, failure.fixed_shortest());
+  absl::StrAppend(&text, "  shortest, found by ", failure.shortest->tries,
+                  " runs: alpheus ",
+                  sim::CommandLine(failure.seed, failure.fixed_shortest()),
+                  "\n  then: ", failure.shortest->violation.what, "\n");
+  const std::vector<sim::Fault> faults = sim::FaultsLeft(shortest);
+  if (faults.empty()) absl::StrAppend(&text, "  without any fault\n");
+  for (const sim::Fault& fault : faults) {
+    absl::StrAppend(&text, "  fault ", sim::Describe(fault), "\n");
+  }
+  return text;
+}
+
+std::string ToJson(const Failure& failure, const std::string& commit) {
+  const RunOptions run = DrawOptions(failure.seed, failure.fixed);
+  Json json = {
+      {"seed", failure.seed},
+      {"commit", commit},
+      {"invariant", failure.violation.invariant},
+      {"what", failure.violation.what},
+      {"at_ns", failure.violation.at_ns},
+      {"options", sim::Describe(run)},
+      {"command", "alpheus " + sim::CommandLine(failure.seed, failure.fixed)}};
+  if (failure.shortest) {
+    Json faults = Json::array();
+    for (const sim::Fault& fault :
+         sim::FaultsLeft(DrawOptions(failure.seed, failure.fixed_shortest()))) {
+      faults.push_back(sim::Describe(fault));
+    }
+    json["shortest"] = {
+        {"command",
+         "alpheus " + sim::CommandLine(failure.seed, failure.fixed_shortest())},
+        {"runs", failure.shortest->tries},
+        {"what", failure.shortest->violation.what},
+        {"faults", std::move(faults)}};
+  }
+  return ToLine(json);
+}
+
+std::string ToJson(const sim::Totals& totals, const std::string& commit) {
+  const sim::World::Counters& counters = totals.counters;
+  Json faults = Json::object();
+  for (size_t i = 0; i < sim::kFaultKinds; ++i) {
+    faults[std::string(sim::FaultName(static_cast<sim::FaultKind>(i)))] =
+        counters.faults[i];
+  }
+  const Json json = {
+      {"commit", commit},
+      {"seeds", totals.seeds},
+      {"violated", totals.violated},
+      {"seeds_per_core_second", totals.PerCpuSecond(totals.seeds)},
+      {"faults", totals.faults()},
+      {"faults_per_seed", totals.PerSeed(totals.faults())},
+      {"faults_by_class", std::move(faults)},
+      {"calls", counters.calls},
+      {"calls_per_seed", totals.PerSeed(counters.calls)},
+      {"records_acknowledged", totals.acknowledged},
+      {"records_checked", counters.records_checked},
+      {"looks_at_media", counters.looks_at_media},
+      {"records_on_media", counters.records_on_media},
+      {"looks_for_holders", counters.looks_for_holders},
+      {"landings_checked", counters.landings_checked},
+      {"owners_checked", counters.owners_checked},
+      {"records_compared", counters.records_compared},
+      {"final_openings", counters.final_openings},
+      {"openings", counters.openings},
+      {"openings_failed", counters.openings_failed},
+      {"repairs", counters.repairs},
+      {"events", counters.events},
+      {"events_per_core_second", totals.PerCpuSecond(counters.events)},
+      {"virtual_ns", totals.virtual_ns},
+      {"cpu_ns", totals.cpu_ns}};
+  return ToLine(json);
+}
+
+class SimCommand {
+ public:
+  SimCommand(const SimArguments& arguments, sim::Fixed fixed, SeedRange range)
+      : arguments_(arguments),
+        fixed_(std::move(fixed)),
+        range_(range),
+        next_(range.first),
+        until_ns_(arguments.minutes == 0
+                      ? 0
+                      : clock_.NowNanos() +
+                            static_cast<int64_t>(arguments.minutes *
+                                                 kNanosPerMinute)),
+        progress_("simulating", clock_) {}
+
+  absl::Status Run() {
+    sim::SeedRunner runner(RunnerOptions(arguments_, arguments_.trace), clock_);
+    ALPHEUS_RETURN_IF_ERROR(runner.RunAll(
+        [this] { return Next(); },
+        [this](const RunOptions& run, const SeedOutcome& outcome) {
+          return Take(run, outcome);
+        }));
+    ALPHEUS_RETURN_IF_ERROR(output_);
+    ALPHEUS_RETURN_IF_ERROR(TellFirst());
+    // A trace says the same each time.
+    if (!arguments_.trace) {
+      ALPHEUS_RETURN_IF_ERROR(Write(arguments_.json
+                                        ? ToJson(totals_, arguments_.commit)
+                                        : sim::Describe(totals_)));
+    }
+    return Verdict();
+  }
+
+ private:
+  static absl::Status Write(const std::string& text) {
+    return WriteAll(STDOUT_FILENO, text);
+  }
+
+  std::optional<RunOptions> Next() {
+    if (is_done_ || (until_ns_ != 0 && clock_.NowNanos() >= until_ns_)) {
+      return std::nullopt;
+    }
+    is_done_ = next_ == range_.last;
+    return DrawOptions(next_++, fixed_);
+  }
+
+  bool Take(const RunOptions& run, const SeedOutcome& outcome) {
+    totals_.Add(outcome);
+    ShowProgress();
+    if (!outcome.result.violation) return true;
+    Failure failure{run.seed, fixed_, *outcome.result.violation, {}};
+    if (!first_) {
+      first_ = std::move(failure);
+    } else {
+      output_.Update(Tell(failure));
+    }
+    return arguments_.keep_going && output_.ok();
+  }
+
+  void ShowProgress() {
+    const uint64_t seeds = range_.last - range_.first;
+    if (until_ns_ == 0 && seeds != 0) {
+      progress_.ShowFraction(static_cast<double>(totals_.seeds) /
+                             (static_cast<double>(seeds) + 1));
+    }
+  }
+
+  absl::Status Tell(const Failure& failure) {
+    return Write(arguments_.json ? ToJson(failure, arguments_.commit)
+                                 : ToText(failure, arguments_.commit));
+  }
+
+  absl::Status TellFirst() {
+    if (!first_) return absl::OkStatus();
+    // Each try of a hung one would take as long.
+    if (arguments_.shrink && first_->violation.invariant != sim::kHung) {
+      sim::SeedRunner runner(RunnerOptions(arguments_, /*trace=*/false),
+                             clock_);
+      ALPHEUS_ASSIGN_OR_RETURN(
+          first_->shortest,
+          FindShortest(first_->seed, fixed_, first_->violation, runner, clock_,
+                       kShrinkNanosMax));
+    }
+    return Tell(*first_);
+  }
+
+  absl::Status Verdict() const {
+    if (!first_) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat(
+        totals_.violated, " of ", totals_.seeds, " seeds failed; seed ",
+        first_->seed, " violates ", first_->violation.invariant));
+  }
+
+  const Clock& clock_ = Clock::Real();
+  const SimArguments& arguments_;
+  const sim::Fixed fixed_;
+  const SeedRange range_;
+  uint64_t next_;
+  bool is_done_ = false;
+  const int64_t until_ns_;  // 0: no end
+  ProgressLine progress_;
+  sim::Totals totals_;
+  std::optional<Failure> first_;
+  absl::Status output_;
+};
+
+absl::Status RunSim(const SimArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const SeedRange range,
+      SeedsOf(arguments, EntropyRandom().Below(kDrawnSeeds)));
+  ALPHEUS_ASSIGN_OR_RETURN(sim::Fixed fixed, FixedOf(arguments));
+  return SimCommand(arguments, std::move(fixed), range).Run();
+}
+
+}  // namespace
+
+void AddSimCommand(CLI::App* app, Command* chosen) {
+  auto arguments = std::make_shared<SimArguments>();
+  CLI::App* command = app->add_subcommand(
+      "sim",
+      "Simulate clusters in virtual time, with crashes, power cuts, pauses and "
+      "cut links, and look for what the log loses. Each seed is a run of its "
+      "own and always the same. Exit status 0 only if no seed violates "
+      "anything; a seed that does is told with the shortest schedule that "
+      "still does.");
+  AddSimOptions(command, arguments.get());
+  command->callback([arguments, chosen] {
+    *chosen = [arguments] { return RunSim(*arguments); };
+  });
+}
+
+}  // namespace alpheus::cli

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// checkers: those who look at all machines of a world.
+//
+// Thread safety: one thread.
+#ifndef ALPHEUS_TOOLS_SIM_CHECKERS_H_
+#define ALPHEUS_TOOLS_SIM_CHECKERS_H_
+
+#include "tools/sim/epoch_checker.h"
+#include "tools/sim/fence_checker.h"
+#include "tools/sim/holder_checker.h"
+#include "tools/sim/owner_checker.h"
+
+namespace alpheus::sim {
+
+struct Checkers {
+  explicit Checkers(World& world)
+      : epochs(world), fence(world), holders(world), owners(world) {}
+
+  EpochChecker epochs;
+  FenceChecker fence;
+  HolderChecker holders;
+  OwnerChecker owners;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_CHECKERS_H_

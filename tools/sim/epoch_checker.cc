@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/epoch_checker.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/format/layout.h"
+#include "tools/sim/checkers.h"
+
+namespace alpheus::sim {
+namespace {
+
+// Readers change nothing, and take what could be changed.
+std::span<std::byte> MediumOf(World::Machine& machine) {
+  const std::span<const std::byte> medium = machine.pmem->persistent();
+  return {const_cast<std::byte*>(medium.data()), medium.size()};
+}
+
+}  // namespace
+
+EpochChecker::EpochChecker(World& world)
+    : world_(world), seen_(world.machines().size()) {}
+
+void EpochChecker::Violate(int machine, const char* invariant,
+                           const std::string& what) {
+  world_.referee().Violate(invariant,
+                           absl::StrCat("machine ", machine, ": ", what));
+}
+
+void EpochChecker::OnPrimitive(int machine, const World::Model::Event& event) {
+  Seen& seen = seen_[machine];
+  if (std::exchange(seen.has_fenced, false) && HasNews(machine)) Look(machine);
+  seen.has_fenced = event.primitive == World::Model::Primitive::kFence;
+}
+
+void EpochChecker::LookAtNews() {
+  for (size_t i = 0; i < seen_.size(); ++i) {
+    const int machine = static_cast<int>(i);
+    if (!std::exchange(seen_[i].has_fenced, false)) continue;
+    if (HasNews(machine)) Look(machine);
+  }
+}
+
+bool EpochChecker::HasNews(int machine) const {
+  const std::vector<std::byte>& bytes = seen_[machine].bytes;
+  const auto medium = world_.machine(machine).pmem->persistent();
+  return bytes.empty() ||
+         std::memcmp(bytes.data(), medium.data(), kWatermarkOffset) != 0 ||
+         std::memcmp(bytes.data() + kTableOffset, medium.data() + kTableOffset,
+                     bytes.size() - kTableOffset) != 0;
+}
+
+void EpochChecker::Remember(int machine) {
+  const auto medium = world_.machine(machine).pmem->persistent();
+  const auto fixed = medium.first(world_.layout().ring_offset);
+  seen_[machine].bytes.assign(fixed.begin(), fixed.end());
+}
+
+std::optional<RegionState> EpochChecker::Read(int machine) {
+  absl::StatusOr<RegionState> state = ReadRegionState(
+      MediumOf(world_.machine(machine)), absl::StrCat("medium ", machine));
+  if (state.ok()) return *std::move(state);
+  Violate(machine, "INV-S2", state.status().ToString());
+  return std::nullopt;
+}
+
+void EpochChecker::Look(int machine) {
+  if (world_.machine(machine).pmem == nullptr) return;
+  ++world_.counters().looks_at_media;
+  Remember(machine);
+  if (const auto state = Read(machine)) Judge(machine, *state);
+}
+
+void EpochChecker::Judge(int machine, const RegionState& state) {
+  const CellState& cell = state.superline_cell;
+  const uint64_t seq = cell.copies[*cell.newest].seq;
+  Seen& seen = seen_[machine];
+  if (seq < seen.seq) {
+    Violate(machine, "INV-S1",
+            absl::StrCat("superline ", seq, " after superline ", seen.seq));
+  }
+  JudgePromise(machine, PromiseOf(state.superline));
+  JudgeInstallation(machine, state.superline);
+  JudgeTable(machine, state.table);
+  const std::optional<uint64_t> chain =
+      world_.checkers().owners.ChainBefore(state.superline.head_lsn);
+  if (chain && *chain != state.superline.head_chain) {
+    Violate(machine, "INV-8",
+            absl::StrCat("another chain at the head, LSN ",
+                         state.superline.head_lsn.value));
+  }
+  world_.history().JudgeHeadOfMedium(machine, state.superline.head_lsn);
+  seen.seq = seq;
+  seen.promise = PromiseOf(state.superline);
+  seen.log_epoch = state.superline.log_epoch;
+  seen.repairing = state.superline.repairing;
+  if (!state.superline.repairing) JudgeRecords(machine, state);
+}
+
+void EpochChecker::JudgePromise(int machine, const Promise& promise) {
+  const Promise& before = seen_[machine].promise;
+  if (promise == before) return;
+  if (promise.epoch <= before.epoch) {
+    Violate(machine, "A4.2",
+            absl::StrCat("promised epoch ", promise.epoch.value,
+                         " after epoch ", before.epoch.value));
+  }
+  promised_[promise.epoch.value].insert(machine);
+  const auto [known, is_new] =
+      primaries_.emplace(promise.epoch.value, promise.primary);
+  if (!is_new && known->second != promise.primary) {
+    Violate(machine, "INV-4",
+            absl::StrCat("epoch ", promise.epoch.value,
+                         " is promised to a second process, of node ",
+                         promise.primary.node.value));
+  }
+}
+
+void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
+  const Seen& before = seen_[machine];
+  if (superline.log_epoch != before.log_epoch) {
+    installed_[superline.log_epoch.value].insert(machine);
+    if (superline.log_epoch < before.log_epoch ||
+        superline.log_epoch != before.promise.epoch ||
+        superline.log_epoch != superline.promised_epoch) {
+      Violate(
+          machine, "INV-6",
+          absl::StrCat("epoch ", superline.log_epoch.value,
+                       " is installed after epoch ", before.log_epoch.value,
+                       "; promised was epoch ", before.promise.epoch.value));
+    }
+    if (superline.repairing) {
+      Violate(machine, "INV-12", "a repair goes on behind its installation");
+    }
+    return;
+  }
+  if (superline.repairing == before.repairing) return;
+  if (!superline.repairing) {
+    Violate(machine, "INV-12", "a repair ends without an installation");
+  } else if (superline.promised_epoch <= superline.log_epoch) {
+    Violate(machine, "INV-12",
+            absl::StrCat("a repair begins without a promise above epoch ",
+                         superline.log_epoch.value));
+  }
+}
+
+void EpochChecker::JudgeTable(int machine, const EpochTable& table) {
+  for (const EpochEntry& entry : table.entries()) {
+    const auto [known, is_new] = entries_.emplace(entry.epoch.value, entry);
+    if (!is_new && known->second != entry) {
+      Violate(machine, "INV-4",
+              absl::StrCat("epoch ", entry.epoch.value,
+                           " has another nonce or start, LSN ",
+                           entry.start_lsn.value, ", than elsewhere, LSN ",
+                           known->second.start_lsn.value));
+    }
+    if (!is_new) continue;
+    const auto [nonce, is_fresh] =
+        nonces_.emplace(entry.nonce, entry.epoch.value);
+    if (!is_fresh) {
+      Violate(machine, "INV-4",
+              absl::StrCat("epochs ", entry.epoch.value, " and ", nonce->second,
+                           " have one nonce"));
+    }
+  }
+}
+
+void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
+  RecordCursor cursor(
+      RingOf(MediumOf(world_.machine(machine)), state.superline), state.table,
+      state.head(), state.head().offset + state.superline.ring_capacity);
+  // What a later epoch owns may be half overwritten by an opening under way.
+  Lsn proven = state.ProvenLsn();
+  const std::optional<Lsn> end =
+      world_.checkers().owners.EndOf(state.superline.log_epoch);
+  if (end) proven = std::min(proven, *end - 1);
+  while (cursor.position().lsn <= proven) {
+    const Lsn lsn = cursor.position().lsn;
+    if (cursor.Next() != RecordCursor::Step::kRecord) {
+      return Violate(machine, "INV-3",
+                     absl::StrCat("LSN ", lsn.value,
+                                  " can't be read, but the "
+                                  "medium proves all to LSN ",
+                                  proven.value, " of epoch ",
+                                  state.superline.log_epoch.value));
+    }
+    ++world_.counters().records_on_media;
+    if (!world_.checkers().holders.Agrees(cursor.record(),
+                                          state.superline.log_epoch)) {
+      return Violate(machine, "INV-3",
+                     absl::StrCat("LSN ", lsn.value, " of epoch ",
+                                  cursor.record().epoch().value,
+                                  " is not the record that was durable; log "
+                                  "epoch ",
+                                  state.superline.log_epoch.value));
+    }
+  }
+}
+
+void EpochChecker::OnOpened(Epoch epoch) {
+  LookAtNews();
+  const auto installed = static_cast<int>(installed_[epoch.value].size());
+  const auto promised = static_cast<int>(promised_[epoch.value].size());
+  const RunOptions& options = world_.options();
+  if (installed < options.write_quorum) {
+    world_.referee().Violate(
+        "A4.6", absl::StrCat("epoch ", epoch.value,
+                             " is shown and installed "
+                             "on ",
+                             installed, " media, of ", options.write_quorum));
+  }
+  if (promised < options.nodes - options.write_quorum + 1) {
+    world_.referee().Violate(
+        "A4.2", absl::StrCat("epoch ", epoch.value,
+                             " is shown and promised "
+                             "by ",
+                             promised, " media, of ",
+                             options.nodes - options.write_quorum + 1));
+  }
+}
+
+void EpochChecker::LookAtRest(int machine) {
+  if (world_.machine(machine).pmem == nullptr) return;
+  Look(machine);
+  const auto state = Read(machine);
+  if (!state) return;
+  if (!state->superline_cell.at_rest()) {
+    Violate(machine, "INV-S2", "the copies of the superline differ at rest");
+  }
+  if (!state->table_cell.at_rest()) {
+    Violate(machine, "INV-S2", "the copies of the table differ at rest");
+  }
+}
+
+}  // namespace alpheus::sim

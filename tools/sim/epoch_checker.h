@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// epoch_checker: what each machine's medium says of promises and epochs, and
+// whether the log that it says to hold is there.
+//
+// Idea: superline and table are read from the persistent image, with the
+// readers that a node uses after a crash, whenever they have changed: after
+// each fence of the machine that changed them, and when power fails. A floor of
+// the crash model is an image that a power cut may leave, so whatever is found
+// here a node could have found.
+//
+// What is held:
+//   INV-S1  a superline never goes back behind the number that was seen
+//   INV-S2  at every instant superline, table and watermark can be read; at
+//           rest both copies of superline and table are equal
+//   A4.2    a promise never goes back; an epoch is shown only when R media
+//           have promised it
+//   INV-4   an epoch is promised to one process, has one nonce and one start,
+//           on all media; no two epochs have the same nonce
+//   INV-6   only the promised epoch is installed, after the promise was on the
+//           medium; log_epoch never goes back
+//   A4.6    an epoch is shown only when W media have installed it
+//   INV-12  `repairing` begins between a promise and an installation, and ends
+//           with an installation
+//   INV-3   all records between a medium's head and what it has proven to hold
+//           can be read there, and are those that were chosen
+//   INV-8   the chain at its head is the one of the log
+// What it can't see: changes between two fences that leave the bytes as they
+// were; rings whose watermark is behind.
+// Thread safety: one thread.
+// References: protocol A2, A4, B2, B3.
+#ifndef ALPHEUS_TOOLS_SIM_EPOCH_CHECKER_H_
+#define ALPHEUS_TOOLS_SIM_EPOCH_CHECKER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "log/core/region_state.h"
+#include "quorum/promise.h"
+#include "tools/sim/world.h"
+
+namespace alpheus::sim {
+
+class EpochChecker {
+ public:
+  explicit EpochChecker(World& world);
+
+  // A machine calls the persistence primitive, which has not acted yet.
+  void OnPrimitive(int machine, const World::Model::Event& event);
+  // Between two events.
+  void LookAtNews();
+  // Whatever may have changed: its power was cut, or time has passed.
+  void Look(int machine);
+  // A primary is about to show its log.
+  void OnOpened(Epoch epoch);
+  // No superline is being written.
+  void LookAtRest(int machine);
+
+  // On the machine's medium.
+  const Promise& promise(int machine) const { return seen_[machine].promise; }
+  Epoch log_epoch(int machine) const { return seen_[machine].log_epoch; }
+
+ private:
+  struct Seen {
+    bool has_fenced = false;
+    std::vector<std::byte> bytes;  // of superline and table
+    uint64_t seq = 0;
+    Promise promise;
+    Epoch log_epoch;
+    bool repairing = false;
+  };
+
+  bool HasNews(int machine) const;
+  void Remember(int machine);
+  std::optional<RegionState> Read(int machine);
+  void Judge(int machine, const RegionState& state);
+  void JudgePromise(int machine, const Promise& promise);
+  void JudgeInstallation(int machine, const Superline& superline);
+  void JudgeTable(int machine, const EpochTable& table);
+  void JudgeRecords(int machine, const RegionState& state);
+  void Violate(int machine, const char* invariant, const std::string& what);
+
+  World& world_;
+  std::vector<Seen> seen_;
+  std::map<uint64_t, PrimaryId> primaries_;  // by epoch
+  std::map<uint64_t, EpochEntry> entries_;   // by epoch
+  std::map<uint64_t, uint64_t> nonces_;      // epochs by nonce
+  std::map<uint64_t, std::set<int>> promised_;
+  std::map<uint64_t, std::set<int>> installed_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_EPOCH_CHECKER_H_

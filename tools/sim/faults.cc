@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/faults.h"
+
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mix.h"
+#include "tools/sim/node_process.h"
+#include "tools/sim/primary_process.h"
+
+namespace alpheus::sim {
+namespace {
+
+using Machine = World::Machine;
+
+FaultKind DrawKind(const RunOptions& options, RandomSource& random) {
+  const uint64_t sum = std::accumulate(options.weights.begin(),
+                                       options.weights.end(), uint64_t{0});
+  uint64_t left = random.Below(sum);
+  size_t kind = 0;
+  while (left >= options.weights[kind]) left -= options.weights[kind++];
+  return static_cast<FaultKind>(kind);
+}
+
+// The machine that runs a primary, from the drawn one on. nullptr: none does.
+Machine* WithPrimary(World& world, uint64_t drawn) {
+  const size_t count = world.machines().size();
+  for (size_t i = 0; i < count; ++i) {
+    Machine& machine = world.machines()[(drawn + i) % count];
+    if (machine.primary != nullptr) return &machine;
+  }
+  return nullptr;
+}
+
+Machine* WithNode(World& world, uint64_t drawn) {
+  const size_t count = world.machines().size();
+  for (size_t i = 0; i < count; ++i) {
+    Machine& machine = world.machines()[(drawn + i) % count];
+    if (machine.node != nullptr) return &machine;
+  }
+  return nullptr;
+}
+
+void After(World& world, int64_t ns, std::function<void()> what) {
+  world.network().Schedule(ns, std::move(what));
+}
+
+bool PausePrimary(World& world, const Fault& fault) {
+  Machine* const machine = WithPrimary(world, fault.machine);
+  if (machine == nullptr) return false;
+  const ProcessId process = machine->primary->process();
+  world.threads().Pause(process);
+  After(world, fault.lasts_ns,
+        [&world, process] { world.threads().Continue(process); });
+  return true;
+}
+
+bool PauseNode(World& world, const Fault& fault) {
+  Machine* const machine = WithNode(world, fault.machine);
+  if (machine == nullptr) return false;
+  const ProcessId process = machine->node->process();
+  world.threads().Pause(process);
+  After(world, fault.lasts_ns,
+        [&world, process] { world.threads().Continue(process); });
+  return true;
+}
+
+// In one of the next calls of the persistence primitive on that machine, if
+// there are so many in time. Counted when it strikes.
+void SetTrap(World& world, Machine& machine, const Fault& fault) {
+  machine.trap_after = fault.calls;
+  machine.trap = fault.kind;
+  After(world, fault.lasts_ns, [&machine] { machine.trap_after = 0; });
+}
+
+bool KillPrimary(World& world, const Fault& fault) {
+  Machine* const machine = WithPrimary(world, fault.machine);
+  if (machine == nullptr) return false;
+  if (fault.calls != 0 && machine->holder == World::Holder::kPrimary) {
+    SetTrap(world, *machine, fault);
+    return false;
+  }
+  world.KillPrimary(*machine);
+  return true;
+}
+
+bool KillNode(World& world, const Fault& fault) {
+  Machine* const machine = WithNode(world, fault.machine);
+  if (machine == nullptr) return false;
+  After(world, fault.lasts_ns,
+        [&world, machine] { world.StartNode(*machine); });
+  if (fault.calls != 0 && machine->holder == World::Holder::kNode) {
+    SetTrap(world, *machine, fault);
+    return false;
+  }
+  world.KillNode(*machine);
+  return true;
+}
+
+void ComeBack(World& world, Machine& machine, int64_t after_ns) {
+  After(world, after_ns, [&world, &machine] { world.RestorePower(machine); });
+}
+
+bool CutPower(World& world, const Fault& fault) {
+  Machine& machine = world.machines()[fault.machine % world.machines().size()];
+  if (!machine.has_power) return false;
+  ComeBack(world, machine, fault.lasts_ns);
+  if (fault.calls != 0 && machine.pmem != nullptr) {
+    SetTrap(world, machine, fault);
+    return false;
+  }
+  world.CutPower(machine);
+  return true;
+}
+
+bool CutPowerOfAll(World& world, const Fault& fault) {
+  Machine& machine = world.machines()[fault.machine % world.machines().size()];
+  const bool later = fault.calls != 0 && machine.pmem != nullptr;
+  if (later) {
+    SetTrap(world, machine, fault);
+  } else {
+    world.CutPowerOfAll();
+  }
+  int64_t after = later ? fault.lasts_ns : fault.lasts_ns / 4;
+  for (Machine& machine : world.machines()) {
+    ComeBack(world, machine, after);
+    after += static_cast<int64_t>(
+        world.random().Below(static_cast<uint64_t>(fault.lasts_ns)));
+  }
+  return !later;
+}
+
+void CutFor(World& world, int from, int to, int64_t ns) {
+  world.CutLink(from, to);
+  After(world, ns, [&world, from, to] { world.HealLink(from, to); });
+}
+
+bool CutLinks(World& world, const Fault& fault, bool both_ways) {
+  const size_t count = world.machines().size();
+  const auto a = static_cast<int>(fault.machine % count);
+  const auto b =
+      static_cast<int>((fault.machine + 1 + fault.other % (count - 1)) % count);
+  CutFor(world, a, b, fault.lasts_ns);
+  if (both_ways) CutFor(world, b, a, fault.lasts_ns);
+  return true;
+}
+
+bool Isolate(World& world, const Fault& fault) {
+  const auto count = static_cast<int>(world.machines().size());
+  const auto a = static_cast<int>(fault.machine % world.machines().size());
+  for (int b = 0; b < count; ++b) {
+    CutFor(world, a, b, fault.lasts_ns);
+    CutFor(world, b, a, fault.lasts_ns);
+  }
+  return true;
+}
+
+bool SlowDown(World& world, const Fault& fault) {
+  Machine* const machine = fault.other % 2 == 0
+                               ? WithNode(world, fault.machine)
+                               : WithPrimary(world, fault.machine);
+  if (machine == nullptr) return false;
+  const ProcessId process = fault.other % 2 == 0 ? machine->node->process()
+                                                 : machine->primary->process();
+  world.threads().SetDelay(process, fault.lasts_ns / 20);
+  After(world, fault.lasts_ns,
+        [&world, process] { world.threads().SetDelay(process, 0); });
+  return true;
+}
+
+}  // namespace
+
+std::vector<Fault> DrawFaults(const RunOptions& options) {
+  std::vector<Fault> faults;
+  if (std::accumulate(options.weights.begin(), options.weights.end(), 0u) ==
+      0) {
+    return faults;
+  }
+  int64_t at = 2'000'000;
+  for (int i = 0; i < options.faults; ++i) {
+    Random random(Mix(options.seed, static_cast<uint64_t>(i) + 1));
+    Fault fault;
+    fault.number = static_cast<uint32_t>(i);
+    fault.kind = DrawKind(options, random);
+    at += static_cast<int64_t>(
+        random.Below(static_cast<uint64_t>(options.fault_gap_ns_max)));
+    fault.at_ns = at;
+    fault.machine = random.Next() >> 8;
+    fault.other = random.Next() >> 8;
+    fault.lasts_ns =
+        100'000 + static_cast<int64_t>(random.Below(
+                      random.Below(4) == 0 ? 10'000'000 : 2'000'000));
+    if (random.Below(3) != 0) fault.calls = 1 + random.Below(60);
+    faults.push_back(fault);
+  }
+  return faults;
+}
+
+std::string Describe(const Fault& fault) {
+  const std::string_view name = FaultName(fault.kind);
+  return absl::StrCat("#", fault.number, " ",
+                      absl::string_view(name.data(), name.size()), " at ",
+                      fault.at_ns, " ns for ", fault.lasts_ns, " ns");
+}
+
+bool Inject(World& world, const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::kKillPrimary:
+      return KillPrimary(world, fault);
+    case FaultKind::kKillNode:
+      return KillNode(world, fault);
+    case FaultKind::kPowerCut:
+      return CutPower(world, fault);
+    case FaultKind::kPowerCutAll:
+      return CutPowerOfAll(world, fault);
+    case FaultKind::kPausePrimary:
+      return PausePrimary(world, fault);
+    case FaultKind::kPauseNode:
+      return PauseNode(world, fault);
+    case FaultKind::kCutLink:
+      return CutLinks(world, fault, /*both_ways=*/true);
+    case FaultKind::kCutOneWay:
+      return CutLinks(world, fault, /*both_ways=*/false);
+    case FaultKind::kIsolate:
+      return Isolate(world, fault);
+    case FaultKind::kRival: {
+      Machine& machine =
+          world.machines()[fault.machine % world.machines().size()];
+      if (machine.primary != nullptr || !machine.has_power) return false;
+      world.StartPrimary(machine);
+      return true;
+    }
+    case FaultKind::kClosePrimary: {
+      Machine* const machine = WithPrimary(world, fault.machine);
+      if (machine == nullptr || !machine->primary->is_open()) return false;
+      machine->primary->Close();
+      return true;
+    }
+    case FaultKind::kSlowMachine:
+      return SlowDown(world, fault);
+  }
+  return false;
+}
+
+void Heal(World& world) {
+  const auto count = static_cast<int>(world.machines().size());
+  for (int from = 0; from < count; ++from) {
+    for (int to = 0; to < count; ++to) world.MendLink(from, to);
+  }
+  for (Machine& machine : world.machines()) {
+    machine.trap_after = 0;
+    world.RestorePower(machine);
+    if (machine.pmem != nullptr) world.StartNode(machine);
+  }
+  world.threads().ContinueAll();
+}
+
+}  // namespace alpheus::sim

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// holder_checker: whether records stay on W media once they are durable.
+//
+// Idea: image_checker looks when a record becomes durable; this keeps a copy of
+// it, and looks again for as long as nobody has cleaned it: when power is cut,
+// when an epoch opens, and every so many events. No repair, no rival and no cut
+// may leave fewer than W media that hold it at its place.
+//
+// What it can't see: records that were durable and that their primary had not
+// counted yet.
+// Thread safety: one thread.
+// References: protocol C1, INV-22, H12.
+#ifndef ALPHEUS_TOOLS_SIM_HOLDER_CHECKER_H_
+#define ALPHEUS_TOOLS_SIM_HOLDER_CHECKER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "log/core/record_cursor.h"
+#include "tools/sim/world.h"
+
+namespace alpheus::sim {
+
+// Whether both hold the same record; CLEANED words apart, and what lies behind
+// the payload, which nobody reads.
+bool AreOneRecord(const std::byte* a, const std::byte* b, uint64_t bytes);
+
+class HolderChecker {
+ public:
+  explicit HolderChecker(World& world) : world_(world) {}
+
+  // The record is durable, on W media; `bytes` is where it lies.
+  void Learn(const RecordView& record, const std::byte* bytes);
+  // Looks at all media.
+  void Look();
+  // Of a medium that has that epoch installed. False: another record is durable
+  // in its place; one of a later epoch such a medium may not know.
+  bool Agrees(const RecordView& record, Epoch log_epoch) const;
+
+ private:
+  struct Copy {
+    Epoch epoch;
+    uint32_t header_crc = 0;
+    RingOffset offset;
+    std::vector<std::byte> bytes;
+  };
+
+  int Holders(const Copy& copy) const;
+
+  World& world_;
+  std::map<uint64_t, Copy> copies_;  // by LSN
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_HOLDER_CHECKER_H_

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/image_checker.h"
+
+#include "absl/strings/str_cat.h"
+#include "tools/sim/checkers.h"
+
+namespace alpheus::sim {
+ImageChecker::ImageChecker(World& world, Ring ring, const RingLogStart& start)
+    : world_(world), ring_(ring), table_(start.table), position_(start.end) {}
+
+void ImageChecker::OnDurable(Lsn lsn) {
+  if (position_.lsn > lsn) return;
+  RecordCursor cursor(ring_, table_, position_,
+                      position_.offset + ring_.capacity(),
+                      RecordCursor::Payloads::kSkip);
+  while (cursor.position().lsn <= lsn) {
+    if (cursor.Next() != RecordCursor::Step::kRecord) {
+      world_.referee().Violate(
+          "INV-22", absl::StrCat("LSN ", cursor.position().lsn.value,
+                                 " counts as durable, and is no record in the "
+                                 "primary's own ring"));
+      return;
+    }
+    Check(cursor.record(), cursor.position());
+  }
+  position_ = cursor.position();
+}
+
+// What a later epoch has shown may be cleaned and overwritten by now, while
+// this primary, paused, still takes in old acknowledgements.
+void ImageChecker::Check(const RecordView& record, const LogPosition& behind) {
+  if (record.lsn() < world_.history().chosen_end()) return;
+  ++world_.counters().records_checked;
+  // Behind the payload lies what nobody reads.
+  const uint64_t bytes = kRecordHeaderBytes + record.payload.size();
+  const int holders = Holders(record.offset, bytes);
+  if (holders >= world_.options().write_quorum) {
+    world_.checkers().holders.Learn(record, ring_.At(record.offset));
+    world_.checkers().owners.Settled(behind);
+    return;
+  }
+  world_.referee().Violate(
+      "INV-22",
+      absl::StrCat("LSN ", record.lsn().value, " of epoch ",
+                   record.epoch().value,
+                   " counts as durable, and is "
+                   "on ",
+                   holders, " media, of ", world_.options().write_quorum));
+}
+
+int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
+  int holders = 0;
+  const std::byte* const own = ring_.At(offset);
+  const uint64_t at = world_.layout().ring_offset + ring_.Place(offset);
+  for (const World::Machine& machine : world_.machines()) {
+    if (machine.pmem == nullptr) continue;
+    const std::byte* const there = machine.pmem->persistent().data() + at;
+    holders += AreOneRecord(own, there, bytes) ? 1 : 0;
+  }
+  return holders;
+}
+
+}  // namespace alpheus::sim

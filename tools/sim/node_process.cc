@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/node_process.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "recovery/replica.h"
+#include "recovery/served_log.h"
+
+namespace alpheus::sim {
+namespace {
+
+// How often a region is tried that somebody else has.
+constexpr int64_t kLookAgainNanos = 200'000;
+
+}  // namespace
+
+NodeProcess::NodeProcess(World& world, World::Machine& machine)
+    : world_(world),
+      machine_(machine),
+      host_(world.NodeHost(machine)),
+      process_(world.threads().NewProcess()) {
+  world_.threads().Start(process_, [this] { Run(); });
+}
+
+void NodeProcess::TryToServe() {
+  look_again_at_ = world_.now() + kLookAgainNanos;
+  if (machine_.holder != World::Holder::kNobody) return;
+  World::Model& pmem = *machine_.pmem;
+  ReplicaOptions options;
+  options.name = absl::StrCat("replica of node ", machine_.id().value);
+  options.expected_cluster_id = kClusterId;
+  options.expected_log_id = kLogId;
+  machine_.holder = World::Holder::kNode;
+  absl::StatusOr<std::unique_ptr<Replica<World::Model>>> replica =
+      Replica<World::Model>::Open(pmem, pmem.region(), options);
+  if (!replica.ok()) {
+    world_.referee().Violate(
+        "A3.5", absl::StrCat("a replica does not open after a crash: ",
+                             replica.status().ToString()));
+    machine_.holder = World::Holder::kNobody;
+    return;
+  }
+  const absl::Status added = server_->AddLog(
+      std::make_unique<ServedReplica<World::Model>>(pmem, *std::move(replica)));
+  ALPHEUS_CHECK(added.ok(), "the log was not served");
+  is_serving_ = true;
+}
+
+bool NodeProcess::Release() {
+  if (world_.threads().IsPaused(process_)) return false;
+  if (!is_serving_) return machine_.holder == World::Holder::kNobody;
+  ALPHEUS_CHECK(server_->RemoveLog(kLogId).ok(), "the log is served");
+  is_serving_ = false;
+  machine_.holder = World::Holder::kNobody;
+  look_again_at_ = world_.now() + 10 * kLookAgainNanos;
+  return true;
+}
+
+bool NodeProcess::Turn() {
+  world_.ClearActivity(host_);
+  Fabric& fabric = world_.network().fabric(host_);
+  const size_t count = fabric.Poll(completions_, &events_);
+  const bool any = count != 0 || !events_.empty();
+  for (const ConnectionEvent& event : std::exchange(events_, {})) {
+    server_->Take(event);
+  }
+  for (size_t i = 0; i < count; ++i) server_->Take(completions_[i]);
+  server_->Poll();
+  return any;
+}
+
+void NodeProcess::Run() {
+  ReplicaServerOptions options;
+  options.cluster_id = kClusterId;
+  options.node = machine_.id();
+  // In the middle of a scan, too, something else may come.
+  options.slice_bytes = world_.options().slice_bytes;
+  options.idle_ns = 100'000;
+  options.unserved = [this](Uuid) {
+    return is_serving_ ? absl::OkStatus()
+                       : absl::UnavailableError("somebody else has it");
+  };
+  Fabric& fabric = world_.network().fabric(host_);
+  server_ = std::make_unique<ReplicaServer>(fabric, world_.network().clock(),
+                                            std::move(options));
+  TryToServe();
+  ALPHEUS_CHECK(fabric.Listen(world_.NodeAddress(machine_.number)).ok(),
+                "a new adapter listens");
+  for (;;) {
+    if (!is_serving_ && world_.now() >= look_again_at_) TryToServe();
+    if (Turn()) {
+      world_.threads().Yield();
+      continue;
+    }
+    Deadline deadline = server_->NextDeadline();
+    if (!is_serving_ && look_again_at_ < deadline.at_nanos()) {
+      deadline = Deadline::AtNanos(look_again_at_);
+    }
+    world_.WaitForActivity(host_, deadline);
+  }
+}
+
+}  // namespace alpheus::sim

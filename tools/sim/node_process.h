@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// node_process: the daemon of one machine: serves its replica while nobody else
+// of the machine has it.
+//
+// Thread safety: one thread.
+// References: api/node/node.h, whose loop this is in virtual time.
+#ifndef ALPHEUS_TOOLS_SIM_NODE_PROCESS_H_
+#define ALPHEUS_TOOLS_SIM_NODE_PROCESS_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "recovery/replica_server.h"
+#include "tools/sim/world.h"
+
+namespace alpheus::sim {
+
+class NodeProcess {
+ public:
+  // Begins to run by itself.
+  NodeProcess(World& world, World::Machine& machine);
+
+  ProcessId process() const { return process_; }
+
+  // An application of this machine wants the region. False: not now.
+  bool Release();
+
+ private:
+  void Run();
+  void TryToServe();
+  bool Turn();
+
+  World& world_;
+  World::Machine& machine_;
+  const int host_;
+  const ProcessId process_;
+  std::unique_ptr<ReplicaServer> server_;
+  bool is_serving_ = false;
+  int64_t look_again_at_ = 0;
+  std::array<Completion, 64> completions_;
+  std::vector<ConnectionEvent> events_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_NODE_PROCESS_H_

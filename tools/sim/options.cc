@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/options.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/random.h"
+#include "log/format/layout.h"
+
+namespace alpheus::sim {
+namespace {
+
+constexpr std::array<std::string_view, kFaultKinds> kNames = {
+    "kill-primary",  "kill-node",  "power-cut",     "power-cut-all",
+    "pause-primary", "pause-node", "cut-link",      "cut-one-way",
+    "isolate",       "rival",      "close-primary", "slow-machine"};
+
+// How common each is where it is on at all.
+constexpr std::array<uint32_t, kFaultKinds> kWeights = {8, 4, 6, 2, 4, 4,
+                                                        4, 3, 3, 3, 2, 2};
+
+constexpr std::array<std::string_view, 2> kWorkloads = {"mixed", "wal"};
+
+}  // namespace
+
+std::string_view WorkloadName(Workload workload) {
+  return kWorkloads[static_cast<size_t>(workload)];
+}
+
+std::optional<Workload> WorkloadOfName(std::string_view name) {
+  const auto found = std::ranges::find(kWorkloads, name);
+  if (found == kWorkloads.end()) return std::nullopt;
+  return static_cast<Workload>(found - kWorkloads.begin());
+}
+
+std::string_view FaultName(FaultKind kind) {
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::optional<FaultKind> FaultOfName(std::string_view name) {
+  const auto found = std::ranges::find(kNames, name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<FaultKind>(found - kNames.begin());
+}
+
+RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
+  Random random(seed ^ 0x5eed0f0e7ec70125u);
+  const auto one_in = [&](uint64_t n) { return random.Below(n) == 0; };
+  RunOptions options;
+  options.seed = seed;
+  options.nodes = fixed.nodes.value_or(1 + static_cast<int>(random.Below(5)));
+  options.write_quorum = fixed.write_quorum.value_or(
+      1 + static_cast<int>(random.Below(static_cast<uint64_t>(options.nodes))));
+  options.clients = 1 + static_cast<int>(random.Below(4));
+  options.ring_capacity = uint64_t{2048} << random.Below(4);
+  options.payload_bytes_max = size_t{32} << random.Below(4);
+  options.think_ns_max = int64_t{50'000} << random.Below(4);
+  options.switch_ns_max = one_in(4) ? 20'000 : 1'000;
+  options.delay_ns_max = one_in(4) ? 100'000 : 5'000;
+  options.break_probability = one_in(3) ? 0.002 : 0;
+  options.yield_odds = one_in(2) ? 0 : 1 + random.Below(20);
+  options.faults = 30 + static_cast<int>(random.Below(21));
+  options.fault_gap_ns_max = int64_t{1'000'000} << random.Below(3);
+  for (size_t i = 0; i < kFaultKinds; ++i) {
+    const bool is_on = fixed.faults
+                           ? fixed.faults->contains(static_cast<FaultKind>(i))
+                           : !one_in(3);
+    options.weights[i] = is_on ? kWeights[i] : 0;
+  }
+  const Workload drawn = one_in(2) ? Workload::kWal : Workload::kMixed;
+  options.workload = fixed.workload.value_or(drawn);
+  options.slice_bytes = uint64_t{256} << random.Below(5);
+  options.left_out = fixed.left_out;
+  options.canary = fixed.canary;
+  // After all draws, which must not depend on them.
+  options.clients = fixed.clients.value_or(options.clients);
+  options.payload_bytes_max =
+      std::min(fixed.payload_bytes_max.value_or(options.payload_bytes_max),
+               PayloadBytesMax(options.ring_capacity));
+  if (fixed.without_breaks) options.break_probability = 0;
+  if (fixed.without_yields) options.yield_odds = 0;
+  return options;
+}
+
+std::string Describe(const RunOptions& options) {
+  std::string text = absl::StrCat(
+      "N ", options.nodes, " W ", options.write_quorum, " ",
+      absl::string_view(WorkloadName(options.workload).data(),
+                        WorkloadName(options.workload).size()),
+      " clients ", options.clients, " ring ", options.ring_capacity,
+      " payload ", options.payload_bytes_max, " think ", options.think_ns_max,
+      " switch ", options.switch_ns_max, " delay ", options.delay_ns_max,
+      " break ", options.break_probability, " yield ", options.yield_odds,
+      " slice ", options.slice_bytes, " faults ", options.faults, " gap ",
+      options.fault_gap_ns_max, ":");
+  for (size_t i = 0; i < kFaultKinds; ++i) {
+    if (options.weights[i] == 0) continue;
+    absl::StrAppend(&text, " ",
+                    absl::string_view(kNames[i].data(), kNames[i].size()));
+  }
+  return text;
+}
+
+}  // namespace alpheus::sim

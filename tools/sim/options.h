@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// options: what one run is made of. All of it follows from the seed, apart from
+// what the user fixed (swarm testing: Groce et al., ISSTA 2012).
+//
+// Thread safety: values and pure functions.
+#ifndef ALPHEUS_TOOLS_SIM_OPTIONS_H_
+#define ALPHEUS_TOOLS_SIM_OPTIONS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace alpheus::sim {
+
+enum class FaultKind {
+  kKillPrimary,   // SIGKILL: caches are kept
+  kKillNode,      // the same, of a node's daemon
+  kPowerCut,      // of one machine
+  kPowerCutAll,   // of all at once
+  kPausePrimary,  // SIGSTOP; its adapter goes on
+  kPauseNode,
+  kCutLink,  // both ways, between two machines
+  kCutOneWay,
+  kIsolate,       // a machine from all others
+  kRival,         // a second process wants to be primary
+  kClosePrimary,  // ends in good order
+  kSlowMachine,   // its threads run late
+};
+inline constexpr size_t kFaultKinds = 12;
+
+std::string_view FaultName(FaultKind kind);
+std::optional<FaultKind> FaultOfName(std::string_view name);
+
+// Which application writes the log.
+enum class Workload { kMixed, kWal };
+
+std::string_view WorkloadName(Workload workload);
+std::optional<Workload> WorkloadOfName(std::string_view name);
+
+// What is broken on purpose in a run that must fail, so that the checkers are
+// seen alive.
+enum class Canary {
+  kNone,
+  kEarlyDurable,  // a record counts as durable on one medium, whatever W is
+  kLostFences,    // a power cut takes what was fenced, too
+};
+
+// What the user fixes; the rest is drawn, each as if nothing was fixed.
+struct Fixed {
+  std::optional<Workload> workload;
+  std::optional<int> nodes;         // N
+  std::optional<int> write_quorum;  // W, at most N
+  std::optional<int> clients;
+  std::optional<size_t> payload_bytes_max;
+  bool without_breaks = false;  // no connection breaks by lot
+  bool without_yields = false;  // no thread is switched at a yield point
+  std::optional<std::set<FaultKind>> faults;
+  std::set<uint32_t> left_out;  // faults of the plan, by number
+  Canary canary = Canary::kNone;
+};
+
+// The vector of a run.
+struct RunOptions {
+  uint64_t seed = 1;
+  int nodes = 3;
+  int write_quorum = 2;
+  int clients = 3;
+  uint64_t ring_capacity = 8192;
+  size_t payload_bytes_max = 200;
+  int64_t think_ns_max = 300'000;  // between two calls of a client
+  int64_t switch_ns_max = 2'000;   // until a thread that can go on does
+  int64_t delay_ns_max = 5'000;    // of a message
+  double break_probability = 0;    // of an operation's connection
+  uint64_t slice_bytes = 4096;     // of a ring, looked at in one go
+  uint64_t yield_odds = 0;         // 1 in so many yield points; 0: none
+  int faults = 40;
+  int64_t fault_gap_ns_max = 3'000'000;
+  std::array<uint32_t, kFaultKinds> weights = {};
+  Workload workload = Workload::kMixed;
+  std::set<uint32_t> left_out;
+  Canary canary = Canary::kNone;
+};
+
+RunOptions DrawOptions(uint64_t seed, const Fixed& fixed);
+std::string Describe(const RunOptions& options);
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_OPTIONS_H_

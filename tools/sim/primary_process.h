@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// primary_process: an application that opens the log and writes it.
+//
+// Idea: what api/node makes of an application's options, with the same parts of
+// recovery, replication and log, but for time, adapter and memory, which are
+// the world's. Its threads: the main one, which opens and ends; the log's
+// service; the clients of the workload.
+//
+// It ends by itself when its log has failed: some in good order, some as they
+// are. Somebody else then starts one anew.
+//
+// Thread safety: one thread.
+// References: api/node/replicated_engine.cc, service_thread.h.
+#ifndef ALPHEUS_TOOLS_SIM_PRIMARY_PROCESS_H_
+#define ALPHEUS_TOOLS_SIM_PRIMARY_PROCESS_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "log/core/ring_log.h"
+#include "quorum/ballot.h"
+#include "recovery/epoch_opening.h"
+#include "recovery/replica.h"
+#include "tools/sim/image_checker.h"
+#include "tools/sim/wal_workload.h"
+#include "tools/sim/world.h"
+
+namespace alpheus::sim {
+
+class PrimaryProcess {
+ public:
+  using Model = World::Model;
+
+  // Begins to run by itself.
+  PrimaryProcess(World& world, World::Machine& machine);
+  ~PrimaryProcess();
+
+  ProcessId process() const { return process_; }
+  bool is_open() const { return log_ != nullptr; }
+  // Asks it to end, by lot in good order.
+  void Close();
+  // Asks it to end in good order.
+  void CloseInOrder();
+  // Asks its clients to end; the log stays open.
+  void Rest();
+  // No client is left, and all that is in sync has all there is.
+  bool is_at_rest() const;
+  // Requires: is_open().
+  uint32_t in_sync() const;
+  Epoch epoch() const { return opened_->epoch; }
+  Lsn opened_end() const { return opened_->end.lsn; }
+  Lsn next_lsn() const { return log_->next_lsn(); }
+
+  // For clients.
+  World& world() { return world_; }
+  RingLog<Model>& log() { return *log_; }
+  PrimaryNumber number() const { return number_; }
+  bool is_closing() const { return is_closing_ || is_resting_; }
+  // Its log has lost its quorum.
+  bool has_failed() const;
+  // A call has failed so that no later one can succeed.
+  void LogFailed();
+
+ private:
+  class Sink;
+
+  void Run();
+  void TakeRegion();
+  void OpenReplica();
+  bool OpenEpoch();
+  bool TryOnce(EpochOpeningOptions& options, BallotSequence& ballots,
+               bool& again);
+  EpochOpeningOptions OpeningOptions(const PrimaryId& self) const;
+  absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(uint64_t capacity);
+  bool PumpInto(EpochOpening& opening);
+  void TellHistory();
+  void StartLog();
+  void StartClients();
+  void Serve();
+  void EndInOrder();
+  void Sleep(int64_t ns);
+
+  World& world_;
+  World::Machine& machine_;
+  const int host_;
+  const ProcessId process_;
+  const bool is_member_;
+  PrimaryNumber number_ = 0;
+  Random random_;
+  std::unique_ptr<Model> cache_pmem_;
+  Model* pmem_ = nullptr;
+  std::unique_ptr<Replica<Model>> replica_;
+  std::optional<EpochOpened> opened_;
+  std::array<Completion, 64> completions_;
+  std::vector<ConnectionEvent> events_;
+  ThreadsWaiter waiter_;
+  std::unique_ptr<ImageChecker> images_;
+  std::unique_ptr<WalApplication> wal_;
+  std::unique_ptr<Sink> sink_;
+  std::unique_ptr<RingLog<Model>> log_;
+  int clients_ = 0;  // that have not ended
+  bool is_serving_ = false;
+  const std::atomic<uint32_t> service_stop_{0};  // it ends between two waits
+  bool is_closing_ = false;
+  bool is_resting_ = false;
+  bool must_end_in_order_ = false;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_PRIMARY_PROCESS_H_

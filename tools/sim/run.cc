@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/run.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/sim/checkers.h"
+#include "tools/sim/end_checker.h"
+#include "tools/sim/faults.h"
+#include "tools/sim/primary_process.h"
+
+namespace alpheus::sim {
+namespace {
+
+// How often somebody looks whether there is a primary.
+constexpr int64_t kLookNanos = 500'000;
+// In which a healed cluster must open its log, and have records durable again.
+constexpr int64_t kLivenessNanosMax = 300'000'000;
+constexpr uint64_t kLivenessRecords = 10;
+// And then come to rest, close and open again.
+constexpr int64_t kEndNanosMax = 300'000'000;
+constexpr int64_t kRestNanos = 1'000'000;
+constexpr int kFinalOpenings = 2;
+// How many events lie between two looks at all media.
+constexpr uint64_t kLookEvents = 500;
+// Of a run that ends.
+constexpr uint64_t kEventsMax = 5'000'000;
+
+class Run {
+ public:
+  Run(const RunOptions& options,
+      const std::function<void(std::string_view)>& trace)
+      : world_(options), faults_(DrawFaults(options)) {
+    if (trace) world_.SetTrace(trace);
+    for (const Fault& fault : faults_) {
+      if (options.left_out.contains(fault.number)) continue;
+      world_.network().Schedule(fault.at_ns, [this, &fault] { Strike(fault); });
+    }
+    Look();
+  }
+
+  RunResult Go() {
+    const int64_t safe_until =
+        faults_.empty() ? 20 * kLookNanos : faults_.back().at_ns + kLookNanos;
+    StepUntil([&] { return world_.now() >= safe_until; });
+    if (!world_.referee().violation()) LetItLive();
+    if (!world_.referee().violation()) LetItRest();
+    if (!world_.referee().violation()) OpenAgain();
+    RunResult result;
+    result.violation = world_.referee().violation();
+    result.counters = world_.counters();
+    result.acknowledged = world_.history().records_acknowledged();
+    result.virtual_ns = world_.now();
+    return result;
+  }
+
+ private:
+  template <class Done>
+  void StepUntil(const Done& done) {
+    while (!done() && !world_.referee().violation()) {
+      if (!world_.network().Step() || ++world_.counters().events > kEventsMax) {
+        world_.referee().Violate("C8", "the run does not come to an end");
+      }
+      world_.checkers().epochs.LookAtNews();
+      if (world_.counters().events % kLookEvents == 0) LookAtAll();
+    }
+  }
+
+  void LookAtAll() {
+    for (const World::Machine& machine : world_.machines()) {
+      world_.checkers().epochs.Look(machine.number);
+    }
+    world_.checkers().holders.Look();
+  }
+
+  void Strike(const Fault& fault) {
+    if (is_healed_) return;
+    const bool strikes = Inject(world_, fault);
+    if (strikes) {
+      ++world_.counters().faults[static_cast<size_t>(fault.kind)];
+    }
+    if (world_.IsTraced()) {
+      world_.Trace(
+          absl::StrCat("fault ", Describe(fault), strikes ? "" : ": not now"));
+    }
+  }
+
+  // A cluster's supervisor: somebody is to write the log.
+  void Look() {
+    world_.network().Schedule(kLookNanos, [this] { Look(); });
+    bool somebody = false;
+    for (const World::Machine& machine : world_.machines()) {
+      somebody |= machine.primary != nullptr &&
+                  !world_.threads().IsPaused(machine.primary->process());
+    }
+    if (somebody || is_over_) return;
+    World::Machine& machine =
+        world_.machines()[world_.random().Below(world_.machines().size())];
+    world_.StartPrimary(machine);
+  }
+
+  void LetItLive() {
+    is_healed_ = true;
+    world_.Trace("healed");
+    Heal(world_);
+    for (World::Machine& machine : world_.machines()) {
+      world_.KillPrimary(machine);
+    }
+    const int64_t until = world_.now() + kLivenessNanosMax;
+    const uint64_t target =
+        world_.history().records_acknowledged() + kLivenessRecords;
+    StepUntil([&] {
+      if (world_.now() > until) {
+        world_.referee().Violate(
+            "C8", absl::StrCat("all is well for ", kLivenessNanosMax,
+                               " ns, and no log is open"));
+      }
+      return world_.history().records_acknowledged() >= target;
+    });
+  }
+
+  PrimaryProcess* Writer() {
+    for (World::Machine& machine : world_.machines()) {
+      if (machine.primary != nullptr && machine.primary->is_open()) {
+        writer_ = machine.number;
+        return machine.primary.get();
+      }
+    }
+    return nullptr;
+  }
+
+  bool IsGone(int machine) {
+    return world_.machine(machine).primary == nullptr;
+  }
+
+  void StepFor(int64_t ns) {
+    const int64_t until = world_.now() + ns;
+    StepUntil([&] { return world_.now() >= until; });
+  }
+
+  // Until it is done, or the time of the end has passed.
+  template <class Done>
+  void StepToTheEnd(const char* what, const Done& done) {
+    StepUntil([&] {
+      if (done()) return true;
+      if (world_.now() > end_by_) {
+        world_.referee().Violate("C8", absl::StrCat("all is well, and ", what));
+      }
+      return false;
+    });
+  }
+
+  // No client calls any more: equal replicas, and a close in good order. A
+  // connection may break even now; then another primary has its turn.
+  void LetItRest() {
+    end_by_ = world_.now() + kEndNanosMax;
+    world_.BeQuiet();
+    EndChecker checker(world_);
+    while (!closed_ && !world_.referee().violation()) {
+      StepToTheEnd("no log comes to rest", [&] {
+        PrimaryProcess* const writer = Writer();
+        if (writer == nullptr) return false;
+        writer->Rest();
+        return writer->is_at_rest();
+      });
+      if (world_.referee().violation()) return;
+      PrimaryProcess* const writer = Writer();
+      epoch_ = writer->epoch();
+      checker.CompareMedia(epoch_, writer->next_lsn(), writer->in_sync());
+      // Of logs that were closed before.
+      static_cast<void>(world_.TakeClosed());
+      writer->CloseInOrder();
+      StepToTheEnd("a log does not close", [&] { return IsGone(writer_); });
+      closed_ = world_.TakeClosed();
+    }
+    is_over_ = true;
+    StepUntil([&] { return AllGone(); });
+    StepFor(kRestNanos);
+    checker.LookAtRest(epoch_);
+  }
+
+  bool AllGone() {
+    return std::ranges::all_of(world_.machines(),
+                               [](const World::Machine& machine) {
+                                 return machine.primary == nullptr;
+                               });
+  }
+
+  // By other machines, the one without a replica among them: the same log.
+  void OpenAgain() {
+    EndChecker checker(world_);
+    int machine = writer_;
+    int opened = 0;
+    while (opened < kFinalOpenings && !world_.referee().violation()) {
+      machine = (machine + 1) % static_cast<int>(world_.machines().size());
+      world_.StartPrimary(world_.machine(machine));
+      std::optional<Lsn> end;
+      StepToTheEnd("no log is opened again", [&] {
+        if (IsGone(machine)) return true;
+        PrimaryProcess& primary = *world_.machine(machine).primary;
+        if (end || !primary.is_open()) return false;
+        end = primary.opened_end();
+        epoch_ = primary.epoch();
+        primary.CloseInOrder();
+        return false;
+      });
+      if (!end) continue;
+      ++opened;
+      ++world_.counters().final_openings;
+      if (*end != *closed_) {
+        world_.referee().Violate(
+            "C4",
+            absl::StrCat("a log that was closed before LSN ", closed_->value,
+                         " ends before LSN ", end->value));
+      }
+    }
+    StepFor(kRestNanos);
+    checker.LookAtRest(epoch_);
+  }
+
+  World world_;
+  const std::vector<Fault> faults_;
+  bool is_healed_ = false;
+  bool is_over_ = false;  // nobody starts a primary any more
+  int writer_ = 0;        // its machine
+  int64_t end_by_ = 0;
+  Epoch epoch_;
+  std::optional<Lsn> closed_;
+};
+
+}  // namespace
+
+RunResult RunSeed(const RunOptions& options,
+                  const std::function<void(std::string_view)>& trace) {
+  return Run(options, trace).Go();
+}
+
+}  // namespace alpheus::sim

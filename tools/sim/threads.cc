@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/threads.h"
+
+#include <utility>
+
+#include "log/base/check.h"
+#include "log/base/thread_token.h"
+
+namespace alpheus::sim {
+namespace {
+
+// Recovery runs on them.
+constexpr size_t kStackBytes = 1024 << 10;
+
+}  // namespace
+
+struct Threads::Thread {
+  uint32_t number = 0;
+  ProcessId process = 0;  // 0: free
+  std::unique_ptr<std::byte[]> stack;
+  ucontext_t context;
+  std::function<void()> body;
+  const void* waits_for = nullptr;
+  uint64_t ticket = 0;    // of the event that makes it run; others are stale
+  bool deferred = false;  // it would have run, had its process not paused
+};
+
+Threads::Threads(SimNetwork& network, RandomSource& random,
+                 int64_t delay_ns_max)
+    : network_(network), random_(random), delay_ns_max_(delay_ns_max) {}
+
+Threads::~Threads() = default;
+
+Threads::Thread& Threads::NewThread() {
+  for (const auto& thread : threads_) {
+    if (thread->process == 0) return *thread;
+  }
+  threads_.push_back(std::make_unique<Thread>());
+  return *threads_.back();
+}
+
+void Threads::Start(ProcessId process, std::function<void()> body) {
+  Thread& thread = NewThread();
+  thread.number = next_number_++;
+  thread.process = process;
+  thread.body = std::move(body);
+  if (free_stacks_.empty()) {
+    // Not zeroed: most of it is never used.
+    thread.stack = std::unique_ptr<std::byte[]>(new std::byte[kStackBytes]);
+  } else {
+    thread.stack = std::move(free_stacks_.back());
+    free_stacks_.pop_back();
+  }
+  getcontext(&thread.context);
+  thread.context.uc_stack.ss_sp = thread.stack.get();
+  thread.context.uc_stack.ss_size = kStackBytes;
+  thread.context.uc_link = &scheduler_;
+  const auto self = reinterpret_cast<uintptr_t>(this);
+  makecontext(&thread.context, reinterpret_cast<void (*)()>(&Enter), 2,
+              static_cast<uint32_t>(self >> 32), static_cast<uint32_t>(self));
+  MakeReady(thread);
+}
+
+void Threads::Enter(uint32_t high, uint32_t low) {
+  auto* self =
+      reinterpret_cast<Threads*>(static_cast<uintptr_t>(high) << 32 | low);
+  self->running_->body();
+  self->running_->process = 0;
+  self->SwitchAway();
+}
+
+void Threads::Kill(ProcessId process) {
+  paused_.erase(process);
+  bool is_own = false;
+  for (const auto& thread : threads_) {
+    if (thread->process != process) continue;
+    thread->process = 0;
+    ++thread->ticket;
+    if (thread.get() == running_) {
+      is_own = true;  // Run frees it
+      continue;
+    }
+    FreeStack(*thread);
+  }
+  if (is_own) SwitchAway();
+}
+
+void Threads::FreeStack(Thread& thread) {
+  // What the body holds may be what a crash must not destroy (T1).
+  if (thread.body) new std::function<void()>(std::move(thread.body));
+  thread.body = nullptr;
+  thread.waits_for = nullptr;
+  thread.deferred = false;
+  free_stacks_.push_back(std::move(thread.stack));
+}
+
+void Threads::Pause(ProcessId process) { paused_.insert(process); }
+
+void Threads::ContinueAll() {
+  for (const ProcessId process : std::set<ProcessId>(paused_)) {
+    Continue(process);
+  }
+}
+
+void Threads::SetDelay(ProcessId process, int64_t delay_ns_max) {
+  delays_.erase(process);
+  if (delay_ns_max != 0) delays_[process] = delay_ns_max;
+}
+
+void Threads::Continue(ProcessId process) {
+  if (paused_.erase(process) == 0) return;
+  for (const auto& thread : threads_) {
+    if (thread->process != process || !thread->deferred) continue;
+    thread->deferred = false;
+    MakeReady(*thread);
+  }
+}
+
+ProcessId Threads::running_process() const {
+  return running_ == nullptr ? 0 : running_->process;
+}
+
+void Threads::MakeReady(Thread& thread) {
+  thread.waits_for = nullptr;
+  int64_t delay_max = delay_ns_max_;
+  const auto slow = delays_.find(thread.process);
+  if (slow != delays_.end()) delay_max += slow->second;
+  ScheduleRun(thread, static_cast<int64_t>(
+                          random_.Below(static_cast<uint64_t>(delay_max) + 1)));
+}
+
+void Threads::ScheduleRun(Thread& thread, int64_t after_ns) {
+  network_.Schedule(after_ns, [this, &thread, ticket = ++thread.ticket] {
+    Run(thread, ticket);
+  });
+}
+
+void Threads::Run(Thread& thread, uint64_t ticket) {
+  if (thread.process == 0 || thread.ticket != ticket) return;
+  thread.waits_for = nullptr;
+  if (IsPaused(thread.process)) {
+    thread.deferred = true;
+    return;
+  }
+  ALPHEUS_CHECK(running_ == nullptr, "a thread lets no events happen (T3)");
+  running_ = &thread;
+  SetThreadToken(thread.number);
+  if (on_switch_) on_switch_(thread.number);
+  swapcontext(&scheduler_, &thread.context);
+  running_ = nullptr;
+  if (thread.process == 0) FreeStack(thread);
+}
+
+void Threads::SwitchAway() { swapcontext(&running_->context, &scheduler_); }
+
+void Threads::Yield() {
+  MakeReady(*running_);
+  SwitchAway();
+}
+
+void Threads::SleepUntil(int64_t nanos) {
+  const int64_t left = nanos - network_.clock().NowNanos();
+  ScheduleRun(*running_, left > 0 ? left : 0);
+  SwitchAway();
+}
+
+void Threads::WaitFor(const void* key, Deadline deadline) {
+  running_->waits_for = key;
+  ++running_->ticket;
+  if (deadline.is_set()) {
+    const int64_t left = deadline.at_nanos() - network_.clock().NowNanos();
+    ScheduleRun(*running_, left > 0 ? left : 0);
+  }
+  SwitchAway();
+}
+
+void Threads::Wake(const void* key) {
+  for (const auto& thread : threads_) {
+    if (thread->process != 0 && thread->waits_for == key) MakeReady(*thread);
+  }
+}
+
+}  // namespace alpheus::sim

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// threads: the threads of all simulated processes, as fibers of one thread, in
+// virtual time.
+//
+// Idea: production code that blocks (an append, a force) is called as it is; a
+// waiter that is injected into it hands the processor to this scheduler. Who
+// goes on, and when, is an event of the simulated network's queue like any
+// message: a thread that is woken goes on after a drawn delay. So one queue
+// and one source of randomness decide the whole run.
+//
+//   Start -> [ready] --event--> [running] --Yield--> [ready]
+//                                  |  \--WaitFor--> [waiting] --Wake, deadline,
+//                                  |                            chance--> ready
+//                                  \--body returns, or Kill--> gone
+//
+// Invariants:
+//   T1. A thread of a process that was killed never runs again, and what lies
+//       on its stack is never destroyed: a crash runs no destructor.
+//   T2. A paused process runs nothing; what would have woken its threads is
+//       remembered.
+//   T3. Between two switch points (Yield, Wait, Sleep, the end) nothing else
+//       runs.
+// Thread safety: one thread of the operating system.
+#ifndef ALPHEUS_TOOLS_SIM_THREADS_H_
+#define ALPHEUS_TOOLS_SIM_THREADS_H_
+
+#include <ucontext.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "log/base/deadline.h"
+#include "log/base/random.h"
+#include "log/base/waiter.h"
+#include "replication/fabric/sim/sim_network.h"
+
+namespace alpheus::sim {
+
+// A process: what is killed and paused as a whole. 0: none.
+using ProcessId = uint32_t;
+
+class Threads {
+ public:
+  // A thread that can go on does so after up to `delay_ns_max` nanoseconds.
+  // Network and randomness must outlive it.
+  Threads(SimNetwork& network, RandomSource& random, int64_t delay_ns_max);
+  ~Threads();
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  // Called with the number of the thread that goes on, each time one does.
+  // Numbers count from 1 and are never used again.
+  void SetOnSwitch(std::function<void(uint32_t thread)> on_switch) {
+    on_switch_ = std::move(on_switch);
+  }
+
+  ProcessId NewProcess() { return next_process_++; }
+  // The process gets one more thread, which begins at the next chance.
+  void Start(ProcessId process, std::function<void()> body);
+
+  // Its threads stop where they are (T1). By one of them: does not return.
+  void Kill(ProcessId process);
+  void Pause(ProcessId process);
+  void Continue(ProcessId process);
+  void ContinueAll();
+  bool IsPaused(ProcessId process) const { return paused_.contains(process); }
+  // Its threads go on up to so much later than others; 0: as others.
+  void SetDelay(ProcessId process, int64_t delay_ns_max);
+
+  bool InThread() const { return running_ != nullptr; }
+  ProcessId running_process() const;
+
+  // The rest but Wake: only by threads.
+  // Lets others go on, and goes on after a drawn time.
+  void Yield();
+  void SleepUntil(int64_t nanos);
+  // Goes on at the deadline, or after a Wake(key) from now on.
+  void WaitFor(const void* key, Deadline deadline);
+  void Wake(const void* key);
+
+ private:
+  struct Thread;
+
+  static void Enter(uint32_t high, uint32_t low);
+  void MakeReady(Thread& thread);
+  void ScheduleRun(Thread& thread, int64_t after_ns);
+  void Run(Thread& thread, uint64_t ticket);
+  void SwitchAway();
+  void FreeStack(Thread& thread);
+  Thread& NewThread();
+
+  SimNetwork& network_;
+  RandomSource& random_;
+  const int64_t delay_ns_max_;
+  std::function<void(uint32_t)> on_switch_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<std::unique_ptr<std::byte[]>> free_stacks_;
+  std::set<ProcessId> paused_;
+  std::map<ProcessId, int64_t> delays_;
+  Thread* running_ = nullptr;
+  ucontext_t scheduler_;
+  ProcessId next_process_ = 1;
+  uint32_t next_number_ = 1;
+};
+
+// The waiter of a log whose callers are such threads.
+class ThreadsWaiter final : public Waiter {
+ public:
+  explicit ThreadsWaiter(Threads& threads) : threads_(threads) {}
+
+  bool Spin(int /*round*/) override { return false; }
+  void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
+            Deadline deadline) override {
+    if (generation.load(std::memory_order_seq_cst) != seen) return;
+    threads_.WaitFor(&generation, deadline);
+  }
+  void WakeAll(const std::atomic<uint32_t>& generation) override {
+    threads_.Wake(&generation);
+  }
+
+ private:
+  Threads& threads_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_THREADS_H_

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/totals.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <numeric>
+#include <string_view>
+
+#include "absl/strings/str_format.h"
+
+namespace alpheus::sim {
+namespace {
+
+// Counters are all of one type, so that none can be forgotten.
+void AddAll(const World::Counters& added, World::Counters& sums) {
+  using Words =
+      std::array<uint64_t, sizeof(World::Counters) / sizeof(uint64_t)>;
+  auto words = std::bit_cast<Words>(sums);
+  const auto added_words = std::bit_cast<Words>(added);
+  for (size_t i = 0; i < words.size(); ++i) words[i] += added_words[i];
+  sums = std::bit_cast<World::Counters>(words);
+}
+
+}  // namespace
+
+void Totals::Add(const SeedOutcome& outcome) {
+  ++seeds;
+  if (outcome.result.violation) ++violated;
+  AddAll(outcome.result.counters, counters);
+  acknowledged += outcome.result.acknowledged;
+  virtual_ns += outcome.result.virtual_ns;
+  cpu_ns += outcome.cpu_ns;
+}
+
+uint64_t Totals::faults() const {
+  return std::accumulate(counters.faults.begin(), counters.faults.end(),
+                         uint64_t{0});
+}
+
+double Totals::PerSeed(uint64_t count) const {
+  return static_cast<double>(count) /
+         static_cast<double>(std::max<uint64_t>(seeds, 1));
+}
+
+double Totals::PerCpuSecond(uint64_t count) const {
+  return static_cast<double>(count) * 1e9 /
+         static_cast<double>(std::max<int64_t>(cpu_ns, 1));
+}
+
+std::string Describe(const Totals& totals) {
+  const World::Counters& counters = totals.counters;
+  std::string text = absl::StrFormat(
+      "seeds      %12d, %d violated; %.1f/s per core\n"
+      "faults     %12d took effect, %.1f a seed\n",
+      totals.seeds, totals.violated, totals.PerCpuSecond(totals.seeds),
+      totals.faults(), totals.PerSeed(totals.faults()));
+  for (size_t i = 0; i < kFaultKinds; ++i) {
+    const std::string_view name = FaultName(static_cast<FaultKind>(i));
+    absl::StrAppendFormat(&text, "  %-13s %8d\n",
+                          absl::string_view(name.data(), name.size()),
+                          counters.faults[i]);
+  }
+  absl::StrAppendFormat(
+      &text,
+      "calls      %12d returned, %.1f a seed\n"
+      "records    %12d acknowledged; %d looked for on W media\n"
+      "openings   %12d, and %d given up; %d replicas repaired\n",
+      counters.calls, totals.PerSeed(counters.calls), totals.acknowledged,
+      counters.records_checked, counters.openings, counters.openings_failed,
+      counters.repairs);
+  absl::StrAppendFormat(
+      &text,
+      "looks      %12d at superlines and tables, %d at records behind them\n"
+      "           %12d for who still holds what is durable, %d records\n"
+      "           %12d at bytes that land, %d at owners of records\n"
+      "           %12d at media at rest, %d records compared; %d last "
+      "openings\n",
+      counters.looks_at_media, counters.records_on_media,
+      counters.looks_for_holders, counters.records_still_held,
+      counters.landings_checked, counters.owners_checked,
+      counters.looks_at_rest, counters.records_compared,
+      counters.final_openings);
+  absl::StrAppendFormat(&text,
+                        "events     %12d, %.0f/s per core\n"
+                        "time       %12.3f virtual seconds in %.3f of a core\n",
+                        counters.events, totals.PerCpuSecond(counters.events),
+                        static_cast<double>(totals.virtual_ns) / 1e9,
+                        static_cast<double>(totals.cpu_ns) / 1e9);
+  return text;
+}
+
+}  // namespace alpheus::sim

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/world.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/core/format_region.h"
+#include "tools/sim/checkers.h"
+#include "tools/sim/node_process.h"
+#include "tools/sim/power_cut.h"
+#include "tools/sim/primary_process.h"
+
+namespace alpheus::sim {
+namespace {
+
+// Two pages for each copy: room for more epochs than a run opens between two
+// cleanups.
+constexpr uint64_t kTableEntries = 102;
+
+SimOptions NetworkOptions(const RunOptions& options) {
+  SimOptions network;
+  network.seed = options.seed;
+  network.hosts = 2 * options.nodes + 1;
+  network.delay_ns_max = options.delay_ns_max;
+  network.break_probability = options.break_probability;
+  network.limits.retry_ns = 2'000'000;
+  return network;
+}
+
+// The checkers go by the options, the log by this.
+uint32_t WriteQuorumOf(const RunOptions& options) {
+  if (options.canary == Canary::kEarlyDurable) return 1;
+  return static_cast<uint32_t>(options.write_quorum);
+}
+
+// A crash destroys nothing (T1 of threads.h).
+template <class T>
+void Abandon(std::unique_ptr<T>& process) {
+  static_cast<void>(process.release());
+}
+
+}  // namespace
+
+World::World(const RunOptions& options)
+    : options_(options),
+      sizes_(*MakeQuorumSizes(static_cast<uint32_t>(options.nodes),
+                              WriteQuorumOf(options))),
+      layout_(*Layout::ForRing(options.ring_capacity, kTableEntries)),
+      random_(options.seed * 2 + 1),
+      network_(std::make_unique<SimNetwork>(NetworkOptions(options))),
+      threads_(
+          std::make_unique<Threads>(*network_, random_, options.switch_ns_max)),
+      referee_(std::make_unique<Referee>(network_->clock())),
+      history_(std::make_unique<History>(*referee_)),
+      machines_(static_cast<size_t>(options.nodes) + 1),
+      active_(static_cast<size_t>(network_->options().hosts)),
+      link_cuts_(machines_.size(), std::vector<int>(machines_.size())) {
+  checkers_ = std::make_unique<Checkers>(*this);
+  network_->SetOnActivity([this](int host) { NoteActivity(host); });
+  network_->SetOnLanding([this](const LandedBytes& landed) {
+    checkers_->fence.OnLanding(landed);
+  });
+  threads_->SetOnSwitch([this](uint32_t thread) {
+    for (Machine& machine : machines_) {
+      if (machine.pmem != nullptr) machine.pmem->SetThread(thread);
+    }
+  });
+  for (size_t i = 0; i < machines_.size(); ++i) {
+    Machine& machine = machines_[i];
+    machine.number = static_cast<int>(i);
+    network_->Crash(PrimaryHost(machine));
+    if (machine.number == options.nodes) continue;
+    network_->Crash(NodeHost(machine));
+    Format(machine);
+    checkers_->epochs.Look(machine.number);
+    StartNode(machine);
+  }
+}
+
+// Processes that are still there end as in a crash.
+World::~World() {
+  for (Machine& machine : machines_) {
+    Abandon(machine.node);
+    Abandon(machine.primary);
+  }
+}
+
+Configuration World::configuration() const {
+  Configuration configuration;
+  configuration.replica_count = sizes_.replica_count;
+  configuration.write_quorum = sizes_.write_quorum;
+  for (uint64_t member = 1; member <= sizes_.replica_count; ++member) {
+    configuration.members.push_back({NodeId(member), 100 + member});
+  }
+  return configuration;
+}
+
+void World::Format(Machine& machine) {
+  machine.pmem = std::make_unique<Model>(layout_.region_bytes);
+  FormatIdentity identity;
+  identity.cluster_id = kClusterId;
+  identity.log_id = kLogId;
+  identity.node = machine.id();
+  identity.configuration = configuration();
+  ALPHEUS_CHECK(
+      FormatRegion(*machine.pmem, machine.pmem->region(), layout_, identity)
+          .ok(),
+      "modelled memory does not fail unasked");
+  WatchMemory(machine);
+}
+
+void World::WatchMemory(Machine& machine) {
+  machine.pmem->SetHook(
+      [this, number = machine.number](const Model::Event& event) {
+        OnPrimitive(machines_[number], event);
+      });
+}
+
+void World::OnPrimitive(Machine& machine, const Model::Event& event) {
+  if (!threads_->InThread()) return;
+  checkers_->epochs.OnPrimitive(machine.number, event);
+  if (machine.trap_after != 0 && --machine.trap_after == 0) {
+    SpringTrap(machine);
+  }
+  if (event.primitive == Model::Primitive::kYieldPoint &&
+      options_.yield_odds != 0 && random_.Below(options_.yield_odds) == 0) {
+    threads_->Yield();
+  }
+}
+
+void World::SpringTrap(Machine& machine) {
+  const bool is_kill = machine.trap == FaultKind::kKillNode ||
+                       machine.trap == FaultKind::kKillPrimary;
+  const ProcessId running = threads_->running_process();
+  const bool is_node =
+      machine.node != nullptr && machine.node->process() == running;
+  if (is_kill && is_node != (machine.holder == Holder::kNode)) {
+    // The application has the node let go of the region: the next time.
+    machine.trap_after = 1;
+    return;
+  }
+  ++counters_.faults[static_cast<size_t>(machine.trap)];
+  if (is_kill) return is_node ? KillNode(machine) : KillPrimary(machine);
+  if (machine.trap == FaultKind::kPowerCut) return CutPower(machine);
+  CutPowerOfAll();
+}
+
+void World::NoteActivity(int host) {
+  active_[host] = true;
+  threads_->Wake(&active_[host]);
+}
+
+void World::WaitForActivity(int host, Deadline deadline) {
+  if (active_[host]) return threads_->Yield();
+  threads_->WaitFor(&active_[host], deadline);
+}
+
+void World::StartNode(Machine& machine) {
+  if (machine.node != nullptr || !machine.has_power) return;
+  network_->Restart(NodeHost(machine));
+  active_[NodeHost(machine)] = false;
+  machine.node = std::make_unique<NodeProcess>(*this, machine);
+  Trace(absl::StrCat("machine ", machine.number, ": node starts"));
+}
+
+void World::StartPrimary(Machine& machine) {
+  if (machine.primary != nullptr || !machine.has_power) return;
+  network_->Restart(PrimaryHost(machine));
+  active_[PrimaryHost(machine)] = false;
+  machine.primary = std::make_unique<PrimaryProcess>(*this, machine);
+  Trace(absl::StrCat("machine ", machine.number, ": application starts"));
+}
+
+void World::ForgetNode(Machine& machine, bool with_power) {
+  if (machine.node == nullptr) return;
+  Abandon(machine.node);
+  if (with_power) {
+    network_->EndProgram(NodeHost(machine));
+  } else {
+    network_->Crash(NodeHost(machine));
+  }
+  if (machine.holder != Holder::kNode) return;
+  machine.holder = Holder::kNobody;
+  if (with_power) KeepAfterKill(machine);
+}
+
+void World::ForgetPrimary(Machine& machine, bool with_power) {
+  if (machine.primary == nullptr) return;
+  Abandon(machine.primary);
+  if (with_power) {
+    network_->EndProgram(PrimaryHost(machine));
+  } else {
+    network_->Crash(PrimaryHost(machine));
+  }
+  if (machine.holder != Holder::kPrimary) return;
+  machine.holder = Holder::kNobody;
+  if (with_power) KeepAfterKill(machine);
+}
+
+void World::KeepAfterKill(Machine& machine) {
+  auto kept = std::make_unique<Model>(machine.pmem->region().size());
+  kept->CopyAfterKill(*machine.pmem);
+  old_memories_.push_back(std::exchange(machine.pmem, std::move(kept)));
+  WatchMemory(machine);
+}
+
+void World::KillNode(Machine& machine) {
+  if (machine.node == nullptr) return;
+  Trace(absl::StrCat("machine ", machine.number, ": node is killed"));
+  const ProcessId process = machine.node->process();
+  ForgetNode(machine, /*with_power=*/true);
+  threads_->Kill(process);
+}
+
+void World::KillPrimary(Machine& machine) {
+  if (machine.primary == nullptr) return;
+  Trace(absl::StrCat("machine ", machine.number, ": application is killed"));
+  const ProcessId process = machine.primary->process();
+  ForgetPrimary(machine, /*with_power=*/true);
+  threads_->Kill(process);
+}
+
+void World::EndPrimary(Machine& machine) {
+  Trace(absl::StrCat("machine ", machine.number, ": application ends"));
+  const ProcessId process = machine.primary->process();
+  ForgetPrimary(machine, /*with_power=*/true);
+  threads_->Kill(process);
+  ALPHEUS_CHECK(false, "a process that ended does not go on (T1)");
+  std::abort();
+}
+
+void World::LosePower(Machine& machine) {
+  Trace(absl::StrCat("machine ", machine.number, ": power is cut"));
+  machine.has_power = false;
+  machine.trap_after = 0;
+  ForgetNode(machine, /*with_power=*/false);
+  ForgetPrimary(machine, /*with_power=*/false);
+  machine.holder = Holder::kNobody;
+  if (machine.pmem == nullptr) return;
+  if (options_.canary == Canary::kLostFences) {
+    old_memories_.push_back(std::move(machine.pmem));
+    return Format(machine);
+  }
+  auto left = std::make_unique<Model>(DrawPowerCut(*machine.pmem, random_));
+  old_memories_.push_back(std::exchange(machine.pmem, std::move(left)));
+  WatchMemory(machine);
+  checkers_->epochs.Look(machine.number);
+  checkers_->holders.Look();
+}
+
+void World::CutPower(Machine& machine) {
+  std::vector<ProcessId> processes;
+  if (machine.node != nullptr) processes.push_back(machine.node->process());
+  if (machine.primary != nullptr) {
+    processes.push_back(machine.primary->process());
+  }
+  LosePower(machine);
+  // The one that runs last: it does not come back.
+  const ProcessId running = threads_->running_process();
+  bool is_own = false;
+  for (const ProcessId process : processes) {
+    if (process == running) {
+      is_own = true;
+    } else {
+      threads_->Kill(process);
+    }
+  }
+  if (is_own) threads_->Kill(running);
+}
+
+// The machine of the thread that runs last: it does not come back.
+void World::CutPowerOfAll() {
+  const ProcessId running = threads_->running_process();
+  Machine* own = nullptr;
+  for (Machine& machine : machines_) {
+    if (!machine.has_power) continue;
+    if (running != 0 &&
+        ((machine.node != nullptr && machine.node->process() == running) ||
+         (machine.primary != nullptr &&
+          machine.primary->process() == running))) {
+      own = &machine;
+    } else {
+      CutPower(machine);
+    }
+  }
+  if (own != nullptr) CutPower(*own);
+}
+
+void World::RestorePower(Machine& machine) {
+  if (machine.has_power) return;
+  machine.has_power = true;
+  Trace(absl::StrCat("machine ", machine.number, ": power is back"));
+  if (machine.pmem != nullptr) StartNode(machine);
+}
+
+std::vector<int> World::HostsOf(int machine) const {
+  std::vector<int> hosts = {options_.nodes + machine};
+  if (machine < options_.nodes) hosts.push_back(machine);
+  return hosts;
+}
+
+void World::CutLink(int from, int to) {
+  if (from == to || ++link_cuts_[from][to] != 1) return;
+  Trace(absl::StrCat("machine ", from, " to ", to, ": cut"));
+  for (const int a : HostsOf(from)) {
+    for (const int b : HostsOf(to)) network_->CutOneWay(a, b);
+  }
+}
+
+void World::MendLink(int from, int to) {
+  if (link_cuts_[from][to] == 0) return;
+  link_cuts_[from][to] = 1;
+  HealLink(from, to);
+}
+
+void World::HealLink(int from, int to) {
+  if (from == to || link_cuts_[from][to] == 0) return;
+  if (--link_cuts_[from][to] != 0) return;
+  Trace(absl::StrCat("machine ", from, " to ", to, ": healed"));
+  for (const int a : HostsOf(from)) {
+    for (const int b : HostsOf(to)) network_->HealOneWay(a, b);
+  }
+}
+
+void World::SetTrace(std::function<void(std::string_view)> trace) {
+  trace_ = std::move(trace);
+  network_->SetTrace(trace_);
+}
+
+void World::Trace(std::string_view what) {
+  if (!trace_) return;
+  trace_(absl::StrCat(now(), " ", absl::string_view(what.data(), what.size())));
+}
+
+}  // namespace alpheus::sim

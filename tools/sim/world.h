@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// world: the machines of a cluster that exists in one process and in virtual
+// time, and what can happen to them.
+//
+// Idea: a machine has a region of modelled persistent memory, a node's daemon
+// that serves the replica in it, and at times an application that opens the log
+// and writes it. Daemon and application are the production code of recovery,
+// replication and log, each with an adapter of its own; only one of the two has
+// the region at a time (A7). One more machine has no replica: its application
+// is remote-only.
+//
+// What ends a process or a machine ends it in the middle of whatever it does;
+// nothing is told to the dead. What a machine keeps:
+//   kill        memory as it is; what was flushed and not fenced is no longer
+//               waited for by anybody
+//   power cut   one of the images that the crash model allows
+//
+// Thread safety: one thread.
+// References: protocol A7; threads.h, sim_network.h, crash_model.h.
+#ifndef ALPHEUS_TOOLS_SIM_WORLD_H_
+#define ALPHEUS_TOOLS_SIM_WORLD_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "log/base/deadline.h"
+#include "log/base/random.h"
+#include "log/format/layout.h"
+#include "log/pmem/crash_model.h"
+#include "quorum/configuration.h"
+#include "quorum/quorum.h"
+#include "replication/fabric/sim/sim_network.h"
+#include "tools/sim/history.h"
+#include "tools/sim/options.h"
+#include "tools/sim/referee.h"
+#include "tools/sim/threads.h"
+
+namespace alpheus::sim {
+
+inline constexpr Uuid kClusterId{0xc1, 0x57e4};
+inline constexpr Uuid kLogId{0x109, 1};
+
+class NodeProcess;
+class PrimaryProcess;
+struct Checkers;
+
+class World {
+ public:
+  using Model = ModelPersistence;
+
+  // Who has the region's lock.
+  enum class Holder { kNobody, kNode, kPrimary };
+
+  struct Machine {
+    int number = 0;
+    std::unique_ptr<Model> pmem;  // null: no replica
+    Holder holder = Holder::kNobody;
+    bool has_power = true;
+    std::unique_ptr<NodeProcess> node;
+    std::unique_ptr<PrimaryProcess> primary;
+    // A fault that strikes inside of a call of the persistence primitive, after
+    // so many of them; 0: none.
+    uint64_t trap_after = 0;
+    FaultKind trap = FaultKind::kPowerCut;
+
+    NodeId id() const { return NodeId(static_cast<uint64_t>(number) + 1); }
+  };
+
+  struct Counters {
+    std::array<uint64_t, kFaultKinds> faults = {};  // that took effect
+    uint64_t calls = 0;                             // of clients, that returned
+    uint64_t openings = 0;                          // that succeeded
+    uint64_t openings_failed = 0;
+    uint64_t repairs = 0;
+    uint64_t events = 0;
+    uint64_t records_checked = 0;  // on W images, when they became durable
+    // How often each checker looked.
+    uint64_t looks_at_media = 0;     // EpochChecker: superline and table
+    uint64_t records_on_media = 0;   // and records
+    uint64_t looks_for_holders = 0;  // HolderChecker
+    uint64_t records_still_held = 0;
+    uint64_t landings_checked = 0;  // FenceChecker
+    uint64_t owners_checked = 0;    // OwnerChecker: records
+    uint64_t media_compared = 0;    // EndChecker
+    uint64_t records_compared = 0;
+    uint64_t looks_at_rest = 0;
+    uint64_t final_openings = 0;  // behind the end, whose log was as it was
+  };
+
+  explicit World(const RunOptions& options);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  const RunOptions& options() const { return options_; }
+  const QuorumSizes& sizes() const { return sizes_; }
+  const Layout& layout() const { return layout_; }
+  SimNetwork& network() { return *network_; }
+  Threads& threads() { return *threads_; }
+  Random& random() { return random_; }
+  Referee& referee() { return *referee_; }
+  History& history() { return *history_; }
+  Checkers& checkers() { return *checkers_; }
+  Counters& counters() { return counters_; }
+  int64_t now() const { return network_->clock().NowNanos(); }
+
+  // Primaries that start from now on have no clients.
+  void BeQuiet() { is_quiet_ = true; }
+  bool is_quiet() const { return is_quiet_; }
+  // Of a log that was closed in good order: the next LSN.
+  void NoteClosed(Lsn next) { closed_ = next; }
+  std::optional<Lsn> TakeClosed() { return std::exchange(closed_, {}); }
+
+  // Machines with a replica come first: options().nodes of them.
+  std::vector<Machine>& machines() { return machines_; }
+  Machine& machine(int number) { return machines_[number]; }
+  Configuration configuration() const;
+
+  // Adapters: of the node's daemon, and of the application.
+  int NodeHost(const Machine& machine) const { return machine.number; }
+  int PrimaryHost(const Machine& machine) const {
+    return options_.nodes + machine.number;
+  }
+  // Where the node of that machine listens.
+  std::string NodeAddress(int machine) const {
+    return SimNetwork::Address(machine, 1);
+  }
+
+  // For whoever polls the fabric of that host. Poll clears what is noted first.
+  void ClearActivity(int host) { active_[host] = false; }
+  void NoteActivity(int host);
+  // Of a thread: until there is something to poll, or the deadline.
+  void WaitForActivity(int host, Deadline deadline);
+
+  // Processes. Starting one that runs does nothing.
+  void StartNode(Machine& machine);
+  void StartPrimary(Machine& machine);
+  // The process is gone, in the middle of what it did; does not return if a
+  // thread of it calls.
+  void KillNode(Machine& machine);
+  void KillPrimary(Machine& machine);
+  // Of a primary that has put everything away; by a thread of its own.
+  [[noreturn]] void EndPrimary(Machine& machine);
+
+  // The power is gone, now. Does not return if a thread of the machine calls.
+  void CutPower(Machine& machine);
+  void CutPowerOfAll();
+  void RestorePower(Machine& machine);
+
+  // One way; counted, so that cuts may overlap.
+  void CutLink(int from, int to);
+  void HealLink(int from, int to);
+  // However often it was cut.
+  void MendLink(int from, int to);
+
+  void SetTrace(std::function<void(std::string_view)> trace);
+  void Trace(std::string_view what);
+  bool IsTraced() const { return static_cast<bool>(trace_); }
+
+ private:
+  void Format(Machine& machine);
+  void WatchMemory(Machine& machine);
+  void OnPrimitive(Machine& machine, const Model::Event& event);
+  // By a thread of the machine, which does not come back.
+  void SpringTrap(Machine& machine);
+  // Everything of the process but its threads.
+  void ForgetNode(Machine& machine, bool with_power);
+  void ForgetPrimary(Machine& machine, bool with_power);
+  void KeepAfterKill(Machine& machine);
+  void LosePower(Machine& machine);
+  std::vector<int> HostsOf(int machine) const;
+
+  const RunOptions options_;
+  const QuorumSizes sizes_;
+  const Layout layout_;
+  Random random_;
+  std::unique_ptr<SimNetwork> network_;
+  std::unique_ptr<Threads> threads_;
+  std::unique_ptr<Referee> referee_;
+  std::unique_ptr<History> history_;
+  std::unique_ptr<Checkers> checkers_;
+  std::vector<Machine> machines_;
+  std::vector<char> active_;  // by host
+  std::vector<std::vector<int>> link_cuts_;
+  // Of machines that lost power: their hooks may be running.
+  std::vector<std::unique_ptr<Model>> old_memories_;
+  std::function<void(std::string_view)> trace_;
+  bool is_quiet_ = false;
+  std::optional<Lsn> closed_;
+  Counters counters_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_WORLD_H_
