@@ -9,9 +9,11 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "alpheus/log.h"
 #include "log/base/deadline.h"
+#include "log/pmem/region.h"
 #include "tests/testing/test_cluster.h"
 
 namespace alpheus {
@@ -23,8 +25,11 @@ using testing::TestCluster;
 // The next one of any node fails.
 std::atomic<bool> sync_fails{false};
 
+// All of all nodes.
+std::atomic<bool> syncs_fail{false};
+
 int SyncOrFail(const void* address, size_t bytes) {
-  if (sync_fails.exchange(false)) return EIO;
+  if (syncs_fail || sync_fails.exchange(false)) return EIO;
   return MsyncPersistence::SyncPages(address, bytes);
 }
 
@@ -71,6 +76,31 @@ TEST(NodeMediumTest, ReplicaWhoseMediumFailedIsTakenUpAnew) {
   }
   EXPECT_FALSE(sync_fails);
   EXPECT_THAT(cluster.Told(), HasSubstr("its medium failed"));
+}
+
+// K3 (node.h): another process that opened the file before would believe it.
+TEST(NodeMediumTest, LockIsKeptUntilTheReplicaIsMarked) {
+  TestCluster cluster(1, 0, SyncOrFail);
+  FormatOptions format;
+  format.region_bytes = 256 * 1024;
+  format.cluster_file = cluster.file();
+  ASSERT_TRUE(Log::Format(format).ok());
+  const auto log = Log::Open(OptionsOf(cluster));
+  ASSERT_TRUE(log.ok()) << log.status();
+  syncs_fail = true;
+  EXPECT_FALSE((*log)->Append("lost").ok());
+  const std::string path = cluster.ReplicaPath(1);
+  const Deadline deadline = Deadline::In(std::chrono::seconds(60));
+  while (cluster.Told().find(path + ": its medium failed") ==
+         std::string::npos) {
+    ASSERT_FALSE(deadline.HasPassed(Clock::Real().NowNanos()))
+        << cluster.Told();
+    std::this_thread::yield();
+  }
+  const absl::Status taken = Region::OpenForWriting(path).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(taken)) << taken;
+  EXPECT_THAT(taken.ToString(), HasSubstr("another writer"));
+  syncs_fail = false;
 }
 
 }  // namespace

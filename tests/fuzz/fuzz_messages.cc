@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "log/base/bytes.h"
+#include "recovery/answer_wire.h"
 #include "recovery/messages.h"
 #include "tests/fuzz/compare.h"
 #include "tests/fuzz/fuzz_input.h"

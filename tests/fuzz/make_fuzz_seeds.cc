@@ -13,6 +13,7 @@
 
 #include "log/base/bytes.h"
 #include "log/base/random.h"
+#include "recovery/answer_wire.h"
 #include "recovery/messages.h"
 #include "tests/testing/temp_directory.h"
 

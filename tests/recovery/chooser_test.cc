@@ -157,6 +157,21 @@ TEST(ChooserTest, RepairingReplicaHoldsAndNacksNothing) {
   EXPECT_THAT(choice.nacks, ElementsAre(1, 2));
 }
 
+// An opening that is cut off writes chosen records over others beyond the end.
+TEST(ChooserTest, BrokenPlaceThatALaterEpochOwnsIsNacked) {
+  const Reply broken = ReplyOf(2, 1, {{1, 1}}, "hc");
+  const Reply owns_it = ReplyOf(1, 2, {{1, 1}, {2, 2}}, "h");
+  const Choice choice = Chosen(kTwoOfThree, {owns_it, broken});
+  EXPECT_EQ(choice.outcome, 'c');
+  EXPECT_THAT(choice.nacks, ElementsAre(1, 2));
+  // Of its own epoch it may have acknowledged it; and before the later one,
+  // too.
+  const Reply same = ReplyOf(1, 1, {{1, 1}}, "h");
+  EXPECT_EQ(Chosen(kTwoOfThree, {same, broken}).outcome, 'w');
+  const Reply owns_later = ReplyOf(1, 2, {{1, 1}, {2, 3}}, "h");
+  EXPECT_NE(Chosen(kTwoOfThree, {owns_later, broken}).outcome, 'c');
+}
+
 // H16, H25: neither nacks, nor does it count for R.
 TEST(ChooserTest, BlankAndSuspectReplicasNackNothing) {
   Reply blank = ReplyOf(3, 0, {}, "");

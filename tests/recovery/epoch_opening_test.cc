@@ -293,6 +293,24 @@ TEST(EpochOpeningTest, BallotIsAboveAllThatWasPromised) {
   EXPECT_GT(primary->opened->epoch, before);
 }
 
+// With W > R, too: whoever is needed for a promise has a say in the ballot, so
+// that no promise of an opening before costs an attempt.
+TEST_P(EpochOpeningWithServerTest, BallotIsAboveWhatAnyoneNeededPromised) {
+  for (const int w : {1, 3}) {  // R is 3 or 1: all are needed
+    for (const int node : Nodes(3)) {
+      SCOPED_TRACE(::testing::Message() << "W " << w << " node " << node);
+      OpeningWorld world({.write_quorum = w, .real_server = GetParam()});
+      const Epoch before =
+          PackBallot({.counter = 7, .primary = {NodeId(4), 1}});
+      ASSERT_TRUE(
+          world.replica(node).AcceptPromise({before, {NodeId(4), 1}}).ok());
+      const auto primary = world.Open(0);
+      ASSERT_TRUE(primary->status().ok()) << primary->status();
+      EXPECT_EQ(BallotCounter(primary->opened->epoch), 8u);
+    }
+  }
+}
+
 // Another primary is promised between welcome and promise.
 void PromiseAnother(OpeningWorld& world, int node, bool* done) {
   world.server(node).on_request = [&world, node, done](const Message& message) {

@@ -4,38 +4,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
+#include "tests/recovery/wire_samples.h"
 #include "tests/replication/persist/all_platforms.h"
 
-namespace alpheus {
+namespace alpheus::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr Uuid kLog{7, 8};
-constexpr uint64_t kHuge = std::numeric_limits<uint64_t>::max();
 constexpr PrimaryId kPrimary{NodeId(2), 0x1234};
 constexpr Promise kPromise{Epoch(9), kPrimary};
-
-EpochTable TableOf(uint64_t entries) {
-  EpochTable table = EpochTable::Empty(kLog);
-  for (uint64_t i = 1; i <= entries; ++i) {
-    table = table.With({Epoch(i), i * 11, Lsn(i), RingOffset((i - 1) * 64), i},
-                       Lsn(1));
-  }
-  return table;
-}
-
-Configuration TwoMembers() {
-  return {5, 2, 1, {{NodeId(1), 101}, {NodeId(2), 102}}};
-}
 
 std::vector<Message> AllMessages() {
   const Installation installation{Epoch(9),
@@ -57,19 +41,6 @@ std::vector<Message> AllMessages() {
           Viewed{RegionKey(7), 1 << 20},
           Release{},
           Released{}};
-}
-
-// Overwrites a number in encoded bytes, as a forger would.
-template <class T>
-std::vector<std::byte> With(std::vector<std::byte> bytes, size_t at, T value) {
-  EXPECT_LE(at + sizeof(T), bytes.size());
-  std::memcpy(bytes.data() + at, &value, sizeof(T));
-  return bytes;
-}
-template <class T>
-std::string With(std::string bytes, size_t at, T value) {
-  std::memcpy(bytes.data() + at, &value, sizeof(T));
-  return bytes;
 }
 
 bool Decodes(std::span<const std::byte> bytes) {
@@ -290,156 +261,8 @@ TEST(HandshakeTest, RejectionThatSaysNothingIsUnavailable) {
       DecodeRejection(bytes + std::string(kHelloBytes, 'x'))));
 }
 
-// --- Answers -----------------------------------------------------------------
-
-// have 2, 3; torn 4; absent 5; have 6; corrupt 7 by the proven LSN.
-Answer SampleAnswer() {
-  Answer answer;
-  answer.node = NodeId(3);
-  answer.incarnation = 33;
-  answer.configuration = TwoMembers();
-  answer.ring_capacity = 1024;
-  answer.log_epoch = Epoch(3);
-  answer.promised_before = Epoch(4);
-  answer.table = TableOf(3);
-  answer.head = {Lsn(2), RingOffset(64), 5};
-  answer.proven_lsn = Lsn(7);
-  AddHeld(&answer, {Epoch(2), RingOffset(64), 11, 1});
-  AddHeld(&answer, {Epoch(3), RingOffset(192), 12, 2});
-  AddVerdict(&answer, Verdict::kTorn);
-  AddVerdict(&answer, Verdict::kAbsent);
-  AddHeld(&answer, {Epoch(3), RingOffset(1024), 13, 1});
-  AddVerdict(&answer, Verdict::kCorrupt);
-  return answer;
-}
-
-bool AnswerDecodes(std::span<const std::byte> bytes) {
-  return DecodeAnswer(kLog, bytes).has_value();
-}
-
-// Where the parts of SampleAnswer lie. Capacity 64 follows the configuration.
-constexpr size_t kCapacityAt = 72;
-constexpr size_t kHeadAt = 96;
-constexpr size_t kProvenAt = 120;
-constexpr size_t kFlagsAt = 128;
-constexpr size_t kTableAt = 132;
-constexpr size_t kRunsAt = kTableAt + 4 + 3 * 40;
-constexpr size_t kHeldAt = kRunsAt + 8 + 5 * 16;
-constexpr size_t kSampleBytes = kHeldAt + 8 + 3 * 24;
-
-TEST(AnswerBytesTest, ComeBackAsTheyWere) {
-  const Answer answer = SampleAnswer();
-  const auto bytes = EncodeAnswer(answer);
-  EXPECT_EQ(bytes.size(), kSampleBytes);
-  EXPECT_LE(bytes.size(), AnswerBytesMax(answer.ring_capacity));
-  const auto again = DecodeAnswer(kLog, bytes);
-  ASSERT_TRUE(again.has_value());
-  EXPECT_EQ(again->node, answer.node);
-  EXPECT_EQ(again->incarnation, answer.incarnation);
-  EXPECT_EQ(again->configuration, answer.configuration);
-  EXPECT_EQ(again->ring_capacity, answer.ring_capacity);
-  EXPECT_EQ(again->log_epoch, answer.log_epoch);
-  EXPECT_EQ(again->promised_before, answer.promised_before);
-  EXPECT_EQ(again->table, answer.table);
-  EXPECT_EQ(again->head, answer.head);
-  EXPECT_EQ(again->proven_lsn, answer.proven_lsn);
-  EXPECT_TRUE(again->knows());
-  EXPECT_EQ(again->runs, answer.runs);
-  EXPECT_EQ(again->held, answer.held);
-}
-
-TEST(AnswerBytesTest, WhatIsNotKnownComesBackToo) {
-  for (int flags = 0; flags < 8; ++flags) {
-    Answer answer = SampleAnswer();
-    answer.runs.clear();
-    answer.held.clear();
-    answer.blank = (flags & 1) != 0;
-    answer.suspect = (flags & 2) != 0;
-    answer.repairing = (flags & 4) != 0;
-    const auto again = DecodeAnswer(kLog, EncodeAnswer(answer));
-    ASSERT_TRUE(again.has_value());
-    EXPECT_EQ(again->blank, answer.blank);
-    EXPECT_EQ(again->suspect, answer.suspect);
-    EXPECT_EQ(again->repairing, answer.repairing);
-  }
-  EXPECT_FALSE(
-      AnswerDecodes(With<uint32_t>(EncodeAnswer(SampleAnswer()), kFlagsAt, 8)));
-}
-
-TEST(AnswerBytesTest, ShorterOrLongerOnesAreNone) {
-  auto bytes = EncodeAnswer(SampleAnswer());
-  for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_FALSE(AnswerDecodes(std::span(bytes).first(size))) << size;
-  }
-  bytes.push_back(std::byte{0});
-  EXPECT_FALSE(AnswerDecodes(bytes));
-}
-
-TEST(AnswerBytesTest, ValuesThatCannotBeAreNone) {
-  const auto bytes = EncodeAnswer(SampleAnswer());
-  EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, 0, 0)));
-  EXPECT_FALSE(AnswerDecodes(With(bytes, 4, kProtocolVersion + 1)));
-  EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, 32, 0)));  // N
-  // Too small for what is said; no whole lines; more than there can be.
-  for (const uint64_t capacity : {uint64_t{64}, uint64_t{1025}, kHuge - 63}) {
-    EXPECT_FALSE(AnswerDecodes(With(bytes, kCapacityAt, capacity))) << capacity;
-  }
-  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kHeadAt, 0)));
-  EXPECT_FALSE(AnswerDecodes(With(bytes, kHeadAt, kHuge)));
-  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kHeadAt + 8, 1)));
-  // 16 lines hold at most LSNs 2 to 17.
-  EXPECT_TRUE(AnswerDecodes(With<uint64_t>(bytes, kProvenAt, 17)));
-  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kProvenAt, 18)));
-  EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, kTableAt, 0xffffffff)));
-  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kTableAt + 4 + 40, 1)));
-}
-
-TEST(AnswerBytesTest, RunsThatCannotBeAreNone) {
-  const auto bytes = EncodeAnswer(SampleAnswer());
-  constexpr size_t kFirst = kRunsAt + 8;
-  for (const uint64_t count :
-       {uint64_t{0}, uint64_t{4}, uint64_t{6}, uint64_t{1} << 60, kHuge}) {
-    EXPECT_FALSE(AnswerDecodes(With(bytes, kRunsAt, count))) << count;
-  }
-  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kFirst, 5)));  // verdict
-  for (const uint64_t lsns : {uint64_t{0}, uint64_t{1}, uint64_t{3}, kHuge}) {
-    EXPECT_FALSE(AnswerDecodes(With(bytes, kFirst + 8, lsns))) << lsns;
-  }
-  // The last run, of LSN 7 on: 16 lines from LSN 2 on end behind LSN 17.
-  EXPECT_TRUE(AnswerDecodes(With<uint64_t>(bytes, kFirst + 4 * 16 + 8, 11)));
-  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kFirst + 4 * 16 + 8, 12)));
-}
-
-TEST(AnswerBytesTest, HeldRecordsThatCannotBeAreNone) {
-  const auto bytes = EncodeAnswer(SampleAnswer());
-  constexpr size_t kFirst = kHeldAt + 8;
-  for (const uint64_t count :
-       {uint64_t{2}, uint64_t{4}, uint64_t{1} << 61, kHuge}) {
-    EXPECT_FALSE(AnswerDecodes(With(bytes, kHeldAt, count))) << count;
-  }
-  // An epoch that does not own the LSN.
-  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kFirst, 3)));
-  EXPECT_FALSE(AnswerDecodes(With<uint64_t>(bytes, kFirst, 0)));
-  // Before the head; in the middle of a line; where another one lies; and
-  // behind the lap.
-  for (const uint64_t offset : {0, 65, 192, 1088}) {
-    EXPECT_FALSE(AnswerDecodes(With(bytes, kFirst + 8, offset))) << offset;
-  }
-  EXPECT_FALSE(AnswerDecodes(With(bytes, kFirst + 8, kHuge - 63)));
-  for (const uint32_t lines : {0u, 3u, 0xffffffffu}) {
-    EXPECT_FALSE(AnswerDecodes(With(bytes, kFirst + 20, lines))) << lines;
-  }
-  // The last one may end where the lap does, at 1088, not behind it.
-  EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, kFirst + 48 + 20, 2)));
-  // Nothing owns LSN 2 in an empty table.
-  Answer unowned = SampleAnswer();
-  unowned.table = EpochTable::Empty(kLog);
-  EXPECT_FALSE(AnswerDecodes(EncodeAnswer(unowned)));
-}
-
 // Byte 48 to 51: an axis each; from 52 on what the adapter can do.
 TEST(HandshakeTest, WelcomeTellsThePlatform) {
-  using testing::AllPlatforms;
   for (const Platform& platform : AllPlatforms()) {
     Welcome welcome = kWelcome;
     welcome.platform = platform;
@@ -481,4 +304,4 @@ TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::testing

@@ -250,6 +250,28 @@ TEST(OpeningFaultsTest, OwnPauseIsNoPeersSilence) {
   EXPECT_GT(both, 20);
 }
 
+// Enough have answered, and this process stands still while it waits for more:
+// one that was about to answer is not left behind for that.
+TEST(OpeningFaultsTest, OwnPauseDoesNotEndTheGathering) {
+  OpeningWorld world({});
+  EpochOpeningOptions options = world.OpeningOptions(0);
+  options.gather_ns = 50 * kMillisecond;
+  options.step_timeout_ns = 1000 * kMillisecond;
+  const auto primary = world.Begin(0, options);
+  // Asked is not heard yet.
+  while (world.replica(1).superline().promised_epoch == Epoch()) {
+    ASSERT_TRUE(world.Step({primary.get()}));
+  }
+  world.paused_host = 2;
+  StepUntilTimeIsWaitedFor(world, *primary, options.gather_ns,
+                           [] { return true; });
+  world.network().Run(200 * kMillisecond);
+  world.paused_host = -1;
+  world.Drive({primary.get()});
+  ASSERT_TRUE(primary->status().ok()) << primary->status();
+  EXPECT_EQ(primary->opened->backups.size(), 2u);
+}
+
 TEST(OpeningFaultsTest, SilentPeerIsGivenUpAllTheSame) {
   OpeningWorld world({.write_quorum = 3});
   world.server(3).on_request = [](const Message&) { return false; };

@@ -31,34 +31,18 @@ constexpr Uuid kCluster{1, 2};
 constexpr Uuid kLog{3, 4};
 
 // Runs `before_scan` first.
-class ScanningReplica final : public OwnReplica {
+class ScanningReplica final : public OwnReplicaOf<Model> {
  public:
   ScanningReplica(Replica<Model>& replica, std::function<void()> before_scan)
-      : replica_(AsOwnReplica(replica)), before_scan_(std::move(before_scan)) {}
+      : OwnReplicaOf(replica, /*fence=*/{}),
+        before_scan_(std::move(before_scan)) {}
 
-  const std::string& name() const override { return replica_->name(); }
-  const Superline& superline() const override { return replica_->superline(); }
-  Ring ring() const override { return replica_->ring(); }
-  absl::StatusOr<PromiseVerdict> AcceptPromise(
-      const Promise& request) override {
-    return replica_->AcceptPromise(request);
-  }
-  absl::Status StartAnswer() override { return replica_->StartAnswer(); }
-  Answer TakeAnswer() override { return replica_->TakeAnswer(); }
-  absl::Status BeginRepair(Epoch epoch) override {
-    return replica_->BeginRepair(epoch);
-  }
-  absl::Status StartInstall(const Installation& installation) override {
-    return replica_->StartInstall(installation);
-  }
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
     if (before_scan_) std::exchange(before_scan_, nullptr)();
-    return replica_->Continue(bytes_max);
+    return OwnReplicaOf::Continue(bytes_max);
   }
-  RingLogStart StartOfLog() override { return replica_->StartOfLog(); }
 
  private:
-  const std::unique_ptr<OwnReplica> replica_;
   std::function<void()> before_scan_;
 };
 

@@ -67,6 +67,7 @@ class LentReplica final : public ServedLog {
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
     return replica_.Continue(bytes_max);
   }
+  void EndWork() override { replica_.EndWork(); }
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override {
     ALPHEUS_ASSIGN_OR_RETURN(

@@ -82,10 +82,7 @@ TEST(ReplicaServerTest, KeysOfAConnectionThatEndedAreVoid) {
 TEST(ReplicaServerTest, SessionThatAnnouncesNonsenseEndsAndIsReportedOnce) {
   ServedWorld world({});
   PrimaryLog log(kLogA);
-  log.OpenEpoch(Epoch(5));
-  Peer& peer = world.Connected(1, 1);
-  world.GetInstalled(peer, log);
-  Replicate(world, peer, log, "a");
+  Peer& peer = SessionWithOneRecord(world, log);
   ASSERT_TRUE(peer.Announce(9999).ok());
   world.Run(kMillisecond);
   EXPECT_TRUE(peer.ended);
@@ -115,10 +112,7 @@ TEST(ReplicaServerTest, SessionWhoseMediumFailsEndsAndIsReported) {
 TEST(ReplicaServerTest, WatermarkThatCannotBePersistedIsReported) {
   ServedWorld world({});
   PrimaryLog log(kLogA);
-  log.OpenEpoch(Epoch(5));
-  Peer& peer = world.Connected(1, 1);
-  world.GetInstalled(peer, log);
-  Replicate(world, peer, log, "a");
+  Peer& peer = SessionWithOneRecord(world, log);
   world.pmem(kLogA).FailFence(1);
   ASSERT_TRUE(peer.Close().ok());
   world.Run(kMillisecond);

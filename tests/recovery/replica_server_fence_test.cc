@@ -92,10 +92,7 @@ TEST(ReplicaServerTest, NoByteOfTheRingChangesOnceItIsLookedAt) {
 TEST(ReplicaServerTest, PromiseOfTheSameProcessEndsItsEarlierSession) {
   ServedWorld world({});
   PrimaryLog log(kLogA);
-  log.OpenEpoch(Epoch(5));
-  Peer& first = world.Connected(1, 1);
-  world.GetInstalled(first, log);
-  Replicate(world, first, log, "a");
+  Peer& first = SessionWithOneRecord(world, log);
   EXPECT_EQ(ProvenAfterACut(world, kLogA), Lsn(0));
   Peer& again = world.Connected(1, 1);
   world.GetPromise(again, Epoch(5));

@@ -48,4 +48,12 @@ void Replicate(ServedWorld& world, Peer& peer, PrimaryLog& log,
   ASSERT_EQ(peer.session->acked_lsn(), lsn);
 }
 
+Peer& SessionWithOneRecord(ServedWorld& world, PrimaryLog& log) {
+  log.OpenEpoch(Epoch(5));
+  Peer& peer = world.Connected(1, 1);
+  world.GetInstalled(peer, log);
+  Replicate(world, peer, log, "a");
+  return peer;
+}
+
 }  // namespace alpheus::testing

@@ -30,6 +30,10 @@ Lsn ProvenAfterACut(ServedWorld& world, Uuid log_id);
 void Replicate(ServedWorld& world, Peer& peer, PrimaryLog& log,
                std::string_view text);
 
+// A new connection of host 1 with a session of epoch 5, in which one record,
+// "a", was appended and acknowledged.
+Peer& SessionWithOneRecord(ServedWorld& world, PrimaryLog& log);
+
 }  // namespace alpheus::testing
 
 #endif  // ALPHEUS_TESTS_RECOVERY_REPLICA_SERVER_FIXTURE_H_

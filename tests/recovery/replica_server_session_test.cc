@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "recovery/answer_wire.h"
 #include "recovery/replica_server.h"
 #include "tests/recovery/replica_server_fixture.h"
 
@@ -52,10 +53,7 @@ TEST(ReplicaServerTest, RecordsComeByWritesBeforeTheInstall) {
 TEST(ReplicaServerTest, AnswerIsReadFromRegisteredMemory) {
   ServedWorld world({});
   PrimaryLog log(kLogA);
-  log.OpenEpoch(Epoch(5));
-  Peer& first = world.Connected(1, 1);
-  world.GetInstalled(first, log);
-  Replicate(world, first, log, "a");
+  SessionWithOneRecord(world, log);
   Peer& second = world.Connected(2, 1);
   EXPECT_EQ(second.welcome->promised, Epoch(5));
   const Promised promised = world.GetPromise(second, Epoch(7));

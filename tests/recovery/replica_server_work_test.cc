@@ -38,6 +38,12 @@ void Ask(Peer& peer, Epoch epoch) {
   peer.Send(AskPromise{{epoch, peer.self()}});
 }
 
+// What a scan or an installation has gathered is given back.
+void ExpectNothingUnderWay(ServedLog& log) {
+  const absl::Status status = log.Continue(kLineBytes).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+}
+
 TEST(ReplicaServerWorkTest, SessionOfAnotherLogGoesOnDuringAScan) {
   ServedWorld world(InSlices());
   PrimaryLog log(kLogB);
@@ -138,6 +144,7 @@ TEST(ReplicaServerWorkTest, PrimaryThatGoesInTheMiddleLeavesTheReplicaReady) {
   world.Run(kMillisecond);
   EXPECT_EQ(world.server().connection_count(), 0u);
   EXPECT_FALSE(world.server().NextDeadline().is_set());
+  ExpectNothingUnderWay(world.log(kLogA));
   world.GetPromise(world.Connected(1, 2), Epoch(6));
 }
 
@@ -146,7 +153,9 @@ TEST(ReplicaServerWorkTest, LogThatIsRemovedInTheMiddleIsLetGo) {
   Peer& peer = world.Connected(1, 1);
   Ask(peer, Epoch(5));
   RunSlices(world, kLogA, 3);
-  ASSERT_TRUE(world.server().RemoveLog(kLogA).ok());
+  const auto log = world.server().RemoveLog(kLogA);
+  ASSERT_TRUE(log.ok());
+  ExpectNothingUnderWay(**log);
   world.Run(kMillisecond);
   EXPECT_TRUE(peer.ended);
   EXPECT_THAT(peer.replies, IsEmpty());

@@ -131,6 +131,7 @@ class WatchedLog final : public ServedLog {
     return inner_.StartInstall(installation);
   }
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override;
+  void EndWork() override { inner_.EndWork(); }
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override {
     return inner_.StartSession(terms, fabric, connection);

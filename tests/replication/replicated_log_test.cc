@@ -4,6 +4,7 @@
 #include "tests/replication/replicated_log.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <string>
 
@@ -454,6 +455,8 @@ TEST(ReplicatedLogTest, FailedFenceIsToldOutsideTheStep) {
   EXPECT_TRUE(absl::IsUnavailable(told)) << told;
 }
 
+const std::atomic<uint32_t> kNoStop{0};
+
 // Nobody forces and nobody waits; whoever polls waits for the acks between two
 // polls, if there is anybody to tell.
 TEST(ReplicatedLogTest, CallbackIsToldWhenTheAckArrives) {
@@ -471,20 +474,20 @@ TEST(ReplicatedLogTest, CallbackIsToldWhenTheAckArrives) {
   const auto tell = [&told](const absl::Status& status) { told = status.ok(); };
   ASSERT_TRUE(log.OnDurable(Lsn(2), tell).ok());
   // It is not on its way yet.
-  EXPECT_FALSE(log.WaitForAcks(world.Soon()));
+  EXPECT_FALSE(log.WaitForAcks(world.Soon(), kNoStop));
   log.Poll();
   EXPECT_FALSE(told);
-  EXPECT_FALSE(log.WaitForAcks(Deadline::AtNanos(0)));
+  EXPECT_FALSE(log.WaitForAcks(Deadline::AtNanos(0), kNoStop));
   EXPECT_EQ(waits, 0);
-  EXPECT_TRUE(log.WaitForAcks(world.Soon()));
+  EXPECT_TRUE(log.WaitForAcks(world.Soon(), kNoStop));
   EXPECT_TRUE(told);
-  EXPECT_FALSE(log.WaitForAcks(world.Soon()));
+  EXPECT_FALSE(log.WaitForAcks(world.Soon(), kNoStop));
   EXPECT_EQ(waits, 1);
   // Nobody is to be told of this one.
   ASSERT_TRUE(world.Fill(100).ok());
   EXPECT_TRUE(
       absl::IsDeadlineExceeded(log.Force(Lsn(3), 1, Deadline::AtNanos(0))));
-  EXPECT_FALSE(log.WaitForAcks(world.Soon()));
+  EXPECT_FALSE(log.WaitForAcks(world.Soon(), kNoStop));
   EXPECT_EQ(waits, 1);
 }
 
@@ -496,12 +499,15 @@ TEST(ReplicatedLogTest, AcksAreLeftToWhoWaits) {
   ASSERT_TRUE(world.log()
                   .OnDurable(Lsn(1), [&](const absl::Status&) { told = true; })
                   .ok());
+  int waits = 0;
   world.SetElsewhere([&] {
-    EXPECT_FALSE(world.log().WaitForAcks(world.Soon()));
+    ++waits;
+    EXPECT_TRUE(world.log().WaitForAcks(world.Soon(), kNoStop));
     world.backup(0).Serve();
   });
   EXPECT_TRUE(world.log().Force(Lsn(1), 1, world.Soon()).ok());
   EXPECT_TRUE(told);
+  EXPECT_EQ(waits, 1);
 }
 
 // What is of no backup of the log is somebody else's.

@@ -81,6 +81,10 @@ Choice Choose(int n, int w, int r, const std::vector<Reply>& replies) {
       if (reply.repairing && reply.log_epoch < e && k >= start) {
         nacks.insert(reply.node);
       }
+      // Beyond the protocol's text: so does one with a broken record there.
+      if (cell.verdict == 'c' && reply.log_epoch < e && k >= start) {
+        nacks.insert(reply.node);
+      }
     }
     if (identities.size() > 1) {
       choice.outcome = 'e';

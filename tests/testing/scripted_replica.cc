@@ -6,6 +6,7 @@
 
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
+#include "recovery/answer_wire.h"
 
 namespace alpheus::testing {
 

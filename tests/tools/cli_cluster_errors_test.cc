@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "alpheus/log.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
@@ -96,10 +97,9 @@ TEST_F(CliClusterErrorsTest, ClusterFileThatIsNoneIsBadUsage) {
 }
 
 TEST_F(CliClusterErrorsTest, LogThatWasNeverFormattedIsSaidToBe) {
-  ExpectAll(
-      cluster_.file(), kFailed, /*asks=*/true,
-      AllOf(HasSubstr("has no replica of this log"), HasSubstr("node 1")));
-  EXPECT_THAT(RunAlpheus(Of("cat")).error, HasSubstr("alpheus format"));
+  ExpectAll(cluster_.file(), kFailed, /*asks=*/true,
+            AllOf(HasSubstr("has no replica of this log"), HasSubstr("node 1"),
+                  HasSubstr("`alpheus format --cluster`")));
 }
 
 TEST_F(CliClusterErrorsTest, UnknownLogIsNamed) {
@@ -179,11 +179,9 @@ TEST_F(CliClusterErrorsTest, StatusWithoutAnyNodeListsThemAll) {
   }
 }
 
-// A repair was cut short: node 3 holds nothing that counts.
-TEST_F(CliClusterErrorsTest, StatusNamesAReplicaThatIsRepairing) {
-  FormatAndAppend("one\n");
-  cluster_.Stop(3);
-  auto bytes = ReadFile(cluster_.ReplicaPath(3));
+// A repair is cut short on a node that is down: it holds nothing that counts.
+void MarkRepairing(const std::string& path) {
+  auto bytes = ReadFile(path);
   const CellPlace place = SuperlinePlace(std::span(bytes));
   const CellState cell = ReadCell(place);
   auto superline = DecodeSuperline(cell.copies[*cell.newest].content);
@@ -195,15 +193,52 @@ TEST_F(CliClusterErrorsTest, StatusNamesAReplicaThatIsRepairing) {
                        EncodeSuperline(*superline)),
         place.copies[static_cast<size_t>(index)]);
   }
-  WriteFile(cluster_.ReplicaPath(3), bytes);
+  WriteFile(path, bytes);
+}
+
+TEST_F(CliClusterErrorsTest, StatusNamesAReplicaThatIsRepairing) {
+  FormatAndAppend("one\n");
+  cluster_.Stop(3);
+  MarkRepairing(cluster_.ReplicaPath(3));
   cluster_.Start(3);
   const ProgramResult result = RunAlpheus(Of("status"));
   EXPECT_EQ(result.end.exit_status, kGood) << result.error;
-  EXPECT_THAT(result.output, HasSubstr("repairing"));
+  EXPECT_THAT(
+      result.output,
+      AllOf(HasSubstr("3 of 3 replicas reached, W is 2"),
+            HasSubstr("Of those reached 1 is repairing: no record counts"),
+            Not(HasSubstr("Opening"))));
+  for (const json& node : ParseLines(RunWell(Of("status", {"--json"})))) {
+    EXPECT_EQ(node["repairing"], node["node"] == 3) << node;
+  }
   EXPECT_EQ(RunWell(Of("cat")), "one\n");
   EXPECT_THAT(RunWell(Of("verify")), HasSubstr("on nodes 1, 2 (W is 2)"));
   RunWell(Of("append", {"--node", "1"}), "two\n");
   EXPECT_THAT(RunWell(Of("status")), Not(HasSubstr("repairing")));
+}
+
+// Both may promise, which would be enough; but only one of them can tell what
+// nobody has.
+TEST_F(CliClusterErrorsTest, RepairingReplicaIsNotCountedOnForOpening) {
+  FormatAndAppend("one\n");
+  cluster_.Stop(2);
+  cluster_.Stop(3);
+  MarkRepairing(cluster_.ReplicaPath(3));
+  cluster_.Start(3);
+  const ProgramResult status = RunAlpheus(Of("status"));
+  EXPECT_EQ(status.end.exit_status, kUnavailable);
+  EXPECT_THAT(status.output,
+              AllOf(HasSubstr("2 of 3 replicas reached"),
+                    HasSubstr("Opening the log takes 2 replicas that are not "
+                              "repairing: 1 more must be served")));
+  LogOptions options;
+  options.replication = {.cluster_file = cluster_.file(),
+                         .node = 1,
+                         .gather_ms = 0,
+                         .open_timeout_ms = 300};
+  const auto log = Log::Open(options);
+  EXPECT_TRUE(absl::IsUnavailable(log.status())) << log.status();
+  EXPECT_THAT(log.status().ToString(), HasSubstr("decided"));
 }
 
 TEST_F(CliClusterErrorsTest, PortInUseIsNamed) {
@@ -215,7 +250,8 @@ TEST_F(CliClusterErrorsTest, PortInUseIsNamed) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->end.exit_status, kFailed);
   EXPECT_THAT(result->error,
-              AllOf(HasSubstr("127.0.0.1:"), HasSubstr("in use")));
+              AllOf(HasSubstr("127.0.0.1:"), HasSubstr("in use"),
+                    HasSubstr("end it, or give this one another address")));
 }
 
 TEST_F(CliClusterErrorsTest, CatSaysWhenMoreMayBeDurable) {

@@ -92,7 +92,7 @@ TEST(ServiceThreadTest, AttendsWithinTheInterval) {
                            return true;
                          },
                          [](uint32_t) {},
-                         [&](Deadline until) {
+                         [&](Deadline until, const std::atomic<uint32_t>&) {
                            EXPECT_TRUE(until.is_set());
                            const bool again = ++attended < 3;
                            attended.notify_one();
@@ -104,6 +104,26 @@ TEST(ServiceThreadTest, AttendsWithinTheInterval) {
   service.Stop();
   EXPECT_EQ(polls, 1);
   EXPECT_EQ(attended, 3);
+}
+
+// Whatever it attends to, and whether that waits already or is about to.
+TEST(ServiceThreadTest, StopEndsWhatItAttendsTo) {
+  FutexWaiter waiter(Clock::Real());
+  Progress progress(waiter);
+  std::atomic<int> attended{0};
+  ServiceThread service(
+      {[] { return true; }, [](uint32_t) {},
+       [&](Deadline until, const std::atomic<uint32_t>& stop) {
+         ++attended;
+         attended.notify_one();
+         waiter.Wait(stop, 0, until);
+         return true;
+       }},
+      progress, waiter, std::chrono::hours(1));
+  ASSERT_TRUE(service.Start().ok());
+  attended.wait(0);
+  service.Stop();
+  EXPECT_GE(attended, 1);
 }
 
 class MappedFile {

@@ -250,12 +250,18 @@ TEST_F(ForcePolicyTest, CallbackThatReservesKeepsTheLogOpen) {
 TEST_F(ForcePolicyTest, CallbackMayAppendUnderTheGroupPolicy) {
   absl::StatusOr<Lsn> within = absl::UnknownError("not called");
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(Append({1, 4}).ok());
-  ASSERT_TRUE(
-      log()
-          .OnDurable(Lsn(1),
-                     [&](const absl::Status&) { within = Append({1, 4}); })
-          .ok());
+  ASSERT_TRUE(log()
+                  .OnDurable(Lsn(1),
+                             [&](const absl::Status&) {
+                               const std::span<const std::byte> part =
+                                   AsBytes("x");
+                               within =
+                                   log().Append({&part, 1}, {1, 4},
+                                                Deadline::AtNanos(50'000'000));
+                             })
+                  .ok());
   ASSERT_TRUE(Append({1, 4}).ok());
+  ASSERT_TRUE(within.ok()) << within.status();
   EXPECT_EQ(*within, Lsn(5));
   EXPECT_EQ(log().durable_lsn(), Lsn(5));
   // The window is as it was.

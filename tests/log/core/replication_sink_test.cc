@@ -13,11 +13,13 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "log/base/bytes.h"
 #include "log/base/thread_token.h"
+#include "log/core/activity_watch.h"
 #include "log/core/format_region.h"
 #include "log/core/ring_log.h"
 #include "log/format/layout.h"
@@ -74,11 +76,17 @@ class FakeSink final : public ReplicationSink {
 class CountingWaiter final : public Waiter {
  public:
   bool Spin(int) override { return false; }
-  void Wait(const std::atomic<uint32_t>&, uint32_t, Deadline) override {
+  void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
+            Deadline) override {
     ++waits;
+    if (on_wait) on_wait();
+    woken = generation != seen;
   }
-  void WakeAll(const std::atomic<uint32_t>&) override {}
+  void WakeAll(const std::atomic<uint32_t>&) override { ++wakes; }
+  std::function<void()> on_wait;
   int waits = 0;
+  int wakes = 0;
+  bool woken = false;  // the last one that waited
 };
 
 class ReplicationSinkTest : public ::testing::Test {
@@ -238,6 +246,107 @@ TEST_F(ReplicationSinkTest, WatchIsHandedOn) {
   progress.Withdraw();
 }
 
+// A record is on its way whose callback is to be told, and nobody forces it.
+class AttendantTest : public ReplicationSinkTest {
+ protected:
+  AttendantTest() {
+    Open(FlushOrder::kRemoteFirst);
+    sink_.follows_local = false;
+    EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));
+    const auto tell = [this](const absl::Status& s) { told_ = s.ok(); };
+    EXPECT_TRUE(log_->OnDurable(Lsn(1), tell).ok());
+    sink_.waits = 0;
+    waiter_.waits = 0;
+  }
+  Deadline Soon() const {
+    return Deadline::AtNanos(clock_.NowNanos() + 100'000);
+  }
+  bool Attend() { return log_->WaitForAcks(Soon(), stop_); }
+  // The same by another thread, in the middle of this one's wait in the sink.
+  bool AttendBesideACall() {
+    bool again = false;
+    sink_.on_wait = [&] {
+      sink_.on_wait = [] {};
+      const uint32_t call = ThreadToken();
+      SetThreadToken(call + 1);
+      again = Attend();
+      SetThreadToken(call);
+    };
+    EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitDurable(
+        Lsn(1), Deadline::AtNanos(clock_.NowNanos() + 1500))));
+    return again;
+  }
+  void Stop() {
+    stop_ = 1;
+    log_->waiter().WakeAll(stop_);
+  }
+
+  std::atomic<uint32_t> stop_{0};
+  bool told_ = false;
+};
+
+// A call that waits does what the attendant would; once it has left, the
+// attendant goes on, and need not pass an interval first.
+TEST_F(AttendantTest, TakesOverWhenACallHasLeft) {
+  EXPECT_TRUE(AttendBesideACall());
+  EXPECT_EQ(sink_.waits, 1);
+  EXPECT_EQ(waiter_.waits, 1);
+  EXPECT_FALSE(told_);
+  sink_.on_wait = [this] { sink_.durable = Lsn(1); };
+  EXPECT_TRUE(Attend());
+  EXPECT_EQ(sink_.waits, 2);
+  EXPECT_TRUE(told_);
+  EXPECT_FALSE(Attend());
+}
+
+// Stopped before it waits: it does not. While it waits: it is woken.
+TEST_F(AttendantTest, StopIsNotMissedInTheSink) {
+  sink_.on_wait = [this] {
+    EXPECT_EQ(sink_.wakes, 0);
+    Stop();
+    EXPECT_EQ(sink_.wakes, 1);
+  };
+  Attend();
+  EXPECT_EQ(sink_.waits, 1);
+  Attend();
+  EXPECT_EQ(sink_.waits, 1);
+}
+
+TEST_F(AttendantTest, StopIsNotMissedBesideACall) {
+  waiter_.on_wait = [this] { Stop(); };
+  AttendBesideACall();
+  EXPECT_EQ(waiter_.waits, 1);
+  EXPECT_TRUE(waiter_.woken);
+  AttendBesideACall();
+  EXPECT_EQ(waiter_.waits, 1);
+}
+
+// 6. of activity_watch.h: whoever leaves last wakes it, and nobody else does.
+TEST(ActivityWatchTest, LastCallToLeaveWakesTheAttendant) {
+  FakeSink sink;
+  CountingWaiter waiter;
+  ActivityWatch watch(waiter, sink);
+  Progress progress(watch);
+  const std::atomic<uint32_t> stop{0};
+  std::optional<ActivityWatch::Role> first(std::in_place, &watch, progress);
+  std::optional<ActivityWatch::Role> last(std::in_place, &watch, progress);
+  waiter.on_wait = [&] {
+    first.reset();
+    watch.WakeAll(std::atomic<uint32_t>(0));
+    EXPECT_EQ(waiter.wakes, 1);
+    last.reset();
+    EXPECT_EQ(waiter.wakes, 2);
+  };
+  watch.WaitForCallersToLeave(stop, Deadline());
+  EXPECT_TRUE(waiter.woken);
+  watch.WaitForCallersToLeave(stop, Deadline());
+  EXPECT_EQ(waiter.waits, 1);
+  // Nobody sleeps there any more.
+  last.emplace(&watch, progress);
+  last.reset();
+  EXPECT_EQ(waiter.wakes, 2);
+}
+
 // And it is asked once per step, whatever comes first: that may be a call of
 // the system.
 TEST_F(ReplicationSinkTest, StepPollsOnce) {
@@ -363,30 +472,41 @@ class SleepyWaiter final : public Waiter {
   FutexWaiter futex_{Clock::Real()};
 };
 
+// A log whose threads wait for such a backup, and sleep.
+struct ThreadsLog {
+  explicit ThreadsLog(uint64_t ring_capacity, RingLogOptions options = {}) {
+    Random random(1);
+    const Layout layout = *Layout::ForRing(ring_capacity, 64);
+    region = *Region::Anonymous(layout.region_bytes);
+    EXPECT_TRUE(
+        FormatRegion(pmem, region->bytes(), layout, NewLocalIdentity(random))
+            .ok());
+    LocalOpeningOptions opening;
+    opening.name = "threads";
+    const OpenedEpoch opened =
+        *OpenEpochLocally(pmem, region->bytes(), opening, random);
+    options.name = "threads";
+    options.sink = &sink;
+    log.emplace(pmem, region->bytes(), opened.start, options, Clock::Real(),
+                waiter);
+  }
+
+  LibpmemPersistence pmem{{}};
+  std::optional<Region> region;
+  ThreadedSink sink;
+  SleepyWaiter waiter;
+  std::optional<RingLog<LibpmemPersistence>> log;
+};
+
 // No wake-up is lost: nobody has a deadline, and one lost one would be the end.
 // The ring is small, so that they wait for room, too.
 TEST(ReplicationSinkThreadsTest, ThreadsThatSleepAreWoken) {
   constexpr int kThreads = 4;
   constexpr int kAppends = 2000;
-  Random random(1);
-  LibpmemPersistence pmem({});
-  const Layout layout = *Layout::ForRing(16384, 64);
-  Region region = *Region::Anonymous(layout.region_bytes);
-  ASSERT_TRUE(
-      FormatRegion(pmem, region.bytes(), layout, NewLocalIdentity(random))
-          .ok());
-  LocalOpeningOptions opening;
-  opening.name = "threads";
-  const OpenedEpoch opened =
-      *OpenEpochLocally(pmem, region.bytes(), opening, random);
-  ThreadedSink sink;
-  SleepyWaiter waiter;
   RingLogOptions options;
-  options.name = "threads";
   options.exposure_records_max = 16;
-  options.sink = &sink;
-  RingLog<LibpmemPersistence> log(pmem, region.bytes(), opened.start, options,
-                                  Clock::Real(), waiter);
+  ThreadsLog world(16384, options);
+  RingLog<LibpmemPersistence>& log = *world.log;
   const auto append = [&log] {
     const std::string text(100, 'x');
     const std::span<const std::byte> part = AsBytes(text);
@@ -409,24 +529,8 @@ TEST(ReplicationSinkThreadsTest, ThreadsThatSleepAreWoken) {
 TEST(ReplicationSinkThreadsTest, CallbacksThatForceHoldNobodyUp) {
   constexpr int kThreads = 3;
   constexpr int kAppends = 300;
-  Random random(1);
-  LibpmemPersistence pmem({});
-  const Layout layout = *Layout::ForRing(1 << 20, 64);
-  Region region = *Region::Anonymous(layout.region_bytes);
-  ASSERT_TRUE(
-      FormatRegion(pmem, region.bytes(), layout, NewLocalIdentity(random))
-          .ok());
-  LocalOpeningOptions opening;
-  opening.name = "threads";
-  const OpenedEpoch opened =
-      *OpenEpochLocally(pmem, region.bytes(), opening, random);
-  ThreadedSink sink;
-  SleepyWaiter waiter;
-  RingLogOptions options;
-  options.name = "threads";
-  options.sink = &sink;
-  RingLog<LibpmemPersistence> log(pmem, region.bytes(), opened.start, options,
-                                  Clock::Real(), waiter);
+  ThreadsLog world(1 << 20);
+  RingLog<LibpmemPersistence>& log = *world.log;
   std::atomic<int> told{0};
   const auto append = [&log] {
     const std::string text(100, 'x');

@@ -44,11 +44,9 @@ void FabricConformanceTest::SetUp() {
 void FabricConformanceTest::TearDown() {
   world_.reset();
   for (const Arena& arena : arenas_) {
-    const auto* start = reinterpret_cast<const std::byte*>(arena.words.get());
-    EXPECT_TRUE(AreAll({start, kGuardBytes}, kGuard)) << "X4";
-    EXPECT_TRUE(
-        AreAll({start + kGuardBytes + arena.bytes, kGuardBytes}, kGuard))
-        << "X4";
+    const std::span<std::byte> all = arena.memory.bytes;
+    EXPECT_TRUE(AreAll(all.first(kGuardBytes), kGuard)) << "X4";
+    EXPECT_TRUE(AreAll(all.subspan(kGuardBytes + arena.bytes), kGuard)) << "X4";
   }
 }
 
@@ -78,6 +76,11 @@ bool FabricConformanceTest::Until(const std::function<bool()>& done) {
   return true;
 }
 
+bool FabricConformanceTest::BecomesVisible(
+    const std::function<bool()>& landed) {
+  return world_->CompletedWritesAreVisible() ? landed() : Until(landed);
+}
+
 void FabricConformanceTest::Settle() {
   constexpr int kPasses = 20'000;
   for (int pass = 0; pass < kPasses; ++pass) {
@@ -89,12 +92,11 @@ TestRegion FabricConformanceTest::MakeRegion(int host, uint64_t bytes,
                                              RemoteAccess access) {
   Arena arena;
   arena.bytes = bytes;
-  const uint64_t words = (bytes + 7) / 8 + 2 * kGuardBytes / 8;
-  arena.words = std::make_unique<uint64_t[]>(words);
-  auto* start = reinterpret_cast<std::byte*>(arena.words.get());
-  std::memset(start, kGuard, words * 8);
+  arena.memory = world_->Memory(host, bytes + 2 * kGuardBytes, access);
+  const std::span<std::byte> all = arena.memory.bytes;
+  std::memset(all.data(), kGuard, all.size());
   TestRegion region;
-  region.bytes = {start + kGuardBytes, bytes};
+  region.bytes = all.subspan(kGuardBytes, bytes);
   region.Fill(0);
   const auto key = fabric(host).Register(region.bytes, access);
   EXPECT_TRUE(key.ok()) << key.status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conformance: what every fabric must promise, X1 to X7 of fabric.h.
+// conformance: what every fabric must promise, X1 to X8 of fabric.h.
 //
 // A fabric's test file instantiates FabricConformanceTest with its worlds and
 // is linked with conformance*.cc:
@@ -80,6 +80,10 @@ class FabricConformanceTest
   // Passes until nothing is under way or, in real time, for a good while.
   void Settle();
 
+  // Whether it holds now or, where completions of writes come before, in a
+  // while (X8).
+  bool BecomesVisible(const std::function<bool()>& landed);
+
   // A region of `bytes` zeroes that starts on a multiple of 8.
   TestRegion MakeRegion(int host, uint64_t bytes, RemoteAccess access);
 
@@ -108,7 +112,7 @@ class FabricConformanceTest
 
  private:
   struct Arena {
-    std::unique_ptr<uint64_t[]> words;
+    WorldMemory memory;
     uint64_t bytes = 0;  // of the region in the middle
   };
   Completion TakeFirst(int host, const std::function<bool(const Completion&)>&);

@@ -9,13 +9,26 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/bytes.h"
+#include "log/pmem/crash_model.h"
 #include "replication/fabric/sim/sim_network.h"
+#include "replication/persist/platform.h"
 #include "tests/replication/fabric/conformance.h"
+#include "tests/replication/persist/all_platforms.h"
 
 namespace alpheus::testing {
 namespace {
 
-class SimWorld final : public FabricWorld {
+std::string NameOf(const Platform& platform) {
+  constexpr const char* kDomains[] = {"Dmp", "Mhp", "Wsp"};
+  return absl::StrCat(
+      kDomains[static_cast<int>(platform.domain)],
+      platform.ddio ? "Ddio" : "NoDdio",
+      platform.receive_buffers == ReceiveBuffers::kDram ? "Dram" : "Pmem",
+      platform.transport == Transport::kTcp ? "Tcp" : "InfiniBand");
+}
+
+class SimWorld : public FabricWorld {
  public:
   explicit SimWorld(const SimOptions& options) : network_(options) {}
 
@@ -32,9 +45,58 @@ class SimWorld final : public FabricWorld {
   void Cut(int host, int other) override { network_.Cut(host, other); }
   void Heal(int host, int other) override { network_.Heal(host, other); }
 
+ protected:
+  SimNetwork& network() { return network_; }
+  const SimNetwork& network() const { return network_; }
+
  private:
   SimNetwork network_;
 };
+
+// Regions lie in modelled memory; where receive buffers are in DRAM, what no
+// peer may touch does not.
+class StagedSimWorld final : public SimWorld {
+ public:
+  explicit StagedSimWorld(const SimOptions& options) : SimWorld(options) {}
+
+  WorldMemory Memory(int host, uint64_t bytes, RemoteAccess access) override {
+    const Platform& platform = network().options().platforms.at(host);
+    if (access == RemoteAccess::kNone &&
+        platform.receive_buffers == ReceiveBuffers::kDram) {
+      return SimWorld::Memory(host, bytes, access);
+    }
+    const auto model =
+        std::make_shared<ModelPersistence>(RoundUp(bytes, kLineBytes));
+    network().AttachMemory(host, *model);
+    return {model, model->region().first(bytes)};
+  }
+  bool CompletedWritesAreVisible() const override {
+    return network().options().platforms[0].transport != Transport::kInfiniBand;
+  }
+};
+
+// Every platform whose transport is modelled.
+std::vector<ConformanceParam> StagedSimWorlds() {
+  std::vector<ConformanceParam> worlds;
+  for (const Platform& platform : AllPlatforms()) {
+    if (platform.native_flush || platform.atomic_write ||
+        platform.transport == Transport::kIwarp) {
+      continue;
+    }
+    SimOptions options;
+    options.seed = worlds.size() + 1;
+    options.packet_bytes = options.seed % 2 == 0 ? 64 : 1024;
+    options.platforms.assign(static_cast<size_t>(options.hosts), platform);
+    worlds.push_back({NameOf(platform), [options] {
+                        return std::make_unique<StagedSimWorld>(options);
+                      }});
+  }
+  return worlds;
+}
+
+INSTANTIATE_TEST_SUITE_P(StagedSim, FabricConformanceTest,
+                         ::testing::ValuesIn(StagedSimWorlds()),
+                         ConformanceParamName);
 
 // Seeds that differ in how finely writes land, too.
 std::vector<ConformanceParam> SimWorlds() {

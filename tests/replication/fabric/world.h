@@ -6,14 +6,22 @@
 #ifndef ALPHEUS_TESTS_REPLICATION_FABRIC_WORLD_H_
 #define ALPHEUS_TESTS_REPLICATION_FABRIC_WORLD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "replication/fabric/fabric.h"
 
 namespace alpheus::testing {
+
+// Zeroed memory on a multiple of 8; it outlives its world as long as `owner`.
+struct WorldMemory {
+  std::shared_ptr<void> owner;
+  std::span<std::byte> bytes;
+};
 
 class FabricWorld {
  public:
@@ -26,6 +34,17 @@ class FabricWorld {
   virtual std::string ListenAddress(int host) = 0;
   // An address of `host` where nobody listens.
   virtual std::string UnusedAddress(int host) = 0;
+
+  // Memory of the host's, for a region that peers may use so.
+  virtual WorldMemory Memory(int /*host*/, uint64_t bytes,
+                             RemoteAccess /*access*/) {
+    const uint64_t words = (bytes + 7) / 8;
+    std::shared_ptr<uint64_t[]> owner(new uint64_t[words]());
+    return {owner, {reinterpret_cast<std::byte*>(owner.get()), bytes}};
+  }
+
+  // False: they say no more than X8.
+  virtual bool CompletedWritesAreVisible() const { return true; }
 
   // The clock on which the fabrics' deadlines count.
   virtual int64_t NowNanos() = 0;

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check: searches the model of the epochs with spin, and each weakening of it.
+
+Usage: check.py [--quick] [--trail] [--list] [NAME...]
+The model as it is must have no counterexample, each weakening must have one.
+Prints a line for each configuration and exits with 1 if one is not as it must
+be, with 77 if spin or the compiler is not there. --trail prints the shortest
+execution that refutes a weakening. docs/protocol_model.md explains both.
+
+Every search is exhaustive: nothing is hashed away, no bound is put on the
+depth. A weakening is searched breadth first, so that what is found is shortest;
+its states are those visited until then.
+"""
+
+import argparse
+import collections
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "epochs.pml")
+SKIPPED = 77  # what ctest counts as skipped
+
+# macros: given to spin; sound: whether no counterexample may exist; quick:
+# whether it is part of the short run.
+Configuration = collections.namedtuple("Configuration",
+                                       "name macros sound quick")
+
+
+def sound(name, macros, quick=False):
+    return Configuration(name, macros.split(), True, quick)
+
+
+def weak(name, macros, quick=True):
+    return Configuration(name, ["WEAKENED", "LSNS=1", name] + macros.split(),
+                         False, quick)
+
+
+CONFIGURATIONS = (
+    sound("openings", "LSNS=1 OPENINGS=4", quick=True),
+    sound("openings_two_records", "LSNS=2 OPENINGS=3"),
+    sound("four_epochs_two_records",
+          "LSNS=2 OPENINGS=4 FORGET_STALE NO_CRASH"),
+    sound("torn", "LSNS=1 OPENINGS=3 REJOIN TELL_TORN", quick=True),
+    sound("rejoin", "LSNS=1 OPENINGS=4 REJOIN FORGET_STALE"),
+    sound("rejoin_two_records",
+          "LSNS=2 OPENINGS=3 REJOIN FORGET_STALE NO_CRASH"),
+    sound("damage", "LSNS=1 OPENINGS=3 DAMAGE", quick=True),
+    sound("damage_and_rejoin",
+          "LSNS=1 OPENINGS=3 REJOIN DAMAGE FORGET_STALE NO_CRASH", quick=True),
+    weak("PAPER_EPOCH_FIRST", "OPENINGS=3"),
+    weak("PAPER_REPAIR_FIRST", "OPENINGS=5"),
+    weak("JOINS_COUNTED_EARLY", "OPENINGS=3 REJOIN"),
+    weak("INSTALL_WITHOUT_PROMISE", "OPENINGS=3"),
+    weak("PROMISE_NOT_ENFORCED", "OPENINGS=3"),
+    weak("LONGEST_LOG_WINS", "OPENINGS=3"),
+    weak("NACKS_UNFENCED", "OPENINGS=3"),
+    weak("NO_EPOCH_TABLE", "OPENINGS=3"),
+    weak("EQUAL_BALLOTS", "OPENINGS=3"),
+)
+
+Result = collections.namedtuple(
+    "Result", "violated complete states transitions depth megabytes seconds")
+
+
+def run(command, folder, seconds):
+    return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False,
+                          timeout=seconds)
+
+
+def run_or_exit(command, folder):
+    done = run(command, folder, 900)
+    if done.returncode != 0:
+        sys.exit(f"check: {' '.join(command)} failed:\n{done.stdout}")
+
+
+def number(pattern, text):
+    match = re.search(pattern, text)
+    if match is None:
+        sys.exit(f"check: no `{pattern}` in the output of the search:\n{text}")
+    return float(match.group(1))
+
+
+def macros_of(configuration):
+    macros = list(configuration.macros)
+    if not configuration.sound:
+        macros += ["NO_SYMMETRY", "BREADTH_FIRST"]
+    return [f"-D{macro}" for macro in macros]
+
+
+def search(configuration, folder, model, memory_mib):
+    """Compiles and runs the search in `folder`. Ref: spin's manual of pan."""
+    shutil.copy(model, os.path.join(folder, "epochs.pml"))
+    run_or_exit(["spin", "-a"] + macros_of(configuration) + ["epochs.pml"],
+                folder)
+    options = ["-DSAFETY", f"-DMEMLIM={memory_mib}"]
+    if not configuration.sound:
+        options.append("-DBFS")
+    # Compiling with -O2 would take longer than the longest of the searches.
+    level = "-O1" if configuration.sound else "-O0"
+    run_or_exit(["gcc", level, "-w", "-o", "pan", "pan.c"] + options, folder)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # More depth than any of them has: a search that is cut off is an error.
+    done = run(["./pan", "-m1000000", "-w22"], folder, 1800)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    text = done.stdout
+    return Result(
+        violated="assertion violated" in text,
+        complete=("max search depth too small" not in text and
+                  "Search not completed" not in text and
+                  done.returncode == 0),
+        states=int(number(r"([\d.e+]+) states, stored", text)),
+        transitions=int(number(r"([\d.e+]+) transitions", text)),
+        depth=int(number(r"depth reached (\d+)", text)),
+        megabytes=number(r"([\d.]+)\s+total actual memory usage", text),
+        seconds=after.ru_utime + after.ru_stime - before.ru_utime -
+        before.ru_stime)
+
+
+def is_as_it_must_be(configuration, result):
+    if configuration.sound:
+        return result.complete and not result.violated
+    return result.violated
+
+
+def verdict(configuration, result):
+    if result.violated:
+        found = "counterexample"
+    elif result.complete:
+        found = "no counterexample"
+    else:
+        found = "not complete"
+    if is_as_it_must_be(configuration, result):
+        return found if configuration.sound else found + ", as it must be"
+    return "WRONG: " + found
+
+
+def trail(configuration, folder):
+    """The lines that the model prints along the execution found."""
+    done = run(["spin", "-t", "-T"] + macros_of(configuration) + ["epochs.pml"],
+               folder, 300)
+    lines = []
+    for line in done.stdout.splitlines():
+        if re.match(r"\s*(epoch|opening|replica|record) ", line):
+            lines.append("    " + line.strip())
+        elif "text of failed assertion" in line:
+            lines.append("    violates " + line.split("assertion: ")[1])
+    return "\n".join(lines)
+
+
+HEADER = (f"{'configuration':<24}{'states':>10}{'transitions':>13}{'depth':>7}"
+          f"{'MiB':>7}{'CPU s':>7}  verdict")
+
+
+def row(configuration, result):
+    return (f"{configuration.name:<24}{result.states:>10,}"
+            f"{result.transitions:>13,}{result.depth:>7,}"
+            f"{result.megabytes:>7,.0f}{result.seconds:>7.1f}  "
+            f"{verdict(configuration, result)}")
+
+
+def select(names, quick):
+    known = {configuration.name for configuration in CONFIGURATIONS}
+    for name in names:
+        if name not in known:
+            sys.exit(f"check: no configuration {name}; --list prints all")
+    return [configuration for configuration in CONFIGURATIONS
+            if (configuration.name in names if names
+                else configuration.quick or not quick)]
+
+
+def check(configurations, with_trail, model=MODEL, memory_mib=6144):
+    """Runs them all; returns the names of those that are not as they must be.
+    """
+    wrong = []
+    start = time.monotonic()
+    print(HEADER, flush=True)
+    for configuration in configurations:
+        with tempfile.TemporaryDirectory() as folder:
+            result = search(configuration, folder, model, memory_mib)
+            print(row(configuration, result), flush=True)
+            if result.violated and (with_trail or configuration.sound):
+                print(trail(configuration, folder), flush=True)
+        if not is_as_it_must_be(configuration, result):
+            wrong.append(configuration.name)
+    print(f"model: {len(configurations) - len(wrong)} of {len(configurations)} "
+          f"as they must be, {time.monotonic() - start:.0f} s with compiling; "
+          "all searches exhaustive")
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true",
+                        help="only those that take a few seconds")
+    parser.add_argument("--trail", action="store_true",
+                        help="print the executions that refute the weakenings")
+    parser.add_argument("--list", action="store_true",
+                        help="print names and macros")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    arguments = parser.parse_args()
+    configurations = select(arguments.names, arguments.quick)
+    if arguments.list:
+        for configuration in configurations:
+            print(f"{configuration.name:<24} {' '.join(configuration.macros)}")
+        return 0
+    for program in ("spin", "gcc"):
+        if shutil.which(program) is None:
+            print(f"skipped: {program} is not there (tools/dev model installs "
+                  "it)")
+            return SKIPPED
+    wrong = check(configurations, arguments.trail)
+    if wrong:
+        print(f"model: wrong: {' '.join(wrong)}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

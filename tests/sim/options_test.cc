@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a seed decide a run, and does fixing a part of it leave the rest alone?
+#include "tools/sim/options.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "tools/sim/faults.h"
+
+namespace alpheus::sim {
+namespace {
+
+constexpr uint64_t kSeeds = 500;
+
+TEST(SimOptionsTest, NamesOfFaultsGoBothWays) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < kFaultKinds; ++i) {
+    const auto kind = static_cast<FaultKind>(i);
+    EXPECT_EQ(FaultOfName(FaultName(kind)), kind);
+    names.insert(FaultName(kind));
+  }
+  EXPECT_EQ(names.size(), kFaultKinds);
+  EXPECT_EQ(FaultOfName("meteorite"), std::nullopt);
+}
+
+TEST(SimOptionsTest, TheSeedDecidesAll) {
+  std::set<std::string> vectors;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const std::string vector = Describe(DrawOptions(seed, {}));
+    EXPECT_EQ(vector, Describe(DrawOptions(seed, {})));
+    vectors.insert(vector);
+  }
+  EXPECT_GT(vectors.size(), kSeeds * 9 / 10);
+}
+
+TEST(SimOptionsTest, AllSizesAndClassesAreDrawn) {
+  std::set<std::pair<int, int>> sizes;
+  std::set<size_t> on;
+  std::set<size_t> off;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const RunOptions options = DrawOptions(seed, {});
+    ASSERT_LE(options.write_quorum, options.nodes);
+    sizes.emplace(options.nodes, options.write_quorum);
+    for (size_t i = 0; i < kFaultKinds; ++i) {
+      (options.weights[i] != 0 ? on : off).insert(i);
+    }
+  }
+  EXPECT_EQ(sizes.size(), 15u);
+  EXPECT_EQ(on.size(), kFaultKinds);
+  EXPECT_EQ(off.size(), kFaultKinds);
+}
+
+TEST(SimOptionsTest, WhatIsFixedChangesNothingElse) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const RunOptions drawn = DrawOptions(seed, {});
+    Fixed fixed;
+    fixed.nodes = drawn.nodes;
+    fixed.write_quorum = drawn.write_quorum;
+    fixed.clients = 17;
+    fixed.payload_bytes_max = 9;
+    fixed.without_breaks = true;
+    fixed.without_yields = true;
+    RunOptions expected = drawn;
+    expected.clients = 17;
+    expected.payload_bytes_max = 9;
+    expected.break_probability = 0;
+    expected.yield_odds = 0;
+    EXPECT_EQ(Describe(DrawOptions(seed, fixed)), Describe(expected)) << seed;
+  }
+}
+
+TEST(SimOptionsTest, OnlyTheClassesThatAreFixedAreOn) {
+  Fixed fixed;
+  fixed.faults = {FaultKind::kPowerCut, FaultKind::kRival};
+  const RunOptions options = DrawOptions(3, fixed);
+  for (const Fault& fault : DrawFaults(options)) {
+    EXPECT_TRUE(fixed.faults->contains(fault.kind)) << Describe(fault);
+  }
+  fixed.faults->clear();
+  EXPECT_TRUE(DrawFaults(DrawOptions(3, fixed)).empty());
+}
+
+TEST(SimFaultsTest, APlanIsNumberedInTheOrderOfTime) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const RunOptions options = DrawOptions(seed, {});
+    int64_t before = 0;
+    uint32_t number = 0;
+    const std::vector<Fault> faults = DrawFaults(options);
+    for (const Fault& fault : faults) {
+      EXPECT_EQ(fault.number, number++);
+      EXPECT_GE(fault.at_ns, before);
+      EXPECT_GT(fault.lasts_ns, 0);
+      EXPECT_NE(options.weights[static_cast<size_t>(fault.kind)], 0u);
+      before = fault.at_ns;
+    }
+    EXPECT_GE(faults.size(), 30u) << seed;
+  }
+}
+
+TEST(SimFaultsTest, AFaultSaysWhatItIs) {
+  const Fault fault{
+      .number = 4, .kind = FaultKind::kIsolate, .at_ns = 12, .lasts_ns = 34};
+  EXPECT_EQ(Describe(fault), "#4 isolate at 12 ns for 34 ns");
+}
+
+}  // namespace
+}  // namespace alpheus::sim

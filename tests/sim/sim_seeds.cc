@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sim/sim_seeds.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "tools/sim/seed_runner.h"
+#include "tools/sim/sim_case.h"
+
+namespace alpheus::testing {
+namespace {
+
+using sim::RunOptions;
+using sim::SeedOutcome;
+
+// What a seed on average has to bring.
+constexpr double kFaultsMin = 30;
+constexpr double kCallsMin = 200;
+
+void Run(uint64_t first_seed, uint64_t seeds, const sim::Fixed& fixed,
+         sim::Totals& totals) {
+  sim::SeedRunner::Options options;
+  options.jobs = 2;
+  options.cpu_seconds_max = 120;  // a sanitizer takes its time
+  sim::SeedRunner runner(options, Clock::Real());
+  uint64_t next = first_seed;
+  const absl::Status status = runner.RunAll(
+      [&]() -> std::optional<RunOptions> {
+        if (next == first_seed + seeds) return std::nullopt;
+        return DrawOptions(next++, fixed);
+      },
+      [&](const RunOptions& run, const SeedOutcome& outcome) {
+        totals.Add(outcome);
+        if (outcome.result.violation) {
+          ADD_FAILURE() << outcome.result.violation->invariant << ": "
+                        << outcome.result.violation->what << "\n  once more: "
+                        << "alpheus " << sim::CommandLine(run.seed, fixed);
+        }
+        return true;
+      });
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+}  // namespace
+
+sim::Totals ExpectGood(uint64_t first_seed, uint64_t seeds,
+                       const sim::Fixed& fixed) {
+  sim::Totals totals;
+  Run(first_seed, seeds, fixed, totals);
+  return totals;
+}
+
+sim::Totals ExpectGoodOfAllSizes(uint64_t first_seed, uint64_t seeds) {
+  sim::Totals totals;
+  for (int nodes = 1; nodes <= 5; ++nodes) {
+    for (int write_quorum = 1; write_quorum <= nodes; ++write_quorum) {
+      sim::Fixed fixed;
+      fixed.nodes = nodes;
+      fixed.write_quorum = write_quorum;
+      Run(first_seed, seeds, fixed, totals);
+      first_seed += seeds;
+    }
+  }
+  return totals;
+}
+
+void JudgeTotals(const sim::Totals& totals) {
+  std::printf("[   counts ]\n%s", sim::Describe(totals).c_str());
+  EXPECT_GE(totals.PerSeed(totals.faults()), kFaultsMin);
+  EXPECT_GE(totals.PerSeed(totals.counters.calls), kCallsMin);
+  EXPECT_GT(totals.acknowledged, 0u);
+  EXPECT_GT(totals.counters.records_checked, 0u);
+  EXPECT_GT(totals.counters.repairs, 0u);
+  // No checker that never looks.
+  EXPECT_GT(totals.counters.looks_at_media, totals.seeds);
+  EXPECT_GT(totals.counters.records_on_media, totals.seeds);
+  EXPECT_GT(totals.counters.looks_for_holders, totals.seeds);
+  EXPECT_GT(totals.counters.records_still_held, totals.seeds);
+  EXPECT_GT(totals.counters.landings_checked, totals.seeds);
+  EXPECT_GT(totals.counters.owners_checked, totals.seeds);
+  EXPECT_GT(totals.counters.looks_at_rest, totals.seeds);
+  EXPECT_GT(totals.counters.records_compared, 0u);
+  EXPECT_EQ(totals.counters.final_openings, 2 * totals.seeds);
+  for (size_t i = 0; i < sim::kFaultKinds; ++i) {
+    EXPECT_GT(totals.counters.faults[i], 0u)
+        << sim::FaultName(static_cast<sim::FaultKind>(i));
+  }
+}
+
+}  // namespace alpheus::testing

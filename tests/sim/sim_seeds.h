@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// sim_seeds: many seeds in a test, and what they must come to.
+#ifndef ALPHEUS_TESTS_SIM_SIM_SEEDS_H_
+#define ALPHEUS_TESTS_SIM_SIM_SEEDS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "tools/sim/options.h"
+#include "tools/sim/totals.h"
+
+namespace alpheus::testing {
+
+// Runs the seeds; fails for each that violates anything, with the command that
+// repeats it.
+sim::Totals ExpectGood(uint64_t first_seed, uint64_t seeds,
+                       const sim::Fixed& fixed);
+
+// All N from 1 to 5 and all W, with so many seeds each.
+sim::Totals ExpectGoodOfAllSizes(uint64_t first_seed, uint64_t seeds);
+
+// Prints what was done, and expects faults and calls enough for it to count.
+void JudgeTotals(const sim::Totals& totals);
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_SIM_SIM_SEEDS_H_

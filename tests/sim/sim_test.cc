@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulated clusters: a few seeds of each size, those that once found
+// something, and canaries, which show that the checkers are alive.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "tests/sim/sim_seeds.h"
+#include "tools/sim/seed_runner.h"
+#include "tools/sim/sim_case.h"
+
+namespace alpheus::testing {
+namespace {
+
+using sim::Canary;
+using sim::Fixed;
+using sim::Violation;
+
+TEST(SimTest, ClustersOfEverySizeLoseNothing) {
+  JudgeTotals(ExpectGoodOfAllSizes(/*first_seed=*/1, /*seeds=*/8));
+}
+
+TEST(SimTest, WithoutFaultsAllIsWell) {
+  Fixed fixed;
+  fixed.faults.emplace();
+  const sim::Totals totals = ExpectGood(1, 10, fixed);
+  EXPECT_EQ(totals.faults(), 0u);
+  // Nobody closes, and nobody is pushed aside but at the end.
+  EXPECT_GT(totals.acknowledged, 100u);
+}
+
+TEST(SimTest, SeedsThatOnceFoundSomethingFindNothing) {
+  struct Seed {
+    uint64_t seed;
+    int nodes;
+    int write_quorum;
+    const char* without;
+    const char* found;
+  };
+  constexpr Seed kSeeds[] = {
+#define ALPHEUS_SEED(seed, nodes, write_quorum, without, found) \
+  {seed, nodes, write_quorum, without, found},
+#include "tests/sim/regression_seeds.inc"
+#undef ALPHEUS_SEED
+  };
+  for (const Seed& seed : kSeeds) {
+    SCOPED_TRACE(seed.found);
+    Fixed fixed;
+    if (seed.nodes != 0) {
+      fixed.nodes = seed.nodes;
+      fixed.write_quorum = seed.write_quorum;
+    }
+    const auto left_out = sim::ParseNumbers(seed.without);
+    ASSERT_TRUE(left_out) << seed.without;
+    fixed.left_out = *left_out;
+    ExpectGood(seed.seed, 1, fixed);
+  }
+}
+
+std::optional<Violation> ViolationOf(uint64_t seed, const Fixed& fixed) {
+  sim::SeedRunner runner({.cpu_seconds_max = 120}, Clock::Real());
+  const auto outcome = runner.Run(DrawOptions(seed, fixed));
+  EXPECT_TRUE(outcome.ok()) << outcome.status();
+  return outcome.ok() ? outcome->result.violation : std::nullopt;
+}
+
+TEST(SimCanaryTest, ALogThatCountsRecordsAsDurableTooEarlyIsCaught) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Fixed fixed;
+    fixed.nodes = 3;
+    fixed.write_quorum = 2;
+    fixed.canary = Canary::kEarlyDurable;
+    const std::optional<Violation> violation = ViolationOf(seed, fixed);
+    ASSERT_TRUE(violation) << seed;
+    EXPECT_EQ(violation->invariant, "INV-22") << seed << violation->what;
+  }
+}
+
+// A power cut that takes what was fenced leaves a medium as it was formatted.
+TEST(SimCanaryTest, AMediumThatLosesWhatWasFencedIsCaught) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Fixed fixed;
+    fixed.nodes = 1;
+    fixed.write_quorum = 1;
+    fixed.faults = {sim::FaultKind::kPowerCut};
+    fixed.canary = Canary::kLostFences;
+    const std::optional<Violation> violation = ViolationOf(seed, fixed);
+    ASSERT_TRUE(violation) << seed;
+    EXPECT_NE(violation->invariant, sim::kCrashed) << violation->what;
+    EXPECT_NE(violation->invariant, sim::kHung);
+  }
+}
+
+TEST(SimCanaryTest, AFailingSeedIsShrunkToOneFault) {
+  Fixed fixed;
+  fixed.nodes = 1;
+  fixed.write_quorum = 1;
+  fixed.faults = {sim::FaultKind::kPowerCut};
+  fixed.canary = Canary::kLostFences;
+  const std::optional<Violation> violation = ViolationOf(1, fixed);
+  ASSERT_TRUE(violation);
+  sim::SeedRunner runner({.cpu_seconds_max = 120}, Clock::Real());
+  const auto shortest =
+      FindShortest(1, fixed, *violation, runner, Clock::Real(),
+                   /*nanos_max=*/600'000'000'000);
+  ASSERT_TRUE(shortest.ok()) << shortest.status();
+  const auto options = DrawOptions(1, shortest->fixed);
+  EXPECT_EQ(FaultsLeft(options).size(), 1u)
+      << sim::CommandLine(1, shortest->fixed);
+  EXPECT_TRUE(IsSameViolation(*violation, shortest->violation));
+  // What was found is what its command runs.
+  const std::optional<Violation> again = ViolationOf(1, shortest->fixed);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->what, shortest->violation.what);
+}
+
+}  // namespace
+}  // namespace alpheus::testing
