@@ -16,6 +16,7 @@
 #include "log/core/region_state.h"
 #include "quorum/quorum.h"
 #include "tests/testing/crash_enumerator.h"
+#include "tools/sim/power_cut.h"
 
 namespace alpheus::testing {
 namespace {
@@ -24,41 +25,6 @@ using Model = ModelPersistence;
 using Primary = OpeningWorld::Primary;
 
 bool HasFailure() { return ::testing::Test::HasFailure(); }
-
-// One of the images, each word by itself or as known bugs need it.
-std::vector<std::byte> DrawImage(const Model& pmem, Random& random) {
-  const std::vector<Model::DirtyWord> words = pmem.DirtyWords();
-  std::vector<uint8_t> choices(words.size());
-  const uint64_t way = random.Below(6);
-  const uint64_t pivot = words.empty() ? 0 : random.Below(words.size());
-  for (size_t i = 0; i < words.size(); ++i) {
-    const Model::DirtyWord& word = words[i];
-    const bool same_line =
-        word.offset / kLineBytes == words[pivot].offset / kLineBytes;
-    bool keep = false;
-    switch (way) {
-      case 0:  // nothing reached the medium in time
-        break;
-      case 1:  // everything
-        keep = true;
-        break;
-      case 2:  // all but a word
-        keep = i != pivot;
-        break;
-      case 3:  // all but a line
-        keep = !same_line;
-        break;
-      case 4:  // one line, or what lies before it
-        keep = i <= pivot;
-        break;
-      default:
-        choices[i] = static_cast<uint8_t>(random.Below(word.values.size()));
-        continue;
-    }
-    choices[i] = keep ? word.current : 0;
-  }
-  return pmem.CutChoosing(words, choices);
-}
 
 uint64_t Mix(uint64_t hash, uint64_t value) {
   return (std::rotl(hash, 23) ^ value) * 0x9e3779b97f4a7c15u;
@@ -118,7 +84,7 @@ OpeningWorld::Options ClusterCuts::WorldOptions() {
 Images ClusterCuts::Draw(OpeningWorld& world) {
   Images images;
   for (int node = 1; node <= options_.members; ++node) {
-    images.push_back(DrawImage(world.pmem(node), random_));
+    images.push_back(sim::DrawPowerCut(world.pmem(node), random_));
   }
   return images;
 }
