@@ -23,8 +23,8 @@ Epoch PackBallot(const Ballot& ballot) {
   ALPHEUS_CHECK(node.value >= 1, "node 0 is local mode (ids.h)");
   ALPHEUS_CHECK(node.value <= kBallotNodeMax, "B2 (ballot.h)");
   uint64_t epoch = ballot.counter << kCounterShift;
-  if (!IsMutant(Mutant::kBallotWithoutNode)) epoch |= node.value << kNodeShift;
-  if (!IsMutant(Mutant::kBallotWithoutProcess)) {
+  if (!IsMutant("kBallotWithoutNode")) epoch |= node.value << kNodeShift;
+  if (!IsMutant("kBallotWithoutProcess")) {
     epoch |= incarnation >> kProcessShift;
   }
   return Epoch(epoch);
@@ -60,7 +60,7 @@ absl::StatusOr<Epoch> BallotSequence::Next(std::span<const Epoch> promised,
         " replicas told their promise, R = ", sizes.read_quorum, " of N = ",
         sizes.replica_count, " are needed. Wait until more are reachable"));
   }
-  uint64_t largest = IsMutant(Mutant::kBallotTwice) ? 0 : counter_;
+  uint64_t largest = IsMutant("kBallotTwice") ? 0 : counter_;
   for (const Epoch epoch : promised) {
     largest = std::max(largest, BallotCounter(epoch));
   }

@@ -49,8 +49,8 @@ absl::Status Refusal(const Promise& standing, const Promise& request) {
 }
 
 bool IsSameProcess(const PrimaryId& a, const PrimaryId& b) {
-  if (IsMutant(Mutant::kEqualBallotsAccepted)) return true;
-  if (IsMutant(Mutant::kProcessesOfANodeAreOne)) return a.node == b.node;
+  if (IsMutant("kEqualBallotsAccepted")) return true;
+  if (IsMutant("kProcessesOfANodeAreOne")) return a.node == b.node;
   return a == b;
 }
 
@@ -59,8 +59,7 @@ bool IsSameProcess(const PrimaryId& a, const PrimaryId& b) {
 PromiseVerdict JudgePromise(const Promise& standing, const Promise& request) {
   ALPHEUS_CHECK(request.epoch.value > 0, "epoch 0 is promised to nobody");
   if (request.epoch > standing.epoch) return PromiseVerdict::kNew;
-  if (request.epoch < standing.epoch &&
-      !IsMutant(Mutant::kLowerBallotAccepted)) {
+  if (request.epoch < standing.epoch && !IsMutant("kLowerBallotAccepted")) {
     return PromiseVerdict::kRefused;
   }
   return IsSameProcess(standing.primary, request.primary)
@@ -92,7 +91,7 @@ std::optional<Promise> StandingPromise(const absl::Status& status) {
 }
 
 bool MayWrite(const Promise& standing, const Promise& session) {
-  if (IsMutant(Mutant::kFencedStillWrites)) {
+  if (IsMutant("kFencedStillWrites")) {
     return session.epoch <= standing.epoch;
   }
   return session == standing && session.epoch.value > 0;

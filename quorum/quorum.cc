@@ -20,7 +20,7 @@ absl::Status CheckSize(const char* name, uint32_t size, uint32_t count) {
 }
 
 bool QuorumsMeet(uint32_t n, uint32_t w, uint32_t r) {
-  if (IsMutant(Mutant::kQuorumsMiss)) return r + w >= n;
+  if (IsMutant("kQuorumsMiss")) return r + w >= n;
   return r + w > n;
 }
 
@@ -69,7 +69,7 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
   std::array<Lsn, kMembersMax> descending;
   uint32_t count = 0;
   for (const ReplicaProgress& replica : replicas) {
-    if (!replica.in_sync && !IsMutant(Mutant::kOutOfSyncCounts)) continue;
+    if (!replica.in_sync && !IsMutant("kOutOfSyncCounts")) continue;
     uint32_t place = count++;
     for (; place > 0 && descending[place - 1] < replica.persisted_lsn;
          --place) {
@@ -78,12 +78,12 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
     descending[place] = replica.persisted_lsn;
   }
   if (count < write_quorum) {
-    if (IsMutant(Mutant::kNeverPoisoned) && count > 0) {
+    if (IsMutant("kNeverPoisoned") && count > 0) {
       return descending[count - 1];
     }
     return std::nullopt;
   }
-  if (IsMutant(Mutant::kOneReplicaShort) && write_quorum > 1) {
+  if (IsMutant("kOneReplicaShort") && write_quorum > 1) {
     return descending[write_quorum - 2];
   }
   return descending[write_quorum - 1];
@@ -91,7 +91,7 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
 
 bool MayBeDurable(const QuorumSizes& sizes, const AnswerCounts& answers) {
   CheckAnswers(sizes, answers);
-  if (IsMutant(Mutant::kUnknownIsNack)) {
+  if (IsMutant("kUnknownIsNack")) {
     return answers.nack + answers.unknown < NackQuorum(sizes);
   }
   return answers.nack < NackQuorum(sizes);
@@ -99,14 +99,14 @@ bool MayBeDurable(const QuorumSizes& sizes, const AnswerCounts& answers) {
 
 Fate FateOf(const QuorumSizes& sizes, const AnswerCounts& answers) {
   CheckAnswers(sizes, answers);
-  if (answers.have > 0 && !IsMutant(Mutant::kNacksOutvoteHolder)) {
+  if (answers.have > 0 && !IsMutant("kNacksOutvoteHolder")) {
     return Fate::kKeep;
   }
   return MayBeDurable(sizes, answers) ? Fate::kUndecided : Fate::kDrop;
 }
 
 uint32_t OpeningQuorum(const QuorumSizes& sizes) {
-  if (IsMutant(Mutant::kOpeningOfR)) return sizes.read_quorum;
+  if (IsMutant("kOpeningOfR")) return sizes.read_quorum;
   return std::max(sizes.read_quorum, sizes.write_quorum);
 }
 

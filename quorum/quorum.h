@@ -63,7 +63,7 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
 // The fewest nacks with which a record cannot be durable: N - W + 1.
 inline uint32_t NackQuorum(const QuorumSizes& sizes) {
   const uint32_t needed = sizes.replica_count - sizes.write_quorum + 1;
-  return IsMutant(Mutant::kOneNackShort) ? needed - 1 : needed;
+  return IsMutant("kOneNackShort") ? needed - 1 : needed;
 }
 
 // What replicas of the configuration answered about one LSN in a log opening.

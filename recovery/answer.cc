@@ -53,8 +53,8 @@ void AddHeld(Answer* answer, const HeldRecord& record) {
 }
 
 VerdictReader::Seen VerdictReader::At(Lsn lsn) {
-  const bool knows = answer_->knows() ||
-                     (IsMutant(Mutant::kRepairingCounts) && answer_->repairing);
+  const bool knows =
+      answer_->knows() || (IsMutant("kRepairingCounts") && answer_->repairing);
   if (!knows || lsn < answer_->head.lsn) {
     return {Verdict::kUnknown, nullptr, knows ? answer_->head.lsn : kEndOfLsns};
   }

@@ -151,10 +151,10 @@ bool EpochOpening::Poll() {
 // time that this looks at the clock.
 void EpochOpening::RenewTimeAfterAPause(int64_t now) {
   if (now < expected_at_ || now - expected_at_ < kPauseNanos) return;
-  if (IsMutant(Mutant::kPauseIsSilence)) return;
+  if (IsMutant("kPauseIsSilence")) return;
   for (const auto& peer : peers_) peer->RenewTime(now);
   if (gathered_at_ && phase_ == Phase::kPromise &&
-      !IsMutant(Mutant::kPauseEndsTheGathering)) {
+      !IsMutant("kPauseEndsTheGathering")) {
     gathered_at_ = now;
   }
 }
@@ -279,7 +279,7 @@ absl::Status EpochOpening::TakeBallot() {
   }
   if (promised.size() < OpeningQuorum(options_.sizes)) return absl::OkStatus();
   promised.push_back(options_.above);
-  if (IsMutant(Mutant::kBallotBelowPromised)) {
+  if (IsMutant("kBallotBelowPromised")) {
     std::fill(promised.begin(), promised.end(), Epoch(0));
   }
   ALPHEUS_ASSIGN_OR_RETURN(const Epoch epoch,
@@ -294,7 +294,7 @@ absl::Status EpochOpening::TakeBallot() {
 // Promise.
 
 absl::Status EpochOpening::PromiseItself() {
-  if (is_cache_ || IsMutant(Mutant::kOwnPromiseUnasked)) {
+  if (is_cache_ || IsMutant("kOwnPromiseUnasked")) {
     return absl::OkStatus();
   }
   const auto verdict = own_->AcceptPromise(promise_);
@@ -314,7 +314,7 @@ void EpochOpening::AskForPromises() {
 }
 
 uint32_t EpochOpening::AnswersNeeded() const {
-  if (IsMutant(Mutant::kChosenTooEarly)) return 1;
+  if (IsMutant("kChosenTooEarly")) return 1;
   return OpeningQuorum(options_.sizes);
 }
 
@@ -360,7 +360,7 @@ absl::Status EpochOpening::Gather() {
   if (from != tried_with_) {
     tried_with_ = std::move(from);
     ALPHEUS_RETURN_IF_ERROR(ChooseFromAnswers());
-  } else if (IsMutant(Mutant::kLossIsNotSeen)) {
+  } else if (IsMutant("kLossIsNotSeen")) {
     return absl::OkStatus();
   }
   return phase_ == Phase::kPromise ? CheckAnyoneIsLeft() : absl::OkStatus();

@@ -102,8 +102,7 @@ absl::Status EpochOpening::InstallOn() {
   }
   const int64_t now = clock_.NowNanos();
   const uint64_t progress = runner_->progress();
-  const bool got_on =
-      progress != progress_ && !IsMutant(Mutant::kLongCopyIsCutOff);
+  const bool got_on = progress != progress_ && !IsMutant("kLongCopyIsCutOff");
   if (!gathered_at_ || got_on) gathered_at_ = now;
   progress_ = progress;
   wake_at_ = *gathered_at_ + options_.gather_ns + runner_->PatienceNanos();

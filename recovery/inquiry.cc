@@ -74,7 +74,7 @@ bool Inquiry::Take(const ConnectionEvent& event) {
 
 absl::Status Inquiry::Established(const std::string& private_data) {
   ALPHEUS_ASSIGN_OR_RETURN(welcome_, DecodeWelcome(private_data));
-  if (welcome_->node != options_.node && !IsMutant(Mutant::kAnyNodeWelcome)) {
+  if (welcome_->node != options_.node && !IsMutant("kAnyNodeWelcome")) {
     return absl::FailedPreconditionError(absl::StrCat(
         "node ", welcome_->node.value, " answers, not node ",
         options_.node.value,

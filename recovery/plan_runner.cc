@@ -106,7 +106,7 @@ bool PlanRunner::MayBegin(size_t index) const {
 // Those before it have failed, or wait behind those that have. The first one of
 // all is never destructive (L2).
 bool PlanRunner::IsBarred(size_t index) const {
-  if (any_installed_ || IsMutant(Mutant::kRepairBeforeAnyInstalled)) {
+  if (any_installed_ || IsMutant("kRepairBeforeAnyInstalled")) {
     return false;
   }
   const auto waits = [](const Run& run) {
@@ -134,7 +134,7 @@ absl::Status PlanRunner::GoOn(size_t index) {
     case Step::kPreparing:
       if (run.peer != nullptr &&
           run.peer->state() != OpeningPeer::State::kPrepared &&
-          !IsMutant(Mutant::kCopyUnprepared)) {
+          !IsMutant("kCopyUnprepared")) {
         return absl::OkStatus();
       }
       return BeginCopying(index);
@@ -265,7 +265,7 @@ void PlanRunner::Take(const Completion& completion) {
 
 bool PlanRunner::is_enough() const {
   uint32_t needed = terms_.sizes.write_quorum;
-  if (IsMutant(Mutant::kInstalledBelowW)) --needed;
+  if (IsMutant("kInstalledBelowW")) --needed;
   return own_installed_ && CountInstalled() >= needed;
 }
 

@@ -93,7 +93,7 @@ bool RemoteRegion::Take(const Completion& completion) {
 
 void RemoteRegion::AskAgainIfItHelps() {
   if (stage_ == Stage::kDone || !absl::IsUnavailable(status())) return;
-  if (IsMutant(Mutant::kViewIsNotReopened)) return;
+  if (IsMutant("kViewIsNotReopened")) return;
   if (bytes_read_ == bytes_read_before_) return;
   if (!under_way_.empty()) next_ = std::min(next_, under_way_.begin()->first);
   under_way_.clear();
@@ -169,7 +169,7 @@ absl::Status RemoteRegion::FinishStage() {
 
 absl::Status RemoteRegion::Compose() {
   const std::optional<Epoch> epoch = EpochOf(image_);
-  if (epoch != epoch_ && !IsMutant(Mutant::kEpochsMixInAnImage)) {
+  if (epoch != epoch_ && !IsMutant("kEpochsMixInAnImage")) {
     if (++attempts_ == kAttemptsMax) {
       return absl::AbortedError(absl::StrCat(
           "an epoch was opened each of the ", kAttemptsMax,

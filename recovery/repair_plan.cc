@@ -118,7 +118,7 @@ ReplicaRepair Planner::Repair(size_t index) const {
   }
   repair.destructive = OverwritesValid(index, repair);
   repair.set_repairing = repair.destructive && !answers_[index].repairing;
-  if (IsMutant(Mutant::kRepairUnmarked)) repair.set_repairing = false;
+  if (IsMutant("kRepairUnmarked")) repair.set_repairing = false;
   return repair;
 }
 
@@ -146,7 +146,7 @@ EpochTable Planner::Table(const NewEpoch& next) const {
   for (const EpochEntry& entry : decision_.table.entries()) {
     if (entry.start_lsn < end.lsn) table = table.With(entry, Lsn(0));
   }
-  const uint64_t nonce = IsMutant(Mutant::kNonceForeseen) ? 1 : next.nonce;
+  const uint64_t nonce = IsMutant("kNonceForeseen") ? 1 : next.nonce;
   return table.With({next.epoch, nonce, end.lsn, end.offset, end.chain},
                     decision_.head.lsn);
 }

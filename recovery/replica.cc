@@ -47,9 +47,9 @@ absl::StatusOr<std::unique_ptr<Replica<P>>> Replica<P>::Open(
   ALPHEUS_RETURN_IF_ERROR(replica->CheckIdentity());
   replica->promised_before_ = replica->state_.superline.promised_epoch;
   Installer<P> installer(pmem, region, replica->state_);
-  if (!IsMutant(Mutant::kReplicaTrustsTheCache)) installer.FlushBeforeRing();
+  if (!IsMutant("kReplicaTrustsTheCache")) installer.FlushBeforeRing();
   ALPHEUS_RETURN_IF_ERROR(installer.Fence());
-  if (options.suspect && !IsMutant(Mutant::kSuspicionUnwritten)) {
+  if (options.suspect && !IsMutant("kSuspicionUnwritten")) {
     ALPHEUS_RETURN_IF_ERROR(replica->MarkRepairing());
   }
   return replica;
@@ -61,19 +61,19 @@ absl::Status Replica<P>::Begin() {
     case Condition::kGood:
       break;
     case Condition::kMediumFailed:
-      if (IsMutant(Mutant::kFailedReplicaGoesOn)) break;
+      if (IsMutant("kFailedReplicaGoesOn")) break;
       return absl::FailedPreconditionError(absl::StrCat(
           options_.name,
           ": the medium failed before, and what is on it is unknown. Open the "
           "replica again"));
     case Condition::kHandedOver:
-      if (IsMutant(Mutant::kSuperlineHasTwoWriters)) break;
+      if (IsMutant("kSuperlineHasTwoWriters")) break;
       return absl::FailedPreconditionError(absl::StrCat(
           options_.name,
           ": the log that was started is the writer of this region now. End "
           "it, and open the replica again"));
   }
-  if (IsMutant(Mutant::kReplicaReadsOnce) && superline_seq_ != 0) {
+  if (IsMutant("kReplicaReadsOnce") && superline_seq_ != 0) {
     return absl::OkStatus();
   }
   ALPHEUS_ASSIGN_OR_RETURN(state_, ReadRegionState(region_, options_.name));
@@ -114,15 +114,14 @@ absl::StatusOr<PromiseVerdict> Replica<P>::AcceptPromise(
   // A promise that one copy holds would be forgotten with that copy (S2), and
   // what a suspect medium shows may not be on it.
   if (verdict == PromiseVerdict::kAgain &&
-      (!suspect_ || IsMutant(Mutant::kSuspectPromiseStays)) &&
-      (state_.superline_cell.at_rest() ||
-       IsMutant(Mutant::kPromiseOfOneCopy))) {
+      (!suspect_ || IsMutant("kSuspectPromiseStays")) &&
+      (state_.superline_cell.at_rest() || IsMutant("kPromiseOfOneCopy"))) {
     return verdict;
   }
   Superline next = state_.superline;
   SetPromise(request, next);
-  if (IsMutant(Mutant::kPromiseEndsARepair)) next.repairing = false;
-  if (IsMutant(Mutant::kPromiseUnwritten)) {
+  if (IsMutant("kPromiseEndsARepair")) next.repairing = false;
+  if (IsMutant("kPromiseUnwritten")) {
     state_.superline = next;
     return verdict;
   }
@@ -141,7 +140,7 @@ absl::Status Replica<P>::StartAnswer() {
   Installer<P>(pmem_, region_, state_).FlushBeforeRing();
   work_ = std::make_unique<Work>();
   work_->flushed = head;
-  work_->flush_end = IsMutant(Mutant::kVisibleIsAnswered)
+  work_->flush_end = IsMutant("kVisibleIsAnswered")
                          ? head
                          : head + state_.superline.ring_capacity;
   work_->scan = std::make_unique<AnswerScan>(
@@ -151,7 +150,7 @@ absl::Status Replica<P>::StartAnswer() {
 
 template <Persistence P>
 void Replica<P>::EndWork() {
-  if (!IsMutant(Mutant::kPromiseLeavesWork)) work_.reset();
+  if (!IsMutant("kPromiseLeavesWork")) work_.reset();
 }
 
 template <Persistence P>
@@ -221,7 +220,7 @@ absl::StatusOr<Answer> Replica<P>::MakeAnswer() {
 template <Persistence P>
 absl::Status Replica<P>::CheckPromised(const char* call, Epoch epoch) const {
   const Epoch promised = state_.superline.promised_epoch;
-  if (epoch == promised || IsMutant(Mutant::kUnpromisedInstalls)) {
+  if (epoch == promised || IsMutant("kUnpromisedInstalls")) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
@@ -240,7 +239,7 @@ absl::Status Replica<P>::BeginRepair(Epoch epoch) {
         " is installed already, and acknowledged records must stay. Open a "
         "later epoch"));
   }
-  if (state_.superline.repairing || IsMutant(Mutant::kRepairUnwritten)) {
+  if (state_.superline.repairing || IsMutant("kRepairUnwritten")) {
     return absl::OkStatus();
   }
   return MarkRepairing();
@@ -264,7 +263,7 @@ absl::Status Replica<P>::CheckInstallable(
                      " can't be installed over epoch ", found.log_epoch.value,
                      ". Open a later epoch"));
   }
-  if (is_blank() && !IsMutant(Mutant::kBlankInstalls)) {
+  if (is_blank() && !IsMutant("kBlankInstalls")) {
     return absl::FailedPreconditionError(absl::StrCat(
         options_.name, ": configuration ", found.configuration.id,
         " does not name node ", found.node.value, " with incarnation ",
@@ -339,7 +338,7 @@ template <Persistence P>
 Superline Replica<P>::SuperlineWith(const Installation& installation) const {
   Superline next = state_.superline;
   next.log_epoch = installation.epoch;
-  if (!IsMutant(Mutant::kRepairNeverEnds)) next.repairing = false;
+  if (!IsMutant("kRepairNeverEnds")) next.repairing = false;
   next.table_seq = state_.superline.table_seq + 1;
   next.head_lsn = installation.head.lsn;
   next.head_offset = installation.head.offset;
@@ -358,7 +357,7 @@ absl::Status Replica<P>::StartInstall(const Installation& installation) {
   work_->installation.table = std::move(table);
   work_->flushed = head;
   work_->flush_end =
-      IsMutant(Mutant::kVisibleIsInstalled) ? head : installation.end.offset;
+      IsMutant("kVisibleIsInstalled") ? head : installation.end.offset;
   work_->reading = std::make_unique<LogReading>(
       options_.name, ring(), state_.superline.ring_offset, work_->installation);
   return absl::OkStatus();
@@ -378,7 +377,7 @@ absl::Status Replica<P>::Commit() {
   Installer<P> installer(pmem_, region_, state_);
   ALPHEUS_RETURN_IF_ERROR(UnmarkCleanClose());
   ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.InstallEpoch(
-      IsMutant(Mutant::kOwnTableStays)
+      IsMutant("kOwnTableStays")
           ? state_.table.With(table.entries().back(), next.head_lsn)
           : table,
       next, seq)));
@@ -413,7 +412,7 @@ absl::Status Replica<P>::PublishHead(Epoch epoch, const LogPosition& head) {
         ". Install the epoch first"));
   }
   const bool is_behind = head.lsn < state_.superline.head_lsn;
-  if (is_behind && !IsMutant(Mutant::kHeadGoesBack)) return absl::OkStatus();
+  if (is_behind && !IsMutant("kHeadGoesBack")) return absl::OkStatus();
   if (head == state_.head()) return absl::OkStatus();
   if (!HasRoom(head) || (!is_behind && !Follows(state_.head(), head))) {
     return absl::InvalidArgumentError(
@@ -445,7 +444,7 @@ RingLogStart Replica<P>::StartOfLog() {
 
 template <Persistence P>
 absl::Status Replica<P>::MendTable() {
-  if (state_.table_cell.at_rest() || IsMutant(Mutant::kTableOfOneCopy)) {
+  if (state_.table_cell.at_rest() || IsMutant("kTableOfOneCopy")) {
     return absl::OkStatus();
   }
   ALPHEUS_RETURN_IF_ERROR(UnmarkCleanClose());

@@ -155,7 +155,7 @@ size_t ReplicaServer::WaitingConnections() const {
 
 void ReplicaServer::VoidKeys(Connection& connection) {
   for (const RegionKey key : connection.keys) {
-    if (IsMutant(Mutant::kKeysOutliveTheirSession)) break;
+    if (IsMutant("kKeysOutliveTheirSession")) break;
     // It was given out by this server and by nobody else.
     fabric_.Deregister(key).IgnoreError();
   }
@@ -332,7 +332,7 @@ void ReplicaServer::WorkOn() {
   Connection* const connection = NextAtWork();
   if (connection == nullptr) return;
   worked_ = connection->id;
-  const uint64_t slice = IsMutant(Mutant::kScanInOneGo)
+  const uint64_t slice = IsMutant("kScanInOneGo")
                              ? connection->log->ring().size()
                              : options_.slice_bytes;
   const absl::StatusOr<bool> done = connection->log->Continue(slice);

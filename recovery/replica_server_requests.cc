@@ -49,7 +49,7 @@ absl::StatusOr<Message> ReplicaServer::OnView(Connection& connection) {
         "whoever holds the promise has no need to look; View refused");
   }
   const std::span<std::byte> region = connection.log->region();
-  if (connection.keys.empty() || IsMutant(Mutant::kEveryViewRegisters)) {
+  if (connection.keys.empty() || IsMutant("kEveryViewRegisters")) {
     ALPHEUS_RETURN_IF_ERROR(
         GiveOut(connection, region, RemoteAccess::kRead).status());
   }
@@ -88,7 +88,7 @@ absl::StatusOr<Message> ReplicaServer::OnFormat(Connection& connection,
 
 absl::StatusOr<PromiseVerdict> ReplicaServer::Accept(
     const Connection& connection, const Promise& request) {
-  if (IsMutant(Mutant::kPromisedUnpersisted)) {
+  if (IsMutant("kPromisedUnpersisted")) {
     return AnswerPromise(connection.log->standing(), request);
   }
   return connection.log->AcceptPromise(request);
@@ -129,7 +129,7 @@ absl::StatusOr<Message> ReplicaServer::Answered(Connection& connection) {
   ALPHEUS_ASSIGN_OR_RETURN(
       promised.answer_key,
       GiveOut(connection, connection.answer, RemoteAccess::kRead));
-  const auto access = IsMutant(Mutant::kRingWritableAtPromise)
+  const auto access = IsMutant("kRingWritableAtPromise")
                           ? RemoteAccess::kReadWrite
                           : RemoteAccess::kRead;
   ALPHEUS_ASSIGN_OR_RETURN(promised.ring_key,
@@ -140,7 +140,7 @@ absl::StatusOr<Message> ReplicaServer::Answered(Connection& connection) {
 
 // V1: before the scan.
 void ReplicaServer::FenceOnce(Connection& holder, bool has_scanned) {
-  if (has_scanned == IsMutant(Mutant::kFenceAfterScan)) Fence(holder);
+  if (has_scanned == IsMutant("kFenceAfterScan")) Fence(holder);
 }
 
 // V1. The holder's own connection stays; its keys are void all the same.
@@ -211,7 +211,7 @@ absl::StatusOr<Message> ReplicaServer::OnPrepare(Connection& connection,
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnInstall(
     Connection& connection, const Install& install) {
   const Installation& installation = install.installation;
-  if (!IsMutant(Mutant::kSessionWithoutPromise)) {
+  if (!IsMutant("kSessionWithoutPromise")) {
     ALPHEUS_RETURN_IF_ERROR(CheckHolder(connection, Phase::kPrepared,
                                         installation.epoch, "install"));
   }

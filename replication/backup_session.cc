@@ -125,7 +125,7 @@ absl::Status BackupSession<P>::TakeHead(const Completion& completion) {
   const bool is_ours =
       update &&
       ((update->epoch == terms_.epoch && update->session == terms_.session) ||
-       IsMutant(Mutant::kHeadOfAnotherSession));
+       IsMutant("kHeadOfAnotherSession"));
   if (!is_ours) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ": the primary sent ", completion.bytes,
@@ -162,7 +162,7 @@ std::array<WrittenBytes, 2> BackupSession<P>::Announced() const {
   const uint64_t bytes = announced_ - next_.offset;
   const uint64_t until_end = std::min(bytes, ring.UntilEnd(next_.offset));
   const uint64_t wrapped =
-      IsMutant(Mutant::kBackupWrapUnflushed) ? 0 : bytes - until_end;
+      IsMutant("kBackupWrapUnflushed") ? 0 : bytes - until_end;
   return {WrittenBytes(ring.At(next_.offset), until_end),
           WrittenBytes(ring.data(), wrapped)};
 }
@@ -170,7 +170,7 @@ std::array<WrittenBytes, 2> BackupSession<P>::Announced() const {
 template <Persistence P>
 absl::Status BackupSession<P>::Acknowledge() {
   ALPHEUS_RETURN_IF_ERROR(WalkAnnounced());
-  if (head_is_new_ && !IsMutant(Mutant::kHeadAckedUnpublished)) {
+  if (head_is_new_ && !IsMutant("kHeadAckedUnpublished")) {
     ALPHEUS_RETURN_IF_ERROR(PublishHead());
   }
   persisted_ = batches_;
@@ -187,7 +187,7 @@ absl::Status BackupSession<P>::PublishHead() {
           : head_.lsn < next_.lsn && head_.offset < next_.offset &&
                 next_.offset - head_.offset <= memory_.ring.capacity() &&
                 head_.offset.value % kLineBytes == 0;
-  if (!can_be && !IsMutant(Mutant::kHeadUnchecked)) {
+  if (!can_be && !IsMutant("kHeadUnchecked")) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ": the primary's head, LSN ",
         head_.lsn.value, " at offset ", head_.offset.value,

@@ -74,7 +74,7 @@ absl::Status ReplicaSession::Advance(const RingEnd& end) {
 
 absl::Status ReplicaSession::AdvanceHead(const LogPosition& head) {
   const bool is_behind_all =
-      posted_.lsn + 1 >= head.lsn || IsMutant(Mutant::kHeadOvertakesRecords);
+      posted_.lsn + 1 >= head.lsn || IsMutant("kHeadOvertakesRecords");
   if (head.lsn <= head_sent_.lsn || !is_behind_all || !HasCredit() ||
       free_heads_.empty() || SendsUnderWay() == limits_.sends_max) {
     return absl::OkStatus();
@@ -93,7 +93,7 @@ absl::Status ReplicaSession::AdvanceHead(const LogPosition& head) {
 
 bool ReplicaSession::HasCredit() const {
   return batches_ - batches_acked_ < terms_.credits ||
-         IsMutant(Mutant::kCreditsIgnored);
+         IsMutant("kCreditsIgnored");
 }
 
 bool ReplicaSession::HasRoomFor(uint64_t bytes) const {
@@ -166,7 +166,7 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
   ALPHEUS_RETURN_IF_ERROR(PostReceive(completion.work.value));
   const bool is_ours =
       ack->epoch == terms_.epoch && ack->session == terms_.session;
-  if (!is_ours && !IsMutant(Mutant::kAckOfAnotherSession)) {
+  if (!is_ours && !IsMutant("kAckOfAnotherSession")) {
     return absl::OkStatus();
   }
   const uint64_t newly = ack->batches - batches_acked_;
@@ -179,7 +179,7 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
         posted_.lsn.value, " were acknowledged before"));
   }
   for (uint64_t i = 0; i < newly; ++i) {
-    if (i == 0 || !IsMutant(Mutant::kAckIsNotCumulative)) {
+    if (i == 0 || !IsMutant("kAckIsNotCumulative")) {
       TakeAcked(under_way_.front());
     }
     under_way_.pop_front();

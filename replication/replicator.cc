@@ -34,7 +34,7 @@ void Replicator::Add(std::string name, ConnectionId connection,
 int64_t Replicator::Listen() {
   const int64_t now = clock_.NowNanos();
   int64_t passed = now - std::exchange(looked_at_ns_, now);
-  if (!IsMutant(Mutant::kOwnPauseIsSilence)) {
+  if (!IsMutant("kOwnPauseIsSilence")) {
     passed = std::min(passed, options_.silence_ns / 4);
   }
   listened_ns_ += passed;
@@ -69,7 +69,7 @@ bool Replicator::is_idle() const {
 void Replicator::NoteIdle() {
   const int64_t now = Listen();
   for (Backup& backup : backups_) {
-    if (IsIdle(backup) && !IsMutant(Mutant::kRestIsSilence)) {
+    if (IsIdle(backup) && !IsMutant("kRestIsSilence")) {
       backup.heard_ns = now;
     }
   }
@@ -78,7 +78,7 @@ void Replicator::NoteIdle() {
 RingOffset Replicator::reuse_head() const {
   RingOffset least = head_.offset;
   for (const Backup& backup : backups_) {
-    if (!backup.status.ok() && !IsMutant(Mutant::kLostBackupHoldsBytes)) {
+    if (!backup.status.ok() && !IsMutant("kLostBackupHoldsBytes")) {
       continue;
     }
     least = std::min(least, backup.session->head_published().offset);
@@ -106,7 +106,7 @@ bool Replicator::Take(const Completion& completion) {
     Push(*backup);
     Count();
   } else if (completion.operation == Operation::kWrite &&
-             !IsMutant(Mutant::kArrivingIsSilence)) {
+             !IsMutant("kArrivingIsSilence")) {
     // A piece of a batch. The last one, with the immediate, is no sign of the
     // backup's program: an adapter takes it alone.
     backup->heard_ns = Listen();
@@ -177,7 +177,7 @@ void Replicator::GiveUp(Backup& backup, const absl::Status& why) {
       absl::StrAppend(&text, " ", b.name, ": ", b.status.message(), ".");
     }
   }
-  if (IsMutant(Mutant::kQuorumLossIgnored)) return;
+  if (IsMutant("kQuorumLossIgnored")) return;
   status_ = absl::AbortedError(text);
 }
 
@@ -195,8 +195,8 @@ void Replicator::Push(Backup& backup) {
 
 void Replicator::Count() {
   const auto durable = Quorum(local_lsn_, [](const ReplicaSession& session) {
-    return IsMutant(Mutant::kPostedIsAcked) ? session.posted().lsn
-                                            : session.acked_lsn();
+    return IsMutant("kPostedIsAcked") ? session.posted().lsn
+                                      : session.acked_lsn();
   });
   if (durable) durable_lsn_ = std::max(durable_lsn_, *durable);
   const auto head = Quorum(head_.lsn, [](const ReplicaSession& session) {

@@ -62,15 +62,15 @@ DurableRange FindDurableRange(
     uint32_t write_quorum,
     const std::vector<std::optional<ReplicaClaims>>& replicas) {
   const Evidence all = Gather(replicas);
-  const bool one_is_enough = IsMutant(Mutant::kOneWatermarkIsEnough);
+  const bool one_is_enough = IsMutant("kOneWatermarkIsEnough");
   DurableRange range;
   range.known = std::max(
       all.named, ReachedBy(one_is_enough ? 1 : write_quorum, all.persisted));
-  if (IsMutant(Mutant::kUnfencedEndsCount)) {
+  if (IsMutant("kUnfencedEndsCount")) {
     range.known = std::max(range.known, ReachedBy(write_quorum, all.ends));
   }
   range.possible = range.known;
-  if (IsMutant(Mutant::kBoundIsAlwaysExact)) return range;
+  if (IsMutant("kBoundIsAlwaysExact")) return range;
   if (all.without_ends || all.unheard >= write_quorum) {
     range.possible.reset();
   } else {

@@ -94,7 +94,7 @@ absl::Status Log::Copy(Reservation& reservation, size_t offset,
 
 absl::StatusOr<Lsn> Log::Complete(Reservation&& reservation) {
   if (reservation.engine_ != engine_.get() &&
-      !IsMutant(Mutant::kStaleReservationTaken)) {
+      !IsMutant("kStaleReservationTaken")) {
     return NotOpen("Complete");
   }
   reservation.engine_ = nullptr;

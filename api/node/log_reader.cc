@@ -193,7 +193,7 @@ class LogReader::Impl {
 
   // G1. `proven`: persisted here; `named`: as durable, by headers.
   Lsn DurableLsn(Lsn proven, Lsn named) const {
-    if (info_.write_quorum <= 1 || IsMutant(Mutant::kOwnWatermarkIsDurable)) {
+    if (info_.write_quorum <= 1 || IsMutant("kOwnWatermarkIsDurable")) {
       return proven;
     }
     return std::max(named, info_.head_lsn - 1);

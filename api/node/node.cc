@@ -214,7 +214,7 @@ void Node::CloseFailed() {
       server_->RemoveLog(log_id).IgnoreError();
       held.is_served = false;
       held.suspect = true;
-      if (IsMutant(Mutant::kFailedMediumUnlocked)) held.file.reset();
+      if (IsMutant("kFailedMediumUnlocked")) held.file.reset();
       held.look_again_at =
           held.retries.AfterFailureAt(Clock::Real().NowNanos());
       held.why = absl::UnavailableError(absl::StrCat(

@@ -27,7 +27,7 @@ bool RecoveredSource::Next(RecoveredRecord* record) {
   while (status_.ok() && cursor_.position().lsn <= end_lsn_) {
     const LogPosition at = cursor_.position();
     if (cursor_.Next() != RecordCursor::Step::kRecord) {
-      if (!IsMutant(Mutant::kBadRecordIsTheEnd)) status_ = Unreadable(at);
+      if (!IsMutant("kBadRecordIsTheEnd")) status_ = Unreadable(at);
       return false;
     }
     const RecordView& view = cursor_.record();

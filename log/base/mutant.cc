@@ -2,22 +2,38 @@
 // Compiled only with ALPHEUS_MUTANTS.
 #include "log/base/mutant.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 namespace alpheus {
 
-constinit Mutant internal::selected_mutant = Mutant::kNone;
+constinit uint64_t internal::selected_mutant = 0;
 
 namespace {
 
-Mutant Named(const char* name) {
-  if (name == nullptr || *name == '\0') return Mutant::kNone;
-#define ALPHEUS_MUTANT(mutant, hole, what, test) \
-  if (std::string_view(name) == #mutant) return Mutant::mutant;
+constexpr auto kHashes = std::to_array<uint64_t>({
+#define ALPHEUS_MUTANT(name, hole, what, test) MutantName::Hash(#name),
 #include "log/base/mutants.inc"
 #undef ALPHEUS_MUTANT
+});
+
+constexpr bool AllDiffer() {
+  auto sorted = kHashes;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted.front() != 0 &&
+         std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+}
+static_assert(AllDiffer(), "two mutants have one hash: rename one");
+
+uint64_t Named(const char* name) {
+  if (name == nullptr || *name == '\0') return 0;
+  const uint64_t hash = MutantName::Hash(name);
+  if (std::find(kHashes.begin(), kHashes.end(), hash) != kHashes.end()) {
+    return hash;
+  }
   std::fprintf(stderr,
                "ALPHEUS_MUTANT=%s: there is no such mutant; "
                "`tools/dev mutants --list` lists them\n",

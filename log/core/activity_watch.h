@@ -126,7 +126,7 @@ class ActivityWatch final : public Waiter {
     void HandOn() {
       watch_->watched_.store(0, std::memory_order_seq_cst);
       std::atomic_thread_fence(std::memory_order_seq_cst);
-      if (!IsMutant(Mutant::kWatchNotHandedOn)) progress_.Notify();
+      if (!IsMutant("kWatchNotHandedOn")) progress_.Notify();
     }
 
     // Takes the role if it is free. True if this thread has it: by this call,
@@ -137,7 +137,7 @@ class ActivityWatch final : public Waiter {
       uint32_t watch = 0;
       held_ = watch_->watched_.compare_exchange_strong(watch, self);
       return held_ ||
-             (watch == self && !IsMutant(Mutant::kCallbackWaitsForItsOwnWatch));
+             (watch == self && !IsMutant("kCallbackWaitsForItsOwnWatch"));
     }
 
     ActivityWatch* const watch_;

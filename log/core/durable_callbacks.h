@@ -73,8 +73,8 @@ class DurableCallbacks final : public ProgressObserver {
   bool IsDue(uint64_t lsn) const {
     if (lsn == kNone) return false;
     return lsn <= durable_lsn_.load(std::memory_order_acquire) ||
-           IsMutant(Mutant::kToldTooEarly) ||
-           (failure_.failed() && !IsMutant(Mutant::kFailureUntold));
+           IsMutant("kToldTooEarly") ||
+           (failure_.failed() && !IsMutant("kFailureUntold"));
   }
   std::optional<Entry> TakeDue();
   Entry TakeFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

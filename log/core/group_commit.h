@@ -36,12 +36,12 @@ class GroupCommit {
   bool TryJoin(Lsn lsn, uint32_t records, std::optional<Lsn>* due) {
     const MutexLock lock(mutex_);
     if (forcing_ > 0 && forcer_ == ThreadToken() &&
-        !IsMutant(Mutant::kCallbackWaitsForItsOwnGroup)) {
+        !IsMutant("kCallbackWaitsForItsOwnGroup")) {
       ++forcing_;
       *due = lsn;
       return true;
     }
-    if (forcing_ > 0 && !IsMutant(Mutant::kGroupUnbounded)) return false;
+    if (forcing_ > 0 && !IsMutant("kGroupUnbounded")) return false;
     last_ = std::max(last_, lsn);
     if (++count_ < records) return true;
     count_ = 0;

@@ -13,7 +13,7 @@ typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
   using Progressed = typename Forcer<P>::Progressed;
   // One step forces all that is finished; what an open reservation holds up is
   // for the next call.
-  if (!IsMutant(Mutant::kIdleTailStays) &&
+  if (!IsMutant("kIdleTailStays") &&
       Force(last_given_) == Progressed::kFailed) {
     return Next::kSleep;
   }
@@ -32,7 +32,7 @@ bool IdleKeeper<P>::WriteWatermark() {
   if (!reserver_.TryHold()) return false;
   // A failure is remembered by the log, and told by the Notify below; nothing
   // is left to do then either.
-  if (!IsMutant(Mutant::kNoIdleWatermark)) (void)forcer_.WriteIdleWatermark();
+  if (!IsMutant("kNoIdleWatermark")) (void)forcer_.WriteIdleWatermark();
   reserver_.Unhold();
   progress_.Notify();
   return true;

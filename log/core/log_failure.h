@@ -48,11 +48,11 @@ class LogFailure {
         is_told_.exchange(true, std::memory_order_acq_rel)) {
       return;
     }
-    if (!IsMutant(Mutant::kFailureWakesNobody)) progress_.Notify();
+    if (!IsMutant("kFailureWakesNobody")) progress_.Notify();
   }
 
   bool failed() const {
-    if (IsMutant(Mutant::kFailureForgotten)) return false;
+    if (IsMutant("kFailureForgotten")) return false;
     return failed_.load(std::memory_order_acquire);
   }
 

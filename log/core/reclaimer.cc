@@ -51,7 +51,7 @@ absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
   std::byte* header = ring_.At(record.offset);
   auto* word =
       reinterpret_cast<uint64_t*>(header + offsetof(RecordHeader, cleaned));
-  if (IsMutant(Mutant::kCleanupInvalidates)) --word;  // the publish word
+  if (IsMutant("kCleanupInvalidates")) --word;  // the publish word
   pmem_.Store8(word, CleanedWord(record.seed));
   // No fence: a hint that is lost only makes the record come back (L9).
   pmem_.FlushHint(word, sizeof(*word));
@@ -84,7 +84,7 @@ absl::Status Reclaimer<P>::Publish(Lsn durable_lsn) {
 
 template <Persistence P>
 absl::Status Reclaimer<P>::CheckDurable(Lsn lsn, Lsn durable_lsn) const {
-  if (lsn <= durable_lsn || IsMutant(Mutant::kExposedIsCleaned)) {
+  if (lsn <= durable_lsn || IsMutant("kExposedIsCleaned")) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
@@ -107,7 +107,7 @@ absl::Status Reclaimer<P>::AdvanceOverCleaned(Lsn durable_lsn) {
       return Unreadable(cursor.position());
     }
     if (!cursor.record().cleaned && !cursor.record().aborted() &&
-        !IsMutant(Mutant::kHeadSkipsUncleaned)) {
+        !IsMutant("kHeadSkipsUncleaned")) {
       break;
     }
     head = cursor.position();
@@ -127,7 +127,7 @@ absl::Status Reclaimer<P>::PublishLazily() {
 template <Persistence P>
 absl::Status Reclaimer<P>::PublishLocked() {
   const LogPosition head = head_;
-  if (IsMutant(Mutant::kReuseBeforePublish)) {
+  if (IsMutant("kReuseBeforePublish")) {
     reuse_limit_ = head.offset.value + ring_.capacity();
   }
   ALPHEUS_RETURN_IF_ERROR(superline_.Update([&head](Superline& superline) {

@@ -29,7 +29,7 @@ RecordCursor::Step RecordCursor::NextBehindPad() {
   RecordView pad;
   const bool has_pad =
       ReadHeader(owner_, position_.lsn, begin, place_, &pad) && pad.is_pad();
-  if (!has_pad && IsMutant(Mutant::kDamagedPadIsFatal)) return Step::kBadHeader;
+  if (!has_pad && IsMutant("kDamagedPadIsFatal")) return Step::kBadHeader;
   const RingOffset wrapped = begin + ring_.UntilEnd(begin);
   if (wrapped + kLineBytes > limit_ ||
       !ReadRecordHeader(owner_, position_.lsn, wrapped, 0, &record_)) {
@@ -78,7 +78,7 @@ bool RecordCursor::FindOwner(Lsn lsn, Owner* owner) const {
   if (entry == nullptr) return false;
   owner->first = entry->start_lsn;
   owner->end = table_.EndOf(entry);
-  if (IsMutant(Mutant::kEpochOwnsForEver)) owner->end = Lsn(~uint64_t{0});
+  if (IsMutant("kEpochOwnsForEver")) owner->end = Lsn(~uint64_t{0});
   owner->epoch = entry->epoch;
   owner->key = table_.KeyOf(entry);
   return true;

@@ -179,8 +179,8 @@ inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
   record->seed = seed;
   record->bytes = RecordBytes(words.payload_bytes());
   record->cleaned =
-      words.cleaned() != 0 && (words.cleaned() == CleanedWord(seed) ||
-                               IsMutant(Mutant::kCleanedIsAnyBit));
+      words.cleaned() != 0 &&
+      (words.cleaned() == CleanedWord(seed) || IsMutant("kCleanedIsAnyBit"));
   return true;
 }
 
@@ -195,7 +195,7 @@ inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
   // either way nothing may be read past the ring or the limit (U1, U3).
   const bool fits =
       bytes <= ring_.capacity() - place && offset + bytes <= limit_;
-  if (!fits && !IsMutant(Mutant::kLengthUnbounded)) return false;
+  if (!fits && !IsMutant("kLengthUnbounded")) return false;
   record->payload = {ring_.data() + place + kRecordHeaderBytes,
                      record->aborted() ? 0 : record->header.payload_bytes()};
   return true;

@@ -29,10 +29,10 @@ void StoreHeader(P& pmem, std::byte* to, const RecordHeader& header) {
   pmem.Store8(reinterpret_cast<uint64_t*>(to + offsetof(RecordHeader, cleaned)),
               0);
   auto* const publish = reinterpret_cast<uint64_t*>(to + kPublishOffset);
-  if (IsMutant(Mutant::kPublishFirst)) {
+  if (IsMutant("kPublishFirst")) {
     pmem.Store8(publish, PublishWord(header));
   }
-  if (IsMutant(Mutant::kPublishByCopy)) {
+  if (IsMutant("kPublishByCopy")) {
     return pmem.Copy(to, &header, kPublishOffset + sizeof(*publish));
   }
   pmem.Copy(to, &header, kPublishOffset);
@@ -161,7 +161,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline RecordHeader RecordWriter<P>::MakeHeader(
   header.lsn = lsn.value;
   header.epoch = epoch_.value;
   header.durable_lsn = durable_lsn.value;
-  if (IsMutant(Mutant::kHeaderProvesItself)) header.durable_lsn = lsn.value;
+  if (IsMutant("kHeaderProvesItself")) header.durable_lsn = lsn.value;
   header.payload_bytes = static_cast<uint32_t>(payload_bytes);
   header.magic = kRecordMagic;
   header.type = static_cast<uint8_t>(type);
@@ -183,7 +183,7 @@ void RecordWriter<P>::Copy(ReservedRecord& record, size_t offset,
         .store(true, std::memory_order_relaxed);
     return;
   }
-  if (offset != record.copied_bytes && !IsMutant(Mutant::kAnyOrderSummed)) {
+  if (offset != record.copied_bytes && !IsMutant("kAnyOrderSummed")) {
     record.filled_in_place = true;
     return;
   }
@@ -201,8 +201,8 @@ uint32_t RecordWriter<P>::Seal(const ReservedRecord& record, RecordType type,
   uint32_t crc = 0;
   if (type == RecordType::kData) {
     const bool carried =
-        (!record.filled_in_place || IsMutant(Mutant::kInPlaceStoresUnsummed)) &&
-        (!record.filled_by_others || IsMutant(Mutant::kOthersCopiesUnsummed)) &&
+        (!record.filled_in_place || IsMutant("kInPlaceStoresUnsummed")) &&
+        (!record.filled_by_others || IsMutant("kOthersCopiesUnsummed")) &&
         record.payload_bytes != 0 &&
         record.copied_bytes == record.payload_bytes;
     crc = carried ? record.copied_crc
@@ -229,7 +229,7 @@ uint32_t RecordWriter<P>::WriteWhole(const Reserver::Space& space,
                           LengthAndTypeWord(header), PublishWord(header),
                           header.cleaned, first.word[0], first.word[1]}});
   if (WritePadBefore(space.lsn, space.begin, space.offset, durable_lsn) &&
-      !IsMutant(Mutant::kPadUnflushed)) {
+      !IsMutant("kPadUnflushed")) {
     pmem_.Flush(ring_.At(space.begin), kRecordHeaderBytes);
   }
   return header.header_crc;
@@ -258,7 +258,7 @@ bool RecordWriter<P>::WritePadBefore(Lsn lsn, RingOffset begin,
                                      RingOffset offset, Lsn durable_lsn) {
   if (begin == offset) [[likely]]
     return false;
-  if (IsMutant(Mutant::kPadUnwritten)) return true;
+  if (IsMutant("kPadUnwritten")) return true;
   WritePad(pmem_, ring_, key_, epoch_, lsn, durable_lsn, begin);
   return true;
 }

@@ -169,7 +169,7 @@ absl::Status CheckConsistency(const std::string& name, ReadingMode mode,
 
 Lsn RegionState::ProvenLsn() const {
   Lsn proven = watermarks.Proven(superline.log_epoch);
-  if (IsMutant(Mutant::kEpochStartProvesNothing)) return proven;
+  if (IsMutant("kEpochStartProvesNothing")) return proven;
   if (!table.entries().empty()) {
     proven = std::max(proven, table.entries().back().start_lsn - 1);
   }

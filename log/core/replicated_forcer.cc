@@ -68,12 +68,12 @@ void ReplicatedForcer<P>::TryStep(Lsn lsn) {
   const bool is_news = StepLocked(lsn);
   const absl::Status status = sink_.status();
   step_mutex_.Unlock();
-  if (!status.ok() && !IsMutant(Mutant::kPoisonUntold)) failure_.Fail(status);
+  if (!status.ok() && !IsMutant("kPoisonUntold")) failure_.Fail(status);
   // Callbacks run in these, with no lock held.
   failure_.Tell();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool is_missed = missed_.load(std::memory_order_relaxed) != 0 &&
-                         !IsMutant(Mutant::kMissedStepUntold);
+                         !IsMutant("kMissedStepUntold");
   if (is_news || is_missed) progress_.Notify();
 }
 
@@ -102,7 +102,7 @@ template <Persistence P>
 bool ReplicatedForcer<P>::OfferFinished() {
   const RingEnd finished = FindFinished();
   if (finished.lsn == offered_.lsn) return false;
-  if (IsMutant(Mutant::kOwnReplicaCountsUnfenced)) {
+  if (IsMutant("kOwnReplicaCountsUnfenced")) {
     sink_.LocalPersisted(finished.lsn);
   }
   typename Forcer<P>::Batch batch;
@@ -115,7 +115,7 @@ bool ReplicatedForcer<P>::OfferFinished() {
   }
   sink_.Advance(finished);
   // Posted is not sent, and the fence below may take long.
-  if (!IsMutant(Mutant::kSentBehindTheFence)) sink_.Poll();
+  if (!IsMutant("kSentBehindTheFence")) sink_.Poll();
   offered_ = finished;
   offered_lsn_.store(finished.lsn.value, std::memory_order_release);
   if (order_ == FlushOrder::kRemoteFirst) {
@@ -155,18 +155,18 @@ bool ReplicatedForcer<P>::Publish() {
   const bool is_idle = sink_.is_idle();
   // Who found the step taken may be about to sleep because all was idle.
   bool is_news = is_idle_.exchange(is_idle, std::memory_order_acq_rel) &&
-                 !is_idle && !IsMutant(Mutant::kBusyUntold);
-  if (failure_.failed() && !IsMutant(Mutant::kDurableBehindAFailure)) {
+                 !is_idle && !IsMutant("kBusyUntold");
+  if (failure_.failed() && !IsMutant("kDurableBehindAFailure")) {
     return is_news;  // F4
   }
   Lsn durable = std::min(sink_.durable_lsn(), forcer_.durable_lsn());
-  if (IsMutant(Mutant::kOwnReplicaIsDurable)) durable = forcer_.durable_lsn();
+  if (IsMutant("kOwnReplicaIsDurable")) durable = forcer_.durable_lsn();
   const uint64_t own_limit =
       reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
   uint64_t limit =
       std::min(own_limit, std::max(sink_.reuse_head(), first_head_).value +
                               ring_capacity_);
-  if (IsMutant(Mutant::kOneHeadForAllReplicas)) limit = own_limit;
+  if (IsMutant("kOneHeadForAllReplicas")) limit = own_limit;
   is_news |= Raise(durable_head_lsn_, sink_.durable_head_lsn().value);
   is_news |= Raise(reuse_limit_, limit);
   is_news |= Raise(durable_lsn_, durable.value);

@@ -35,7 +35,7 @@ bool Reserver::TryHold() {
   const Next next =
       Unpack(word, durable, reuse_limit_.load(std::memory_order_acquire));
   const bool idle =
-      next.lsn.value == durable + 1 || IsMutant(Mutant::kHoldOverOpenRecords);
+      next.lsn.value == durable + 1 || IsMutant("kHoldOverOpenRecords");
   if ((word & kHeldBit) != 0 || !idle) return false;
   // Acquire: what the last appender wrote; release: the hold comes before what
   // the caller does under it.

@@ -81,15 +81,15 @@ class Reserver {
       const uint64_t limit = reuse_limit_.load(std::memory_order_acquire);
       *space = SpaceAt(Unpack(word, durable, limit), record_bytes);
       Outcome outcome = Outcome::kReserved;
-      if ((word & kHeldBit) != 0 && !IsMutant(Mutant::kHoldHoldsNobody)) {
+      if ((word & kHeldBit) != 0 && !IsMutant("kHoldHoldsNobody")) {
         outcome = Outcome::kHeld;
       } else if (space->lsn.value - durable > exposure_records_max_ &&
-                 !IsMutant(Mutant::kExposureUncapped)) {
+                 !IsMutant("kExposureUncapped")) {
         outcome = Outcome::kExposureFull;
-      } else if (space->end.value > limit && !IsMutant(Mutant::kReuseUngated)) {
+      } else if (space->end.value > limit && !IsMutant("kReuseUngated")) {
         outcome = Outcome::kRingFull;
       }
-      if (IsMutant(Mutant::kPadTakesAnLsn) && space->begin != space->offset) {
+      if (IsMutant("kPadTakesAnLsn") && space->begin != space->offset) {
         space->lsn = space->lsn + 1;
       }
       if (outcome != Outcome::kReserved) [[unlikely]] {
@@ -143,7 +143,7 @@ class Reserver {
         Lsn(Rebuild(durable_lsn, word >> kLineBits & kLsnMask, kLsnMask));
     next.tail = RingOffset(
         Rebuild(head / kLineBytes, word & kLineMask, kLineMask) * kLineBytes);
-    if (IsMutant(Mutant::kFullLooksEmpty) && next.tail.value == reuse_limit) {
+    if (IsMutant("kFullLooksEmpty") && next.tail.value == reuse_limit) {
       next.tail = RingOffset(head);
     }
     return next;
@@ -154,10 +154,9 @@ class Reserver {
     Space space;
     space.lsn = next.lsn;
     space.begin = next.tail;
-    space.offset =
-        record_bytes <= until_end || IsMutant(Mutant::kRecordCrossesTheEnd)
-            ? next.tail
-            : next.tail + until_end;
+    space.offset = record_bytes <= until_end || IsMutant("kRecordCrossesTheEnd")
+                       ? next.tail
+                       : next.tail + until_end;
     space.end = space.offset + record_bytes;
     return space;
   }

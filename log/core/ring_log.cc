@@ -111,8 +111,8 @@ absl::Status RingLog<P>::Complete(ReservedRecord& record) {
 
 template <Persistence P>
 void RingLog<P>::Abort(const ReservedRecord& record) {
-  if (IsMutant(Mutant::kAbortLeavesOpen)) return;
-  const bool as_data = IsMutant(Mutant::kAbortCompletes);
+  if (IsMutant("kAbortLeavesOpen")) return;
+  const bool as_data = IsMutant("kAbortCompletes");
   Finish(record, as_data ? RecordType::kData : RecordType::kAborted);
 }
 
@@ -150,7 +150,7 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
     ALPHEUS_RETURN_IF_ERROR(CheckAppendable());
   }
   Payload payload(parts);
-  if (payload.bytes <= payload_bytes_max_ || IsMutant(Mutant::kSizeUnchecked))
+  if (payload.bytes <= payload_bytes_max_ || IsMutant("kSizeUnchecked"))
       [[likely]] {
     payload.ComputeCrc();
   }
@@ -184,7 +184,7 @@ void RingLog<P>::WriteCompleted(const Reserver::Space& space,
                                 const Payload& payload) {
   tracker_.NoteReserved(space.lsn, {space.begin, space.end}, 0);
   MarkCompleted(space.lsn,
-                IsMutant(Mutant::kUnfencedStoresPastCache)
+                IsMutant("kUnfencedStoresPastCache")
                     ? writer_.WriteWhole(space, payload, durable_lsn())
                     : writer_.WriteCached(space, payload, durable_lsn()));
 }

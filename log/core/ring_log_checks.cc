@@ -68,7 +68,7 @@ absl::Status RingLog<P>::CheckGiven(Lsn lsn) const {
 template <Persistence P>
 absl::Status RingLog<P>::CheckNotBlockedBySelf(Lsn lsn) const {
   if (OwnReservationsMax() == 0) return absl::OkStatus();
-  if (IsMutant(Mutant::kThreadWaitsForItself)) return absl::OkStatus();
+  if (IsMutant("kThreadWaitsForItself")) return absl::OkStatus();
   const uint32_t self = ThreadToken();
   for (Lsn at = durable_lsn() + 1; at <= lsn; at = at + 1) {
     if (!tracker_.IsFinished(at) && tracker_.IsOwnedBy(at, self)) {

@@ -35,7 +35,7 @@ absl::Status RingLog<P>::CleanupThrough(Lsn lsn) {
 template <Persistence P>
 absl::Status RingLog<P>::CleanupAll() {
   ALPHEUS_RETURN_IF_ERROR(Usable());
-  if (HasOpenReservations() && !IsMutant(Mutant::kCleanupAllDespiteOpen)) {
+  if (HasOpenReservations() && !IsMutant("kCleanupAllDespiteOpen")) {
     return absl::FailedPreconditionError(absl::StrCat(
         options_.name, ": LSN ", first_open_lsn().value,
         " is still open; complete or abort it before cleaning everything"));
@@ -47,7 +47,7 @@ absl::Status RingLog<P>::CleanupAll() {
   }
   // The superline update is the commit point (L11); in a replicated log the
   // W-th one is, as the highest head that R replicas answer is the log's.
-  if (IsMutant(Mutant::kCleanupAllUnpublished)) return absl::OkStatus();
+  if (IsMutant("kCleanupAllUnpublished")) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
   progress_.Notify();
   return WaitHeadDurable(Deadline());
@@ -78,7 +78,7 @@ absl::Status RingLog<P>::ForceEverything() {
     const Lsn last = next_lsn() - 1;
     if (last <= durable_lsn()) return absl::OkStatus();
     ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
-    if (IsMutant(Mutant::kCloseLeavesTheLast)) return absl::OkStatus();
+    if (IsMutant("kCloseLeavesTheLast")) return absl::OkStatus();
   }
 }
 

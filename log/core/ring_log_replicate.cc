@@ -52,7 +52,7 @@ void RingLog<P>::WaitForWork(uint32_t seen, Deadline deadline) {
 template <Persistence P>
 bool RingLog<P>::WaitForAcks(Deadline deadline,
                              const std::atomic<uint32_t>& stop) {
-  if (IsMutant(Mutant::kAcksOnlyOnceAnInterval)) return false;
+  if (IsMutant("kAcksOnlyOnceAnInterval")) return false;
   if (replicated_ == nullptr || failure_.failed() ||
       !callbacks_.AreWaitingFor(replicated_->offered_lsn()) ||
       deadline.HasPassed(clock_.NowNanos())) {

@@ -52,7 +52,7 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
   // Both other refusals end when records become durable: the exposure shrinks,
   // and aborted records may be passed by the head.
   const Lsn before = durable_lsn();
-  if (!IsMutant(Mutant::kCapForcesNothing) &&
+  if (!IsMutant("kCapForcesNothing") &&
       ForceStep(next_lsn() - 1) == Forcer<P>::Progressed::kFailed) {
     return failure_.status();
   }
@@ -61,7 +61,7 @@ absl::StatusOr<bool> RingLog<P>::MakeRoom(Reserver::Outcome refusal,
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(first_open_lsn()));
     return false;
   }
-  if (!IsMutant(Mutant::kRoomUnpublished)) {
+  if (!IsMutant("kRoomUnpublished")) {
     ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
   }
   PollReplication();

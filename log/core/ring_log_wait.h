@@ -33,7 +33,7 @@ absl::Status RingLog<P>::WaitFor(const char* call, Deadline deadline,
     if (!finished.ok()) return finished.status();
     if (*finished) return absl::OkStatus();
     if (deadline.is_set() && deadline.HasPassed(clock_.NowNanos())) {
-      if (IsMutant(Mutant::kDeadlinePoisons)) {
+      if (IsMutant("kDeadlinePoisons")) {
         failure_.Fail(absl::AbortedError("deadline"));
       }
       return absl::DeadlineExceededError(absl::StrCat(
@@ -44,7 +44,7 @@ absl::Status RingLog<P>::WaitFor(const char* call, Deadline deadline,
     }
     if (progress_.Spin(round)) continue;
     const uint32_t seen = progress_.Announce();
-    if (!IsMutant(Mutant::kNoStepOnceAnnounced)) finished = step();
+    if (!IsMutant("kNoStepOnceAnnounced")) finished = step();
     if (finished.ok() && !*finished) role.Wait(seen, deadline);
     progress_.Withdraw();
     if (!finished.ok()) return finished.status();

@@ -38,7 +38,7 @@ void InspectBehind(const ScanInput& input, const RecordCursor& cursor,
                    LogPosition from, ScanResult* result) {
   const RingOffset limit = LimitOf(input);
   RecordView record;
-  if (IsMutant(Mutant::kScanStopsAtAHole)) return;
+  if (IsMutant("kScanStopsAtAHole")) return;
   for (RingOffset at = from.offset; at + kLineBytes <= limit;
        at = at + kLineBytes) {
     if (!cursor.ReadAnyHeader(at, &record) || record.lsn() <= from.lsn) {
@@ -46,7 +46,7 @@ void InspectBehind(const ScanInput& input, const RecordCursor& cursor,
     }
     ++result->cut_records;
     result->cut_last_lsn = std::max(result->cut_last_lsn, record.lsn());
-    if (IsMutant(Mutant::kLaterHeadersProveNothing)) continue;
+    if (IsMutant("kLaterHeadersProveNothing")) continue;
     NoteDurable(record, result);
   }
 }
@@ -88,11 +88,11 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
   }
   InspectBehind(input, cursor, result.end, &result);
   result.proven_lsn = std::max(input.proven_lsn, result.named_durable_lsn);
-  if (IsMutant(Mutant::kCorruptIsTorn)) result.proven_lsn = Lsn(0);
-  if (IsMutant(Mutant::kBadFirstIsEmpty) && result.end == input.head) {
+  if (IsMutant("kCorruptIsTorn")) result.proven_lsn = Lsn(0);
+  if (IsMutant("kBadFirstIsEmpty") && result.end == input.head) {
     return result;
   }
-  if (IsMutant(Mutant::kTornIsCorrupt)) result.proven_lsn = result.cut_last_lsn;
+  if (IsMutant("kTornIsCorrupt")) result.proven_lsn = result.cut_last_lsn;
   if (result.end.lsn <= result.proven_lsn) {
     result.verdict = TailVerdict::kCorrupt;
   } else if (result.bad_payload || result.cut_records > 0 ||

@@ -65,7 +65,7 @@ class SuperlineStore {
       return failure_.status();
     }
     superline_ = next;
-    if (IsMutant(Mutant::kSuperlineNumberStays)) return absl::OkStatus();
+    if (IsMutant("kSuperlineNumberStays")) return absl::OkStatus();
     ++seq_;
     return absl::OkStatus();
   }

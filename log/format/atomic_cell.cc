@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kCheckedHeaderBytes = offsetof(CellHeader, crc);
 
 uint32_t CellSeed(const CellPlace& place, int index) {
-  if (IsMutant(Mutant::kCopySumWithoutIndex)) index = 0;
+  if (IsMutant("kCopySumWithoutIndex")) index = 0;
   return static_cast<uint32_t>(
       Mix(Mix(place.magic, place.owner), static_cast<uint64_t>(index) + 1));
 }
@@ -54,7 +54,7 @@ CellState ReadCell(const CellPlace& place) {
     state.copies[index] = ReadCellCopy(place, index);
     const CellCopy& copy = state.copies[index];
     if (!copy.valid) continue;
-    if (IsMutant(Mutant::kFirstCopyHolds) && state.newest) continue;
+    if (IsMutant("kFirstCopyHolds") && state.newest) continue;
     if (!state.newest || copy.seq > state.copies[*state.newest].seq) {
       state.newest = index;
     }

@@ -96,7 +96,7 @@ template <Persistence P>
   ALPHEUS_CHECK(bytes.size() <= place.capacity_bytes,
                 "a cell's content fits its copies (layout.h)");
   pmem.Copy(place.copies[index], bytes.data(), bytes.size());
-  if (IsMutant(Mutant::kCopiesUnordered) && index == 1) return true;
+  if (IsMutant("kCopiesUnordered") && index == 1) return true;
   return Persist(pmem, place.copies[index], bytes.size());
 }
 
@@ -107,10 +107,10 @@ template <Persistence P>
 [[nodiscard]] bool WriteCell(P& pmem, const CellPlace& place,
                              std::optional<int> newest, uint64_t seq,
                              std::span<const std::byte> content) {
-  if (IsMutant(Mutant::kGoodCopyFirst)) newest = 1 - newest.value_or(0);
+  if (IsMutant("kGoodCopyFirst")) newest = 1 - newest.value_or(0);
   const int first = newest == 0 ? 1 : 0;
   return WriteCellCopy(pmem, place, first, seq, content) &&
-         (IsMutant(Mutant::kOneCopyWritten) ||
+         (IsMutant("kOneCopyWritten") ||
           WriteCellCopy(pmem, place, 1 - first, seq, content));
 }
 

@@ -56,7 +56,7 @@ const EpochEntry* EpochTable::Owner(Lsn lsn) const {
   const auto after = std::upper_bound(
       entries_.begin(), entries_.end(), lsn,
       [](Lsn l, const EpochEntry& entry) { return l < entry.start_lsn; });
-  if (IsMutant(Mutant::kOldestEpochOwns)) return entries_.data();
+  if (IsMutant("kOldestEpochOwns")) return entries_.data();
   return after == entries_.begin() ? nullptr : &*(after - 1);
 }
 
@@ -70,7 +70,7 @@ EpochTable EpochTable::With(const EpochEntry& next, Lsn head_lsn) const {
     const Lsn end =
         i + 1 < entries_.size() ? entries_[i + 1].start_lsn : next.start_lsn;
     const bool owns_live_record = entries_[i].start_lsn < end && head_lsn < end;
-    if (owns_live_record || IsMutant(Mutant::kEntriesNeverLeave)) {
+    if (owns_live_record || IsMutant("kEntriesNeverLeave")) {
       table.Add(entries_[i]);
     }
   }

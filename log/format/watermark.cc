@@ -50,14 +50,14 @@ std::optional<Watermark> DecodeWatermark(Uuid log_id, int line,
 Lsn WatermarkPair::Proven(Epoch epoch) const {
   Lsn proven;
   for (const auto& line : lines) {
-    if (IsMutant(Mutant::kOtherEpochsProve) && line) epoch = line->epoch;
+    if (IsMutant("kOtherEpochsProve") && line) epoch = line->epoch;
     if (line && line->epoch == epoch && line->lsn > proven) proven = line->lsn;
   }
   return proven;
 }
 
 int WatermarkPair::NextLine(Epoch epoch) const {
-  if (IsMutant(Mutant::kGoodWatermarkFirst)) return 0;
+  if (IsMutant("kGoodWatermarkFirst")) return 0;
   for (int i = 0; i < 2; ++i) {
     if (!lines[i]) return i;
   }

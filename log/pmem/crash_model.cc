@@ -205,7 +205,7 @@ void ModelPersistence::AcceptDeviceStore(const void* dst, size_t bytes,
   const auto left =
       std::find_if(word.values.rbegin(), word.values.rend(), is_left);
   if (left == word.values.rend()) return;
-  if (bytes == kWordBytes || IsMutant(Mutant::kWholeWordIsAccepted)) {
+  if (bytes == kWordBytes || IsMutant("kWholeWordIsAccepted")) {
     Raise(index, word, *left);
   } else {
     // Beside the device's bytes the word may still hold what it held before.

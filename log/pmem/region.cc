@@ -75,7 +75,7 @@ struct flock WholeFile(short type) {
 
 absl::Status TakeWriterLock(const std::string& path, int fd) {
   struct flock lock = WholeFile(F_WRLCK);
-  if (IsMutant(Mutant::kRegionShared)) lock.l_type = F_RDLCK;
+  if (IsMutant("kRegionShared")) lock.l_type = F_RDLCK;
   if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return absl::OkStatus();
   if (errno == EAGAIN || errno == EACCES) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -44,7 +44,7 @@ KeySequence::KeySequence(RandomSource& random) : cipher_(Draw(random)) {}
 RegionKey KeySequence::Next() {
   // The mask has count 0 make key 0: no other does.
   const uint64_t mask = cipher_.Encrypt(0);
-  count_ = IsMutant(Mutant::kKeysRepeat) ? 1 : count_ + 1;
+  count_ = IsMutant("kKeysRepeat") ? 1 : count_ + 1;
   return RegionKey(cipher_.Encrypt(count_) ^ mask);
 }
 

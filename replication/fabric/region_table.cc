@@ -56,21 +56,20 @@ absl::Status RegionTable::Deregister(RegionKey key) {
 absl::StatusOr<std::span<std::byte>> RegionTable::Find(
     RemoteAddress address, uint64_t bytes, RemoteAccess needed) const {
   if (bytes == 0) return std::span<std::byte>();
-  const auto found = IsMutant(Mutant::kKeyUnchecked)
-                         ? regions_.begin()
-                         : regions_.find(address.key);
+  const auto found =
+      IsMutant("kKeyUnchecked") ? regions_.begin() : regions_.find(address.key);
   if (found == regions_.end()) {
     return Denied(address, bytes,
                   "the key was deregistered, or never given out");
   }
   const Region& region = found->second;
   if (!LiesInside(address.offset, bytes, region.bytes.size()) &&
-      !IsMutant(Mutant::kBoundsUnchecked)) {
+      !IsMutant("kBoundsUnchecked")) {
     return Denied(
         address, bytes,
         absl::StrCat("the region has ", region.bytes.size(), " bytes").c_str());
   }
-  if (!Allows(region.access, needed) && !IsMutant(Mutant::kAccessUnchecked)) {
+  if (!Allows(region.access, needed) && !IsMutant("kAccessUnchecked")) {
     return Denied(
         address, bytes,
         absl::StrCat("access ", static_cast<uint32_t>(needed), " needed, ",

@@ -91,7 +91,7 @@ absl::Status PersistRequester::WriteImmediate(std::span<const Range> ranges,
                                               uint32_t immediate) {
   const uint64_t piece_bytes = PieceBytesMax(BytesOf(ranges));
   const Range last = LastOf(ranges.back(), piece_bytes);
-  const bool bytes_first = !IsMutant(Mutant::kImmediateBeforeTheBytes);
+  const bool bytes_first = !IsMutant("kImmediateBeforeTheBytes");
   if (bytes_first) {
     ALPHEUS_RETURN_IF_ERROR(WriteAllButTheLast(ranges, piece_bytes));
   }

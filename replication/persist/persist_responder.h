@@ -43,7 +43,7 @@ class PersistResponder {
   template <class Acknowledge>
   absl::Status Respond(std::span<const WrittenBytes> written,
                        const Acknowledge& acknowledge) {
-    if (IsMutant(Mutant::kAckBeforeFlush)) {
+    if (IsMutant("kAckBeforeFlush")) {
       ALPHEUS_RETURN_IF_ERROR(acknowledge());
       return Flush(written);
     }
@@ -71,10 +71,10 @@ class PersistResponder {
       return absl::OkStatus();
     }
     for (const WrittenBytes& bytes : written) {
-      if (bytes.empty() || IsMutant(Mutant::kAckUnflushed)) continue;
+      if (bytes.empty() || IsMutant("kAckUnflushed")) continue;
       pmem_.Flush(bytes.data(), bytes.size());
     }
-    if (IsMutant(Mutant::kAckUnfenced)) return absl::OkStatus();
+    if (IsMutant("kAckUnfenced")) return absl::OkStatus();
     return pmem_.Fence() ? absl::OkStatus() : pmem_.Error();
   }
 

@@ -14,7 +14,7 @@ absl::StatusOr<Plan> MakePlan(const Platform& platform, UpdateKind kind,
   std::string known;
   for (const Method& method : Methods()) {
     const bool is_asked = method.kind == kind && method.operation == operation;
-    if (IsMutant(Mutant::kPlanOfAnotherUpdate) ||
+    if (IsMutant("kPlanOfAnotherUpdate") ||
         (is_asked && (method.sufficient_on & bit) != 0)) {
       return Plan{method.cell, method.steps};
     }

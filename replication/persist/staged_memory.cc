@@ -93,7 +93,7 @@ StagedMemory::Span StagedMemory::WordOf(const Inbound& inbound, uint32_t word) {
 }
 
 bool StagedMemory::HasNoOrder() const {
-  return options_.relaxed_ordering || IsMutant(Mutant::kWritesPassEachOther);
+  return options_.relaxed_ordering || IsMutant("kWritesPassEachOther");
 }
 
 // Which writes of a channel may move on is S2: those to which no earlier one is
@@ -190,7 +190,7 @@ void StagedMemory::Land(Inbound& inbound, uint32_t word) {
   }
   const uint64_t store = inbound.model->StoreByDevice(at, bytes, span.bytes);
   if (options_.ddio) return;
-  if (IsMutant(Mutant::kVisibleIsAccepted)) {
+  if (IsMutant("kVisibleIsAccepted")) {
     inbound.model->AcceptDeviceStore(at, span.bytes, store);
   }
   open_.push_back(
@@ -241,13 +241,13 @@ size_t StagedMemory::WordsAt(Stage stage) const {
 void StagedMemory::PushForReceive(uint64_t channel) {
   const auto found = inbound_.find(channel);
   if (found == inbound_.end()) return;
-  if (IsMutant(Mutant::kNoticePassesWrites)) return;
+  if (IsMutant("kNoticePassesWrites")) return;
   for (Inbound& inbound : found->second) LandAll(inbound);
   inbound_.erase(found);
 }
 
 void StagedMemory::PushForRead(uint64_t channel) {
-  if (IsMutant(Mutant::kReadPassesWrites)) return;
+  if (IsMutant("kReadPassesWrites")) return;
   PushForReceive(channel);
   AcceptAllOf(channel);
 }
@@ -266,7 +266,7 @@ void StagedMemory::Abandon(uint64_t channel, RandomSource& random) {
 }
 
 void StagedMemory::End(const Filter& ends) {
-  if (IsMutant(Mutant::kFenceLeavesStages)) return;
+  if (IsMutant("kFenceLeavesStages")) return;
   std::vector<uint64_t> channels;
   for (auto& [id, channel] : inbound_) {
     channels.push_back(id);
@@ -307,7 +307,7 @@ void StagedMemory::LosePower() {
   inbound_.clear();
   open_.clear();
   if (options_.domain == PersistenceDomain::kMemory &&
-      !IsMutant(Mutant::kEveryDomainHasCaches)) {
+      !IsMutant("kEveryDomainHasCaches")) {
     return;
   }
   for (ModelPersistence* model : models_) model->PersistVisible();

@@ -251,7 +251,7 @@ absl::Status SimFabric::Close(ConnectionId connection) {
   std::erase_if(events_, [&](const ConnectionEvent& event) {
     return event.connection == connection;
   });
-  if (IsMutant(Mutant::kCloseIsNoFence)) {
+  if (IsMutant("kCloseIsNoFence")) {
     pair->state = QueuePairState::kBroken;
     pair->closed = true;
     pair->late_parts_left = network_.options().late_parts_max;

@@ -141,11 +141,10 @@ void SimFabric::Start(ConnectionId connection) {
 void SimFabric::StartLanding(QueuePair& pair, std::span<std::byte> target) {
   const Operation operation = pair.inbound.front().work.operation;
   if (operation == Operation::kWriteImmediate && !pair.receives.empty() &&
-      IsMutant(Mutant::kImmediateBeforeData)) {
+      IsMutant("kImmediateBeforeData")) {
     CompleteReceive(pair, CompletionStatus::kOk);
   }
-  if (operation == Operation::kWrite &&
-      IsMutant(Mutant::kCompletionBeforeEffect)) {
+  if (operation == Operation::kWrite && IsMutant("kCompletionBeforeEffect")) {
     Respond(pair, CompletionStatus::kOk);
   }
   if (operation != Operation::kRead) {
@@ -228,7 +227,7 @@ void SimFabric::Step(ConnectionId connection) {
   }
   if (pair->landing.parts_left() > 0) {
     if (!regions_.Holds(pair->landing_key) &&
-        !IsMutant(Mutant::kDeregisterIsNoFence)) {
+        !IsMutant("kDeregisterIsNoFence")) {
       RefuseLanding(*pair);
       return;
     }

@@ -46,18 +46,18 @@ bool Connection::OnTimers(int64_t now) {
   }
   if (parked_at_ != kNever &&
       now >= parked_at_ + shared_.options.receiver_wait_ns &&
-      !IsMutant(Mutant::kTcpParksForEver)) {
+      !IsMutant("kTcpParksForEver")) {
     responder_.GiveUpParked();
     CheckResponder(now);
     return true;
   }
   if (asked_at_ != kNever) {
     if (now < asked_at_ + shared_.options.limits.retry_ns) return false;
-    if (IsMutant(Mutant::kTcpRetriesForEver)) return false;
+    if (IsMutant("kTcpRetriesForEver")) return false;
     Break(CompletionStatus::kPeerGone, now);
     return true;
   }
-  if (IsMutant(Mutant::kTcpNobodyAsks)) return false;
+  if (IsMutant("kTcpNobodyAsks")) return false;
   // TCP's handshake asks by itself.
   if (state_ != State::kConnecting) AppendKeepAlive(WireOpcode::kPing);
   Asked(now);
@@ -114,7 +114,7 @@ void Connection::Close(int64_t now) {
     return;
   }
   if (state_ == State::kRequested) return Reject("", now);
-  if (is_established() && !IsMutant(Mutant::kTcpCloseForgetsAcks)) {
+  if (is_established() && !IsMutant("kTcpCloseForgetsAcks")) {
     Send(now);  // last answers
   }
   DropSocket();

@@ -66,7 +66,7 @@ bool Requester::Send(Outbox* outbox) {
     Posted& next = requests_[in_flight_];
     const uint64_t bytes = FlightBytes(next.request);
     if (in_flight_ > 0 && flight_bytes_ + bytes > window_bytes_ &&
-        !IsMutant(Mutant::kTcpWindowIgnored)) {
+        !IsMutant("kTcpWindowIgnored")) {
       break;  // Q2
     }
     if (!next.request.local.bytes.empty() &&
@@ -119,10 +119,10 @@ bool Requester::IsSent(const Outbox& outbox) const {
 bool Requester::CompleteBefore(uint64_t sequence, const Outbox& outbox) {
   while (front_sequence_ < sequence) {
     // Q3: executed before it was sent?
-    if (!IsSent(outbox) && !IsMutant(Mutant::kTcpUnsentIsDone)) return false;
+    if (!IsSent(outbox) && !IsMutant("kTcpUnsentIsDone")) return false;
     if (HasReply(requests_.front().request.operation)) return false;
     CompleteFront(CompletionStatus::kOk);
-    if (IsMutant(Mutant::kTcpAckIsForOne)) break;
+    if (IsMutant("kTcpAckIsForOne")) break;
   }
   return true;
 }
@@ -148,7 +148,7 @@ bool Requester::OnReply(const WireHeader& header, const Outbox& outbox) {
     return false;
   }
   if (header.length != request.local.bytes.size() &&
-      !IsMutant(Mutant::kTcpReplyOfAnyLength)) {
+      !IsMutant("kTcpReplyOfAnyLength")) {
     return false;
   }
   reply_landed_ = 0;
@@ -183,8 +183,8 @@ void Requester::Fail(CompletionStatus first) {
   CompletionStatus status = was_its_turn ? first : CompletionStatus::kFlushed;
   while (!requests_.empty()) {
     CompleteFront(status);
-    if (IsMutant(Mutant::kTcpRestForgotten)) break;
-    if (IsMutant(Mutant::kTcpRestFailsToo)) continue;
+    if (IsMutant("kTcpRestForgotten")) break;
+    if (IsMutant("kTcpRestFailsToo")) continue;
     status = CompletionStatus::kFlushed;
   }
 }

@@ -26,7 +26,7 @@ RemoteAddress Target(const WireHeader& header, uint64_t landed) {
 
 void Responder::OnHeader(const WireHeader& header, Outbox* outbox) {
   const bool is_next = !is_parked_ && kept_begin_ == kept_.size();
-  if (!is_next && !IsMutant(Mutant::kTcpParkedIsOvertaken)) {
+  if (!is_next && !IsMutant("kTcpParkedIsOvertaken")) {
     Keep(EncodeHeader(header));
     if (!is_parked_) Replay(outbox);
     return;
@@ -45,7 +45,7 @@ size_t Responder::OnPayload(std::span<const std::byte> bytes, Outbox* outbox) {
 void Responder::Keep(std::span<const std::byte> bytes) {
   kept_.insert(kept_.end(), bytes.begin(), bytes.end());
   if (IsBeyond(kept_.size() - kept_begin_, window_bytes_, current_) &&
-      !IsMutant(Mutant::kTcpKeepsWithoutBound)) {
+      !IsMutant("kTcpKeepsWithoutBound")) {
     BreakOff();
   }
 }
@@ -72,8 +72,7 @@ void Responder::Replay(Outbox* outbox) {
 }
 
 void Responder::Begin(Outbox* outbox) {
-  if (current_.sequence != executed_ + 1 &&
-      !IsMutant(Mutant::kTcpGapsIgnored)) {
+  if (current_.sequence != executed_ + 1 && !IsMutant("kTcpGapsIgnored")) {
     return BreakOff();  // E1
   }
   is_busy_ = true;
@@ -108,7 +107,7 @@ size_t Responder::Take(std::span<const std::byte> bytes, Outbox* outbox) {
       current_.opcode == WireOpcode::kSend ? LandSend(bytes) : Land(bytes);
   landed_ += taken;
   const bool is_whole =
-      landed_ == current_.length || IsMutant(Mutant::kTcpImmediateBeforeData);
+      landed_ == current_.length || IsMutant("kTcpImmediateBeforeData");
   if (health_ == Health::kGood && is_whole) Finish();
   return taken;
 }
@@ -158,7 +157,7 @@ void Responder::BeginSend() {
   is_parked_ = receives_.empty();
   if (is_parked_) return;
   if (current_.length > receives_.front().into.bytes.size() &&
-      !IsMutant(Mutant::kTcpSendBeyondReceive)) {
+      !IsMutant("kTcpSendBeyondReceive")) {
     CompleteReceive(Operation::kReceive, CompletionStatus::kReceiveTooSmall, 0);
     return FailWith(WireFailure::kReceiveTooSmall);
   }
@@ -199,15 +198,15 @@ void Responder::PostReceive(WorkId work, const LocalBytes& into,
 }
 
 void Responder::ExecuteRead(Outbox* outbox) {
-  const auto from = regions_.Find(Target(current_, 0), current_.length,
-                                  IsMutant(Mutant::kTcpReadsWithoutRight)
-                                      ? RemoteAccess::kNone
-                                      : RemoteAccess::kRead);
+  const auto from =
+      regions_.Find(Target(current_, 0), current_.length,
+                    IsMutant("kTcpReadsWithoutRight") ? RemoteAccess::kNone
+                                                      : RemoteAccess::kRead);
   if (!from.ok()) return FailWith(WireFailure::kRemoteAccess);
   // Own requests and answers both keep to a window or to one message.
   const uint64_t pending = outbox->end_position() - outbox->sent_position();
   if (pending > 2 * (window_bytes_ + current_.length) &&
-      !IsMutant(Mutant::kTcpRepliesWithoutBound)) {
+      !IsMutant("kTcpRepliesWithoutBound")) {
     return BreakOff();
   }
   // A copy, so that writes behind this read don't show in it (X1).
@@ -231,7 +230,7 @@ void Responder::ExecuteRead(Outbox* outbox) {
 void Responder::ExecuteFlush() {
   const auto range =
       regions_.Find(Target(current_, 0), current_.length, RemoteAccess::kRead);
-  if (!range.ok() && !IsMutant(Mutant::kTcpFlushUnchecked)) {
+  if (!range.ok() && !IsMutant("kTcpFlushUnchecked")) {
     return FailWith(WireFailure::kRemoteAccess);
   }
   // Writes are in memory when they have been executed; nothing lies between.
@@ -239,12 +238,12 @@ void Responder::ExecuteFlush() {
 }
 
 void Responder::ExecuteAtomic(Outbox* outbox) {
-  const auto word = regions_.Find(Target(current_, 0), kWordBytes,
-                                  IsMutant(Mutant::kTcpWritersDoAtomics)
-                                      ? RemoteAccess::kWrite
-                                      : RemoteAccess::kAll);
-  if (!word.ok() || (BytesToWord(word->data()) != 0 &&
-                     !IsMutant(Mutant::kTcpAtomicBesideAWord))) {
+  const auto word =
+      regions_.Find(Target(current_, 0), kWordBytes,
+                    IsMutant("kTcpWritersDoAtomics") ? RemoteAccess::kWrite
+                                                     : RemoteAccess::kAll);
+  if (!word.ok() ||
+      (BytesToWord(word->data()) != 0 && !IsMutant("kTcpAtomicBesideAWord"))) {
     return FailWith(WireFailure::kRemoteAccess);
   }
   auto* const place = reinterpret_cast<uint64_t*>(word->data());
@@ -295,7 +294,7 @@ void Responder::FailWith(WireFailure failure) {
 
 void Responder::Fail() {
   current_ = {};
-  while (!receives_.empty() && !IsMutant(Mutant::kTcpReceivesForgotten)) {
+  while (!receives_.empty() && !IsMutant("kTcpReceivesForgotten")) {
     CompleteReceive(Operation::kReceive, CompletionStatus::kFlushed, 0);
   }
 }

@@ -48,7 +48,7 @@ absl::StatusOr<RegionKey> TcpFabric::Register(std::span<std::byte> bytes,
 
 absl::Status TcpFabric::Deregister(RegionKey key) {
   Lock lock(*this);  // T1
-  if (IsMutant(Mutant::kTcpDeregisterIsNoFence)) return absl::OkStatus();
+  if (IsMutant("kTcpDeregisterIsNoFence")) return absl::OkStatus();
   return regions_.Deregister(key);
 }
 
@@ -73,9 +73,8 @@ bool TcpFabric::Progress() {
   // T2. Whoever wants the lock makes the progress, or will come again.
   if (wanting_.load(std::memory_order_relaxed) > 0) return false;
   if (!mutex_.TryLock()) return false;
-  const bool moved =
-      Advance(clock_.NowNanos(), IsMutant(Mutant::kTcpStandInHolds),
-              /*has_room=*/true);
+  const bool moved = Advance(clock_.NowNanos(), IsMutant("kTcpStandInHolds"),
+                             /*has_room=*/true);
   if (HasNews()) WakeWaiters();
   mutex_.Unlock();
   return moved;
@@ -85,8 +84,7 @@ bool TcpFabric::Advance(int64_t now, bool may_hold, bool has_room) {
   bool moved = SendPosted(now, may_hold && now < hold_until_);
   const bool is_tick = now >= tick_at_;
   // T5.
-  const bool is_enough =
-      (moved && !is_tick) || IsMutant(Mutant::kTcpNoRoomIsDeaf);
+  const bool is_enough = (moved && !is_tick) || IsMutant("kTcpNoRoomIsDeaf");
   if (is_enough && !has_room) return moved;
   // Nobody is taken for silent before all that came has been read.
   if (is_tick || !ReceiveWithoutAsking(now, &moved)) {
@@ -105,7 +103,7 @@ bool TcpFabric::SendPosted(int64_t now, bool may_hold) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;
     if (may_hold && found->second->owes_answers_only() &&
-        !IsMutant(Mutant::kTcpAcksLeaveAlone)) {
+        !IsMutant("kTcpAcksLeaveAlone")) {
       sending_[held++] = id;
     } else {
       moved |= found->second->Send(now);
@@ -114,7 +112,7 @@ bool TcpFabric::SendPosted(int64_t now, bool may_hold) {
   sending_.resize(held);
   if (held == 0) {
     hold_until_ = 0;
-  } else if (hold_until_ == 0 || IsMutant(Mutant::kTcpHoldsForEver)) {
+  } else if (hold_until_ == 0 || IsMutant("kTcpHoldsForEver")) {
     hold_until_ = now + kHoldNanos;
   }
   return moved;
@@ -193,7 +191,7 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
   {
     Lock lock(*this);
     const int64_t now = clock_.NowNanos();
-    SendPosted(now, IsMutant(Mutant::kTcpSleepsOverAcks));
+    SendPosted(now, IsMutant("kTcpSleepsOverAcks"));
     if (HasNews()) return;
     const int64_t until = std::min(NextTimer(), deadline.at_nanos());
     if (until <= now) {

@@ -106,7 +106,7 @@ absl::Status TcpFabric::Reject(ConnectionId id, std::string_view private_data) {
       connection->Reject(fits.ok() ? private_data : "", clock_.NowNanos());
       break;
     case Connection::State::kBroken:  // nobody is left to tell
-      if (IsMutant(Mutant::kTcpRejectLeaks)) return NoConnection(id);
+      if (IsMutant("kTcpRejectLeaks")) return NoConnection(id);
       connection->Close(clock_.NowNanos());
       break;
     default:
@@ -120,7 +120,7 @@ absl::Status TcpFabric::Close(ConnectionId id) {
   Lock lock(*this);  // T1
   Connection* const connection = Find(id);
   if (connection == nullptr) return NoConnection(id);
-  if (IsMutant(Mutant::kTcpCloseIsNoFence)) return absl::OkStatus();
+  if (IsMutant("kTcpCloseIsNoFence")) return absl::OkStatus();
   connection->Close(clock_.NowNanos());
   Forget(id);
   return absl::OkStatus();
@@ -167,12 +167,12 @@ bool TcpFabric::AcceptWaiting(int64_t now) {
       return entry.second->state() == Connection::State::kAnonymous;
     });
     if (anonymous >= options_.anonymous_max &&
-        !IsMutant(Mutant::kTcpAnybodyIsHeard)) {
+        !IsMutant("kTcpAnybodyIsHeard")) {
       ++counters_.refused;
       continue;
     }
     Add(std::move(accepted.socket), std::move(accepted.peer), std::nullopt,
-        IsMutant(Mutant::kTcpSilentStay)
+        IsMutant("kTcpSilentStay")
             ? Deadline()
             : Deadline::AtNanos(now + options_.limits.retry_ns));
   }
@@ -182,7 +182,7 @@ bool TcpFabric::AcceptWaiting(int64_t now) {
 // wake this host again and again for nothing.
 void TcpFabric::PauseAccepting(int64_t now) {
   ++counters_.accept_pauses;
-  if (IsMutant(Mutant::kTcpAcceptSpins)) return;
+  if (IsMutant("kTcpAcceptSpins")) return;
   poller_.Change(listener_.socket, kListenerTag, /*in=*/false, /*out=*/false);
   accept_at_ = now + kAcceptPauseNanos;
   tick_at_ = std::min(tick_at_, accept_at_);

@@ -83,13 +83,13 @@ std::optional<WireHeader> DecodeHeader(
     const WireBounds& bounds) {
   const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
   if (Get<uint32_t>(&bytes[kMagicAt]) != kWireMagic &&
-      !IsMutant(Mutant::kTcpMagicUnchecked)) {
+      !IsMutant("kTcpMagicUnchecked")) {
     return std::nullopt;
   }
   const bool has_zeros =
       std::ranges::all_of(bytes.subspan(kOpcodeAt + 1, 3), is_zero) &&
       std::ranges::all_of(bytes.subspan(kZeroAt, 4), is_zero);
-  if (!has_zeros && !IsMutant(Mutant::kTcpZerosUnchecked)) {
+  if (!has_zeros && !IsMutant("kTcpZerosUnchecked")) {
     return std::nullopt;
   }
   WireHeader header;
@@ -100,10 +100,10 @@ std::optional<WireHeader> DecodeHeader(
   header.offset = Get<uint64_t>(&bytes[kOffsetAt]);
   header.sequence = Get<uint64_t>(&bytes[kSequenceAt]);
   if (IsHandshake(header.opcode) && header.immediate != kWireVersion &&
-      !IsMutant(Mutant::kTcpAnyVersion)) {
+      !IsMutant("kTcpAnyVersion")) {
     return std::nullopt;
   }
-  if (!IsLengthGood(header, bounds) && !IsMutant(Mutant::kTcpLengthUnbounded)) {
+  if (!IsLengthGood(header, bounds) && !IsMutant("kTcpLengthUnbounded")) {
     return std::nullopt;
   }
   return header;
@@ -139,7 +139,7 @@ std::optional<WireHello> DecodeHello(std::span<const std::byte> payload) {
                         .receives_max = Get<uint32_t>(&payload[4]),
                         .message_bytes_max = Get<uint64_t>(&payload[8]),
                         .window_bytes = Get<uint64_t>(&payload[16])};
-  if (IsMutant(Mutant::kTcpLimitOfZero)) return hello;
+  if (IsMutant("kTcpLimitOfZero")) return hello;
   if (hello.sends_max == 0 || hello.receives_max == 0 ||
       hello.message_bytes_max == 0 || hello.window_bytes == 0) {
     return std::nullopt;

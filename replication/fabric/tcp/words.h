@@ -30,7 +30,7 @@ inline size_t BytesToWord(const std::byte* place) {
 // How many of `arrived` bytes may land at `to` when more will follow: up to the
 // end of a word.
 inline size_t WholeWords(const std::byte* to, size_t arrived) {
-  if (IsMutant(Mutant::kTcpHalfWordsLand)) return arrived;
+  if (IsMutant("kTcpHalfWordsLand")) return arrived;
   const size_t head = BytesToWord(to);
   if (arrived <= head) return arrived == head ? head : 0;
   return head + (arrived - head) / kWordBytes * kWordBytes;
