@@ -266,8 +266,8 @@ absl::Status Chooser::RankEpochs() {
     if (!Contains(decision_.members, i)) continue;
     const Answer& answer = answers_[i];
     uint64_t rank = answer.log_epoch.value;
-    if (IsMutant(Mutant::kPromiseRanks)) rank = answer.promised_before.value;
-    if (IsMutant(Mutant::kLongestLogWins)) rank = answer.held.size();
+    if (IsMutant("kPromiseRanks")) rank = answer.promised_before.value;
+    if (IsMutant("kLongestLogWins")) rank = answer.held.size();
     // Of equal tables the longest: an entry may have left elsewhere.
     if (highest == nullptr || rank > highest_rank ||
         (rank == highest_rank &&
@@ -338,10 +338,13 @@ absl::Status Chooser::FindHead() {
 CountsAs Chooser::Judge(size_t index, const VerdictReader::Seen& seen) const {
   const Answer& answer = answers_[index];
   bool owns = seen.record != nullptr && seen.record->epoch == owner_;
-  if (IsMutant(Mutant::kUnionWithoutTable)) owns = true;
+  if (IsMutant("kUnionWithoutTable")) owns = true;
   Verdict verdict = seen.verdict;
-  if (IsMutant(Mutant::kCorruptIsNack) && verdict == Verdict::kCorrupt) {
+  if (IsMutant("kCorruptIsNack") && verdict == Verdict::kCorrupt) {
     verdict = Verdict::kAbsent;
+  }
+  if (IsMutant("kBrokenPlaceIsKept") && verdict == Verdict::kCorrupt) {
+    return CountsAs::kSilence;
   }
   for (const AnswerRow& row : kAnswerRows) {
     if (row.verdict == verdict && Fits(row.repairing, answer.repairing) &&
@@ -359,7 +362,7 @@ Tally Chooser::Count() {
   for (size_t i = 0; i < answers_.size(); ++i) {
     const AnswerSet bit = AnswerSet{1} << i;
     if (!Contains(decision_.counts, i)) {
-      if (IsMutant(Mutant::kUnknownAnswerNacks)) tally.nacks |= bit;
+      if (IsMutant("kUnknownAnswerNacks")) tally.nacks |= bit;
       continue;
     }
     const VerdictReader::Seen seen = readers_[i].At(lsn());
@@ -385,9 +388,9 @@ Tally Chooser::Count() {
 
 Action Chooser::Decide(const Tally& tally) const {
   auto needed = static_cast<int>(NackQuorum(sizes_));
-  if (IsMutant(Mutant::kNackQuorumShort)) --needed;
+  if (IsMutant("kNackQuorumShort")) --needed;
   const bool nack_quorum = std::popcount(tally.nacks) >= needed;
-  if (IsMutant(Mutant::kHeadCorruptIsEmpty) && tally.corrupt != 0 &&
+  if (IsMutant("kHeadCorruptIsEmpty") && tally.corrupt != 0 &&
       tally.holders == 0 && lsn() == decision_.head.lsn) {
     return Action::kEnd;
   }
