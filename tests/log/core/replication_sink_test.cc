@@ -258,6 +258,8 @@ class AttendantTest : public ReplicationSinkTest {
     sink_.waits = 0;
     waiter_.waits = 0;
   }
+  // Closing tells the callbacks, which are at home here.
+  ~AttendantTest() override { log_.reset(); }
   Deadline Soon() const {
     return Deadline::AtNanos(clock_.NowNanos() + 100'000);
   }
