@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ballot: epochs of a cluster with static membership, made without a registry.
+// ballot: epochs of a cluster, as one process numbers them.
 //
 // Idea: who wants to be primary asks the replicas what they promised and takes
-// a number above all of it. Two may do so at once, so the number also says who
-// took it. It is packed into the 64 bits of an Epoch, which is what records,
-// sessions and superlines carry and compare:
+// a number above all of it: with static membership without asking anybody else,
+// else by compare-and-set on a register, which lets two of one counter not
+// happen (register_ballot.h). Without it two may take one at once, so the
+// number also says who took it. It is packed into the 64 bits of an Epoch,
+// which is what records, sessions and superlines carry and compare:
 //
 //   63              32 31          16 15           0
 //   | counter         | node          | process     |
@@ -29,9 +31,11 @@
 //       bits of its incarnation (promise.h), and both would need promises of
 //       OpeningQuorum replicas, of which any two sets meet (quorum.h). So no
 //       epoch is ever installed by two primaries.
-// Limits: an epoch from elsewhere (local mode, a registry) counts like any
-// other promised one, but has no node in it: a cluster must not mix ballots
-// with epochs that others count up by one.
+// Limits: an epoch from elsewhere (local mode) counts like any other promised
+// one, but has no node in it: a cluster must not mix ballots with epochs that
+// others count up by one. Ballots of a register are packed as all others, and
+// may be mixed with those of static membership: a cluster may begin or end to
+// use a service, and while some processes ask it and others do not, B4 holds.
 // Thread safety: values; a BallotSequence belongs to one thread.
 // References: protocol A4.1, H4, H5; docs/architecture.md.
 #ifndef ALPHEUS_QUORUM_BALLOT_H_
