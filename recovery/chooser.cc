@@ -315,7 +315,9 @@ absl::Status Chooser::FindHead() {
   for (size_t i = 0; i < answers_.size(); ++i) {
     if (!Contains(decision_.members, i)) continue;
     const LogPosition& head = answers_[i].head;
-    if (!highest || answers_[*highest].head.lsn < head.lsn) highest = i;
+    const bool is_higher = highest && answers_[*highest].head.lsn < head.lsn &&
+                           !IsMutant("kHeadOfAnyAnswer");
+    if (!highest || is_higher) highest = i;
   }
   decision_.head = answers_[*highest].head;
   for (size_t i = 0; i < answers_.size(); ++i) {

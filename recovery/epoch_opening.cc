@@ -23,7 +23,7 @@ constexpr int64_t kPauseNanos = 100'000'000;
 }  // namespace
 
 EpochOpening::EpochOpening(Fabric& fabric, const Clock& clock,
-                           RandomSource& random, BallotSequence& ballots,
+                           RandomSource& random, BallotSource& ballots,
                            const EpochOpeningOptions& options)
     : fabric_(fabric),
       clock_(clock),
@@ -35,7 +35,7 @@ EpochOpening::~EpochOpening() = default;
 
 absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
     Fabric& fabric, const Clock& clock, RandomSource& random,
-    BallotSequence& ballots, const EpochOpeningOptions& options,
+    BallotSource& ballots, const EpochOpeningOptions& options,
     std::unique_ptr<OwnReplica> own) {
   std::unique_ptr<EpochOpening> opening(
       new EpochOpening(fabric, clock, random, ballots, options));
@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
 
 absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
     Fabric& fabric, const Clock& clock, RandomSource& random,
-    BallotSequence& ballots, const EpochOpeningOptions& options,
+    BallotSource& ballots, const EpochOpeningOptions& options,
     CacheFactory make_cache) {
   std::unique_ptr<EpochOpening> opening(
       new EpochOpening(fabric, clock, random, ballots, options));
@@ -160,14 +160,15 @@ void EpochOpening::RenewTimeAfterAPause(int64_t now) {
 }
 
 absl::Status EpochOpening::GoOn() {
-  if (phase_ == Phase::kWelcome || phase_ == Phase::kPromise) {
+  if (phase_ <= Phase::kPromise) {
     Reconnect();
     ALPHEUS_RETURN_IF_ERROR(CheckWelcomes());
     ALPHEUS_RETURN_IF_ERROR(CheckPossible());
   }
   // What TakeBallot posts leaves before the own replica scans: the peers scan
   // while it does.
-  if (phase_ == Phase::kWelcome) return TakeBallot();
+  if (phase_ == Phase::kWelcome) ALPHEUS_RETURN_IF_ERROR(AskBallot());
+  if (phase_ == Phase::kBallot) return TakeBallot();
   if (phase_ == Phase::kPromise) ALPHEUS_RETURN_IF_ERROR(Gather());
   if (phase_ == Phase::kInstall) ALPHEUS_RETURN_IF_ERROR(InstallOn());
   if (phase_ == Phase::kStop) {
@@ -183,7 +184,14 @@ Deadline EpochOpening::NextPoll() const {
       phase_ == Phase::kPromise && !is_cache_ && !own_answer_;
   const bool own_installs = runner_ != nullptr && runner_->is_at_work();
   if (own_scans || own_installs) return Deadline::AtNanos(clock_.NowNanos());
-  int64_t next = std::min(options_.deadline.at_nanos(), wake_at_);
+  // Nothing is done about the deadline any more once it stops.
+  int64_t next = wake_at_;
+  if (phase_ != Phase::kStop || IsMutant("kStopSpins")) {
+    next = std::min(next, options_.deadline.at_nanos());
+  }
+  if (ballot_ != nullptr) {
+    next = std::min(next, ballot_->NextPoll().at_nanos());
+  }
   for (const auto& peer : peers_) {
     next = std::min(next, peer->due_nanos());
     if (peer->may_try_again() && MayComeYet(*peer)) {
@@ -205,7 +213,7 @@ void EpochOpening::Reconnect() {
 
 // Whether its answer may still come.
 bool EpochOpening::MayComeYet(const OpeningPeer& peer) const {
-  if (phase_ != Phase::kWelcome && phase_ != Phase::kPromise) return false;
+  if (phase_ > Phase::kPromise) return false;
   if (peer.state() == State::kRefused) return false;
   if (!peer.failed()) return true;
   return peer.may_try_again() && options_.deadline.is_set() &&
@@ -231,6 +239,11 @@ absl::Status EpochOpening::CheckPossible() {
                                needed, " are needed"));
   }
   if (!DeadlineHasPassed()) return absl::OkStatus();
+  if (phase_ == Phase::kBallot) {
+    return TooFew(
+        "the deadline passed before a ballot came. Find out whether the "
+        "membership service can be reached");
+  }
   return TooFew(absl::StrCat(
       "the deadline passed before ", needed, " replicas had answered",
       wait_reason_.empty() ? ""
@@ -250,7 +263,7 @@ absl::Status EpochOpening::TooFew(const std::string& what) const {
                    ". Wait for a random time, then try again above it"));
 }
 
-// Welcome.
+// Welcome and ballot.
 
 absl::Status EpochOpening::CheckWelcomes() {
   for (const auto& peer : peers_) {
@@ -269,7 +282,7 @@ absl::Status EpochOpening::CheckWelcomes() {
   return absl::OkStatus();
 }
 
-absl::Status EpochOpening::TakeBallot() {
+absl::Status EpochOpening::AskBallot() {
   std::vector<Epoch> promised;
   if (!is_cache_) promised.push_back(own_->superline().promised_epoch);
   for (const auto& peer : peers_) {
@@ -282,9 +295,17 @@ absl::Status EpochOpening::TakeBallot() {
   if (IsMutant("kBallotBelowPromised")) {
     std::fill(promised.begin(), promised.end(), Epoch(0));
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const Epoch epoch,
-                           ballots_.Next(promised, options_.sizes));
-  promise_ = {epoch, options_.self};
+  ballot_ = ballots_.Ask({std::move(promised), options_.sizes});
+  phase_ = Phase::kBallot;
+  return absl::OkStatus();
+}
+
+absl::Status EpochOpening::TakeBallot() {
+  const std::optional<absl::StatusOr<Epoch>> ballot = ballot_->Poll();
+  if (!ballot) return absl::OkStatus();
+  ballot_.reset();
+  if (!ballot->ok()) return ballot->status();
+  promise_ = {**ballot, options_.self};
   ALPHEUS_RETURN_IF_ERROR(PromiseItself());
   phase_ = Phase::kPromise;
   AskForPromises();
@@ -417,6 +438,7 @@ void EpochOpening::End(const absl::Status& status) {
   for (const auto& peer : peers_) {
     peer->Fail(absl::CancelledError("the opening was given up"));
   }
+  ballot_.reset();
   runner_.reset();
   own_ring_.reset();
   phase_ = Phase::kOver;

@@ -10,6 +10,10 @@
 //             above it. R of them would do for V2; but with W > R those whose
 //             promises are needed, too, might refuse what was taken without
 //             their word
+//   ballot    membership is asked for it (membership.h). Static membership
+//             answers at once; a service takes its time, within the deadline.
+//             Nothing is promised or written meanwhile, and what others promise
+//             by then shows when they are asked
 //   promise   all that are there are asked, the own replica first; the answers
 //             of OpeningQuorum members are needed, and as many more as come
 //             within gather_ns. The own replica scans meanwhile, in slices
@@ -48,6 +52,8 @@
 #include "log/base/random.h"
 #include "log/core/ring_log.h"
 #include "quorum/ballot.h"
+#include "quorum/membership.h"
+#include "quorum/promise.h"
 #include "quorum/quorum.h"
 #include "recovery/opening_peer.h"
 #include "recovery/own_replica.h"
@@ -122,17 +128,18 @@ class EpochOpening {
  public:
   // The own replica is a member; its region's lock is held. `fabric`, `clock`,
   // `random` and `ballots` (of options.self, the same one for all openings of
-  // this process) must outlive it. Errors: InvalidArgument (options that can't
+  // this process) must outlive it. Whoever drives it polls it, too, when the
+  // source of its ballots has news. Errors: InvalidArgument (options that can't
   // be); FailedPrecondition (the replica is of another cluster, log or
   // configuration); the fabric's.
   static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
       Fabric& fabric, const Clock& clock, RandomSource& random,
-      BallotSequence& ballots, const EpochOpeningOptions& options,
+      BallotSource& ballots, const EpochOpeningOptions& options,
       std::unique_ptr<OwnReplica> own);
   // For a primary that is no member.
   static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
       Fabric& fabric, const Clock& clock, RandomSource& random,
-      BallotSequence& ballots, const EpochOpeningOptions& options,
+      BallotSource& ballots, const EpochOpeningOptions& options,
       CacheFactory make_cache);
   // Closes its connections, and gives its memory back.
   ~EpochOpening();
@@ -148,7 +155,9 @@ class EpochOpening {
 
   // Requires, of the rest: it is over.
   //   Unavailable         too few replicas could be reached in time, or went
-  //                       in the middle; each is named, and why. Try again
+  //                       in the middle; each is named, and why. No ballot
+  //                       came in time, or the session of the process is gone.
+  //                       Try again
   //   Aborted             another primary was promised a higher ballot. Wait a
   //                       random time, then try again with `above`
   //   ResourceExhausted   the epoch table is full
@@ -169,10 +178,10 @@ class EpochOpening {
  private:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
-  enum class Phase { kWelcome, kPromise, kInstall, kStop, kOver };
+  enum class Phase { kWelcome, kBallot, kPromise, kInstall, kStop, kOver };
 
   EpochOpening(Fabric& fabric, const Clock& clock, RandomSource& random,
-               BallotSequence& ballots, const EpochOpeningOptions& options);
+               BallotSource& ballots, const EpochOpeningOptions& options);
 
   absl::Status CheckOptions() const;
   absl::Status CheckOwn() const;
@@ -182,6 +191,7 @@ class EpochOpening {
   absl::Status GoOn();
   void Reconnect();
   absl::Status CheckWelcomes();
+  absl::Status AskBallot();
   absl::Status TakeBallot();
   absl::Status PromiseItself();
   void AskForPromises();
@@ -213,14 +223,15 @@ class EpochOpening {
   Fabric& fabric_;
   const Clock& clock_;
   RandomSource& random_;
-  BallotSequence& ballots_;
+  BallotSource& ballots_;
   const EpochOpeningOptions options_;
 
   Phase phase_ = Phase::kWelcome;
   absl::Status status_;
   bool may_try_again_ = false;
   std::optional<Promise> standing_;
-  Promise promise_;  // that is asked for
+  std::unique_ptr<BallotRequest> ballot_;  // on its way
+  Promise promise_;                        // that is asked for
 
   std::unique_ptr<OwnReplica> own_;  // or the cache
   bool is_cache_ = false;

@@ -340,6 +340,7 @@ Superline Replica<P>::SuperlineWith(const Installation& installation) const {
   next.log_epoch = installation.epoch;
   if (!IsMutant("kRepairNeverEnds")) next.repairing = false;
   next.table_seq = state_.superline.table_seq + 1;
+  if (IsMutant("kOwnHeadStays")) return next;
   next.head_lsn = installation.head.lsn;
   next.head_offset = installation.head.offset;
   next.head_chain = installation.head.chain;
@@ -376,6 +377,10 @@ absl::Status Replica<P>::Commit() {
 
   Installer<P> installer(pmem_, region_, state_);
   ALPHEUS_RETURN_IF_ERROR(UnmarkCleanClose());
+  if (IsMutant("kMarksBeforeTheirEpoch")) {
+    installer.RenewWatermarks(next.log_epoch, installation.end.lsn - 1)
+        .IgnoreError();
+  }
   ALPHEUS_RETURN_IF_ERROR(OfMedium(installer.InstallEpoch(
       IsMutant("kOwnTableStays")
           ? state_.table.With(table.entries().back(), next.head_lsn)

@@ -19,6 +19,8 @@
 #include "quorum/ballot.h"
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
+#include "quorum/membership.h"
+#include "quorum/static_membership.h"
 #include "recovery/epoch_opening.h"
 #include "recovery/inquiry.h"
 #include "recovery/log_creation.h"
@@ -207,7 +209,7 @@ class Opener {
   }
 
   absl::StatusOr<std::unique_ptr<EpochOpening>> StartOpening(
-      bool is_member, BallotSequence& ballots,
+      bool is_member, BallotSource& ballots,
       const EpochOpeningOptions& opening) {
     if (is_member) {
       return EpochOpening::Start(connectivity_->fabric, Clock::Real(),
@@ -226,7 +228,7 @@ class Opener {
   }
 
   // One ballot. `again`: another one may have better luck.
-  absl::StatusOr<EpochOpened> TryOnce(bool is_member, BallotSequence& ballots,
+  absl::StatusOr<EpochOpened> TryOnce(bool is_member, BallotSource& ballots,
                                       EpochOpeningOptions& opening,
                                       bool& again) {
     again = false;
@@ -249,14 +251,14 @@ class Opener {
   absl::StatusOr<EpochOpened> TryUntilDeadline(bool is_member) {
     const PrimaryId self{NodeId(options_.replication.node),
                          connectivity_->random.Next() | 1};
-    ALPHEUS_ASSIGN_OR_RETURN(BallotSequence ballots,
-                             BallotSequence::Make(self));
+    ALPHEUS_ASSIGN_OR_RETURN(StaticMembership membership,
+                             StaticMembership::Make(self));
     EpochOpeningOptions opening = OpeningOptions(is_member, self);
     absl::Status refusal;
     for (;;) {
       bool again = false;
       absl::StatusOr<EpochOpened> opened =
-          TryOnce(is_member, ballots, opening, again);
+          TryOnce(is_member, membership, opening, again);
       const int64_t now = Clock::Real().NowNanos();
       if (opened.ok()) return opened;
       if (!again || deadline_.HasPassed(now)) {

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "log/base/bytes.h"
+#include "quorum/static_membership.h"
 #include "tests/recovery/opening_world.h"
 
 namespace alpheus::testing {
@@ -556,7 +557,7 @@ TEST(EpochOpeningTest, WhatIsNotItsOwnIsNotTaken) {
 TEST(EpochOpeningTest, OptionsThatCannotBeAreRefused) {
   OpeningWorld world({});
   Random random(1);
-  auto ballots = *BallotSequence::Make({NodeId(1), 1});
+  auto ballots = *StaticMembership::Make({NodeId(1), 1});
   const auto start = [&](const EpochOpeningOptions& options) {
     return EpochOpening::Start(world.network().fabric(0),
                                world.network().clock(), random, ballots,

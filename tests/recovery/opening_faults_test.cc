@@ -398,6 +398,34 @@ TEST(OpeningFaultsTest, OwnMediumThatFailsInASliceEndsTheOpening) {
   }
 }
 
+// What it has read from others for a replica that is given up comes to its end
+// first. Until then there is nothing to do by the clock.
+TEST(OpeningFaultsTest, OpeningThatStopsPastItsDeadlineSleeps) {
+  int stopping = 0;
+  for (int64_t open_ns = 10'000; open_ns < 400'000; open_ns += 2'000) {
+    OpeningWorld world(
+        {.members = 4, .write_quorum = 2, .ring_capacity = 8192});
+    auto primary = world.Open(0);
+    ASSERT_TRUE(primary->status().ok()) << primary->status();
+    for (int i = 0; i < 20; ++i) {
+      world.Append(*primary, std::string(64, 'x'), {1, 2});
+    }
+    primary.reset();
+    const Clock& clock = world.network().clock();
+    EpochOpeningOptions options = world.OpeningOptions(2);
+    options.copy_bytes_max = kLineBytes;
+    options.deadline = Deadline::AtNanos(clock.NowNanos() + open_ns);
+    primary = world.Begin(2, options);
+    while (world.Step({primary.get()})) {
+      if (!options.deadline.HasPassed(clock.NowNanos())) continue;
+      if (primary->opening->Poll()) break;
+      ++stopping;
+      EXPECT_FALSE(primary->opening->NextPoll().HasPassed(clock.NowNanos()));
+    }
+  }
+  EXPECT_GT(stopping, 0);
+}
+
 // --- Sizes -------------------------------------------------------------------
 
 TEST(OpeningFaultsTest, RingIsNoLargerThanAnImmediateNames) {

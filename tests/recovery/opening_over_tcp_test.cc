@@ -16,6 +16,7 @@
 #include "log/core/format_region.h"
 #include "log/format/layout.h"
 #include "log/pmem/crash_model.h"
+#include "quorum/static_membership.h"
 #include "recovery/epoch_opening.h"
 #include "recovery/replica.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
@@ -118,7 +119,7 @@ TEST(OpeningOverTcpTest, PeersAreAskedBeforeTheOwnReplicaIsScanned) {
   options.self = {NodeId(1), 7};
   options.sizes = *MakeQuorumSizes(3, 2);
   options.peers = {second.address, third.address};
-  BallotSequence ballots = *BallotSequence::Make(options.self);
+  StaticMembership ballots = *StaticMembership::Make(options.self);
   bool is_asked_before_scan = false;
   const auto before_scan = [&] {
     // On loopback what was sent is there at once; what was not, never.

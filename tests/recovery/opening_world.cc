@@ -10,6 +10,7 @@
 #include "log/core/format_region.h"
 #include "log/format/checksum.h"
 #include "log/format/record.h"
+#include "quorum/static_membership.h"
 #include "tests/testing/log_harness.h"
 
 namespace alpheus::testing {
@@ -285,7 +286,9 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Begin(
   EpochOpeningOptions options = asked;
   options.self = {NodeId(static_cast<uint64_t>(host) + 1), incarnation};
   primary->random.emplace(options_.seed * 1000 + next_incarnation_);
-  primary->ballots = *BallotSequence::Make(options.self);
+  primary->ballots = make_ballots ? make_ballots(options.self)
+                                  : std::make_unique<StaticMembership>(
+                                        *StaticMembership::Make(options.self));
   Fabric& fabric = network_->fabric(host);
   const auto member = static_cast<size_t>(host);
   if (member < nodes_.size()) {

@@ -19,6 +19,7 @@
 #include "log/core/format_region.h"
 #include "log/core/ring_log.h"
 #include "log/pmem/crash_model.h"
+#include "quorum/membership.h"
 #include "recovery/epoch_opening.h"
 #include "recovery/replica.h"
 #include "recovery/replica_server.h"
@@ -50,7 +51,7 @@ class OpeningWorld {
   struct Primary {
     int host = 0;
     std::optional<Random> random;
-    std::optional<BallotSequence> ballots;
+    std::unique_ptr<BallotSource> ballots;
     std::unique_ptr<Model> cache_pmem;
     std::unique_ptr<Replica<Model>> cache;
     std::unique_ptr<EpochOpening> opening;
@@ -76,6 +77,9 @@ class OpeningWorld {
   Model& pmem(int node) { return node_at(node).pmem; }
   ScriptedReplica& server(int node) { return *node_at(node).server; }
   const QuorumSizes& sizes() const { return sizes_; }
+
+  // Where primaries that begin from now on have their ballots from.
+  std::function<std::unique_ptr<BallotSource>(const PrimaryId&)> make_ballots;
 
   // What a process on that host would open with.
   EpochOpeningOptions OpeningOptions(int host);
