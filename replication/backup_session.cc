@@ -240,6 +240,7 @@ void BackupSession<P>::StoreWatermark() {
   watermark_lsn_ = persisted_lsn();
   pmem_.StoreLineNt(WatermarkLine(memory_.region, watermark_line_),
                     watermarks_[watermark_line_].Encode(watermark_lsn_));
+  if (IsMutant("kBackupMarksOneLine")) return;
   watermark_line_ = 1 - watermark_line_;
 }
 

@@ -199,7 +199,8 @@ void ReplicaSession::TakeAcked(const UnderWay& acked) {
 
 void ReplicaSession::TakePersisted() {
   while (requester_.posted() - requester_.persisted() < unpersisted_.size()) {
-    acked_ = unpersisted_.front();
+    acked_ = IsMutant("kAckIsForAllPosted") ? unpersisted_.back()
+                                            : unpersisted_.front();
     unpersisted_.pop_front();
   }
 }

@@ -203,6 +203,7 @@ void Replicator::Count() {
     return session.head_published().lsn;
   });
   if (head) durable_head_lsn_ = std::max(durable_head_lsn_, *head);
+  if (IsMutant("kHeadSentIsDurable")) durable_head_lsn_ = head_.lsn;
 }
 
 std::optional<Lsn> Replicator::Quorum(Lsn own,

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "replication/ack.h"
 #include "replication/head_update.h"
@@ -186,6 +187,26 @@ TEST(BackupSessionTest, WatermarkFollowsTheAck) {
   EXPECT_EQ(watermark(backup.pmem.CutKeepingNone()), Lsn(1));
   ASSERT_TRUE(backup.session->PersistWatermark().ok());
   EXPECT_EQ(watermark(backup.pmem.CutKeepingNone()), Lsn(2));
+}
+
+// W2 of watermark.h: the line that holds is not the one that is written.
+TEST(BackupSessionTest, ACutLeavesOneOfTwoWatermarks) {
+  DataPath path({});
+  DataPath::Backup& backup = path.backup(0);
+  for (int i = 0; i < 2; ++i) {
+    path.Append(100);
+    ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+    ASSERT_TRUE(path.Round().ok());
+    ASSERT_TRUE(backup.session->PersistWatermark().ok());
+  }
+  path.Append(100);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  ASSERT_TRUE(path.Round().ok());
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    std::vector<std::byte> image = backup.pmem.CutDrawing(random);
+    EXPECT_GE(ReadRegionState(image, "backup")->ProvenLsn(), Lsn(2)) << seed;
+  }
 }
 
 TEST(BackupSessionTest, FailedFenceAcknowledgesNothing) {

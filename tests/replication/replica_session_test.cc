@@ -97,6 +97,18 @@ TEST(ReplicaSessionTest, AckOfAnotherSessionCountsForNothing) {
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
 }
 
+TEST(ReplicaSessionTest, AckCountsForNoLaterBatch) {
+  DataPath path({.credits = 2});
+  path.Append(100);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  path.Append(100);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  ASSERT_TRUE(SendAck(path, {path.terms().epoch, kSession, Lsn(1), 1}).ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
+  ASSERT_TRUE(SendAck(path, {path.terms().epoch, kSession, Lsn(2), 2}).ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(2));
+}
+
 TEST(ReplicaSessionTest, ImpossibleAcksAreRefused) {
   const auto refused = [](Lsn lsn, uint64_t batches, size_t bytes) {
     DataPath path({});

@@ -156,6 +156,8 @@ class SimNetwork {
   void SetOnLanding(std::function<void(const LandedBytes&)> on_landing) {
     on_landing_ = std::move(on_landing);
   }
+  // How often a message came that had no receive waiting for it.
+  uint64_t receivers_not_ready() const { return receivers_not_ready_; }
   // Of the adapter that the host has; 0: none yet. Never the same again.
   uint64_t incarnation(int host) const { return hosts_[host].incarnation; }
 
@@ -232,6 +234,7 @@ class SimNetwork {
   std::function<void(std::string_view)> trace_;
   std::function<void(int)> on_activity_;
   std::function<void(const LandedBytes&)> on_landing_;
+  uint64_t receivers_not_ready_ = 0;
   std::vector<Host> hosts_;
   std::set<std::pair<int, int>> cuts_;  // from, to
   std::map<ChannelId, Channel> channels_;

@@ -254,6 +254,7 @@ void SimFabric::RefuseLanding(QueuePair& pair) {
 }
 
 void SimFabric::RetryReceiver(QueuePair& pair, bool landing) {
+  ++network_.receivers_not_ready_;
   if (pair.retries_left == 0) {
     Refuse(pair, CompletionStatus::kReceiverNotReady);
     return;
