@@ -20,6 +20,7 @@ SPEC = importlib.util.spec_from_file_location(
     "mutants", os.path.join(ROOT, "tools", "mutants", "mutants.py"))
 mutants = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(mutants)
+simulation = mutants.simulation
 
 PROGRAM = """#!/bin/sh
 if [ "$1" = "--gtest_filter=Nothing" ]; then exit 0; fi
@@ -30,6 +31,27 @@ case $ALPHEUS_MUTANT in
   kChecks) echo "a.cc:1: check failed: a < b: I1 (a.h)"; kill -ABRT $$ ;;
   kDies) kill -ABRT $$ ;;
   kHangs) exec tail -f /dev/null ;;
+esac
+"""
+
+# What `alpheus sim` says, by mutant; without one each canary is seen.
+SIMULATOR = """#!/bin/sh
+seeds='{"seeds": 3, "violated": 1}'
+says() { echo '{"seed": 3, "invariant": "'"$1"'", "what": "'"$2"'"}'; }
+case $ALPHEUS_MUTANT in
+  kSeen) says C1 lost; echo "$seeds"; exit 1 ;;
+  kSeenOtherwise) says C8 closed; echo "$seeds"; exit 1 ;;
+  kCrashes) says CRASH "signal 11"; echo "$seeds"; exit 1 ;;
+  kChecks) says CHECK "a.cc:1: check failed: a < b: I2 (ring_log.h)"
+    echo "$seeds"; exit 1 ;;
+  kDies) kill -ABRT $$ ;;
+  kSurvives) echo '{"seeds": 20, "violated": 0}' ;;
+  "") case "$*" in
+        *early-durable*) says INV-22 few ;;
+        *lost-fences*) if [ -e "$0.dead" ]; then seeds='{"seeds": 20}'
+                       else says L11 gone; fi ;;
+        esac
+        echo "$seeds" ;;
 esac
 """
 
@@ -49,6 +71,66 @@ class MutantsTest(unittest.TestCase):
         with open(program, "w", encoding="utf-8") as script:
             script.write(PROGRAM)
         os.chmod(program, 0o700)
+
+    def write_simulator(self):
+        self.simulator = os.path.join(self.folder, "bin", "alpheus")
+        with open(self.simulator, "w", encoding="utf-8") as script:
+            script.write(SIMULATOR)
+        os.chmod(self.simulator, 0o700)
+
+    def write_table(self, text):
+        path = os.path.join(self.folder, "table")
+        with open(path, "w", encoding="utf-8") as table:
+            table.write(text)
+        return path
+
+    def run_simulator(self, text):
+        self.write_simulator()
+        table = simulation.read_table(self.write_table(text))
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            failed = simulation.kill_all(self.folder, 2, table, 20)
+        return failed, printed.getvalue()
+
+    def test_seeds_kill_by_an_invariant_of_the_mutants_own(self):
+        failed, printed = self.run_simulator("""# comment
+kSeen C2,C1
+kChecks ring_log.h:I2 --nodes 1
+""")
+        self.assertFalse(failed, printed)
+        self.assertRegex(printed, "kSeen +killed +3 seeds .* C1: lost")
+        self.assertRegex(printed, "kChecks +killed")
+        self.assertIn("canary early-durable: seen by INV-22", printed)
+        self.assertIn("2/2 killed, after 3 seeds in the median", printed)
+
+    def test_other_ends_are_no_kills(self):
+        for name in ("kSeenOtherwise", "kCrashes", "kDies", "kSurvives",
+                     "kChecks"):
+            with self.subTest(name=name):
+                failed, printed = self.run_simulator(f"{name} C1\n")
+                self.assertTrue(failed)
+                self.assertRegex(printed, f"{name} +(OTHERWISE|SURVIVED)")
+                self.assertIn("0/1 killed", printed)
+
+    def test_canary_that_is_not_seen_fails_the_run(self):
+        self.write_simulator()
+        with open(self.simulator + ".dead", "w", encoding="utf-8"):
+            pass
+        failed, printed = self.run_simulator("kSeen C1\n")
+        self.assertTrue(failed)
+        self.assertIn("canary lost-fences: NOT seen", printed)
+        self.assertNotIn("kSeen", printed)
+
+    def test_crash_is_no_invariant_of_the_table(self):
+        for text in ("kA C1,CRASH\n", "kA\n", "C1 kA\n"):
+            with self.subTest(text=text), self.assertRaises(SystemExit):
+                simulation.read_table(self.write_table(text))
+
+    def test_simulated_mutants_are_in_the_table(self):
+        names = {mutant.name for mutant in mutants.read_table()}
+        simulated = [entry.name for entry in simulation.read_table()]
+        self.assertLessEqual(set(simulated), names)
+        self.assertEqual(len(simulated), len(set(simulated)))
+        self.assertGreaterEqual(len(simulated), 60)
 
     def run_test(self, test, name, seconds=60):
         return mutants.run_test(self.folder, test, name, seconds)

@@ -8,6 +8,9 @@ its mutant switched on and must fail: the mutant is killed. One that survives
 its own test is tried on those of all others, to tell which ones see it; it
 counts as a hole in the tests all the same. Exit status 1 if there is one.
 
+Then seeds of the simulator run under each mutant that simulated.txt names
+(simulation.py, beside this file).
+
 Called by `tools/dev mutants`, which builds the programs.
 """
 
@@ -20,6 +23,9 @@ import signal
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import simulation  # noqa: E402, beside this file
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -167,6 +173,13 @@ def select(mutants, names):
             if not names or m.name in names or m.hole in names]
 
 
+def programs_of(mutants, arguments):
+    programs = {mutant.test.partition(":")[0] for mutant in mutants}
+    if arguments.seeds or arguments.explore:
+        return [simulation.PROGRAM]
+    return sorted(programs | {simulation.PROGRAM})
+
+
 def main():
     parser = argparse.ArgumentParser(
         prog="tools/dev mutants",
@@ -179,6 +192,15 @@ def main():
                         help="list the test programs and run nothing")
     parser.add_argument("--verbose", action="store_true",
                         help="print what the failing tests print")
+    parser.add_argument("--seeds", nargs="?", type=int, metavar="N",
+                        const=simulation.SEEDS,
+                        help="only the simulator, with seeds 1 to N (default "
+                             f"{simulation.SEEDS}), under the mutants that "
+                             "tools/mutants/simulated.txt names")
+    parser.add_argument("--explore", nargs="?", type=int, metavar="N",
+                        const=simulation.SEEDS,
+                        help="the same under all mutants, and print what of it "
+                             "that file could say")
     parser.add_argument("--build", default=os.path.join(ROOT, "build-mutants"),
                         help="folder of a build with ALPHEUS_MUTANTS")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(),
@@ -188,14 +210,24 @@ def main():
     if arguments.list:
         return print_list(mutants)
     if arguments.programs:
-        return print("\n".join(sorted(
-            {mutant.test.partition(":")[0] for mutant in mutants})))
+        return print("\n".join(programs_of(mutants, arguments)))
+    if arguments.explore:
+        return simulation.explore(arguments.build, arguments.jobs, mutants,
+                                  arguments.explore)
+    table = simulation.select(simulation.read_table(), mutants)
+    if arguments.seeds:
+        return simulation.kill_all(arguments.build, arguments.jobs, table,
+                                   arguments.seeds)
     run = Run(arguments.build, arguments.jobs, mutants)
     if not run.unmutated_tests_pass():
         return 1
     killed = run.kill_all(arguments.verbose)
-    print(f"mutants: {killed}/{len(mutants)} killed")
-    return 0 if killed == len(mutants) else 1
+    print(f"mutants: {killed}/{len(mutants)} killed", flush=True)
+    failed = killed != len(mutants)
+    if table:
+        failed |= simulation.kill_all(arguments.build, arguments.jobs, table,
+                                      simulation.SEEDS)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
