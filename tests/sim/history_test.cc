@@ -321,6 +321,42 @@ TEST_F(HistoryTest, WhatWasCleanedAsAWholeAndComesBackViolatesL11) {
   EXPECT_EQ(violated(), "L11");
 }
 
+TEST_F(HistoryTest, ACleanupThatWasRefusedWithdrawsItsMark) {
+  const PrimaryNumber first = WriteLog(3);
+  history_.MayBeCleanedThrough(first, Lsn(1));
+  history_.MayBeCleanedThrough(first, Lsn(3));
+  EXPECT_TRUE(history_.IsCleaned(Lsn(3)));
+  history_.NotCleanedThrough(first, Lsn(3));
+  EXPECT_TRUE(history_.IsCleaned(Lsn(1)));
+  EXPECT_FALSE(history_.IsCleaned(Lsn(2)));
+  EXPECT_EQ(violated(), "");
+  history_.JudgeHeadOfMedium(0, Lsn(4));
+  EXPECT_EQ(violated(), "L10");
+}
+
+// One of two calls for the same records was refused.
+TEST_F(HistoryTest, AMarkIsWithdrawnOnce) {
+  const PrimaryNumber first = WriteLog(3);
+  history_.MayBeCleanedThrough(first, Lsn(3));
+  history_.MayBeCleanedThrough(first, Lsn(3));
+  history_.JudgeHeadOfMedium(0, Lsn(4));
+  history_.NotCleanedThrough(first, Lsn(3));
+  history_.JudgeHeadOfMedium(0, Lsn(4));
+  EXPECT_EQ(violated(), "");
+  // What was once found to be cleaned is judged anew.
+  history_.NotCleanedThrough(first, Lsn(3));
+  history_.JudgeHeadOfMedium(0, Lsn(4));
+  EXPECT_EQ(violated(), "L10");
+}
+
+TEST_F(HistoryTest, AHeadBeforeTheOneOfAWriteQuorumViolatesL9) {
+  history_.MayBeCleanedThrough(WriteLog(3), Lsn(3));
+  const PrimaryNumber second = history_.NewPrimary();
+  history_.Opens(second, /*durable_head=*/Lsn(3));
+  history_.Opened(second, Epoch(2), Lsn(2), Lsn(4), Records(2, 3));
+  EXPECT_EQ(violated(), "L9");
+}
+
 TEST(FillPayloadTest, EachOperationHasBytesOfItsOwn) {
   std::vector<std::byte> a(kBytes);
   std::vector<std::byte> b(kBytes);

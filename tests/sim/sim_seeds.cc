@@ -82,8 +82,14 @@ void JudgeTotals(const sim::Totals& totals) {
   EXPECT_GT(totals.counters.records_still_held, totals.seeds);
   EXPECT_GT(totals.counters.landings_checked, totals.seeds);
   EXPECT_GT(totals.counters.owners_checked, totals.seeds);
+  EXPECT_GT(totals.counters.answers_checked, totals.seeds);
+  EXPECT_GT(totals.counters.looks_at_marks, totals.seeds);
   EXPECT_GT(totals.counters.looks_at_rest, totals.seeds);
   EXPECT_GT(totals.counters.records_compared, 0u);
+  EXPECT_GT(totals.counters.ballots, totals.seeds);
+  EXPECT_GT(totals.counters.elections, 0u);
+  EXPECT_GT(totals.counters.stepped_down, 0u);
+  EXPECT_GT(totals.counters.overtaken, 0u);
   EXPECT_EQ(totals.counters.final_openings, 2 * totals.seeds);
   for (size_t i = 0; i < sim::kFaultKinds; ++i) {
     EXPECT_GT(totals.counters.faults[i], 0u)

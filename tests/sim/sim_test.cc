@@ -16,6 +16,7 @@ namespace {
 using sim::Canary;
 using sim::Fixed;
 using sim::Violation;
+using sim::Workload;
 
 TEST(SimTest, ClustersOfEverySizeLoseNothing) {
   JudgeTotals(ExpectGoodOfAllSizes(/*first_seed=*/1, /*seeds=*/8));
@@ -30,27 +31,32 @@ TEST(SimTest, WithoutFaultsAllIsWell) {
   EXPECT_GT(totals.acknowledged, 100u);
 }
 
+// Nobody is given up, and nothing comes without a credit (A3.3, INV-R1).
+TEST(SimTest, WhereNothingHappensNobodyIsGivenUp) {
+  Fixed fixed;
+  fixed.faults.emplace();
+  fixed.without_breaks = true;
+  ASSERT_TRUE(IsCalm(DrawOptions(1, fixed)));
+  ExpectGood(1, 20, fixed);
+}
+
 TEST(SimTest, SeedsThatOnceFoundSomethingFindNothing) {
   struct Seed {
     uint64_t seed;
-    int nodes;
-    int write_quorum;
     const char* without;
     const char* found;
+    void (*fix)(Fixed& fixed);
   };
-  constexpr Seed kSeeds[] = {
-#define ALPHEUS_SEED(seed, nodes, write_quorum, without, found) \
-  {seed, nodes, write_quorum, without, found},
+  const Seed seeds[] = {
+#define ALPHEUS_SEED(seed, without, found, ...) \
+  {seed, without, found, []([[maybe_unused]] Fixed& fixed) { __VA_ARGS__; }},
 #include "tests/sim/regression_seeds.inc"
 #undef ALPHEUS_SEED
   };
-  for (const Seed& seed : kSeeds) {
+  for (const Seed& seed : seeds) {
     SCOPED_TRACE(seed.found);
     Fixed fixed;
-    if (seed.nodes != 0) {
-      fixed.nodes = seed.nodes;
-      fixed.write_quorum = seed.write_quorum;
-    }
+    seed.fix(fixed);
     const auto left_out = sim::ParseNumbers(seed.without);
     ASSERT_TRUE(left_out) << seed.without;
     fixed.left_out = *left_out;
@@ -89,6 +95,20 @@ TEST(SimCanaryTest, AMediumThatLosesWhatWasFencedIsCaught) {
     ASSERT_TRUE(violation) << seed;
     EXPECT_NE(violation->invariant, sim::kCrashed) << violation->what;
     EXPECT_NE(violation->invariant, sim::kHung);
+  }
+}
+
+TEST(SimCanaryTest, ABallotThatTwoProcessesShareIsCaught) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Fixed fixed;
+    fixed.has_membership_service = true;
+    fixed.canary = Canary::kSharedBallot;
+    const std::optional<Violation> violation = ViolationOf(seed, fixed);
+    ASSERT_TRUE(violation) << seed;
+    // Given twice; or given to one that never wrote it, if it asked first.
+    EXPECT_TRUE(violation->invariant == "INV-4" ||
+                violation->invariant == "A4.1")
+        << seed << ": " << violation->invariant << " " << violation->what;
   }
 }
 

@@ -6,11 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "log/core/own_reservations.h"
 
 namespace alpheus::sim {
 namespace {
@@ -264,6 +266,64 @@ TEST_F(ThreadsTest, AWaiterReturnsAtOnceIfSomethingHasHappened) {
   EXPECT_THAT(said_, ElementsAre("at once"));
   RunAll();
   EXPECT_THAT(said_, ElementsAre("at once", "woken"));
+}
+
+TEST_F(ThreadsTest, EachThreadHasTheCountOfItsOwnReservations) {
+  const ProcessId process = threads_.NewProcess();
+  for (const uint64_t count : {1, 2}) {
+    threads_.Start(process, [this, count] {
+      EXPECT_EQ(OwnReservationsMax(), 0u);
+      OwnReservationsMax() = count;
+      threads_.Yield();
+      EXPECT_EQ(OwnReservationsMax(), count);
+      Say("done");
+    });
+  }
+  RunAll();
+  // A thread that takes over the stack of another one begins with none.
+  threads_.Start(process, [this] {
+    EXPECT_EQ(OwnReservationsMax(), 0u);
+    Say("done");
+  });
+  RunAll();
+  EXPECT_EQ(OwnReservationsMax(), 0u);
+  EXPECT_EQ(said_.size(), 3u);
+}
+
+TEST_F(ThreadsTest, AProcessIsSteadySinceItWasPausedOrSlow) {
+  constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
+  const ProcessId process = threads_.NewProcess();
+  EXPECT_EQ(threads_.SteadySince(process), 0);
+  network_.Run(50);
+  threads_.Pause(process);
+  EXPECT_EQ(threads_.SteadySince(process), kEver);
+  network_.Run(50);
+  threads_.Continue(process);
+  EXPECT_EQ(threads_.SteadySince(process), now());
+  threads_.SetDelay(process, 1000);
+  EXPECT_EQ(threads_.SteadySince(process), kEver);
+  network_.Run(50);
+  threads_.SetDelay(process, 0);
+  EXPECT_EQ(threads_.SteadySince(process), now());
+}
+
+// Deeper than any stack; what it returns is used, so that it stays a call.
+int Deep(int depth) {
+  volatile char frame[4096];
+  frame[0] = static_cast<char>(depth);
+  return depth == 1 << 20 ? frame[0] : Deep(depth + 1) + frame[0];
+}
+
+using ThreadsDeathTest = ThreadsTest;
+
+TEST_F(ThreadsDeathTest, AThreadThatOverflowsItsStackDies) {
+  EXPECT_DEATH(
+      {
+        threads_.Start(threads_.NewProcess(),
+                       [this] { Say(absl::StrCat(Deep(0))); });
+        RunAll();
+      },
+      "");
 }
 
 }  // namespace

@@ -75,6 +75,13 @@ TEST(CliSimTest, MinutesEndARun) {
   EXPECT_EQ(totals["faults"], 0);
 }
 
+TEST(CliSimTest, AtLeastOneSeedRunsHoweverShortTheTimeIs) {
+  const json totals =
+      json::parse(RunWell({"sim", "--seeds", "7-9", "--jobs", "1", "--minutes",
+                           "0.0000000001", "--json"}));
+  EXPECT_EQ(totals["seeds"], 1);
+}
+
 // In two processes: addresses and what else differs between them don't matter.
 TEST(CliSimTest, ASeedHasOneTraceByteForByte) {
   for (const std::string seed : {"1", "2", "3", "4"}) {
@@ -127,9 +134,13 @@ TEST(CliSimTest, TheShortestScheduleIsJsonToo) {
       ParseLines(RunAlpheus({"sim", "--seed", "1", "--nodes", "1", "--faults",
                              "power-cut", "--canary", "lost-fences", "--json"})
                      .output);
-  ASSERT_EQ(lines.size(), 2u);
-  EXPECT_EQ(lines[0]["shortest"]["faults"].size(), 1u) << lines[0];
-  EXPECT_THAT(std::string(lines[0]["shortest"]["command"]),
+  // At once, then the schedule, then the totals.
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0]["seed"], 1);
+  EXPECT_FALSE(lines[0].contains("shortest"));
+  EXPECT_EQ(lines[1]["seed"], 1);
+  EXPECT_EQ(lines[1]["shortest"]["faults"].size(), 1u) << lines[1];
+  EXPECT_THAT(std::string(lines[1]["shortest"]["command"]),
               HasSubstr("--without "));
 }
 

@@ -65,7 +65,8 @@ void AddSeeds(CLI::App* command, SimArguments* arguments) {
           ->excludes(seed);
   command
       ->add_option("--minutes", arguments->minutes,
-                   "Seeds for so long; without --seeds from a drawn one on")
+                   "Seeds for so long, at least one; without --seeds from a "
+                   "drawn one on")
       ->check(CLI::PositiveNumber)
       ->excludes(seed);
   command
@@ -116,6 +117,11 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
                    "Classes of faults, or none; default some by lot")
       ->delimiter(',')
       ->check(CLI::IsMember(FaultNames()));
+  command
+      ->add_option("--membership", arguments->membership,
+                   "Members by a file, or by a service that elects the "
+                   "primary; default by lot")
+      ->check(CLI::IsMember(std::vector<std::string>{"static", "service"}));
   command->add_flag("--no-breaks", arguments->no_breaks,
                     "No connection breaks by lot");
   command->add_flag("--no-yields", arguments->no_yields,
@@ -123,8 +129,8 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
   command
       ->add_option("--canary", arguments->canary,
                    "Break something on purpose: the run must fail")
-      ->check(CLI::IsMember(
-          std::vector<std::string>{"none", "early-durable", "lost-fences"}))
+      ->check(CLI::IsMember(std::vector<std::string>{
+          "none", "early-durable", "lost-fences", "shared-ballot"}))
       ->capture_default_str();
 }
 
@@ -143,8 +149,10 @@ void AddSimOptions(CLI::App* command, SimArguments* arguments) {
                     "Look for the shortest schedule that fails; default");
   command->add_flag("--keep-going", arguments->keep_going,
                     "All seeds, even if some fail; only the first is shrunk");
-  command->add_flag("--json", arguments->json,
-                    "JSON: an object per seed that fails, and one at the end");
+  command->add_flag(
+      "--json", arguments->json,
+      "JSON: an object per seed that fails, as soon as it does, one "
+      "with the shortest schedule, and one at the end");
   command->add_option("--commit", arguments->commit,
                       "What is simulated; told when a seed fails");
 }
@@ -183,6 +191,9 @@ absl::StatusOr<sim::Fixed> FixedOf(const SimArguments& arguments) {
   fixed.payload_bytes_max = arguments.payload;
   fixed.workload = sim::WorkloadOfName(arguments.workload);
   ALPHEUS_ASSIGN_OR_RETURN(fixed.faults, FaultsOf(arguments.faults));
+  if (!arguments.membership.empty()) {
+    fixed.has_membership_service = arguments.membership == "service";
+  }
   fixed.left_out = *sim::ParseNumbers(arguments.without);
   fixed.without_breaks = arguments.no_breaks;
   fixed.without_yields = arguments.no_yields;

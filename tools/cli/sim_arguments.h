@@ -30,6 +30,7 @@ struct SimArguments {
   bool no_breaks = false;
   bool no_yields = false;
   std::string canary = "none";
+  std::string membership;
   int jobs = 0;  // 0: one per core
   bool json = false;
   bool trace = false;

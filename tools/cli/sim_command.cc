@@ -62,17 +62,13 @@ sim::SeedRunner::Options RunnerOptions(const SimArguments& arguments,
   return options;
 }
 
-// A seed that fails, told in both forms.
+// A seed that fails, told at once in either form, and its shortest schedule
+// once that is found.
 struct Failure {
   uint64_t seed = 0;
   sim::Fixed fixed;
   Violation violation;
   std::optional<sim::ShortestRun> shortest;
-
-  // The one to look at.
-  const sim::Fixed& fixed_shortest() const {
-    return shortest ? shortest->fixed : fixed;
-  }
 };
 
 std::string ToText(const Failure& failure, const std::string& commit) {
@@ -84,14 +80,17 @@ std::string ToText(const Failure& failure, const std::string& commit) {
   if (!commit.empty()) absl::StrAppend(&text, "  commit: ", commit, "\n");
   absl::StrAppend(&text, "  once more: alpheus ",
                   sim::CommandLine(failure.seed, failure.fixed), "\n");
-  if (!failure.shortest) return text;
-  const RunOptions shortest =
-      DrawOptions(failure.seed, failure.fixed_shortest());
-  absl::StrAppend(&text, "  shortest, found by ", failure.shortest->tries,
-                  " runs: alpheus ",
-                  sim::CommandLine(failure.seed, failure.fixed_shortest()),
-                  "\n  then: ", failure.shortest->violation.what, "\n");
-  const std::vector<sim::Fault> faults = sim::FaultsLeft(shortest);
+  return text;
+}
+
+std::string ShortestToText(const Failure& failure) {
+  const sim::ShortestRun& shortest = *failure.shortest;
+  std::string text = absl::StrCat(
+      "seed ", failure.seed, ", shortest, found by ", shortest.tries,
+      " runs: alpheus ", sim::CommandLine(failure.seed, shortest.fixed),
+      "\n  then: ", shortest.violation.what, "\n");
+  const std::vector<sim::Fault> faults =
+      sim::FaultsLeft(DrawOptions(failure.seed, shortest.fixed));
   if (faults.empty()) absl::StrAppend(&text, "  without any fault\n");
   for (const sim::Fault& fault : faults) {
     absl::StrAppend(&text, "  fault ", sim::Describe(fault), "\n");
@@ -101,7 +100,7 @@ std::string ToText(const Failure& failure, const std::string& commit) {
 
 std::string ToJson(const Failure& failure, const std::string& commit) {
   const RunOptions run = DrawOptions(failure.seed, failure.fixed);
-  Json json = {
+  const Json json = {
       {"seed", failure.seed},
       {"commit", commit},
       {"invariant", failure.violation.invariant},
@@ -109,19 +108,24 @@ std::string ToJson(const Failure& failure, const std::string& commit) {
       {"at_ns", failure.violation.at_ns},
       {"options", sim::Describe(run)},
       {"command", "alpheus " + sim::CommandLine(failure.seed, failure.fixed)}};
-  if (failure.shortest) {
-    Json faults = Json::array();
-    for (const sim::Fault& fault :
-         sim::FaultsLeft(DrawOptions(failure.seed, failure.fixed_shortest()))) {
-      faults.push_back(sim::Describe(fault));
-    }
-    json["shortest"] = {
-        {"command",
-         "alpheus " + sim::CommandLine(failure.seed, failure.fixed_shortest())},
-        {"runs", failure.shortest->tries},
-        {"what", failure.shortest->violation.what},
-        {"faults", std::move(faults)}};
+  return ToLine(json);
+}
+
+std::string ShortestToJson(const Failure& failure) {
+  const sim::ShortestRun& shortest = *failure.shortest;
+  Json faults = Json::array();
+  for (const sim::Fault& fault :
+       sim::FaultsLeft(DrawOptions(failure.seed, shortest.fixed))) {
+    faults.push_back(sim::Describe(fault));
   }
+  const Json json = {
+      {"seed", failure.seed},
+      {"shortest",
+       {{"command",
+         "alpheus " + sim::CommandLine(failure.seed, shortest.fixed)},
+        {"runs", shortest.tries},
+        {"what", shortest.violation.what},
+        {"faults", std::move(faults)}}}};
   return ToLine(json);
 }
 
@@ -148,9 +152,15 @@ std::string ToJson(const sim::Totals& totals, const std::string& commit) {
       {"records_on_media", counters.records_on_media},
       {"looks_for_holders", counters.looks_for_holders},
       {"landings_checked", counters.landings_checked},
+      {"answers_checked", counters.answers_checked},
+      {"looks_at_marks", counters.looks_at_marks},
       {"owners_checked", counters.owners_checked},
       {"records_compared", counters.records_compared},
       {"final_openings", counters.final_openings},
+      {"ballots", counters.ballots},
+      {"elections", counters.elections},
+      {"stepped_down", counters.stepped_down},
+      {"overtaken", counters.overtaken},
       {"openings", counters.openings},
       {"openings_failed", counters.openings_failed},
       {"repairs", counters.repairs},
@@ -183,7 +193,7 @@ class SimCommand {
           return Take(run, outcome);
         }));
     ALPHEUS_RETURN_IF_ERROR(output_);
-    ALPHEUS_RETURN_IF_ERROR(TellFirst());
+    ALPHEUS_RETURN_IF_ERROR(Shorten());
     // A trace says the same each time.
     if (!arguments_.trace) {
       ALPHEUS_RETURN_IF_ERROR(Write(arguments_.json
@@ -199,9 +209,9 @@ class SimCommand {
   }
 
   std::optional<RunOptions> Next() {
-    if (is_done_ || (until_ns_ != 0 && clock_.NowNanos() >= until_ns_)) {
-      return std::nullopt;
-    }
+    const bool is_over = until_ns_ != 0 && clock_.NowNanos() >= until_ns_;
+    // At least one.
+    if (is_done_ || (is_over && next_ != range_.first)) return std::nullopt;
     is_done_ = next_ == range_.last;
     return DrawOptions(next_++, fixed_);
   }
@@ -210,12 +220,10 @@ class SimCommand {
     totals_.Add(outcome);
     ShowProgress();
     if (!outcome.result.violation) return true;
-    Failure failure{run.seed, fixed_, *outcome.result.violation, {}};
-    if (!first_) {
-      first_ = std::move(failure);
-    } else {
-      output_.Update(Tell(failure));
-    }
+    const Failure failure{run.seed, fixed_, *outcome.result.violation, {}};
+    output_.Update(Write(arguments_.json ? ToJson(failure, arguments_.commit)
+                                         : ToText(failure, arguments_.commit)));
+    if (!first_) first_ = failure;
     return arguments_.keep_going && output_.ok();
   }
 
@@ -227,23 +235,19 @@ class SimCommand {
     }
   }
 
-  absl::Status Tell(const Failure& failure) {
-    return Write(arguments_.json ? ToJson(failure, arguments_.commit)
-                                 : ToText(failure, arguments_.commit));
-  }
-
-  absl::Status TellFirst() {
-    if (!first_) return absl::OkStatus();
+  // The shortest schedule of the first one.
+  absl::Status Shorten() {
     // Each try of a hung one would take as long.
-    if (arguments_.shrink && first_->violation.invariant != sim::kHung) {
-      sim::SeedRunner runner(RunnerOptions(arguments_, /*trace=*/false),
-                             clock_);
-      ALPHEUS_ASSIGN_OR_RETURN(
-          first_->shortest,
-          FindShortest(first_->seed, fixed_, first_->violation, runner, clock_,
-                       kShrinkNanosMax));
+    if (!first_ || !arguments_.shrink ||
+        first_->violation.invariant == sim::kHung) {
+      return absl::OkStatus();
     }
-    return Tell(*first_);
+    sim::SeedRunner runner(RunnerOptions(arguments_, /*trace=*/false), clock_);
+    ALPHEUS_ASSIGN_OR_RETURN(
+        first_->shortest, FindShortest(first_->seed, fixed_, first_->violation,
+                                       runner, clock_, kShrinkNanosMax));
+    return Write(arguments_.json ? ShortestToJson(*first_)
+                                 : ShortestToText(*first_));
   }
 
   absl::Status Verdict() const {

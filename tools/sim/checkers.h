@@ -5,20 +5,32 @@
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_H_
 #define ALPHEUS_TOOLS_SIM_CHECKERS_H_
 
+#include "tools/sim/answer_checker.h"
+#include "tools/sim/ballot_checker.h"
 #include "tools/sim/epoch_checker.h"
 #include "tools/sim/fence_checker.h"
 #include "tools/sim/holder_checker.h"
+#include "tools/sim/mark_checker.h"
 #include "tools/sim/owner_checker.h"
 
 namespace alpheus::sim {
 
 struct Checkers {
   explicit Checkers(World& world)
-      : epochs(world), fence(world), holders(world), owners(world) {}
+      : answers(world),
+        ballots(world.referee()),
+        epochs(world),
+        fence(world),
+        holders(world),
+        marks(world.referee(), kLogId, world.machines().size()),
+        owners(world) {}
 
+  AnswerChecker answers;
+  BallotChecker ballots;
   EpochChecker epochs;
   FenceChecker fence;
   HolderChecker holders;
+  MarkChecker marks;
   OwnerChecker owners;
 };
 

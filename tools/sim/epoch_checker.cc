@@ -32,16 +32,21 @@ void EpochChecker::Violate(int machine, const char* invariant,
 
 void EpochChecker::OnPrimitive(int machine, const World::Model::Event& event) {
   Seen& seen = seen_[machine];
-  if (std::exchange(seen.has_fenced, false) && HasNews(machine)) Look(machine);
+  if (std::exchange(seen.has_fenced, false)) LookAfterFence(machine);
   seen.has_fenced = event.primitive == World::Model::Primitive::kFence;
 }
 
 void EpochChecker::LookAtNews() {
   for (size_t i = 0; i < seen_.size(); ++i) {
     const int machine = static_cast<int>(i);
-    if (!std::exchange(seen_[i].has_fenced, false)) continue;
-    if (HasNews(machine)) Look(machine);
+    if (std::exchange(seen_[i].has_fenced, false)) LookAfterFence(machine);
   }
+}
+
+void EpochChecker::LookAfterFence(int machine) {
+  if (HasNews(machine)) return Look(machine);
+  world_.checkers().marks.Look(machine,
+                               world_.machine(machine).pmem->persistent());
 }
 
 bool EpochChecker::HasNews(int machine) const {
@@ -82,6 +87,11 @@ void EpochChecker::Judge(int machine, const RegionState& state) {
     Violate(machine, "INV-S1",
             absl::StrCat("superline ", seq, " after superline ", seen.seq));
   }
+  if (seq == seen.seq && seen.superline && *seen.superline != state.superline) {
+    Violate(machine, "INV-S1",
+            absl::StrCat("another superline has the number ", seq));
+  }
+  seen.superline = state.superline;
   JudgePromise(machine, PromiseOf(state.superline));
   JudgeInstallation(machine, state.superline);
   JudgeTable(machine, state.table);
@@ -93,6 +103,10 @@ void EpochChecker::Judge(int machine, const RegionState& state) {
                          state.superline.head_lsn.value));
   }
   world_.history().JudgeHeadOfMedium(machine, state.superline.head_lsn);
+  MarkChecker& marks = world_.checkers().marks;
+  marks.OnSuperline(machine, state.superline.log_epoch,
+                    state.superline.head_lsn);
+  marks.Look(machine, world_.machine(machine).pmem->persistent());
   seen.seq = seq;
   seen.promise = PromiseOf(state.superline);
   seen.log_epoch = state.superline.log_epoch;

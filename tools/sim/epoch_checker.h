@@ -9,7 +9,8 @@
 // here a node could have found.
 //
 // What is held:
-//   INV-S1  a superline never goes back behind the number that was seen
+//   INV-S1  a superline never goes back behind the number that was seen, and
+//           each has a number of its own
 //   INV-S2  at every instant superline, table and watermark can be read; at
 //           rest both copies of superline and table are equal
 //   A4.2    a promise never goes back; an epoch is shown only when R media
@@ -63,17 +64,21 @@ class EpochChecker {
   // On the machine's medium.
   const Promise& promise(int machine) const { return seen_[machine].promise; }
   Epoch log_epoch(int machine) const { return seen_[machine].log_epoch; }
+  bool repairing(int machine) const { return seen_[machine].repairing; }
 
  private:
   struct Seen {
     bool has_fenced = false;
     std::vector<std::byte> bytes;  // of superline and table
     uint64_t seq = 0;
+    std::optional<Superline> superline;
     Promise promise;
     Epoch log_epoch;
     bool repairing = false;
   };
 
+  // What the last fence of that machine covered.
+  void LookAfterFence(int machine);
   bool HasNews(int machine) const;
   void Remember(int machine);
   std::optional<RegionState> Read(int machine);

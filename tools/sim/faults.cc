@@ -5,6 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/mix.h"
+#include "tools/sim/candidate_agent.h"
+#include "tools/sim/membership_faults.h"
+#include "tools/sim/membership_service.h"
 #include "tools/sim/node_process.h"
 #include "tools/sim/primary_process.h"
 
@@ -45,23 +48,26 @@ void After(World& world, int64_t ns, std::function<void()> what) {
   world.network().Schedule(ns, std::move(what));
 }
 
+void PauseFor(World& world, ProcessId process, int64_t ns) {
+  world.threads().Pause(process);
+  After(world, ns, [&world, process] { world.threads().Continue(process); });
+}
+
 bool PausePrimary(World& world, const Fault& fault) {
   Machine* const machine = WithPrimary(world, fault.machine);
   if (machine == nullptr) return false;
-  const ProcessId process = machine->primary->process();
-  world.threads().Pause(process);
-  After(world, fault.lasts_ns,
-        [&world, process] { world.threads().Continue(process); });
+  PauseFor(world, machine->primary->process(), fault.lasts_ns);
+  // A machine that stands still has its session expire, too.
+  if (machine->candidate != nullptr && fault.other % 2 == 0) {
+    PauseFor(world, machine->candidate->process(), fault.lasts_ns);
+  }
   return true;
 }
 
 bool PauseNode(World& world, const Fault& fault) {
   Machine* const machine = WithNode(world, fault.machine);
   if (machine == nullptr) return false;
-  const ProcessId process = machine->node->process();
-  world.threads().Pause(process);
-  After(world, fault.lasts_ns,
-        [&world, process] { world.threads().Continue(process); });
+  PauseFor(world, machine->node->process(), fault.lasts_ns);
   return true;
 }
 
@@ -238,6 +244,11 @@ bool Inject(World& world, const Fault& fault) {
     }
     case FaultKind::kSlowMachine:
       return SlowDown(world, fault);
+    case FaultKind::kExpireSession:
+    case FaultKind::kCutMembership:
+    case FaultKind::kDelayWatches:
+    case FaultKind::kRestartMembership:
+      return InjectIntoMembership(world, fault);
   }
   return false;
 }
@@ -252,6 +263,7 @@ void Heal(World& world) {
     world.RestorePower(machine);
     if (machine.pmem != nullptr) world.StartNode(machine);
   }
+  if (world.membership() != nullptr) world.membership()->Heal();
   world.threads().ContinueAll();
 }
 

@@ -144,7 +144,18 @@ void History::Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
   acknowledged_to_[primary] = end.value - 1;
 }
 
+void History::NotCleanedThrough(PrimaryNumber primary, Lsn lsn) {
+  std::multiset<uint64_t>& asked = cleaned_through_[primary];
+  asked.erase(asked.find(lsn.value));
+  unneeded_ = 0;  // may have counted on it
+}
+
 void History::JudgeHead(Lsn head, const Before& before) {
+  if (head.value < before.durable_head) {
+    referee_.Violate("L9", absl::StrCat("the log begins with LSN ", head.value,
+                                        ", but with LSN ", before.durable_head,
+                                        " on a write quorum of media"));
+  }
   if (head.value < before.emptied) {
     referee_.Violate("L11", absl::StrCat("the log begins with LSN ", head.value,
                                          ", but all before LSN ",
@@ -165,8 +176,8 @@ bool History::IsCleaned(uint64_t lsn) const {
     const auto end = opened_end_.find(primary);
     return end != opened_end_.end() && lsn < end->second;
   };
-  for (const auto& [primary, through] : cleaned_through_) {
-    if (lsn <= through && means(primary)) return true;
+  for (const auto& [primary, asked] : cleaned_through_) {
+    if (!asked.empty() && lsn <= *asked.rbegin() && means(primary)) return true;
   }
   const auto one = cleaned_.find(lsn);
   return one != cleaned_.end() && std::ranges::any_of(one->second, means);

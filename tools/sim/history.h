@@ -15,6 +15,7 @@
 //   C4  what was shown is shown again
 //   C5  no place is acknowledged for the records of two primaries
 //   L8  a record that nobody cleaned is not shown as cleaned
+//   L9  the head is not before one that W media had
 //   L10 the head is at most behind what was cleaned
 //   L11 after cleaning everything nothing earlier is shown
 // Thread safety: one thread.
@@ -61,8 +62,9 @@ class History {
   PrimaryNumber NewPrimary() { return ++primaries_; }
   // The primary begins to open: it may not know what becomes durable from here
   // on by somebody else, whose epoch is then the later one.
-  void Opens(PrimaryNumber primary) {
-    before_[primary] = {chosen_end().value, emptied_};
+  // On W media the log begins at `durable_head` or behind it.
+  void Opens(PrimaryNumber primary, Lsn durable_head = Lsn(0)) {
+    before_[primary] = {chosen_end().value, emptied_, durable_head.value};
   }
   // The primary opened its epoch, and shows [head, end).
   void Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
@@ -85,9 +87,10 @@ class History {
     cleaned_[lsn.value].insert(primary);
   }
   void MayBeCleanedThrough(PrimaryNumber primary, Lsn lsn) {
-    uint64_t& through = cleaned_through_[primary];
-    through = std::max(through, lsn.value);
+    cleaned_through_[primary].insert(lsn.value);
   }
+  // One such call was refused, and has done nothing.
+  void NotCleanedThrough(PrimaryNumber primary, Lsn lsn);
   // CleanupAll said that it is done; `head` is what it left.
   void Emptied(Lsn head) { emptied_ = std::max(emptied_, head.value); }
 
@@ -122,6 +125,7 @@ class History {
   struct Before {
     uint64_t chosen_end = 1;
     uint64_t emptied = 0;
+    uint64_t durable_head = 0;
   };
 
   void JudgeHead(Lsn head, const Before& before);
@@ -143,7 +147,7 @@ class History {
   // is chosen.
   std::map<uint64_t, std::set<PrimaryNumber>> cleaned_;
   std::map<uint64_t, std::set<PrimaryNumber>> aborted_;
-  std::map<PrimaryNumber, uint64_t> cleaned_through_;
+  std::map<PrimaryNumber, std::multiset<uint64_t>> cleaned_through_;
   std::map<PrimaryNumber, uint64_t> opened_end_;
   uint64_t unneeded_ = 0;  // up to here all are chosen and cleaned or aborted
   uint64_t emptied_ = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/sim/checkers.h"
 
 namespace alpheus::sim {
 
@@ -15,11 +16,13 @@ bool AreOneRecord(const std::byte* a, const std::byte* b, uint64_t bytes) {
          std::memcmp(a + kBehind, b + kBehind, bytes - kBehind) == 0;
 }
 
-void HolderChecker::Learn(const RecordView& record, const std::byte* bytes) {
+void HolderChecker::Learn(const RecordView& record, const std::byte* bytes,
+                          Epoch log_epoch) {
   // Nobody needs an ABORTED one: heads move over it.
   if (record.aborted() || record.cleaned) return;
   if (world_.history().IsCleaned(record.lsn())) return;
-  Copy copy{record.epoch(), record.header.header_crc(), record.offset, {}};
+  Copy copy{
+      record.epoch(), record.header.header_crc(), record.offset, log_epoch, {}};
   copy.bytes.assign(bytes, bytes + kRecordHeaderBytes + record.payload.size());
   copies_.insert_or_assign(record.lsn().value, std::move(copy));
 }
@@ -31,17 +34,55 @@ bool HolderChecker::Agrees(const RecordView& record, Epoch log_epoch) const {
           known->second.header_crc == record.header.header_crc());
 }
 
-int HolderChecker::Holders(const Copy& copy) const {
+bool HolderChecker::Holds(int machine, const Copy& copy) const {
+  if (world_.checkers().epochs.log_epoch(machine) < copy.log_epoch) {
+    return false;
+  }
   const Ring place(nullptr, world_.options().ring_capacity);
-  const uint64_t at = world_.layout().ring_offset + place.Place(copy.offset);
+  const auto medium = world_.machine(machine).pmem->persistent();
+  const std::byte* const there =
+      medium.data() + world_.layout().ring_offset + place.Place(copy.offset);
+  return AreOneRecord(copy.bytes.data(), there, copy.bytes.size());
+}
+
+int HolderChecker::Holders(const Copy& copy) const {
   int holders = 0;
   for (const World::Machine& machine : world_.machines()) {
     if (machine.pmem == nullptr) continue;
-    const std::byte* const there = machine.pmem->persistent().data() + at;
-    holders +=
-        AreOneRecord(copy.bytes.data(), there, copy.bytes.size()) ? 1 : 0;
+    holders += Holds(machine.number, copy) ? 1 : 0;
   }
   return holders;
+}
+
+void HolderChecker::JudgeAnswer(int machine, const Answer& answer) const {
+  VerdictReader reader(answer);
+  // A scan ends a lap behind the head (A4.3). What lies there was copied to a
+  // replica whose head is behind, and nobody counted it before it installed
+  // that log, head included.
+  const RingOffset scanned =
+      answer.head.offset + world_.options().ring_capacity;
+  for (auto it = copies_.lower_bound(answer.head.lsn.value);
+       it != copies_.end(); ++it) {
+    const auto& [lsn, copy] = *it;
+    if (world_.history().IsCleaned(Lsn(lsn)) || !Holds(machine, copy) ||
+        copy.offset + copy.bytes.size() > scanned) {
+      continue;
+    }
+    const VerdictReader::Seen seen = reader.At(Lsn(lsn));
+    if (seen.verdict == Verdict::kHave && seen.record != nullptr &&
+        seen.record->header_checksum == copy.header_crc) {
+      continue;
+    }
+    return world_.referee().Violate(
+        "INV-9",
+        absl::StrCat("machine ", machine, " answers ",
+                     VerdictName(seen.verdict), " of LSN ", lsn,
+                     ", which is durable, of epoch ", copy.epoch.value,
+                     ", and on its medium at offset ", copy.offset.value,
+                     "; its head is LSN ", answer.head.lsn.value, " at offset ",
+                     answer.head.offset.value, ", it proves LSN ",
+                     answer.proven_lsn.value));
+  }
 }
 
 void HolderChecker::Look() {

@@ -4,12 +4,14 @@
 // Idea: image_checker looks when a record becomes durable; this keeps a copy of
 // it, and looks again for as long as nobody has cleaned it: when power is cut,
 // when an epoch opens, and every so many events. No repair, no rival and no cut
-// may leave fewer than W media that hold it at its place.
+// may leave fewer than W media that hold it at its place. A medium whose log
+// epoch is older than that of the primary that counted the record is not
+// counted: what lies there is on its way, and nobody may build upon it.
 //
 // What it can't see: records that were durable and that their primary had not
 // counted yet.
 // Thread safety: one thread.
-// References: protocol C1, INV-22, H12.
+// References: protocol C1, A5, INV-9, INV-22, H12.
 #ifndef ALPHEUS_TOOLS_SIM_HOLDER_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_HOLDER_CHECKER_H_
 
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "log/core/record_cursor.h"
+#include "recovery/answer.h"
 #include "tools/sim/world.h"
 
 namespace alpheus::sim {
@@ -31,22 +34,29 @@ class HolderChecker {
  public:
   explicit HolderChecker(World& world) : world_(world) {}
 
-  // The record is durable, on W media; `bytes` is where it lies.
-  void Learn(const RecordView& record, const std::byte* bytes);
+  // The record is durable, on W media with that log epoch or a later one;
+  // `bytes` is where it lies.
+  void Learn(const RecordView& record, const std::byte* bytes, Epoch log_epoch);
   // Looks at all media.
   void Look();
   // Of a medium that has that epoch installed. False: another record is durable
   // in its place; one of a later epoch such a medium may not know.
   bool Agrees(const RecordView& record, Epoch log_epoch) const;
+  // A replica that knows says to have what is durable and on its medium.
+  void JudgeAnswer(int machine, const Answer& answer) const;
 
  private:
   struct Copy {
     Epoch epoch;
     uint32_t header_crc = 0;
     RingOffset offset;
+    Epoch log_epoch;  // of the primary that said so
     std::vector<std::byte> bytes;
   };
 
+  // Whether it lies there, and was acknowledged or installed there, or could
+  // have been.
+  bool Holds(int machine, const Copy& copy) const;
   int Holders(const Copy& copy) const;
 
   World& world_;

@@ -6,13 +6,17 @@
 
 namespace alpheus::sim {
 ImageChecker::ImageChecker(World& world, Ring ring, const RingLogStart& start)
-    : world_(world), ring_(ring), table_(start.table), position_(start.end) {}
+    : world_(world),
+      ring_(ring),
+      table_(start.table),
+      epoch_(start.superline.log_epoch),
+      position_(start.end) {}
 
 void ImageChecker::OnDurable(Lsn lsn) {
   if (position_.lsn > lsn) return;
   RecordCursor cursor(ring_, table_, position_,
-                      position_.offset + ring_.capacity(),
-                      RecordCursor::Payloads::kSkip);
+                      position_.offset + ring_.capacity());
+  world_.checkers().epochs.LookAtNews();
   while (cursor.position().lsn <= lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
       world_.referee().Violate(
@@ -35,7 +39,7 @@ void ImageChecker::Check(const RecordView& record, const LogPosition& behind) {
   const uint64_t bytes = kRecordHeaderBytes + record.payload.size();
   const int holders = Holders(record.offset, bytes);
   if (holders >= world_.options().write_quorum) {
-    world_.checkers().holders.Learn(record, ring_.At(record.offset));
+    world_.checkers().holders.Learn(record, ring_.At(record.offset), epoch_);
     world_.checkers().owners.Settled(behind);
     return;
   }
@@ -53,11 +57,23 @@ int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
   const std::byte* const own = ring_.At(offset);
   const uint64_t at = world_.layout().ring_offset + ring_.Place(offset);
   for (const World::Machine& machine : world_.machines()) {
-    if (machine.pmem == nullptr) continue;
-    const std::byte* const there = machine.pmem->persistent().data() + at;
-    holders += AreOneRecord(own, there, bytes) ? 1 : 0;
+    holders += IsHolder(machine, own, at, bytes) ? 1 : 0;
   }
   return holders;
+}
+
+// A repair for the primary's own epoch is not over; one for a later epoch keeps
+// what was durable.
+bool ImageChecker::IsHolder(const World::Machine& machine, const std::byte* own,
+                            uint64_t at, uint64_t bytes) const {
+  if (machine.pmem == nullptr) return false;
+  const EpochChecker& epochs = world_.checkers().epochs;
+  if (epochs.log_epoch(machine.number) < epoch_ ||
+      (epochs.repairing(machine.number) &&
+       epochs.promise(machine.number).epoch <= epoch_)) {
+    return false;
+  }
+  return AreOneRecord(own, machine.pmem->persistent().data() + at, bytes);
 }
 
 }  // namespace alpheus::sim

@@ -6,7 +6,10 @@
 // power cut leaves and not at what anybody says: at the moment when the durable
 // LSN of a primary moves, each record that it passes is read from the primary's
 // ring and compared, byte by byte but for its CLEANED word, with what lies at
-// the same place of each machine's persistent image.
+// the same place of each machine's persistent image. Its
+// payload must hold there, too. A machine counts whose medium has the primary's
+// epoch installed, or a later one that took the record over: before that, what
+// it acknowledges must not count (A5).
 //
 // Thread safety: one thread.
 // References: protocol H22, INV-22; A1.
@@ -34,11 +37,14 @@ class ImageChecker {
  private:
   // The log goes on at `behind`.
   void Check(const RecordView& record, const LogPosition& behind);
+  bool IsHolder(const World::Machine& machine, const std::byte* own,
+                uint64_t at, uint64_t bytes) const;
   int Holders(RingOffset offset, uint64_t bytes) const;
 
   World& world_;
   const Ring ring_;
   const EpochTable table_;
+  const Epoch epoch_;
   LogPosition position_;
 };
 

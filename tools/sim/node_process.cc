@@ -9,6 +9,7 @@
 #include "log/base/check.h"
 #include "recovery/replica.h"
 #include "recovery/served_log.h"
+#include "tools/sim/watched_replica.h"
 
 namespace alpheus::sim {
 namespace {
@@ -44,8 +45,10 @@ void NodeProcess::TryToServe() {
     machine_.holder = World::Holder::kNobody;
     return;
   }
-  const absl::Status added = server_->AddLog(
-      std::make_unique<ServedReplica<World::Model>>(pmem, *std::move(replica)));
+  const absl::Status added =
+      server_->AddLog(Watch(world_, machine_.number,
+                            std::make_unique<ServedReplica<World::Model>>(
+                                pmem, *std::move(replica))));
   ALPHEUS_CHECK(added.ok(), "the log was not served");
   is_serving_ = true;
 }
@@ -53,11 +56,19 @@ void NodeProcess::TryToServe() {
 bool NodeProcess::Release() {
   if (world_.threads().IsPaused(process_)) return false;
   if (!is_serving_) return machine_.holder == World::Holder::kNobody;
+  must_release_ = true;
+  world_.NoteActivity(host_);
+  return false;
+}
+
+// By the node's own thread: nobody else's fence drains its stores (F3).
+void NodeProcess::LetGo() {
+  must_release_ = false;
+  if (!is_serving_) return;
   ALPHEUS_CHECK(server_->RemoveLog(kLogId).ok(), "the log is served");
   is_serving_ = false;
   machine_.holder = World::Holder::kNobody;
   look_again_at_ = world_.now() + 10 * kLookAgainNanos;
-  return true;
 }
 
 bool NodeProcess::Turn() {
@@ -91,6 +102,7 @@ void NodeProcess::Run() {
   ALPHEUS_CHECK(fabric.Listen(world_.NodeAddress(machine_.number)).ok(),
                 "a new adapter listens");
   for (;;) {
+    if (must_release_) LetGo();
     if (!is_serving_ && world_.now() >= look_again_at_) TryToServe();
     if (Turn()) {
       world_.threads().Yield();

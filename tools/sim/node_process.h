@@ -24,10 +24,12 @@ class NodeProcess {
 
   ProcessId process() const { return process_; }
 
-  // An application of this machine wants the region. False: not now.
+  // An application of this machine wants the region. False: not yet; it asks
+  // again.
   bool Release();
 
  private:
+  void LetGo();
   void Run();
   void TryToServe();
   bool Turn();
@@ -38,6 +40,7 @@ class NodeProcess {
   const ProcessId process_;
   std::unique_ptr<ReplicaServer> server_;
   bool is_serving_ = false;
+  bool must_release_ = false;
   int64_t look_again_at_ = 0;
   std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;

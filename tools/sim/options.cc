@@ -11,15 +11,23 @@ namespace alpheus::sim {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKinds> kNames = {
-    "kill-primary",  "kill-node",  "power-cut",     "power-cut-all",
-    "pause-primary", "pause-node", "cut-link",      "cut-one-way",
-    "isolate",       "rival",      "close-primary", "slow-machine"};
+    "kill-primary",   "kill-node",      "power-cut",     "power-cut-all",
+    "pause-primary",  "pause-node",     "cut-link",      "cut-one-way",
+    "isolate",        "rival",          "close-primary", "slow-machine",
+    "expire-session", "cut-membership", "delay-watches", "restart-membership"};
 
 // How common each is where it is on at all.
-constexpr std::array<uint32_t, kFaultKinds> kWeights = {8, 4, 6, 2, 4, 4,
-                                                        4, 3, 3, 3, 2, 2};
+constexpr std::array<uint32_t, kFaultKinds> kWeights = {8, 4, 6, 2, 4, 4, 4, 3,
+                                                        3, 3, 2, 2, 3, 4, 2, 2};
 
 constexpr std::array<std::string_view, 2> kWorkloads = {"mixed", "wal"};
+
+// There is nothing that they could strike.
+void WithoutMembershipFaults(RunOptions& options) {
+  for (size_t i = 0; i < kFaultKinds; ++i) {
+    if (IsOfMembership(static_cast<FaultKind>(i))) options.weights[i] = 0;
+  }
+}
 
 }  // namespace
 
@@ -41,6 +49,19 @@ std::optional<FaultKind> FaultOfName(std::string_view name) {
   const auto found = std::ranges::find(kNames, name);
   if (found == kNames.end()) return std::nullopt;
   return static_cast<FaultKind>(found - kNames.begin());
+}
+
+bool IsCalm(const RunOptions& options) {
+  return options.break_probability == 0 &&
+         std::ranges::all_of(options.weights,
+                             [](uint32_t weight) { return weight == 0; });
+}
+
+bool IsOfMembership(FaultKind kind) {
+  return kind == FaultKind::kExpireSession ||
+         kind == FaultKind::kCutMembership ||
+         kind == FaultKind::kDelayWatches ||
+         kind == FaultKind::kRestartMembership;
 }
 
 RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
@@ -70,6 +91,17 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   const Workload drawn = one_in(2) ? Workload::kWal : Workload::kMixed;
   options.workload = fixed.workload.value_or(drawn);
   options.slice_bytes = uint64_t{256} << random.Below(5);
+  options.exposure_records_max = uint32_t{32} << random.Below(2);
+  const bool with_service = one_in(2);
+  options.has_membership_service =
+      fixed.has_membership_service.value_or(with_service);
+  options.session_ns = int64_t{1'000'000} << random.Below(3);
+  options.watch_ns_max = int64_t{10'000} << random.Below(6);
+  options.membership_lost_odds =
+      one_in(2) ? 0 : 20 + static_cast<uint32_t>(random.Below(200));
+  options.membership_stale_odds =
+      one_in(2) ? 0 : 2 + static_cast<uint32_t>(random.Below(10));
+  if (!options.has_membership_service) WithoutMembershipFaults(options);
   options.left_out = fixed.left_out;
   options.canary = fixed.canary;
   // After all draws, which must not depend on them.
@@ -91,8 +123,17 @@ std::string Describe(const RunOptions& options) {
       " payload ", options.payload_bytes_max, " think ", options.think_ns_max,
       " switch ", options.switch_ns_max, " delay ", options.delay_ns_max,
       " break ", options.break_probability, " yield ", options.yield_odds,
-      " slice ", options.slice_bytes, " faults ", options.faults, " gap ",
-      options.fault_gap_ns_max, ":");
+      " slice ", options.slice_bytes, " exposed ", options.exposure_records_max,
+      " faults ", options.faults, " gap ", options.fault_gap_ns_max);
+  if (options.has_membership_service) {
+    absl::StrAppend(&text, " session ", options.session_ns, " watch ",
+                    options.watch_ns_max, " lost ",
+                    options.membership_lost_odds, " stale ",
+                    options.membership_stale_odds);
+  } else {
+    absl::StrAppend(&text, " static");
+  }
+  absl::StrAppend(&text, ":");
   for (size_t i = 0; i < kFaultKinds; ++i) {
     if (options.weights[i] == 0) continue;
     absl::StrAppend(&text, " ",

@@ -29,8 +29,15 @@ enum class FaultKind {
   kRival,         // a second process wants to be primary
   kClosePrimary,  // ends in good order
   kSlowMachine,   // its threads run late
+  // Of the membership service, where there is one.
+  kExpireSession,      // those of a machine's processes
+  kCutMembership,      // a machine from it; its data plane works
+  kDelayWatches,       // what changed is told late
+  kRestartMembership,  // sessions survive or end together; data may be old
 };
-inline constexpr size_t kFaultKinds = 12;
+inline constexpr size_t kFaultKinds = 16;
+
+bool IsOfMembership(FaultKind kind);
 
 std::string_view FaultName(FaultKind kind);
 std::optional<FaultKind> FaultOfName(std::string_view name);
@@ -47,6 +54,7 @@ enum class Canary {
   kNone,
   kEarlyDurable,  // a record counts as durable on one medium, whatever W is
   kLostFences,    // a power cut takes what was fenced, too
+  kSharedBallot,  // a process is given what another one was given
 };
 
 // What the user fixes; the rest is drawn, each as if nothing was fixed.
@@ -59,6 +67,7 @@ struct Fixed {
   bool without_breaks = false;  // no connection breaks by lot
   bool without_yields = false;  // no thread is switched at a yield point
   std::optional<std::set<FaultKind>> faults;
+  std::optional<bool> has_membership_service;
   std::set<uint32_t> left_out;  // faults of the plan, by number
   Canary canary = Canary::kNone;
 };
@@ -81,9 +90,19 @@ struct RunOptions {
   int64_t fault_gap_ns_max = 3'000'000;
   std::array<uint32_t, kFaultKinds> weights = {};
   Workload workload = Workload::kMixed;
+  // As RingLogOptions; at least twice what a policy waits for.
+  uint32_t exposure_records_max = 64;
   std::set<uint32_t> left_out;
   Canary canary = Canary::kNone;
+  bool has_membership_service = false;  // false: static
+  int64_t session_ns = 2'000'000;       // of silence, until it expires
+  int64_t watch_ns_max = 50'000;        // until a change is told
+  uint32_t membership_lost_odds = 0;    // of its messages; 0: none
+  uint32_t membership_stale_odds = 0;   // of its reads
 };
+
+// Nothing happens to anybody: no faults, and no connection breaks.
+bool IsCalm(const RunOptions& options);
 
 RunOptions DrawOptions(uint64_t seed, const Fixed& fixed);
 std::string Describe(const RunOptions& options);

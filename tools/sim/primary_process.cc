@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/primary_process.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,10 +9,14 @@
 #include "log/core/format_region.h"
 #include "log/core/record_cursor.h"
 #include "log/core/region_state.h"
+#include "quorum/static_membership.h"
 #include "recovery/own_replica.h"
 #include "replication/log_replication.h"
+#include "tools/sim/ballot_checker.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/node_process.h"
+#include "tools/sim/sim_membership.h"
+#include "tools/sim/watched_replica.h"
 #include "tools/sim/workload.h"
 
 namespace alpheus::sim {
@@ -43,11 +48,11 @@ class PrimaryProcess::Sink final : public ReplicationSink {
 
   void Advance(const RingEnd& finished) override {
     inner_.Advance(finished);
-    LookAtDurable();
+    Look();
   }
   void LocalPersisted(Lsn lsn) override {
     inner_.LocalPersisted(lsn);
-    LookAtDurable();
+    Look();
   }
   void AdvanceHead(const LogPosition& head) override {
     inner_.AdvanceHead(head);
@@ -55,7 +60,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   void Poll() override {
     world_.ClearActivity(primary_.host_);
     inner_.Poll();
-    LookAtDurable();
+    Look();
   }
   Lsn durable_lsn() const override { return inner_.durable_lsn(); }
   RingOffset reuse_head() const override { return inner_.reuse_head(); }
@@ -69,9 +74,18 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   void Wake() override { world_.NoteActivity(primary_.host_); }
 
  private:
-  void LookAtDurable() {
+  void Look() {
+    if (!inner_.status().ok()) primary_.judge_->LogFailed();
+    const uint32_t in_sync = inner_.in_sync();
+    if (IsCalm(world_.options()) && in_sync < in_sync_) {
+      world_.referee().Violate(
+          "A3.3", absl::StrCat("of ", in_sync_, " replicas in sync one was ",
+                               "given up, and nothing had happened to it"));
+    }
+    in_sync_ = in_sync;
     if (inner_.durable_lsn() == durable_lsn_) return;
     durable_lsn_ = inner_.durable_lsn();
+    primary_.CheckInvariants();
     primary_.images_->OnDurable(durable_lsn_);
   }
 
@@ -79,6 +93,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   World& world_;
   LogReplication inner_;
   Lsn durable_lsn_;
+  uint32_t in_sync_ = 0;
 };
 
 PrimaryProcess::PrimaryProcess(World& world, World::Machine& machine)
@@ -138,8 +153,6 @@ bool PrimaryProcess::is_at_rest() const {
 uint32_t PrimaryProcess::in_sync() const { return sink_->in_sync(); }
 
 bool PrimaryProcess::has_failed() const { return !sink_->status().ok(); }
-
-void PrimaryProcess::LogFailed() { Close(); }
 
 void PrimaryProcess::TakeRegion() {
   for (;;) {
@@ -209,6 +222,7 @@ absl::StatusOr<std::unique_ptr<OwnReplica>> PrimaryProcess::MakeCache(
 
 bool PrimaryProcess::PumpInto(EpochOpening& opening) {
   world_.ClearActivity(host_);
+  membership_->Poll();
   const size_t count =
       world_.network().fabric(host_).Poll(completions_, &events_);
   const bool any = count != 0 || !events_.empty();
@@ -220,15 +234,17 @@ bool PrimaryProcess::PumpInto(EpochOpening& opening) {
 }
 
 bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
-                             BallotSequence& ballots, bool& again) {
+                             BallotSource& ballots, bool& again) {
   again = false;
-  world_.history().Opens(number_);
+  world_.history().Opens(number_, world_.checkers().marks.DurableHead(
+                                      world_.options().write_quorum));
   Fabric& fabric = world_.network().fabric(host_);
   const Clock& clock = world_.network().clock();
   absl::StatusOr<std::unique_ptr<EpochOpening>> opening =
       is_member_
-          ? EpochOpening::Start(fabric, clock, random_, ballots, options,
-                                AsOwnReplica(*replica_))
+          ? EpochOpening::Start(
+                fabric, clock, random_, ballots, options,
+                Watch(world_, machine_.number, AsOwnReplica(*replica_)))
           : EpochOpening::Start(
                 fabric, clock, random_, ballots, options,
                 [this](uint64_t capacity, const Configuration& /*members*/) {
@@ -243,7 +259,9 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
     if (PumpInto(**opening)) {
       world_.threads().Yield();
     } else {
-      world_.WaitForActivity(host_, (*opening)->NextPoll());
+      world_.WaitForActivity(host_, Deadline::AtNanos(std::min(
+                                        (*opening)->NextPoll().at_nanos(),
+                                        membership_->NextPoll().at_nanos())));
     }
   }
   again = (*opening)->may_try_again();
@@ -262,10 +280,24 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
   return false;
 }
 
+// With a service a session of its own, which ends by silence.
+std::unique_ptr<Membership> PrimaryProcess::MakeMembership(
+    const PrimaryId& self) {
+  if (world_.membership() == nullptr) {
+    return std::make_unique<StaticMembership>(*StaticMembership::Make(self));
+  }
+  return std::make_unique<SimMembership>(
+      *world_.membership(), machine_.number, self,
+      [&world = world_, host = host_] { world.NoteActivity(host); },
+      world_.options().canary == Canary::kSharedBallot);
+}
+
 bool PrimaryProcess::OpenEpoch() {
   const PrimaryId self{machine_.id(), random_.Next() | 1};
   world_.checkers().fence.Names(host_, self);
-  BallotSequence ballots = *BallotSequence::Make(self);
+  membership_ = MakeMembership(self);
+  CheckedBallots ballots(*membership_, world_.checkers().ballots, self,
+                         world_.membership() != nullptr);
   EpochOpeningOptions options = OpeningOptions(self);
   for (bool again = true; again;) {
     if (TryOnce(options, ballots, again)) return true;
@@ -297,7 +329,7 @@ void PrimaryProcess::TellHistory() {
                      record.cleaned, record.payload});
     checkers.owners.Shown(opened_->epoch, record.lsn(), record.epoch());
     checkers.owners.Settled(cursor.position());
-    checkers.holders.Learn(record, ring.At(record.offset));
+    checkers.holders.Learn(record, ring.At(record.offset), opened_->epoch);
   }
   world_.history().Opened(number_, opened_->epoch, opened_->head.lsn,
                           opened_->end.lsn, shown);
@@ -314,10 +346,11 @@ void PrimaryProcess::StartLog() {
   replicator.has_local_replica = is_member_;
   replicator.lag_bytes_max = world_.options().ring_capacity;
   replicator.silence_ns = 3'000'000;
+  judge_.emplace(world_.referee(), world_.network().clock(), number_);
   sink_ = std::make_unique<Sink>(*this, replicator);
   RingLogOptions options;
   options.name = "log";
-  options.exposure_records_max = 64;
+  options.exposure_records_max = world_.options().exposure_records_max;
   options.sink = sink_.get();
   log_ = std::make_unique<RingLog<Model>>(*pmem_, pmem_->region(),
                                           opened_->start, options,
@@ -348,7 +381,7 @@ void PrimaryProcess::Serve() {
   using Next = IdleKeeper<Model>::Next;
   Progress& progress = log_->progress();
   while (!is_closing_ || clients_ != 0) {
-    if (!sink_->status().ok()) LogFailed();
+    if (!sink_->status().ok()) Close();
     if (log_->Poll() == Next::kPollAgain) {
       const Deadline until = Deadline::AtNanos(world_.now() + kIdleNanos);
       while (log_->WaitForAcks(until, service_stop_)) {
@@ -372,6 +405,7 @@ void PrimaryProcess::EndInOrder() {
     world_.threads().WaitFor(this,
                              Deadline::AtNanos(world_.now() + kIdleNanos));
   }
+  JudgeCallbacks("failed");
   const absl::Status closed = log_->Close();
   world_.Trace(absl::StrCat("machine ", machine_.number,
                             ": close: ", closed.ToString()));
@@ -383,6 +417,7 @@ void PrimaryProcess::EndInOrder() {
   }
   log_.reset();
   sink_.reset();
+  JudgeCallbacks("gone");
 }
 
 }  // namespace alpheus::sim

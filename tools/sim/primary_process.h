@@ -17,14 +17,17 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "log/core/ring_log.h"
 #include "quorum/ballot.h"
+#include "quorum/membership.h"
 #include "recovery/epoch_opening.h"
 #include "recovery/replica.h"
+#include "tools/sim/call_judge.h"
 #include "tools/sim/image_checker.h"
 #include "tools/sim/wal_workload.h"
 #include "tools/sim/world.h"
@@ -54,6 +57,10 @@ class PrimaryProcess {
   Epoch epoch() const { return opened_->epoch; }
   Lsn opened_end() const { return opened_->end.lsn; }
   Lsn next_lsn() const { return log_->next_lsn(); }
+  // Of the log's counters (I1 and I2 of ring_log.h): a broken one is a CHECK.
+  void CheckInvariants() const {
+    if (log_ != nullptr) log_->CheckInvariants();
+  }
 
   // For clients.
   World& world() { return world_; }
@@ -62,8 +69,18 @@ class PrimaryProcess {
   bool is_closing() const { return is_closing_ || is_resting_; }
   // Its log has lost its quorum.
   bool has_failed() const;
-  // A call has failed so that no later one can succeed.
-  void LogFailed();
+  // Around each of their calls but Abort; see call_judge.h.
+  BegunCall Begin(ClientCall call, Deadline deadline = {},
+                  bool owns_open = false) const {
+    return judge_->Begin(call, deadline, owns_open);
+  }
+  // True: it was OK. A log that has failed is closed.
+  bool Returned(const BegunCall& call, Lsn lsn, const absl::Status& status);
+  void RanCallback() { judge_->RanCallback(); }
+  // True: it was OK.
+  bool CleanupAll();
+  // `then`, if set, is called behind the history.
+  void AskToBeTold(Lsn lsn, std::function<void(const absl::Status&)> then);
 
  private:
   class Sink;
@@ -72,16 +89,18 @@ class PrimaryProcess {
   void TakeRegion();
   void OpenReplica();
   bool OpenEpoch();
-  bool TryOnce(EpochOpeningOptions& options, BallotSequence& ballots,
+  bool TryOnce(EpochOpeningOptions& options, BallotSource& ballots,
                bool& again);
   EpochOpeningOptions OpeningOptions(const PrimaryId& self) const;
   absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(uint64_t capacity);
+  std::unique_ptr<Membership> MakeMembership(const PrimaryId& self);
   bool PumpInto(EpochOpening& opening);
   void TellHistory();
   void StartLog();
   void StartClients();
   void Serve();
   void EndInOrder();
+  void JudgeCallbacks(const char* end);
   void Sleep(int64_t ns);
 
   World& world_;
@@ -94,15 +113,18 @@ class PrimaryProcess {
   std::unique_ptr<Model> cache_pmem_;
   Model* pmem_ = nullptr;
   std::unique_ptr<Replica<Model>> replica_;
+  std::unique_ptr<Membership> membership_;  // while it opens
   std::optional<EpochOpened> opened_;
   std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;
   ThreadsWaiter waiter_;
   std::unique_ptr<ImageChecker> images_;
+  std::optional<CallJudge> judge_;
   std::unique_ptr<WalApplication> wal_;
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<RingLog<Model>> log_;
-  int clients_ = 0;  // that have not ended
+  int clients_ = 0;    // that have not ended
+  int callbacks_ = 0;  // that were not called
   bool is_serving_ = false;
   const std::atomic<uint32_t> service_stop_{0};  // it ends between two waits
   bool is_closing_ = false;

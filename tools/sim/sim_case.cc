@@ -14,8 +14,8 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr std::array<std::string_view, 3> kCanaries = {"none", "early-durable",
-                                                       "lost-fences"};
+constexpr std::array<std::string_view, 4> kCanaries = {
+    "none", "early-durable", "lost-fences", "shared-ballot"};
 // No plan has so many faults.
 constexpr uint32_t kNumberMax = 10'000;
 
@@ -97,6 +97,10 @@ std::string CommandLine(uint64_t seed, const Fixed& fixed) {
   }
   if (fixed.faults) {
     absl::StrAppend(&text, " --faults ", FaultsText(*fixed.faults));
+  }
+  if (fixed.has_membership_service) {
+    absl::StrAppend(&text, " --membership ",
+                    *fixed.has_membership_service ? "service" : "static");
   }
   if (!fixed.left_out.empty()) {
     absl::StrAppend(&text, " --without ", NumbersText(fixed.left_out));

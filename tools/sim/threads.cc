@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/threads.h"
 
+#include <limits>
 #include <utility>
 
 #include "log/base/check.h"
 #include "log/base/thread_token.h"
+#include "log/core/own_reservations.h"
 
 namespace alpheus::sim {
-namespace {
-
-// Recovery runs on them.
-constexpr size_t kStackBytes = 1024 << 10;
-
-}  // namespace
 
 struct Threads::Thread {
   uint32_t number = 0;
   ProcessId process = 0;  // 0: free
-  std::unique_ptr<std::byte[]> stack;
+  FiberStack stack;
   ucontext_t context;
   std::function<void()> body;
   const void* waits_for = nullptr;
   uint64_t ticket = 0;    // of the event that makes it run; others are stale
   bool deferred = false;  // it would have run, had its process not paused
+  uint64_t own_reservations = 0;  // what the log counts per thread
 };
 
 Threads::Threads(SimNetwork& network, RandomSource& random,
@@ -44,16 +41,16 @@ void Threads::Start(ProcessId process, std::function<void()> body) {
   thread.number = next_number_++;
   thread.process = process;
   thread.body = std::move(body);
+  thread.own_reservations = 0;
   if (free_stacks_.empty()) {
-    // Not zeroed: most of it is never used.
-    thread.stack = std::unique_ptr<std::byte[]>(new std::byte[kStackBytes]);
+    thread.stack = FiberStack::Map();
   } else {
     thread.stack = std::move(free_stacks_.back());
     free_stacks_.pop_back();
   }
   getcontext(&thread.context);
-  thread.context.uc_stack.ss_sp = thread.stack.get();
-  thread.context.uc_stack.ss_size = kStackBytes;
+  thread.context.uc_stack.ss_sp = thread.stack.bottom();
+  thread.context.uc_stack.ss_size = FiberStack::kBytes;
   thread.context.uc_link = &scheduler_;
   const auto self = reinterpret_cast<uintptr_t>(this);
   makecontext(&thread.context, reinterpret_cast<void (*)()>(&Enter), 2,
@@ -71,6 +68,8 @@ void Threads::Enter(uint32_t high, uint32_t low) {
 
 void Threads::Kill(ProcessId process) {
   paused_.erase(process);
+  delays_.erase(process);
+  steady_since_.erase(process);
   bool is_own = false;
   for (const auto& thread : threads_) {
     if (thread->process != process) continue;
@@ -103,17 +102,26 @@ void Threads::ContinueAll() {
 }
 
 void Threads::SetDelay(ProcessId process, int64_t delay_ns_max) {
-  delays_.erase(process);
+  if (delays_.erase(process) != 0) steady_since_[process] = now();
   if (delay_ns_max != 0) delays_[process] = delay_ns_max;
 }
 
 void Threads::Continue(ProcessId process) {
   if (paused_.erase(process) == 0) return;
+  steady_since_[process] = now();
   for (const auto& thread : threads_) {
     if (thread->process != process || !thread->deferred) continue;
     thread->deferred = false;
     MakeReady(*thread);
   }
+}
+
+int64_t Threads::SteadySince(ProcessId process) const {
+  if (IsPaused(process) || delays_.contains(process)) {
+    return std::numeric_limits<int64_t>::max();
+  }
+  const auto since = steady_since_.find(process);
+  return since == steady_since_.end() ? 0 : since->second;
 }
 
 ProcessId Threads::running_process() const {
@@ -146,7 +154,9 @@ void Threads::Run(Thread& thread, uint64_t ticket) {
   running_ = &thread;
   SetThreadToken(thread.number);
   if (on_switch_) on_switch_(thread.number);
+  std::swap(OwnReservationsMax(), thread.own_reservations);
   swapcontext(&scheduler_, &thread.context);
+  std::swap(OwnReservationsMax(), thread.own_reservations);
   running_ = nullptr;
   if (thread.process == 0) FreeStack(thread);
 }

@@ -20,13 +20,16 @@
 //       remembered.
 //   T3. Between two switch points (Yield, Wait, Sleep, the end) nothing else
 //       runs.
+//   T4. What the log keeps for each thread of the operating system, its token
+//       and the count of its open reservations, each of these threads has for
+//       itself.
+//   T5. A thread that overflows its stack dies of a signal (fiber_stack.h).
 // Thread safety: one thread of the operating system.
 #ifndef ALPHEUS_TOOLS_SIM_THREADS_H_
 #define ALPHEUS_TOOLS_SIM_THREADS_H_
 
 #include <ucontext.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -38,6 +41,7 @@
 #include "log/base/random.h"
 #include "log/base/waiter.h"
 #include "replication/fabric/sim/sim_network.h"
+#include "tools/sim/fiber_stack.h"
 
 namespace alpheus::sim {
 
@@ -69,6 +73,9 @@ class Threads {
   void Continue(ProcessId process);
   void ContinueAll();
   bool IsPaused(ProcessId process) const { return paused_.contains(process); }
+  // Since when it is neither paused nor slowed down; the end of time while it
+  // is.
+  int64_t SteadySince(ProcessId process) const;
   // Its threads go on up to so much later than others; 0: as others.
   void SetDelay(ProcessId process, int64_t delay_ns_max);
 
@@ -93,15 +100,17 @@ class Threads {
   void SwitchAway();
   void FreeStack(Thread& thread);
   Thread& NewThread();
+  int64_t now() const { return network_.clock().NowNanos(); }
 
   SimNetwork& network_;
   RandomSource& random_;
   const int64_t delay_ns_max_;
   std::function<void(uint32_t)> on_switch_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::vector<std::unique_ptr<std::byte[]>> free_stacks_;
+  std::vector<FiberStack> free_stacks_;
   std::set<ProcessId> paused_;
   std::map<ProcessId, int64_t> delays_;
+  std::map<ProcessId, int64_t> steady_since_;  // of those that were not
   Thread* running_ = nullptr;
   ucontext_t scheduler_;
   ProcessId next_process_ = 1;

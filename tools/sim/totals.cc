@@ -57,7 +57,7 @@ std::string Describe(const Totals& totals) {
       totals.faults(), totals.PerSeed(totals.faults()));
   for (size_t i = 0; i < kFaultKinds; ++i) {
     const std::string_view name = FaultName(static_cast<FaultKind>(i));
-    absl::StrAppendFormat(&text, "  %-13s %8d\n",
+    absl::StrAppendFormat(&text, "  %-18s %8d\n",
                           absl::string_view(name.data(), name.size()),
                           counters.faults[i]);
   }
@@ -71,16 +71,20 @@ std::string Describe(const Totals& totals) {
       counters.repairs);
   absl::StrAppendFormat(
       &text,
+      "elections  %12d, %d ended by their candidates, %d left to be fenced; "
+      "%d ballots\n"
       "looks      %12d at superlines and tables, %d at records behind them\n"
       "           %12d for who still holds what is durable, %d records\n"
       "           %12d at bytes that land, %d at owners of records\n"
+      "           %12d at watermarks, %d at records in answers\n"
       "           %12d at media at rest, %d records compared; %d last "
       "openings\n",
-      counters.looks_at_media, counters.records_on_media,
+      counters.elections, counters.stepped_down, counters.overtaken,
+      counters.ballots, counters.looks_at_media, counters.records_on_media,
       counters.looks_for_holders, counters.records_still_held,
       counters.landings_checked, counters.owners_checked,
-      counters.looks_at_rest, counters.records_compared,
-      counters.final_openings);
+      counters.looks_at_marks, counters.answers_checked, counters.looks_at_rest,
+      counters.records_compared, counters.final_openings);
   absl::StrAppendFormat(&text,
                         "events     %12d, %.0f/s per core\n"
                         "time       %12.3f virtual seconds in %.3f of a core\n",

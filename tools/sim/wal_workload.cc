@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "tools/sim/primary_process.h"
 
 namespace alpheus::sim {
@@ -54,41 +53,15 @@ void WalApplication::Pause() {
                               static_cast<int64_t>(Draw(2 * most + 1)));
 }
 
-bool WalApplication::Judge(const Call& call, Lsn lsn,
+bool WalApplication::Judge(const BegunCall& call, Lsn lsn,
                            const absl::Status& status) {
-  ++world_.counters().calls;
-  if (world_.IsTraced()) {
-    world_.Trace(absl::StrCat("application of primary ", primary_.number(),
-                              ": ", call.name, " LSN ", lsn.value, ": ",
-                              status.ToString()));
+  const bool ok = primary_.Returned(call, lsn, status);
+  if (absl::IsResourceExhausted(status)) {
+    is_full_ = true;
+    world_.threads().Wake(&is_full_);
   }
-  if (status.ok()) {
-    if (call.is_behind_a_failure) {
-      world_.referee().Violate(
-          "INV-20", absl::StrCat(call.name, " of primary ", primary_.number(),
-                                 " is OK though the log had failed before"));
-    }
-    return true;
-  }
-  switch (status.code()) {
-    case absl::StatusCode::kAborted:
-    case absl::StatusCode::kUnavailable:
-      has_failed_ = true;
-      primary_.LogFailed();
-      return false;
-    case absl::StatusCode::kResourceExhausted:
-      is_full_ = true;
-      world_.threads().Wake(&is_full_);
-      return false;
-    case absl::StatusCode::kNotFound:  // cleaned meanwhile
-    case absl::StatusCode::kDeadlineExceeded:
-    case absl::StatusCode::kFailedPrecondition:
-      return false;
-    default:
-      world_.referee().Violate(
-          "API", absl::StrCat(call.name, " of the log: ", status.ToString()));
-      return false;
-  }
+  has_failed_ |= !ok && primary_.has_failed();
+  return ok;
 }
 
 void WalApplication::RunThread(int thread) {
@@ -134,10 +107,11 @@ void WalApplication::RunTransaction() {
 }
 
 bool WalApplication::ReserveOne(bool is_bulk, std::vector<Filling>& open) {
-  const Call call = Begin("reserve");
   const size_t bytes = DrawBytes(is_bulk);
+  const BegunCall call =
+      primary_.Begin(ClientCall::kReserve, DrawDeadline(), !open.empty());
   absl::StatusOr<ReservedRecord> record =
-      primary_.log().Reserve(bytes, DrawDeadline());
+      primary_.log().Reserve(bytes, call.deadline);
   const Lsn lsn = record.ok() ? record->lsn : Lsn(0);
   if (!Judge(call, lsn, record.status())) return false;
   Filling filling{*record, world_.history().Begin(primary_.number(), bytes)};
@@ -163,16 +137,21 @@ void WalApplication::FinishOne(Filling filling) {
     record.filled_in_place = true;
   } else if (OneIn(2)) {
     // The end first.
-    Judge({"copy", false}, record.lsn,
-          primary_.log().Copy(record, split, all.subspan(split)));
-    Judge({"copy", false}, record.lsn,
-          primary_.log().Copy(record, 0, all.first(split)));
+    Copy(record, split, all.subspan(split));
+    Copy(record, 0, all.first(split));
   } else {
-    Judge({"copy", false}, record.lsn, primary_.log().Copy(record, 0, all));
+    Copy(record, 0, all);
   }
   if (OneIn(6)) Pause();
   history.MayBeCompleted(filling.operation);
-  Judge({"complete", false}, record.lsn, primary_.log().Complete(record));
+  const BegunCall call = primary_.Begin(ClientCall::kComplete);
+  Judge(call, record.lsn, primary_.log().Complete(record));
+}
+
+void WalApplication::Copy(ReservedRecord& record, size_t offset,
+                          std::span<const std::byte> bytes) {
+  const BegunCall call = primary_.Begin(ClientCall::kCopy);
+  Judge(call, record.lsn, primary_.log().Copy(record, offset, bytes));
 }
 
 void WalApplication::FinishHandedOver(bool all) {
@@ -191,26 +170,23 @@ void WalApplication::Commit(Lsn last) {
   const ForcePolicy policy =
       in_group ? ForcePolicy(1, static_cast<uint32_t>(1 + Draw(4)))
                : ForcePolicy(1);
-  const Call call = Begin("force");
-  const absl::Status status =
-      primary_.log().Force(last, policy, DrawDeadline());
+  const BegunCall call = primary_.Begin(ClientCall::kForce, DrawDeadline());
+  const absl::Status status = primary_.log().Force(last, policy, call.deadline);
   if (Judge(call, last, status) && !in_group) {
     world_.history().Acknowledged(primary_.number(), last);
   }
 }
 
 void WalApplication::NoteWhenDurable(Lsn lsn, int depth) {
-  Judge({"ask to be told", false}, lsn,
-        primary_.log().OnDurable(lsn,
-                                 [this, lsn, depth](const absl::Status& told) {
-                                   OnCommitted(lsn, depth, told);
-                                 }));
+  primary_.AskToBeTold(lsn, [this, depth](const absl::Status& told) {
+    OnCommitted(depth, told);
+  });
 }
 
-void WalApplication::OnCommitted(Lsn lsn, int depth, const absl::Status& told) {
+void WalApplication::OnCommitted(int depth, const absl::Status& told) {
   if (!told.ok()) return;
-  world_.history().Acknowledged(primary_.number(), lsn);
   if (depth < kNotesMax) AppendNote(depth + 1);
+  primary_.RanCallback();
 }
 
 void WalApplication::AppendNote(int depth) {
@@ -221,11 +197,11 @@ void WalApplication::AppendNote(int depth) {
   world_.history().MayBeCompleted(operation);
   const std::span<const std::byte> parts[] = {payload};
   const bool is_forced = OneIn(2);
-  const Call call{"append of a note", is_forced && has_failed_};
+  // Of whoever called back.
+  const BegunCall call = primary_.Begin(ClientCall::kAppend, DrawDeadline(),
+                                        /*owns_open=*/true);
   const absl::StatusOr<Lsn> lsn = primary_.log().Append(
-      parts, is_forced ? ForcePolicy(1) : ForcePolicy(kRarely), DrawDeadline());
-  // Completed, and held up by an open reservation of whoever called back.
-  if (absl::IsAborted(lsn.status()) && !primary_.has_failed()) return;
+      parts, is_forced ? ForcePolicy(1) : ForcePolicy(kRarely), call.deadline);
   if (!Judge(call, lsn.value_or(Lsn(0)), lsn.status())) return;
   world_.history().HasLsn(operation, *lsn);
   if (is_forced) world_.history().Acknowledged(primary_.number(), *lsn);
@@ -241,10 +217,7 @@ void WalApplication::Checkpoint() {
   RingLog<World::Model>& log = primary_.log();
   // Refused beside open reservations.
   if (OneIn(10) && log.first_open_lsn() == log.next_lsn()) {
-    const Lsn before = log.next_lsn();
-    world_.history().MayBeCleanedThrough(primary_.number(), before - 1);
-    if (Judge({"clean everything", false}, before - 1, log.CleanupAll())) {
-      world_.history().Emptied(before);
+    if (primary_.CleanupAll()) {
       is_full_ = false;
       return;
     }
@@ -256,7 +229,8 @@ void WalApplication::Checkpoint() {
   if (durable.value <= kept) return;
   const Lsn lsn = durable - kept;
   world_.history().MayBeCleanedThrough(primary_.number(), lsn);
-  if (Judge({"clean through", false}, lsn, log.CleanupThrough(lsn))) {
+  const BegunCall call = primary_.Begin(ClientCall::kCleanupThrough);
+  if (Judge(call, lsn, log.CleanupThrough(lsn))) {
     is_full_ = false;
   }
 }

@@ -16,11 +16,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "log/base/deadline.h"
 #include "log/core/ring_log.h"
+#include "tools/sim/call_judge.h"
 #include "tools/sim/history.h"
 #include "tools/sim/world.h"
 
@@ -41,29 +43,24 @@ class WalApplication {
     ReservedRecord record;
     OperationId operation = 0;
   };
-  // What a call that was begun behind a failure must not answer.
-  struct Call {
-    const char* name;
-    bool is_behind_a_failure;
-  };
-
   uint64_t Draw(uint64_t below);
   bool OneIn(uint64_t n) { return Draw(n) == 0; }
   Deadline DrawDeadline();
   size_t DrawBytes(bool is_bulk);
   void Pause();
 
-  Call Begin(const char* name) const { return {name, has_failed_}; }
-  // What the log may answer. True: OK.
-  bool Judge(const Call& call, Lsn lsn, const absl::Status& status);
+  // What came of a call. True: it was OK.
+  bool Judge(const BegunCall& call, Lsn lsn, const absl::Status& status);
 
   void RunTransaction();
   bool ReserveOne(bool is_bulk, std::vector<Filling>& open);
   void FinishOne(Filling filling);
+  void Copy(ReservedRecord& record, size_t offset,
+            std::span<const std::byte> bytes);
   void FinishHandedOver(bool all);
   void Commit(Lsn last);
   void NoteWhenDurable(Lsn lsn, int depth);
-  void OnCommitted(Lsn lsn, int depth, const absl::Status& told);
+  void OnCommitted(int depth, const absl::Status& told);
   void AppendNote(int depth);
   void Checkpoint();
 

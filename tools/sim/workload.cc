@@ -83,33 +83,11 @@ class MixedClient {
     }
   }
 
-  // What a call may answer beside OK. True: it was OK.
-  bool Judge(const char* call, Lsn lsn, const absl::Status& status) {
-    ++world_.counters().calls;
-    if (world_.IsTraced()) {
-      world_.Trace(absl::StrCat("client of primary ", primary_.number(), ": ",
-                                call, " LSN ", lsn.value, ": ",
-                                status.ToString()));
-    }
-    switch (status.code()) {
-      case absl::StatusCode::kOk:
-        return true;
-      case absl::StatusCode::kAborted:
-      case absl::StatusCode::kUnavailable:
-        primary_.LogFailed();
-        return false;
-      case absl::StatusCode::kResourceExhausted:
-        CleanupThrough();
-        return false;
-      case absl::StatusCode::kNotFound:  // cleaned already
-      case absl::StatusCode::kDeadlineExceeded:
-      case absl::StatusCode::kFailedPrecondition:
-        return false;
-      default:
-        world_.referee().Violate(
-            "API", absl::StrCat(call, " of the log: ", status.ToString()));
-        return false;
-    }
+  // What came of a call. True: it was OK.
+  bool Judge(const BegunCall& call, Lsn lsn, const absl::Status& status) {
+    const bool ok = primary_.Returned(call, lsn, status);
+    if (absl::IsResourceExhausted(status)) CleanupThrough();
+    return ok;
   }
 
   // Up to there the caller was told that it is durable.
@@ -133,8 +111,9 @@ class MixedClient {
     const std::span<const std::byte> parts[] = {all.first(cut),
                                                 all.subspan(cut)};
     const ForcePolicy policy = Policy();
-    const absl::StatusOr<Lsn> lsn = log().Append(parts, policy, Patience());
-    if (!Judge("append", lsn.value_or(Lsn(0)), lsn.status())) return;
+    const BegunCall call = primary_.Begin(ClientCall::kAppend, Patience());
+    const absl::StatusOr<Lsn> lsn = log().Append(parts, policy, call.deadline);
+    if (!Judge(call, lsn.value_or(Lsn(0)), lsn.status())) return;
     world_.history().HasLsn(operation, *lsn);
     if (policy.group == 0 && lsn->value % policy.frequency == 0) {
       Acknowledge(*lsn);
@@ -143,9 +122,9 @@ class MixedClient {
 
   void Reserve() {
     const size_t bytes = DrawBytes();
-    absl::StatusOr<ReservedRecord> record = log().Reserve(bytes, Patience());
-    if (!Judge("reserve", record.ok() ? record->lsn : Lsn(0),
-               record.status())) {
+    const BegunCall call = primary_.Begin(ClientCall::kReserve, Patience());
+    absl::StatusOr<ReservedRecord> record = log().Reserve(bytes, call.deadline);
+    if (!Judge(call, record.ok() ? record->lsn : Lsn(0), record.status())) {
       return;
     }
     record_ = *record;
@@ -159,23 +138,28 @@ class MixedClient {
     if (Draw(2) == 0) {
       const size_t half = payload.size() / 2;
       const std::span<const std::byte> all(payload);
-      Judge("copy", record_->lsn, log().Copy(*record_, 0, all.first(half)));
+      Copy(0, all.first(half));
       if (Draw(2) == 0) Think();
-      Judge("copy", record_->lsn,
-            log().Copy(*record_, half, all.subspan(half)));
+      Copy(half, all.subspan(half));
     } else {
       std::ranges::copy(payload, record_->payload);
       record_->filled_in_place = true;
     }
     world_.history().MayBeCompleted(operation_);
-    Judge("complete", record_->lsn, log().Complete(*record_));
+    const BegunCall call = primary_.Begin(ClientCall::kComplete);
+    Judge(call, record_->lsn, log().Complete(*record_));
     record_.reset();
+  }
+
+  void Copy(size_t offset, std::span<const std::byte> bytes) {
+    const BegunCall call = primary_.Begin(ClientCall::kCopy);
+    Judge(call, record_->lsn, log().Copy(*record_, offset, bytes));
   }
 
   void AbortOne() {
     world_.history().MayBeAborted(operation_);
     log().Abort(*record_);
-    Judge("abort", record_->lsn, absl::OkStatus());
+    ++world_.counters().calls;
     record_.reset();
   }
 
@@ -185,7 +169,8 @@ class MixedClient {
     const Lsn lsn = LastGiven();
     if (lsn == Lsn(0)) return;
     const ForcePolicy policy = Policy();
-    if (!Judge("force", lsn, log().Force(lsn, policy, Patience()))) return;
+    const BegunCall call = primary_.Begin(ClientCall::kForce, Patience());
+    if (!Judge(call, lsn, log().Force(lsn, policy, call.deadline))) return;
     if (policy.group == 0 && lsn.value % policy.frequency == 0) {
       Acknowledge(lsn);
     }
@@ -194,25 +179,24 @@ class MixedClient {
   void WaitDurable() {
     const Lsn lsn = LastGiven();
     if (lsn == Lsn(0)) return;
-    if (Judge("wait", lsn, log().WaitDurable(lsn, Patience())))
+    const BegunCall call = primary_.Begin(ClientCall::kWaitDurable, Patience());
+    if (Judge(call, lsn, log().WaitDurable(lsn, call.deadline))) {
       Acknowledge(lsn);
+    }
   }
 
   void AskToBeTold() {
     const Lsn lsn = LastGiven();
     if (lsn == Lsn(0)) return;
-    Judge("ask to be told", lsn,
-          log().OnDurable(lsn, [number = primary_.number(), &world = world_,
-                                lsn](const absl::Status& told) {
-            if (told.ok()) world.history().Acknowledged(number, lsn);
-          }));
+    primary_.AskToBeTold(lsn, {});
   }
 
   void Cleanup() {
     const Lsn lsn = log().head_lsn() + Draw(4);
     if (lsn > log().durable_lsn()) return;
     world_.history().MayBeCleaned(primary_.number(), lsn);
-    Judge("clean", lsn, log().Cleanup(lsn));
+    const BegunCall call = primary_.Begin(ClientCall::kCleanup);
+    Judge(call, lsn, log().Cleanup(lsn));
   }
 
   void CleanupThrough() {
@@ -221,17 +205,11 @@ class MixedClient {
     const Lsn lsn =
         durable - Draw(std::min<uint64_t>(8, durable - log().head_lsn() + 1));
     world_.history().MayBeCleanedThrough(primary_.number(), lsn);
-    Judge("clean through", lsn, log().CleanupThrough(lsn));
+    const BegunCall call = primary_.Begin(ClientCall::kCleanupThrough);
+    Judge(call, lsn, log().CleanupThrough(lsn));
   }
 
-  void CleanupAll() {
-    // What others append in between is cleaned, too.
-    const Lsn before = log().next_lsn();
-    world_.history().MayBeCleanedThrough(primary_.number(), before - 1);
-    if (Judge("clean everything", before - 1, log().CleanupAll())) {
-      world_.history().Emptied(before);
-    }
-  }
+  void CleanupAll() { primary_.CleanupAll(); }
 
   PrimaryProcess& primary_;
   World& world_;

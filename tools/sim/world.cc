@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/core/format_region.h"
+#include "tools/sim/candidate_agent.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/membership_service.h"
 #include "tools/sim/node_process.h"
 #include "tools/sim/power_cut.h"
 #include "tools/sim/primary_process.h"
@@ -26,6 +28,18 @@ SimOptions NetworkOptions(const RunOptions& options) {
   network.break_probability = options.break_probability;
   network.limits.retry_ns = 2'000'000;
   return network;
+}
+
+MembershipOptions MembershipOptionsOf(const RunOptions& options) {
+  MembershipOptions membership;
+  membership.seed = options.seed;
+  membership.machines = options.nodes + 1;
+  membership.delay_ns_max = options.delay_ns_max;
+  membership.session_ns = options.session_ns;
+  membership.watch_ns_max = options.watch_ns_max;
+  membership.lost_odds = options.membership_lost_odds;
+  membership.stale_odds = options.membership_stale_odds;
+  return membership;
 }
 
 // The checkers go by the options, the log by this.
@@ -57,6 +71,10 @@ World::World(const RunOptions& options)
       active_(static_cast<size_t>(network_->options().hosts)),
       link_cuts_(machines_.size(), std::vector<int>(machines_.size())) {
   checkers_ = std::make_unique<Checkers>(*this);
+  if (options.has_membership_service) {
+    membership_ = std::make_unique<MembershipService>(
+        *network_, checkers_->ballots, MembershipOptionsOf(options));
+  }
   network_->SetOnActivity([this](int host) { NoteActivity(host); });
   network_->SetOnLanding([this](const LandedBytes& landed) {
     checkers_->fence.OnLanding(landed);
@@ -70,7 +88,10 @@ World::World(const RunOptions& options)
     Machine& machine = machines_[i];
     machine.number = static_cast<int>(i);
     network_->Crash(PrimaryHost(machine));
-    if (machine.number == options.nodes) continue;
+    if (machine.number == options.nodes) {
+      StartCandidate(machine);
+      continue;
+    }
     network_->Crash(NodeHost(machine));
     Format(machine);
     checkers_->epochs.Look(machine.number);
@@ -83,6 +104,7 @@ World::~World() {
   for (Machine& machine : machines_) {
     Abandon(machine.node);
     Abandon(machine.primary);
+    Abandon(machine.candidate);
   }
 }
 
@@ -162,6 +184,16 @@ void World::StartNode(Machine& machine) {
   active_[NodeHost(machine)] = false;
   machine.node = std::make_unique<NodeProcess>(*this, machine);
   Trace(absl::StrCat("machine ", machine.number, ": node starts"));
+  StartCandidate(machine);
+}
+
+// A thread of the node's daemon, if there is one.
+void World::StartCandidate(Machine& machine) {
+  if (membership_ == nullptr || is_quiet_) return;
+  machine.candidate = std::make_unique<CandidateAgent>(
+      *this, machine,
+      machine.node != nullptr ? machine.node->process()
+                              : threads_->NewProcess());
 }
 
 void World::StartPrimary(Machine& machine) {
@@ -173,6 +205,7 @@ void World::StartPrimary(Machine& machine) {
 }
 
 void World::ForgetNode(Machine& machine, bool with_power) {
+  Abandon(machine.candidate);
   if (machine.node == nullptr) return;
   Abandon(machine.node);
   if (with_power) {
@@ -255,6 +288,9 @@ void World::CutPower(Machine& machine) {
   if (machine.primary != nullptr) {
     processes.push_back(machine.primary->process());
   }
+  if (machine.node == nullptr && machine.candidate != nullptr) {
+    processes.push_back(machine.candidate->process());
+  }
   LosePower(machine);
   // The one that runs last: it does not come back.
   const ProcessId running = threads_->running_process();
@@ -291,7 +327,11 @@ void World::RestorePower(Machine& machine) {
   if (machine.has_power) return;
   machine.has_power = true;
   Trace(absl::StrCat("machine ", machine.number, ": power is back"));
-  if (machine.pmem != nullptr) StartNode(machine);
+  if (machine.pmem != nullptr) {
+    StartNode(machine);
+  } else {
+    StartCandidate(machine);
+  }
 }
 
 std::vector<int> World::HostsOf(int machine) const {

@@ -47,6 +47,8 @@ namespace alpheus::sim {
 inline constexpr Uuid kClusterId{0xc1, 0x57e4};
 inline constexpr Uuid kLogId{0x109, 1};
 
+class CandidateAgent;
+class MembershipService;
 class NodeProcess;
 class PrimaryProcess;
 struct Checkers;
@@ -65,6 +67,7 @@ class World {
     bool has_power = true;
     std::unique_ptr<NodeProcess> node;
     std::unique_ptr<PrimaryProcess> primary;
+    std::unique_ptr<CandidateAgent> candidate;  // with a membership service
     // A fault that strikes inside of a call of the persistence primitive, after
     // so many of them; 0: none.
     uint64_t trap_after = 0;
@@ -88,10 +91,18 @@ class World {
     uint64_t records_still_held = 0;
     uint64_t landings_checked = 0;  // FenceChecker
     uint64_t owners_checked = 0;    // OwnerChecker: records
+    uint64_t answers_checked = 0;   // AnswerChecker: records in answers
+    uint64_t looks_at_marks = 0;    // MarkChecker: at watermarks that changed
     uint64_t media_compared = 0;    // EndChecker
     uint64_t records_compared = 0;
     uint64_t looks_at_rest = 0;
     uint64_t final_openings = 0;  // behind the end, whose log was as it was
+    uint64_t ballots = 0;         // BallotChecker
+    // Applications that were started by a candidate that was first; of those,
+    // asked or made to end by one that was not any more; left to themselves.
+    uint64_t elections = 0;
+    uint64_t stepped_down = 0;
+    uint64_t overtaken = 0;
   };
 
   explicit World(const RunOptions& options);
@@ -109,9 +120,11 @@ class World {
   History& history() { return *history_; }
   Checkers& checkers() { return *checkers_; }
   Counters& counters() { return counters_; }
+  // Null: membership is static.
+  MembershipService* membership() { return membership_.get(); }
   int64_t now() const { return network_->clock().NowNanos(); }
 
-  // Primaries that start from now on have no clients.
+  // Primaries that start from now on have no clients. Candidates end.
   void BeQuiet() { is_quiet_ = true; }
   bool is_quiet() const { return is_quiet_; }
   // Of a log that was closed in good order: the next LSN.
@@ -173,6 +186,7 @@ class World {
   // Everything of the process but its threads.
   void ForgetNode(Machine& machine, bool with_power);
   void ForgetPrimary(Machine& machine, bool with_power);
+  void StartCandidate(Machine& machine);
   void KeepAfterKill(Machine& machine);
   void LosePower(Machine& machine);
   std::vector<int> HostsOf(int machine) const;
@@ -186,6 +200,7 @@ class World {
   std::unique_ptr<Referee> referee_;
   std::unique_ptr<History> history_;
   std::unique_ptr<Checkers> checkers_;
+  std::unique_ptr<MembershipService> membership_;
   std::vector<Machine> machines_;
   std::vector<char> active_;  // by host
   std::vector<std::vector<int>> link_cuts_;

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/answer_checker.h"
+
+#include <cstddef>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "log/format/record.h"
+#include "tools/sim/checkers.h"
+
+namespace alpheus::sim {
+
+void AnswerChecker::Violate(int machine, const char* invariant,
+                            const std::string& what) {
+  world_.referee().Violate(invariant,
+                           absl::StrCat("machine ", machine, ": ", what));
+}
+
+void AnswerChecker::Promised(int machine, const Promise& promise) {
+  EpochChecker& epochs = world_.checkers().epochs;
+  epochs.LookAtNews();
+  if (epochs.promise(machine) == promise) return;
+  Violate(machine, "A4.2",
+          absl::StrCat("epoch ", promise.epoch.value,
+                       " is promised, and the medium says epoch ",
+                       epochs.promise(machine).epoch.value));
+}
+
+void AnswerChecker::RepairBegan(int machine) {
+  EpochChecker& epochs = world_.checkers().epochs;
+  epochs.LookAtNews();
+  if (epochs.repairing(machine)) return;
+  Violate(machine, "INV-12", "a repair begins, and the medium knows nothing");
+}
+
+void AnswerChecker::Installed(int machine, Epoch epoch) {
+  EpochChecker& epochs = world_.checkers().epochs;
+  epochs.LookAtNews();
+  if (epochs.log_epoch(machine) == epoch) return;
+  Violate(machine, "INV-3",
+          absl::StrCat("epoch ", epoch.value,
+                       " is installed, and the medium says epoch ",
+                       epochs.log_epoch(machine).value));
+}
+
+void AnswerChecker::Answered(int machine, const Answer& answer) {
+  EpochChecker& epochs = world_.checkers().epochs;
+  epochs.LookAtNews();
+  if (answer.log_epoch != epochs.log_epoch(machine)) {
+    Violate(machine, "A4.3",
+            absl::StrCat("an answer of log epoch ", answer.log_epoch.value,
+                         ", and the medium says ",
+                         epochs.log_epoch(machine).value));
+  }
+  if (epochs.repairing(machine) && !answer.repairing) {
+    Violate(machine, "INV-12", "a repair was cut off, and the answer hides it");
+  }
+  if (!answer.knows()) return;
+  for (const VerdictRun& run : answer.runs) {
+    if (run.verdict != Verdict::kHave) continue;
+    for (uint64_t i = 0; i < run.end - run.first; ++i) {
+      JudgeHeld(machine, run.first + i, answer.held[run.held + i]);
+    }
+  }
+  world_.checkers().holders.JudgeAnswer(machine, answer);
+}
+
+void AnswerChecker::JudgeHeld(int machine, Lsn lsn, const HeldRecord& record) {
+  ++world_.counters().answers_checked;
+  World::Model& pmem = *world_.machine(machine).pmem;
+  const Ring place(nullptr, world_.options().ring_capacity);
+  const uint64_t at = world_.layout().ring_offset + place.Place(record.offset);
+  const std::byte* const medium = pmem.persistent().data() + at;
+  RecordHeader header;
+  std::memcpy(&header, medium, sizeof(header));
+  uint64_t bytes = sizeof(header);
+  // The payload of a cleaned or ABORTED one means nothing.
+  if (header.type == static_cast<uint8_t>(RecordType::kData) &&
+      !world_.history().IsCleaned(lsn)) {
+    bytes += header.payload_bytes;
+  }
+  if (header.lsn == lsn.value && header.epoch == record.epoch.value &&
+      header.header_crc == record.header_checksum &&
+      bytes <= record.lines * kLineBytes &&
+      AreOneRecord(pmem.region().data() + at, medium, bytes)) {
+    return;
+  }
+  Violate(machine, "INV-7",
+          absl::StrCat("the answer has LSN ", lsn.value, " of epoch ",
+                       record.epoch.value, ", and a power cut could take it"));
+}
+
+}  // namespace alpheus::sim

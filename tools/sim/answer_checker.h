@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// answer_checker: whether what replicas tell those who open epochs is on their
+// media when they tell it.
+//
+// Idea: a promise, an answer, a repair begun and an installation done are words
+// that others build upon, so at that moment a power cut must not take back what
+// they say. watched_replica.h calls this between the word and its way out.
+//
+// What is held, of the replica that speaks:
+//   A4.2   the promise that it gives stands on its medium
+//   INV-7  each record that it says to have is persistent there, as it is
+//   INV-9  it says to have what is durable and lies on its medium, and so
+//          never nacks that
+//   INV-12 with `repairing` on the medium it says so; BeginRepair put it there
+//   A4.3   it answers for the log epoch that is on the medium
+//   INV-3  a log that it says to have installed is the medium's log epoch
+// What it can't see: what the opener makes of it; the history and the other
+// checkers judge that.
+// Thread safety: one thread.
+// References: protocol A4, H6, H7, H9, H12.
+#ifndef ALPHEUS_TOOLS_SIM_ANSWER_CHECKER_H_
+#define ALPHEUS_TOOLS_SIM_ANSWER_CHECKER_H_
+
+#include <string>
+
+#include "log/base/ids.h"
+#include "quorum/promise.h"
+#include "recovery/answer.h"
+#include "tools/sim/world.h"
+
+namespace alpheus::sim {
+
+class AnswerChecker {
+ public:
+  explicit AnswerChecker(World& world) : world_(world) {}
+
+  void Promised(int machine, const Promise& promise);
+  void RepairBegan(int machine);
+  void Answered(int machine, const Answer& answer);
+  void Installed(int machine, Epoch epoch);
+
+ private:
+  void JudgeHeld(int machine, Lsn lsn, const HeldRecord& record);
+  void Violate(int machine, const char* invariant, const std::string& what);
+
+  World& world_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_ANSWER_CHECKER_H_

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/watched_replica.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "tools/sim/checkers.h"
+
+namespace alpheus::sim {
+namespace {
+
+// The calls that both have.
+template <class Interface>
+class Watched : public Interface {
+ public:
+  Watched(World& world, int machine, std::unique_ptr<Interface> inner)
+      : world_(world), machine_(machine), inner_(std::move(inner)) {}
+
+  absl::StatusOr<PromiseVerdict> AcceptPromise(
+      const Promise& request) override {
+    installing_.reset();
+    absl::StatusOr<PromiseVerdict> verdict = inner_->AcceptPromise(request);
+    if (verdict.ok()) checker().Promised(machine_, request);
+    return verdict;
+  }
+  absl::Status StartAnswer() override {
+    installing_.reset();
+    return inner_->StartAnswer();
+  }
+  Answer TakeAnswer() override {
+    Answer answer = inner_->TakeAnswer();
+    checker().Answered(machine_, answer);
+    return answer;
+  }
+  absl::Status BeginRepair(Epoch epoch) override {
+    const absl::Status begun = inner_->BeginRepair(epoch);
+    if (begun.ok()) checker().RepairBegan(machine_);
+    return begun;
+  }
+  absl::Status StartInstall(const Installation& installation) override {
+    const absl::Status started = inner_->StartInstall(installation);
+    if (started.ok()) installing_ = installation.epoch;
+    return started;
+  }
+  absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
+    absl::StatusOr<bool> done = inner_->Continue(bytes_max);
+    if (!done.ok()) installing_.reset();
+    if (done.ok() && *done && installing_) {
+      checker().Installed(machine_, *std::exchange(installing_, {}));
+    }
+    return done;
+  }
+
+ protected:
+  Interface& inner() { return *inner_; }
+  const Interface& inner() const { return *inner_; }
+
+ private:
+  AnswerChecker& checker() { return world_.checkers().answers; }
+
+  World& world_;
+  const int machine_;
+  const std::unique_ptr<Interface> inner_;
+  std::optional<Epoch> installing_;
+};
+
+class WatchedLog final : public Watched<ServedLog> {
+ public:
+  using Watched::Watched;
+
+  Uuid log_id() const override { return inner().log_id(); }
+  Welcome welcome() const override { return inner().welcome(); }
+  Promise standing() const override { return inner().standing(); }
+  std::span<std::byte> ring() const override { return inner().ring(); }
+  std::span<std::byte> region() const override { return inner().region(); }
+  bool medium_failed() const override { return inner().medium_failed(); }
+  void EndWork() override { inner().EndWork(); }
+  absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
+                            ConnectionId connection) override {
+    return inner().StartSession(terms, fabric, connection);
+  }
+  absl::Status Take(const Completion& completion) override {
+    return inner().Take(completion);
+  }
+  absl::Status Step() override { return inner().Step(); }
+  absl::Status PersistWatermark() override {
+    return inner().PersistWatermark();
+  }
+  void EndSession() override { inner().EndSession(); }
+};
+
+class WatchedOwnReplica final : public Watched<OwnReplica> {
+ public:
+  using Watched::Watched;
+
+  const std::string& name() const override { return inner().name(); }
+  const Superline& superline() const override { return inner().superline(); }
+  Ring ring() const override { return inner().ring(); }
+  RingLogStart StartOfLog() override { return inner().StartOfLog(); }
+};
+
+}  // namespace
+
+std::unique_ptr<ServedLog> Watch(World& world, int machine,
+                                 std::unique_ptr<ServedLog> log) {
+  return std::make_unique<WatchedLog>(world, machine, std::move(log));
+}
+
+std::unique_ptr<OwnReplica> Watch(World& world, int machine,
+                                  std::unique_ptr<OwnReplica> replica) {
+  return std::make_unique<WatchedOwnReplica>(world, machine,
+                                             std::move(replica));
+}
+
+}  // namespace alpheus::sim
