@@ -35,7 +35,7 @@ using cli::Framing;
 // ---- The command line
 
 // Words that the parser knows, and values on the edge of what it takes.
-constexpr std::array<const char*, 48> kWords = {"format",
+constexpr std::array<const char*, 78> kWords = {"format",
                                                 "append",
                                                 "cat",
                                                 "inspect",
@@ -82,7 +82,37 @@ constexpr std::array<const char*, 48> kWords = {"format",
                                                 "18446744073709551615",
                                                 "18446744073709551616",
                                                 "wal",
-                                                "--config"};
+                                                "--config",
+                                                "sim",
+                                                "--seed",
+                                                "--seeds",
+                                                "1-2",
+                                                "2-1",
+                                                "--minutes",
+                                                "0.5",
+                                                "--nodes",
+                                                "3",
+                                                "--write-quorum",
+                                                "--clients",
+                                                "--payload",
+                                                "--workload",
+                                                "mixed",
+                                                "--faults",
+                                                "none",
+                                                "power-cut",
+                                                "power-cut,rival",
+                                                "--without",
+                                                "0-3,7",
+                                                "3-0",
+                                                "--no-breaks",
+                                                "--no-yields",
+                                                "--canary",
+                                                "lost-fences",
+                                                "--jobs",
+                                                "--no-shrink",
+                                                "--keep-going",
+                                                "--trace",
+                                                "--commit"};
 
 std::string MakeText(FuzzInput& input, size_t bytes_max) {
   const auto raw = input.Take(input.Below(bytes_max + 1));
