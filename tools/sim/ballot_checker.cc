@@ -38,7 +38,14 @@ void BallotChecker::JudgeOwner(Epoch ballot, const PrimaryId& process) {
                                   process.node.value, ", after node ",
                                   owner->second.node.value));
   }
-  if (!written_.contains({ballot, process})) {
+  if (written_.contains({ballot, process})) return;
+  const auto writer = written_.lower_bound({ballot, PrimaryId{}});
+  if (writer != written_.end() && writer->first == ballot) {
+    referee_.Violate(
+        "INV-4", absl::StrCat("ballot ", ballot.value, " of node ",
+                              writer->second.node.value, " is given to node ",
+                              process.node.value));
+  } else {
     referee_.Violate(
         "A4.1", absl::StrCat("node ", process.node.value, " is given ballot ",
                              ballot.value, ", which it did not write"));
