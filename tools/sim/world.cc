@@ -10,7 +10,6 @@
 #include "tools/sim/checkers.h"
 #include "tools/sim/membership_service.h"
 #include "tools/sim/node_process.h"
-#include "tools/sim/power_cut.h"
 #include "tools/sim/primary_process.h"
 
 namespace alpheus::sim {
@@ -46,12 +45,6 @@ MembershipOptions MembershipOptionsOf(const RunOptions& options) {
 uint32_t WriteQuorumOf(const RunOptions& options) {
   if (options.canary == Canary::kEarlyDurable) return 1;
   return static_cast<uint32_t>(options.write_quorum);
-}
-
-// A crash destroys nothing (T1 of threads.h).
-template <class T>
-void Abandon(std::unique_ptr<T>& process) {
-  static_cast<void>(process.release());
 }
 
 }  // namespace
@@ -96,15 +89,6 @@ World::World(const RunOptions& options)
     Format(machine);
     checkers_->epochs.Look(machine.number);
     StartNode(machine);
-  }
-}
-
-// Processes that are still there end as in a crash.
-World::~World() {
-  for (Machine& machine : machines_) {
-    Abandon(machine.node);
-    Abandon(machine.primary);
-    Abandon(machine.candidate);
   }
 }
 
@@ -176,162 +160,6 @@ void World::NoteActivity(int host) {
 void World::WaitForActivity(int host, Deadline deadline) {
   if (active_[host]) return threads_->Yield();
   threads_->WaitFor(&active_[host], deadline);
-}
-
-void World::StartNode(Machine& machine) {
-  if (machine.node != nullptr || !machine.has_power) return;
-  network_->Restart(NodeHost(machine));
-  active_[NodeHost(machine)] = false;
-  machine.node = std::make_unique<NodeProcess>(*this, machine);
-  Trace(absl::StrCat("machine ", machine.number, ": node starts"));
-  StartCandidate(machine);
-}
-
-// A thread of the node's daemon, if there is one.
-void World::StartCandidate(Machine& machine) {
-  if (membership_ == nullptr || is_quiet_) return;
-  machine.candidate = std::make_unique<CandidateAgent>(
-      *this, machine,
-      machine.node != nullptr ? machine.node->process()
-                              : threads_->NewProcess());
-}
-
-void World::StartPrimary(Machine& machine) {
-  if (machine.primary != nullptr || !machine.has_power) return;
-  network_->Restart(PrimaryHost(machine));
-  active_[PrimaryHost(machine)] = false;
-  machine.primary = std::make_unique<PrimaryProcess>(*this, machine);
-  Trace(absl::StrCat("machine ", machine.number, ": application starts"));
-}
-
-void World::ForgetNode(Machine& machine, bool with_power) {
-  Abandon(machine.candidate);
-  if (machine.node == nullptr) return;
-  Abandon(machine.node);
-  if (with_power) {
-    network_->EndProgram(NodeHost(machine));
-  } else {
-    network_->Crash(NodeHost(machine));
-  }
-  if (machine.holder != Holder::kNode) return;
-  machine.holder = Holder::kNobody;
-  if (with_power) KeepAfterKill(machine);
-}
-
-void World::ForgetPrimary(Machine& machine, bool with_power) {
-  if (machine.primary == nullptr) return;
-  Abandon(machine.primary);
-  if (with_power) {
-    network_->EndProgram(PrimaryHost(machine));
-  } else {
-    network_->Crash(PrimaryHost(machine));
-  }
-  if (machine.holder != Holder::kPrimary) return;
-  machine.holder = Holder::kNobody;
-  if (with_power) KeepAfterKill(machine);
-}
-
-void World::KeepAfterKill(Machine& machine) {
-  auto kept = std::make_unique<Model>(machine.pmem->region().size());
-  kept->CopyAfterKill(*machine.pmem);
-  old_memories_.push_back(std::exchange(machine.pmem, std::move(kept)));
-  WatchMemory(machine);
-}
-
-void World::KillNode(Machine& machine) {
-  if (machine.node == nullptr) return;
-  Trace(absl::StrCat("machine ", machine.number, ": node is killed"));
-  const ProcessId process = machine.node->process();
-  ForgetNode(machine, /*with_power=*/true);
-  threads_->Kill(process);
-}
-
-void World::KillPrimary(Machine& machine) {
-  if (machine.primary == nullptr) return;
-  Trace(absl::StrCat("machine ", machine.number, ": application is killed"));
-  const ProcessId process = machine.primary->process();
-  ForgetPrimary(machine, /*with_power=*/true);
-  threads_->Kill(process);
-}
-
-void World::EndPrimary(Machine& machine) {
-  Trace(absl::StrCat("machine ", machine.number, ": application ends"));
-  const ProcessId process = machine.primary->process();
-  ForgetPrimary(machine, /*with_power=*/true);
-  threads_->Kill(process);
-  ALPHEUS_CHECK(false, "a process that ended does not go on (T1)");
-  std::abort();
-}
-
-void World::LosePower(Machine& machine) {
-  Trace(absl::StrCat("machine ", machine.number, ": power is cut"));
-  machine.has_power = false;
-  machine.trap_after = 0;
-  ForgetNode(machine, /*with_power=*/false);
-  ForgetPrimary(machine, /*with_power=*/false);
-  machine.holder = Holder::kNobody;
-  if (machine.pmem == nullptr) return;
-  if (options_.canary == Canary::kLostFences) {
-    old_memories_.push_back(std::move(machine.pmem));
-    return Format(machine);
-  }
-  auto left = std::make_unique<Model>(DrawPowerCut(*machine.pmem, random_));
-  old_memories_.push_back(std::exchange(machine.pmem, std::move(left)));
-  WatchMemory(machine);
-  checkers_->epochs.Look(machine.number);
-  checkers_->holders.Look();
-}
-
-void World::CutPower(Machine& machine) {
-  std::vector<ProcessId> processes;
-  if (machine.node != nullptr) processes.push_back(machine.node->process());
-  if (machine.primary != nullptr) {
-    processes.push_back(machine.primary->process());
-  }
-  if (machine.node == nullptr && machine.candidate != nullptr) {
-    processes.push_back(machine.candidate->process());
-  }
-  LosePower(machine);
-  // The one that runs last: it does not come back.
-  const ProcessId running = threads_->running_process();
-  bool is_own = false;
-  for (const ProcessId process : processes) {
-    if (process == running) {
-      is_own = true;
-    } else {
-      threads_->Kill(process);
-    }
-  }
-  if (is_own) threads_->Kill(running);
-}
-
-// The machine of the thread that runs last: it does not come back.
-void World::CutPowerOfAll() {
-  const ProcessId running = threads_->running_process();
-  Machine* own = nullptr;
-  for (Machine& machine : machines_) {
-    if (!machine.has_power) continue;
-    if (running != 0 &&
-        ((machine.node != nullptr && machine.node->process() == running) ||
-         (machine.primary != nullptr &&
-          machine.primary->process() == running))) {
-      own = &machine;
-    } else {
-      CutPower(machine);
-    }
-  }
-  if (own != nullptr) CutPower(*own);
-}
-
-void World::RestorePower(Machine& machine) {
-  if (machine.has_power) return;
-  machine.has_power = true;
-  Trace(absl::StrCat("machine ", machine.number, ": power is back"));
-  if (machine.pmem != nullptr) {
-    StartNode(machine);
-  } else {
-    StartCandidate(machine);
-  }
 }
 
 std::vector<int> World::HostsOf(int machine) const {

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// How primary_process opens an epoch, and what it tells the checkers of it.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/core/format_region.h"
+#include "log/core/record_cursor.h"
+#include "log/core/region_state.h"
+#include "quorum/static_membership.h"
+#include "recovery/own_replica.h"
+#include "tools/sim/ballot_checker.h"
+#include "tools/sim/checkers.h"
+#include "tools/sim/primary_process.h"
+#include "tools/sim/sim_membership.h"
+#include "tools/sim/watched_replica.h"
+
+namespace alpheus::sim {
+namespace {
+
+constexpr uint64_t kBackOffNanosMax = 500'000;
+constexpr int64_t kOpenNanosMax = 50'000'000;
+constexpr uint32_t kCredits = 4;
+
+}  // namespace
+
+void PrimaryProcess::OpenReplica() {
+  pmem_ = machine_.pmem.get();
+  ReplicaOptions options;
+  options.name = absl::StrCat("own replica of node ", machine_.id().value);
+  options.expected_cluster_id = kClusterId;
+  options.expected_log_id = kLogId;
+  absl::StatusOr<std::unique_ptr<Replica<Model>>> replica =
+      Replica<Model>::Open(*pmem_, pmem_->region(), options);
+  if (!replica.ok()) {
+    world_.referee().Violate("A3.5", absl::StrCat("a replica does not open: ",
+                                                  replica.status().ToString()));
+    world_.EndPrimary(machine_);
+  }
+  replica_ = *std::move(replica);
+}
+
+EpochOpeningOptions PrimaryProcess::OpeningOptions(
+    const PrimaryId& self) const {
+  EpochOpeningOptions options;
+  options.cluster_id = kClusterId;
+  options.log_id = kLogId;
+  options.self = self;
+  options.sizes = world_.sizes();
+  for (const World::Machine& machine : world_.machines()) {
+    if (machine.pmem == nullptr || machine.number == machine_.number) continue;
+    options.peers.push_back({machine.id(), world_.NodeAddress(machine.number)});
+  }
+  options.gather_ns = 500'000;
+  options.step_timeout_ns = 5'000'000;
+  options.reconnect_ns = 300'000;
+  options.deadline = Deadline::AtNanos(world_.now() + kOpenNanosMax);
+  options.credits = kCredits;
+  options.copy_bytes_max = 1024;
+  options.slice_bytes = world_.options().slice_bytes;
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<OwnReplica>> PrimaryProcess::MakeCache(
+    uint64_t capacity) {
+  const Layout& layout = world_.layout();
+  ALPHEUS_CHECK(capacity == world_.options().ring_capacity,
+                "replicas have the capacity that they were formatted with");
+  cache_pmem_ = std::make_unique<Model>(layout.region_bytes);
+  pmem_ = cache_pmem_.get();
+  FormatIdentity identity;
+  identity.cluster_id = kClusterId;
+  identity.log_id = kLogId;
+  identity.node = machine_.id();
+  identity.configuration.members = {{identity.node, 1}};
+  ALPHEUS_CHECK(FormatRegion(*pmem_, pmem_->region(), layout, identity).ok(),
+                "modelled memory does not fail unasked");
+  replica_ = *Replica<Model>::Open(*pmem_, pmem_->region(), {.name = "cache"});
+  return AsOwnReplica(*replica_);
+}
+
+bool PrimaryProcess::PumpInto(EpochOpening& opening) {
+  world_.ClearActivity(host_);
+  membership_->Poll();
+  const size_t count =
+      world_.network().fabric(host_).Poll(completions_, &events_);
+  const bool any = count != 0 || !events_.empty();
+  for (const ConnectionEvent& event : std::exchange(events_, {})) {
+    opening.Take(event);
+  }
+  for (size_t i = 0; i < count; ++i) opening.Take(completions_[i]);
+  return any;
+}
+
+bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
+                             BallotSource& ballots, bool& again) {
+  again = false;
+  world_.history().Opens(number_, world_.checkers().marks.DurableHead(
+                                      world_.options().write_quorum));
+  Fabric& fabric = world_.network().fabric(host_);
+  const Clock& clock = world_.network().clock();
+  absl::StatusOr<std::unique_ptr<EpochOpening>> opening =
+      is_member_
+          ? EpochOpening::Start(
+                fabric, clock, random_, ballots, options,
+                Watch(world_, machine_.number, AsOwnReplica(*replica_)))
+          : EpochOpening::Start(
+                fabric, clock, random_, ballots, options,
+                [this](uint64_t capacity, const Configuration& /*members*/) {
+                  return MakeCache(capacity);
+                });
+  if (!opening.ok()) {
+    world_.referee().Violate("C8", absl::StrCat("an opening does not start: ",
+                                                opening.status().ToString()));
+    return false;
+  }
+  while (!(*opening)->Poll()) {
+    if (PumpInto(**opening)) {
+      world_.threads().Yield();
+    } else {
+      world_.WaitForActivity(host_, Deadline::AtNanos(std::min(
+                                        (*opening)->NextPoll().at_nanos(),
+                                        membership_->NextPoll().at_nanos())));
+    }
+  }
+  again = (*opening)->may_try_again();
+  if ((*opening)->standing()) options.above = (*opening)->standing()->epoch;
+  const absl::Status& status = (*opening)->status();
+  world_.Trace(absl::StrCat("machine ", machine_.number,
+                            ": opening: ", status.ToString()));
+  if (status.ok()) {
+    opened_ = (*opening)->TakeOpened();
+    return true;
+  }
+  if (!absl::IsUnavailable(status) && !absl::IsAborted(status)) {
+    world_.referee().Violate(
+        "C8", absl::StrCat("an opening fails: ", status.ToString()));
+  }
+  return false;
+}
+
+// With a service a session of its own, which ends by silence.
+std::unique_ptr<Membership> PrimaryProcess::MakeMembership(
+    const PrimaryId& self) {
+  if (world_.membership() == nullptr) {
+    return std::make_unique<StaticMembership>(*StaticMembership::Make(self));
+  }
+  return std::make_unique<SimMembership>(
+      *world_.membership(), machine_.number, self,
+      [&world = world_, host = host_] { world.NoteActivity(host); },
+      world_.options().canary == Canary::kSharedBallot);
+}
+
+bool PrimaryProcess::OpenEpoch() {
+  const PrimaryId self{machine_.id(), random_.Next() | 1};
+  world_.checkers().fence.Names(host_, self);
+  membership_ = MakeMembership(self);
+  CheckedBallots ballots(*membership_, world_.checkers().ballots, self,
+                         world_.membership() != nullptr);
+  EpochOpeningOptions options = OpeningOptions(self);
+  for (bool again = true; again;) {
+    if (TryOnce(options, ballots, again)) return true;
+    if (options.deadline.HasPassed(world_.now())) return false;
+    Sleep(static_cast<int64_t>(random_.Below(kBackOffNanosMax)));
+  }
+  return false;
+}
+
+void PrimaryProcess::TellHistory() {
+  const Ring ring = RingOf(pmem_->region(), opened_->start.superline);
+  RecordCursor cursor(ring, opened_->start.table, opened_->head,
+                      opened_->end.offset);
+  Checkers& checkers = world_.checkers();
+  checkers.epochs.OnOpened(opened_->epoch);
+  checkers.owners.Settled(opened_->head);
+  checkers.owners.Activated(opened_->epoch, opened_->end);
+  std::vector<History::Shown> shown;
+  while (cursor.position().lsn < opened_->end.lsn) {
+    const RecordCursor::Step step = cursor.Next();
+    if (step != RecordCursor::Step::kRecord) {
+      world_.referee().Violate(
+          "INV-11", absl::StrCat("LSN ", cursor.position().lsn.value,
+                                 " can't be read behind an opening"));
+      return;
+    }
+    const RecordView& record = cursor.record();
+    shown.push_back({record.lsn(), record.epoch(), record.aborted(),
+                     record.cleaned, record.payload});
+    checkers.owners.Shown(opened_->epoch, record.lsn(), record.epoch());
+    checkers.owners.Settled(cursor.position());
+    checkers.holders.Learn(record, ring.At(record.offset), opened_->epoch);
+  }
+  world_.history().Opened(number_, opened_->epoch, opened_->head.lsn,
+                          opened_->end.lsn, shown);
+  checkers.holders.Look();
+}
+
+}  // namespace alpheus::sim
