@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quorum/static_membership.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -49,29 +48,19 @@ void StaticMembership::Renew() {
 
 void StaticMembership::Register(const Registration& registration) {
   members_ = {registration};
-  Note(MembershipEvent::kMembersChanged);
+  events_.Note(MembershipEvent::kMembersChanged);
 }
 
 void StaticMembership::Stand() {
   if (!candidates_.empty()) return;
   candidates_ = {{0, self_}};
-  Note(MembershipEvent::kCandidatesChanged);
+  events_.Note(MembershipEvent::kCandidatesChanged);
 }
 
 void StaticMembership::StepDown() {
   if (candidates_.empty()) return;
   candidates_.clear();
-  Note(MembershipEvent::kCandidatesChanged);
-}
-
-void StaticMembership::Note(MembershipEvent event) {
-  if (std::ranges::find(events_, event) == events_.end()) {
-    events_.push_back(event);
-  }
-}
-
-std::vector<MembershipEvent> StaticMembership::TakeEvents() {
-  return std::exchange(events_, {});
+  events_.Note(MembershipEvent::kCandidatesChanged);
 }
 
 }  // namespace alpheus

@@ -17,6 +17,7 @@
 #include "log/base/deadline.h"
 #include "quorum/ballot.h"
 #include "quorum/membership.h"
+#include "quorum/membership_events.h"
 
 namespace alpheus {
 
@@ -42,19 +43,17 @@ class StaticMembership final : public Membership {
   const std::vector<Candidate>& candidates() const override {
     return candidates_;
   }
-  std::vector<MembershipEvent> TakeEvents() override;
+  std::vector<MembershipEvent> TakeEvents() override { return events_.Take(); }
 
  private:
   StaticMembership(const PrimaryId& self, const BallotSequence& ballots)
       : self_(self), ballots_(ballots) {}
 
-  void Note(MembershipEvent event);
-
   PrimaryId self_;
   BallotSequence ballots_;
   std::vector<Registration> members_;
   std::vector<Candidate> candidates_;
-  std::vector<MembershipEvent> events_;
+  MembershipEvents events_;
 };
 
 }  // namespace alpheus

@@ -99,11 +99,11 @@ void SimMembership::TakeAnswer(Kind kind, const MembershipMessage& answer) {
       break;
     case Kind::kReadMembers:
       members_ = answer.members;
-      Note(MembershipEvent::kMembersChanged);
+      events_.Note(MembershipEvent::kMembersChanged);
       break;
     case Kind::kReadCandidates:
       candidates_ = answer.candidates;
-      Note(MembershipEvent::kCandidatesChanged);
+      events_.Note(MembershipEvent::kCandidatesChanged);
       break;
     case Kind::kReadRegister:
     case Kind::kWriteRegister:
@@ -251,17 +251,7 @@ void SimMembership::StepDown() {
 void SimMembership::Change(SessionState state) {
   if (session_.state == state) return;
   session_.state = state;
-  Note(MembershipEvent::kSessionChanged);
-}
-
-void SimMembership::Note(MembershipEvent event) {
-  if (std::ranges::find(events_, event) == events_.end()) {
-    events_.push_back(event);
-  }
-}
-
-std::vector<MembershipEvent> SimMembership::TakeEvents() {
-  return std::exchange(events_, {});
+  events_.Note(MembershipEvent::kSessionChanged);
 }
 
 }  // namespace alpheus::sim

@@ -27,6 +27,7 @@
 #include "absl/status/status.h"
 #include "quorum/ballot.h"
 #include "quorum/membership.h"
+#include "quorum/membership_events.h"
 #include "quorum/register_ballot.h"
 #include "tools/sim/membership_service.h"
 
@@ -54,7 +55,7 @@ class SimMembership final : public Membership {
   const std::vector<Candidate>& candidates() const override {
     return candidates_;
   }
-  std::vector<MembershipEvent> TakeEvents() override;
+  std::vector<MembershipEvent> TakeEvents() override { return events_.Take(); }
 
  private:
   using Kind = MembershipRequest::Kind;
@@ -73,7 +74,6 @@ class SimMembership final : public Membership {
   bool HasStood() const;
   std::shared_ptr<RegisterBallot> FirstBallot();
   void Change(SessionState state);
-  void Note(MembershipEvent event);
 
   MembershipService& service_;
   const int machine_;
@@ -82,7 +82,7 @@ class SimMembership final : public Membership {
   const std::shared_ptr<MembershipMailbox> mailbox_;
   BallotSequence sequence_;
   Session session_;
-  std::vector<MembershipEvent> events_;
+  MembershipEvents events_;
 
   // Wishes, and what is known of them.
   std::optional<Registration> registration_;
