@@ -8,6 +8,7 @@
 #include <string>
 
 #include "log/base/clock.h"
+#include "tests/sim/checked_world.h"
 
 namespace alpheus::sim {
 namespace {
@@ -32,9 +33,7 @@ class CallJudgeTest : public ::testing::Test {
                 bool log_has_failed = false, int64_t steady_since = 0) {
     judge_.Returned(call, Lsn(1), status, log_has_failed, steady_since);
   }
-  std::string violated() const {
-    return referee_.violation() ? referee_.violation()->invariant : "";
-  }
+  std::string violated() const { return ViolatedBy(referee_); }
 
   SetClock clock_;
   Referee referee_{clock_};

@@ -6,21 +6,17 @@
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <string>
 #include <utility>
 #include <vector>
+
+#include "tests/sim/checked_world.h"
 
 namespace alpheus::sim {
 namespace {
 
 constexpr size_t kBytes = 40;
 
-class StillClock final : public Clock {
- public:
-  int64_t NowNanos() const override { return 7; }
-};
-
-class HistoryTest : public ::testing::Test {
+class HistoryTest : public CheckerTest {
  protected:
   // A record that its client completed.
   OperationId Write(PrimaryNumber primary, uint64_t lsn) {
@@ -80,12 +76,6 @@ class HistoryTest : public ::testing::Test {
     return primary;
   }
 
-  std::string violated() const {
-    return referee_.violation() ? referee_.violation()->invariant : "";
-  }
-
-  const StillClock clock_;
-  Referee referee_{clock_};
   History history_{referee_};
   std::deque<std::vector<std::byte>> payloads_;
   std::vector<OperationId> operations_;

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "log/core/record_writer.h"
-#include "tools/sim/world.h"
+#include "tests/sim/checked_world.h"
 
 namespace alpheus::sim {
 namespace {
@@ -19,15 +19,8 @@ constexpr Epoch kEpoch(5);
 constexpr uint64_t kNonce = 7;
 constexpr size_t kBytes = 40;
 
-class ImageCheckerTest : public ::testing::Test {
+class ImageCheckerTest : public CheckedWorldTest {
  protected:
-  static RunOptions Options() {
-    RunOptions options;
-    options.nodes = 3;
-    options.write_quorum = 2;
-    return options;
-  }
-
   ImageCheckerTest() {
     start_.table = EpochTable::Empty(kLogId).With(
         {kEpoch, kNonce, Lsn(1), RingOffset(0), /*start_chain=*/0}, Lsn(1));
@@ -68,11 +61,9 @@ class ImageCheckerTest : public ::testing::Test {
   }
   std::string Judge() {
     ImageChecker(world_, ring(), start_).OnDurable(Lsn(1));
-    const auto& violation = world_.referee().violation();
-    return violation ? violation->invariant : "";
+    return violated();
   }
 
-  World world_{Options()};
   World::Model cache_{world_.layout().region_bytes};
   RingLogStart start_;
 };

@@ -5,23 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <string>
 #include <vector>
 
-#include "log/base/clock.h"
 #include "log/format/layout.h"
+#include "tests/sim/checked_world.h"
 
 namespace alpheus::sim {
 namespace {
 
 constexpr Uuid kLog{1, 2};
 
-class StillClock final : public Clock {
- public:
-  int64_t NowNanos() const override { return 7; }
-};
-
-class MarkCheckerTest : public ::testing::Test {
+class MarkCheckerTest : public CheckerTest {
  protected:
   void Write(int line, uint64_t epoch, uint64_t lsn) {
     const WatermarkFormat mark =
@@ -29,12 +23,7 @@ class MarkCheckerTest : public ::testing::Test {
     std::memcpy(WatermarkLine(medium_, line), &mark, sizeof(mark));
     checker_.Look(0, medium_);
   }
-  std::string violated() const {
-    return referee_.violation() ? referee_.violation()->invariant : "";
-  }
 
-  const StillClock clock_;
-  Referee referee_{clock_};
   std::vector<std::byte> medium_ = std::vector<std::byte>(kTableOffset);
   MarkChecker checker_{referee_, kLog, 3};
 };

@@ -4,31 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <string>
 
+#include "tests/sim/checked_world.h"
 #include "tools/sim/checkers.h"
-#include "tools/sim/world.h"
 
 namespace alpheus::sim {
 namespace {
 
 constexpr uint64_t kPlace = 128;  // of a record, in the ring
 
-class MediaCheckersTest : public ::testing::Test {
+class MediaCheckersTest : public CheckedWorldTest {
  protected:
-  static RunOptions Options() {
-    RunOptions options;
-    options.nodes = 3;
-    options.write_quorum = 2;
-    return options;
-  }
-
-  Checkers& checkers() { return world_.checkers(); }
-  std::string violated() {
-    const auto& violation = world_.referee().violation();
-    return violation ? violation->invariant : "";
-  }
-
   // A record as it lies in a ring that was never written, for a checker that
   // compares bytes.
   static RecordView RecordOfZeros() {
@@ -46,7 +32,6 @@ class MediaCheckersTest : public ::testing::Test {
   }
 
   const std::array<std::byte, 64> zeros_ = {};
-  World world_{Options()};
 };
 
 TEST_F(MediaCheckersTest, WhatIsTrueViolatesNothing) {
