@@ -114,6 +114,11 @@ ReplicaRepair Planner::Repair(size_t index) const {
   repair.answer = index;
   for (const KeptRun& run : decision_.kept) {
     if (Contains(run.holders, index)) continue;
+    if (IsMutant("kDamageUnrepaired") &&
+        VerdictReader(answers_[index]).At(run.first).verdict ==
+            Verdict::kCorrupt) {
+      continue;
+    }
     repair.copies.push_back({run.first, run.end, run.holders});
   }
   repair.destructive = OverwritesValid(index, repair);

@@ -93,7 +93,20 @@ absl::Status Replica<P>::CheckIdentity() const {
   };
   ALPHEUS_RETURN_IF_ERROR(check("cluster", options_.expected_cluster_id,
                                 state_.superline.cluster_id));
-  return check("log", options_.expected_log_id, state_.superline.log_id);
+  if (!IsMutant("kAnyLogsReplica")) {
+    ALPHEUS_RETURN_IF_ERROR(
+        check("log", options_.expected_log_id, state_.superline.log_id));
+  }
+  const NodeId node = state_.superline.node;
+  if (!options_.expected_node || *options_.expected_node == node ||
+      IsMutant("kAnyNodesReplica")) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      options_.name, ": is the replica of node ", node.value,
+      ", expected that of node ", options_.expected_node->value,
+      ". Nothing was changed; a replica can't move to another node, put the "
+      "file back"));
 }
 
 template <Persistence P>

@@ -69,6 +69,7 @@ struct ReplicaOptions {
   std::string name;  // of the region, for messages
   std::optional<Uuid> expected_cluster_id = std::nullopt;
   std::optional<Uuid> expected_log_id = std::nullopt;
+  std::optional<NodeId> expected_node = std::nullopt;
   bool suspect = false;  // see Answer
 };
 
@@ -79,8 +80,8 @@ class Replica {
   // that was killed may have left stores in the cache (A4.2). The ring is
   // persisted by whatever says something of it. Changes no byte, but for a
   // suspect one, whose superline says `repairing` from then on.
-  // Errors: as ReadRegionState; FailedPrecondition (another cluster or log);
-  // the medium's.
+  // Errors: as ReadRegionState; FailedPrecondition (another cluster or log,
+  // the replica of another node); the medium's.
   static absl::StatusOr<std::unique_ptr<Replica>> Open(
       P& pmem, std::span<std::byte> region, const ReplicaOptions& options);
 

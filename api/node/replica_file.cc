@@ -93,27 +93,16 @@ absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaFile::Serve(
   options.name = region_.path();
   options.expected_cluster_id = identity.cluster_id;
   options.expected_log_id = identity.log_id;
+  options.expected_node = identity.node;
   return std::visit(
       [&]<class P>(const std::unique_ptr<P>& pmem)
           -> absl::StatusOr<std::unique_ptr<ServedLog>> {
         ALPHEUS_ASSIGN_OR_RETURN(
             std::unique_ptr<Replica<P>> replica,
             Replica<P>::Open(*pmem, region_.bytes(), options));
-        ALPHEUS_RETURN_IF_ERROR(
-            CheckNode(replica->superline(), identity.node, region_.path()));
         return std::make_unique<ServedReplica<P>>(*pmem, std::move(replica));
       },
       pmem_);
-}
-
-absl::Status CheckNode(const Superline& superline, NodeId node,
-                       const std::string& name) {
-  if (superline.node == node) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      name, ": is the replica of node ", superline.node.value,
-      ", expected that of node ", node.value,
-      ". Nothing was changed; a replica can't move to another node, put the "
-      "file back"));
 }
 
 }  // namespace alpheus

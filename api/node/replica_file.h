@@ -75,10 +75,6 @@ class ReplicaFile {
   Persistences pmem_;
 };
 
-// Errors: FailedPrecondition (the region is a replica of another node).
-absl::Status CheckNode(const Superline& superline, NodeId node,
-                       const std::string& name);
-
 }  // namespace alpheus
 
 #endif  // ALPHEUS_API_NODE_REPLICA_FILE_H_

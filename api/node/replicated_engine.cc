@@ -146,11 +146,9 @@ class Opener {
     replica.name = region_->path();
     replica.expected_cluster_id = cluster_.cluster_id;
     replica.expected_log_id = log_id();
+    replica.expected_node = NodeId(options_.replication.node);
     ALPHEUS_ASSIGN_OR_RETURN(
         replica_, Replica<P>::Open(*pmem_, region_->bytes(), replica));
-    ALPHEUS_RETURN_IF_ERROR(CheckNode(replica_->superline(),
-                                      NodeId(options_.replication.node),
-                                      region_->path()));
     return Open(/*is_member=*/true);
   }
 

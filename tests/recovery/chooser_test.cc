@@ -129,6 +129,17 @@ TEST(ChooserTest, CorruptRecordIsNoNack) {
             2);
 }
 
+// A8: a replica that was formatted with another size.
+TEST(ChooserTest, RingOfAnotherCapacityIsRefused) {
+  std::vector<Answer> answers =
+      AnswersOf({ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(2, 1, {{1, 1}}, "h")},
+                kTwoOfThree);
+  answers[1].ring_capacity *= 2;
+  const absl::Status refused = Choose(kTwoOfThree, answers).status();
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("has a ring of"));
+}
+
 // H10, INV-10.
 TEST(ChooserTest, CorruptHeadRecordIsNoEmptyLog) {
   const absl::Status refused =

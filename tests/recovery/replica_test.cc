@@ -38,6 +38,20 @@ TEST_F(ReplicaTest, ReplicaOfAnotherClusterOrLogIsRefused) {
   }
 }
 
+// H17: files that were swapped or cloned. A suspect one isn't marked, either.
+TEST_F(ReplicaTest, ReplicaOfAnotherNodeIsRefused) {
+  EXPECT_TRUE(world_.Open({.name = "model", .expected_node = NodeId(1)}).ok());
+  for (const bool suspect : {false, true}) {
+    ExpectRefused(
+        [&] {
+          return world_.Open({.name = "model",
+                              .expected_node = NodeId(99),
+                              .suspect = suspect});
+        },
+        Code::kFailedPrecondition, "expected that of node 99");
+  }
+}
+
 TEST_F(ReplicaTest, RegionThatCannotBeReadIsNotOpened) {
   for (const uint64_t copy : {0, 1}) {
     world_.region()[copy * kPageBytes + 30] ^= std::byte{1};
