@@ -109,6 +109,35 @@ TEST(SimCanaryTest, ABallotThatTwoProcessesShareIsCaught) {
   }
 }
 
+// Whoever is hurt more than a log survives loses something, and that is seen.
+TEST(SimCanaryTest, DamageBeyondTheBudgetIsSeenAsALoss) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Fixed fixed;
+    fixed.nodes = 3;
+    fixed.write_quorum = 2;
+    fixed.faults = {sim::FaultKind::kRollBackRegion, sim::FaultKind::kFlipBit,
+                    sim::FaultKind::kBlankRegion};
+    fixed.canary = Canary::kNoBudget;
+    const std::optional<Violation> violation = ViolationOf(seed, fixed);
+    ASSERT_TRUE(violation) << seed;
+    EXPECT_NE(violation->invariant, sim::kCrashed) << violation->what;
+    EXPECT_NE(violation->invariant, sim::kHung);
+    EXPECT_NE(violation->invariant, sim::kCheckFailed) << violation->what;
+  }
+}
+
+TEST(SimTest, BeyondTheBudgetALogStaysClosedAndIsNeverShorter) {
+  Fixed fixed;
+  fixed.faults.emplace();
+  for (size_t i = 0; i < sim::kFaultKinds; ++i) {
+    const auto kind = static_cast<sim::FaultKind>(i);
+    if (IsOfStorage(kind)) fixed.faults->insert(kind);
+  }
+  fixed.beyond_budget = true;
+  const sim::Totals totals = ExpectGood(1, 20, fixed);
+  EXPECT_GT(totals.counters.progress_undemanded, 0u);
+}
+
 TEST(SimCanaryTest, AFailingSeedIsShrunkToOneFault) {
   Fixed fixed;
   fixed.nodes = 1;

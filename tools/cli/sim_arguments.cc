@@ -122,6 +122,9 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
                    "Members by a file, or by a service that elects the "
                    "primary; default by lot")
       ->check(CLI::IsMember(std::vector<std::string>{"static", "service"}));
+  command->add_flag("--beyond-budget", arguments->beyond_budget,
+                    "Storage faults strike beyond what a log must survive: it "
+                    "may stay closed, but not be shorter");
   command->add_flag("--no-breaks", arguments->no_breaks,
                     "No connection breaks by lot");
   command->add_flag("--no-yields", arguments->no_yields,
@@ -129,8 +132,9 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
   command
       ->add_option("--canary", arguments->canary,
                    "Break something on purpose: the run must fail")
-      ->check(CLI::IsMember(std::vector<std::string>{
-          "none", "early-durable", "lost-fences", "shared-ballot"}))
+      ->check(CLI::IsMember(
+          std::vector<std::string>{"none", "early-durable", "lost-fences",
+                                   "shared-ballot", "no-budget"}))
       ->capture_default_str();
 }
 
@@ -195,6 +199,7 @@ absl::StatusOr<sim::Fixed> FixedOf(const SimArguments& arguments) {
     fixed.has_membership_service = arguments.membership == "service";
   }
   fixed.left_out = *sim::ParseNumbers(arguments.without);
+  fixed.beyond_budget = arguments.beyond_budget;
   fixed.without_breaks = arguments.no_breaks;
   fixed.without_yields = arguments.no_yields;
   fixed.canary = *sim::CanaryOfName(arguments.canary);

@@ -27,6 +27,7 @@ struct SimArguments {
   std::string workload;
   std::vector<std::string> faults;
   std::string without;
+  bool beyond_budget = false;
   bool no_breaks = false;
   bool no_yields = false;
   std::string canary = "none";

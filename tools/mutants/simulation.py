@@ -31,6 +31,8 @@ CANARIES = (
     ("early-durable", "INV-22", ("--nodes", "3", "--write-quorum", "2")),
     # The first one to notice is whoever looks first.
     ("lost-fences", "", ("--nodes", "1", "--faults", "power-cut")),
+    ("no-budget", "", ("--nodes", "3", "--write-quorum", "2", "--faults",
+                       "roll-back-region,flip-bit,blank-region")),
 )
 # Ends that say nothing of an invariant.
 NO_INVARIANTS = ("CRASH", "HUNG", "CHECK", "")

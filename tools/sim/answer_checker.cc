@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/format/record.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/region_store.h"
 
 namespace alpheus::sim {
 
@@ -16,7 +17,16 @@ void AnswerChecker::Violate(int machine, const char* invariant,
                            absl::StrCat("machine ", machine, ": ", what));
 }
 
+bool AnswerChecker::IsReplica(int machine) {
+  const RegionStore& store = world_.store();
+  if (store.content(machine) == RegionStore::Content::kAlien) {
+    Violate(machine, "A8", "a region that is not its replica takes part");
+  }
+  return store.IsOwn(machine);
+}
+
 void AnswerChecker::Promised(int machine, const Promise& promise) {
+  if (!IsReplica(machine)) return;
   EpochChecker& epochs = world_.checkers().epochs;
   epochs.LookAtNews();
   if (epochs.promise(machine) == promise) return;
@@ -27,6 +37,7 @@ void AnswerChecker::Promised(int machine, const Promise& promise) {
 }
 
 void AnswerChecker::RepairBegan(int machine) {
+  if (!IsReplica(machine)) return;
   EpochChecker& epochs = world_.checkers().epochs;
   epochs.LookAtNews();
   if (epochs.repairing(machine)) return;
@@ -34,6 +45,11 @@ void AnswerChecker::RepairBegan(int machine) {
 }
 
 void AnswerChecker::Installed(int machine, Epoch epoch) {
+  if (!IsReplica(machine)) {
+    return Violate(machine, "INV-16",
+                   absl::StrCat("epoch ", epoch.value,
+                                " is installed on a blank replica"));
+  }
   EpochChecker& epochs = world_.checkers().epochs;
   epochs.LookAtNews();
   if (epochs.log_epoch(machine) == epoch) return;
@@ -44,6 +60,12 @@ void AnswerChecker::Installed(int machine, Epoch epoch) {
 }
 
 void AnswerChecker::Answered(int machine, const Answer& answer) {
+  if (!IsReplica(machine)) {
+    if (answer.knows()) {
+      Violate(machine, "INV-16", "a blank replica answers as if it knew");
+    }
+    return;
+  }
   EpochChecker& epochs = world_.checkers().epochs;
   epochs.LookAtNews();
   if (answer.log_epoch != epochs.log_epoch(machine)) {
@@ -63,6 +85,7 @@ void AnswerChecker::Answered(int machine, const Answer& answer) {
     }
   }
   world_.checkers().holders.JudgeAnswer(machine, answer);
+  world_.checkers().holders.JudgeDamaged(machine, answer);
 }
 
 void AnswerChecker::JudgeHeld(int machine, Lsn lsn, const HeldRecord& record) {

@@ -12,6 +12,9 @@
 //   INV-9  it says to have what is durable and lies on its medium, and so
 //          never nacks that
 //   INV-12 with `repairing` on the medium it says so; BeginRepair put it there
+//   INV-9  nor what its medium proves to have had, and a fault took from it
+//   INV-16 a blank one knows nothing, and nothing is installed on it
+//   A8     nobody serves another region than its own replica
 //   A4.3   it answers for the log epoch that is on the medium
 //   INV-3  a log that it says to have installed is the medium's log epoch
 // What it can't see: what the opener makes of it; the history and the other
@@ -40,6 +43,8 @@ class AnswerChecker {
   void Installed(int machine, Epoch epoch);
 
  private:
+  // Of the log that is checked. Whoever is not, and takes part, must be blank.
+  bool IsReplica(int machine);
   void JudgeHeld(int machine, Lsn lsn, const HeldRecord& record);
   void Violate(int machine, const char* invariant, const std::string& what);
 

@@ -7,6 +7,7 @@
 #include "log/core/region_state.h"
 #include "log/format/layout.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/region_store.h"
 
 namespace alpheus::sim {
 
@@ -14,7 +15,7 @@ int EndChecker::CompareMedia(Epoch epoch, Lsn next, uint32_t in_sync) {
   records_.clear();
   int whole = 0;
   for (World::Machine& machine : world_.machines()) {
-    if (machine.pmem != nullptr && Compare(machine, epoch, next)) ++whole;
+    if (Compare(machine, epoch, next)) ++whole;
   }
   world_.counters().media_compared += static_cast<uint64_t>(whole);
   if (whole < static_cast<int>(in_sync)) {
@@ -28,7 +29,9 @@ int EndChecker::CompareMedia(Epoch epoch, Lsn next, uint32_t in_sync) {
 }
 
 bool EndChecker::Compare(World::Machine& machine, Epoch epoch, Lsn next) {
-  const auto medium = machine.pmem->persistent();
+  const auto* const pmem = world_.store().medium(machine.number);
+  if (pmem == nullptr) return false;
+  const auto medium = pmem->persistent();
   // Readers change nothing, and take what could be changed.
   const std::span<std::byte> image(const_cast<std::byte*>(medium.data()),
                                    medium.size());
@@ -65,7 +68,8 @@ void EndChecker::CompareRecord(int machine, const RecordView& record,
 void EndChecker::LookAtRest(Epoch epoch) {
   for (const World::Machine& machine : world_.machines()) {
     EpochChecker& epochs = world_.checkers().epochs;
-    if (machine.pmem == nullptr || epochs.log_epoch(machine.number) != epoch) {
+    if (world_.store().medium(machine.number) == nullptr ||
+        epochs.log_epoch(machine.number) != epoch) {
       continue;
     }
     ++world_.counters().looks_at_rest;

@@ -9,13 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "log/format/layout.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/region_store.h"
 
 namespace alpheus::sim {
 namespace {
 
 // Readers change nothing, and take what could be changed.
-std::span<std::byte> MediumOf(World::Machine& machine) {
-  const std::span<const std::byte> medium = machine.pmem->persistent();
+std::span<std::byte> MediumOf(World& world, int machine) {
+  const auto medium = world.store().medium(machine)->persistent();
   return {const_cast<std::byte*>(medium.data()), medium.size()};
 }
 
@@ -44,14 +45,14 @@ void EpochChecker::LookAtNews() {
 }
 
 void EpochChecker::LookAfterFence(int machine) {
+  if (world_.store().medium(machine) == nullptr) return;
   if (HasNews(machine)) return Look(machine);
-  world_.checkers().marks.Look(machine,
-                               world_.machine(machine).pmem->persistent());
+  world_.checkers().marks.Look(machine, MediumOf(world_, machine));
 }
 
 bool EpochChecker::HasNews(int machine) const {
   const std::vector<std::byte>& bytes = seen_[machine].bytes;
-  const auto medium = world_.machine(machine).pmem->persistent();
+  const auto medium = MediumOf(world_, machine);
   return bytes.empty() ||
          std::memcmp(bytes.data(), medium.data(), kWatermarkOffset) != 0 ||
          std::memcmp(bytes.data() + kTableOffset, medium.data() + kTableOffset,
@@ -59,24 +60,44 @@ bool EpochChecker::HasNews(int machine) const {
 }
 
 void EpochChecker::Remember(int machine) {
-  const auto medium = world_.machine(machine).pmem->persistent();
+  const auto medium = MediumOf(world_, machine);
   const auto fixed = medium.first(world_.layout().ring_offset);
   seen_[machine].bytes.assign(fixed.begin(), fixed.end());
 }
 
 std::optional<RegionState> EpochChecker::Read(int machine) {
   absl::StatusOr<RegionState> state = ReadRegionState(
-      MediumOf(world_.machine(machine)), absl::StrCat("medium ", machine));
+      MediumOf(world_, machine), absl::StrCat("medium ", machine));
   if (state.ok()) return *std::move(state);
   Violate(machine, "INV-S2", state.status().ToString());
   return std::nullopt;
 }
 
 void EpochChecker::Look(int machine) {
-  if (world_.machine(machine).pmem == nullptr) return;
+  if (world_.store().medium(machine) == nullptr) return;
   ++world_.counters().looks_at_media;
   Remember(machine);
   if (const auto state = Read(machine)) Judge(machine, *state);
+}
+
+void EpochChecker::Adopt(int machine) {
+  seen_[machine] = Seen();
+  if (world_.store().medium(machine) == nullptr) return;
+  world_.checkers().marks.Forget(machine);
+  const auto state = Read(machine);
+  if (!state) return;
+  const Superline& superline = state->superline;
+  Seen& seen = seen_[machine];
+  seen.promise = PromiseOf(superline);
+  seen.log_epoch = superline.log_epoch;
+  seen.repairing = superline.repairing;
+  for (auto& [epoch, media] : promised_) {
+    if (epoch > superline.promised_epoch.value) media.erase(machine);
+  }
+  for (auto& [epoch, media] : installed_) {
+    if (epoch > superline.log_epoch.value) media.erase(machine);
+  }
+  Look(machine);
 }
 
 void EpochChecker::Judge(int machine, const RegionState& state) {
@@ -106,7 +127,7 @@ void EpochChecker::Judge(int machine, const RegionState& state) {
   MarkChecker& marks = world_.checkers().marks;
   marks.OnSuperline(machine, state.superline.log_epoch,
                     state.superline.head_lsn);
-  marks.Look(machine, world_.machine(machine).pmem->persistent());
+  marks.Look(machine, MediumOf(world_, machine));
   seen.seq = seq;
   seen.promise = PromiseOf(state.superline);
   seen.log_epoch = state.superline.log_epoch;
@@ -137,6 +158,7 @@ void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
   const Seen& before = seen_[machine];
   if (superline.log_epoch != before.log_epoch) {
     installed_[superline.log_epoch.value].insert(machine);
+    world_.store().Installed(machine);
     if (superline.log_epoch < before.log_epoch ||
         superline.log_epoch != before.promise.epoch ||
         superline.log_epoch != superline.promised_epoch) {
@@ -183,9 +205,9 @@ void EpochChecker::JudgeTable(int machine, const EpochTable& table) {
 }
 
 void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
-  RecordCursor cursor(
-      RingOf(MediumOf(world_.machine(machine)), state.superline), state.table,
-      state.head(), state.head().offset + state.superline.ring_capacity);
+  RecordCursor cursor(RingOf(MediumOf(world_, machine), state.superline),
+                      state.table, state.head(),
+                      state.head().offset + state.superline.ring_capacity);
   // What a later epoch owns may be half overwritten by an opening under way.
   Lsn proven = state.ProvenLsn();
   const std::optional<Lsn> end =
@@ -194,6 +216,8 @@ void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
   while (cursor.position().lsn <= proven) {
     const Lsn lsn = cursor.position().lsn;
     if (cursor.Next() != RecordCursor::Step::kRecord) {
+      // Behind it nothing can be told from here.
+      if (world_.store().MayLack(machine, lsn)) return;
       return Violate(machine, "INV-3",
                      absl::StrCat("LSN ", lsn.value,
                                   " can't be read, but the "
@@ -237,7 +261,7 @@ void EpochChecker::OnOpened(Epoch epoch) {
 }
 
 void EpochChecker::LookAtRest(int machine) {
-  if (world_.machine(machine).pmem == nullptr) return;
+  if (world_.store().medium(machine) == nullptr) return;
   Look(machine);
   const auto state = Read(machine);
   if (!state) return;

@@ -56,6 +56,9 @@ class EpochChecker {
   void LookAtNews();
   // Whatever may have changed: its power was cut, or time has passed.
   void Look(int machine);
+  // The machine has another medium than it had, or one as it was some time ago:
+  // what is there is where it begins.
+  void Adopt(int machine);
   // A primary is about to show its log.
   void OnOpened(Epoch epoch);
   // No superline is being written.

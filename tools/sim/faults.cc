@@ -10,6 +10,7 @@
 #include "tools/sim/membership_service.h"
 #include "tools/sim/node_process.h"
 #include "tools/sim/primary_process.h"
+#include "tools/sim/storage_faults.h"
 
 namespace alpheus::sim {
 namespace {
@@ -249,6 +250,19 @@ bool Inject(World& world, const Fault& fault) {
     case FaultKind::kDelayWatches:
     case FaultKind::kRestartMembership:
       return InjectIntoMembership(world, fault);
+    case FaultKind::kSwapRegions:
+    case FaultKind::kCloneRegion:
+    case FaultKind::kForeignRegion:
+    case FaultKind::kLoseRegion:
+    case FaultKind::kWipeRegion:
+    case FaultKind::kBlankRegion:
+    case FaultKind::kRollBackRegion:
+    case FaultKind::kFlipBit:
+    case FaultKind::kPoison:
+    case FaultKind::kLoseLine:
+    case FaultKind::kMisdirectLine:
+    case FaultKind::kMisdirectRecord:
+      return InjectIntoStorage(world, fault);
   }
   return false;
 }
@@ -258,6 +272,7 @@ void Heal(World& world) {
   for (int from = 0; from < count; ++from) {
     for (int to = 0; to < count; ++to) world.MendLink(from, to);
   }
+  PutRegionsBack(world);
   for (Machine& machine : world.machines()) {
     machine.trap_after = 0;
     world.RestorePower(machine);

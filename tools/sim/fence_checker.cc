@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/region_store.h"
 
 namespace alpheus::sim {
 
@@ -34,6 +35,12 @@ void FenceChecker::OnLanding(const LandedBytes& landed) {
 
 void FenceChecker::Judge(int machine, const LandedBytes& landed) {
   ++world_.counters().landings_checked;
+  if (!world_.store().IsOwn(machine)) {
+    return world_.referee().Violate(
+        "INV-16",
+        absl::StrCat("bytes of host ", landed.from.host, " land on machine ",
+                     machine, ", whose region is no replica of the log"));
+  }
   const Promise& promise = world_.checkers().epochs.promise(machine);
   const auto writer =
       processes_.find({landed.from.host, landed.from.incarnation});

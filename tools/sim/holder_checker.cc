@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/holder_checker.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/region_store.h"
 
 namespace alpheus::sim {
 
@@ -35,21 +37,33 @@ bool HolderChecker::Agrees(const RecordView& record, Epoch log_epoch) const {
 }
 
 bool HolderChecker::Holds(int machine, const Copy& copy) const {
-  if (world_.checkers().epochs.log_epoch(machine) < copy.log_epoch) {
-    return false;
-  }
+  const auto* const medium = world_.store().medium(machine);
+  return medium != nullptr &&
+         world_.checkers().epochs.log_epoch(machine) >= copy.log_epoch &&
+         LiesIn(medium->persistent(), copy);
+}
+
+bool HolderChecker::HeldBefore(int machine, const Copy& copy) const {
+  const auto& before = world_.store().before(machine);
+  return std::ranges::any_of(before, [&](const RegionStore::Before& was) {
+    return was.log_epoch >= copy.log_epoch && LiesIn(was.image, copy);
+  });
+}
+
+bool HolderChecker::LiesIn(std::span<const std::byte> image,
+                           const Copy& copy) const {
   const Ring place(nullptr, world_.options().ring_capacity);
-  const auto medium = world_.machine(machine).pmem->persistent();
   const std::byte* const there =
-      medium.data() + world_.layout().ring_offset + place.Place(copy.offset);
+      image.data() + world_.layout().ring_offset + place.Place(copy.offset);
   return AreOneRecord(copy.bytes.data(), there, copy.bytes.size());
 }
 
 int HolderChecker::Holders(const Copy& copy) const {
   int holders = 0;
   for (const World::Machine& machine : world_.machines()) {
-    if (machine.pmem == nullptr) continue;
-    holders += Holds(machine.number, copy) ? 1 : 0;
+    const bool has =
+        Holds(machine.number, copy) || HeldBefore(machine.number, copy);
+    holders += has ? 1 : 0;
   }
   return holders;
 }
@@ -82,6 +96,24 @@ void HolderChecker::JudgeAnswer(int machine, const Answer& answer) const {
                      "; its head is LSN ", answer.head.lsn.value, " at offset ",
                      answer.head.offset.value, ", it proves LSN ",
                      answer.proven_lsn.value));
+  }
+}
+
+void HolderChecker::JudgeDamaged(int machine, const Answer& answer) const {
+  VerdictReader reader(answer);
+  const auto& lacks = world_.store().lacks(machine);
+  for (auto it = lacks.lower_bound(answer.head.lsn.value); it != lacks.end();
+       ++it) {
+    const auto& [lsn, is_proven] = *it;
+    const Verdict verdict = reader.At(Lsn(lsn)).verdict;
+    if (!is_proven ||
+        (verdict != Verdict::kTorn && verdict != Verdict::kAbsent)) {
+      continue;
+    }
+    return world_.referee().Violate(
+        "INV-9",
+        absl::StrCat("machine ", machine, " answers ", VerdictName(verdict),
+                     " of LSN ", lsn, ", which its medium proves to have had"));
   }
 }
 

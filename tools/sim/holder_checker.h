@@ -6,7 +6,9 @@
 // when an epoch opens, and every so many events. No repair, no rival and no cut
 // may leave fewer than W media that hold it at its place. A medium whose log
 // epoch is older than that of the primary that counted the record is not
-// counted: what lies there is on its way, and nobody may build upon it.
+// counted: what lies there is on its way, and nobody may build upon it. What a
+// storage fault took counts as if it was there, until a later epoch is shown:
+// that must be on W media again.
 //
 // What it can't see: records that were durable and that their primary had not
 // counted yet.
@@ -18,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "log/core/record_cursor.h"
@@ -44,6 +47,8 @@ class HolderChecker {
   bool Agrees(const RecordView& record, Epoch log_epoch) const;
   // A replica that knows says to have what is durable and on its medium.
   void JudgeAnswer(int machine, const Answer& answer) const;
+  // It denies nothing that it proves to have had, and that was damaged.
+  void JudgeDamaged(int machine, const Answer& answer) const;
 
  private:
   struct Copy {
@@ -57,6 +62,9 @@ class HolderChecker {
   // Whether it lies there, and was acknowledged or installed there, or could
   // have been.
   bool Holds(int machine, const Copy& copy) const;
+  // It did, until a storage fault took it.
+  bool HeldBefore(int machine, const Copy& copy) const;
+  bool LiesIn(std::span<const std::byte> image, const Copy& copy) const;
   int Holders(const Copy& copy) const;
 
   World& world_;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/image_checker.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/region_store.h"
 
 namespace alpheus::sim {
 ImageChecker::ImageChecker(World& world, Ring ring, const RingLogStart& start)
@@ -57,7 +60,9 @@ int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
   const std::byte* const own = ring_.At(offset);
   const uint64_t at = world_.layout().ring_offset + ring_.Place(offset);
   for (const World::Machine& machine : world_.machines()) {
-    holders += IsHolder(machine, own, at, bytes) ? 1 : 0;
+    const bool has =
+        IsHolder(machine, own, at, bytes) || WasHolder(machine, own, at, bytes);
+    holders += has ? 1 : 0;
   }
   return holders;
 }
@@ -66,14 +71,26 @@ int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
 // what was durable.
 bool ImageChecker::IsHolder(const World::Machine& machine, const std::byte* own,
                             uint64_t at, uint64_t bytes) const {
-  if (machine.pmem == nullptr) return false;
+  const auto* const medium = world_.store().medium(machine.number);
+  if (medium == nullptr) return false;
   const EpochChecker& epochs = world_.checkers().epochs;
   if (epochs.log_epoch(machine.number) < epoch_ ||
       (epochs.repairing(machine.number) &&
        epochs.promise(machine.number).epoch <= epoch_)) {
     return false;
   }
-  return AreOneRecord(own, machine.pmem->persistent().data() + at, bytes);
+  return AreOneRecord(own, medium->persistent().data() + at, bytes);
+}
+
+// A storage fault came between its acknowledgement and now.
+bool ImageChecker::WasHolder(const World::Machine& machine,
+                             const std::byte* own, uint64_t at,
+                             uint64_t bytes) const {
+  const auto& before = world_.store().before(machine.number);
+  return std::ranges::any_of(before, [&](const RegionStore::Before& was) {
+    return was.log_epoch >= epoch_ && !was.repairing &&
+           AreOneRecord(own, was.image.data() + at, bytes);
+  });
 }
 
 }  // namespace alpheus::sim

@@ -39,6 +39,8 @@ class ImageChecker {
   void Check(const RecordView& record, const LogPosition& behind);
   bool IsHolder(const World::Machine& machine, const std::byte* own,
                 uint64_t at, uint64_t bytes) const;
+  bool WasHolder(const World::Machine& machine, const std::byte* own,
+                 uint64_t at, uint64_t bytes) const;
   int Holders(RingOffset offset, uint64_t bytes) const;
 
   World& world_;

@@ -55,8 +55,14 @@ void MarkChecker::Look(int machine, std::span<const std::byte> medium) {
 }
 
 Lsn MarkChecker::DurableHead(int write_quorum) const {
+  return DurableHeadWithout(-1, write_quorum);
+}
+
+Lsn MarkChecker::DurableHeadWithout(int machine, int write_quorum) const {
   std::vector<Lsn> heads;
-  for (const Seen& seen : seen_) heads.push_back(seen.head);
+  for (size_t i = 0; i < seen_.size(); ++i) {
+    heads.push_back(static_cast<int>(i) == machine ? Lsn(0) : seen_[i].head);
+  }
   std::ranges::sort(heads, std::greater<>());
   return heads[static_cast<size_t>(write_quorum) - 1];
 }

@@ -39,8 +39,12 @@ class MarkChecker {
   void OnSuperline(int machine, Epoch log_epoch, Lsn head);
   // Looks at the watermarks of that medium.
   void Look(int machine, std::span<const std::byte> medium);
+  // The medium is another one.
+  void Forget(int machine) { seen_[machine] = {}; }
   // The highest LSN before which no log begins on `write_quorum` media.
   Lsn DurableHead(int write_quorum) const;
+  // As if the log of that machine began at its first LSN.
+  Lsn DurableHeadWithout(int machine, int write_quorum) const;
 
   uint64_t looks() const { return looks_; }
 

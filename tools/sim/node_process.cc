@@ -9,6 +9,7 @@
 #include "log/base/check.h"
 #include "recovery/replica.h"
 #include "recovery/served_log.h"
+#include "tools/sim/region_store.h"
 #include "tools/sim/watched_replica.h"
 
 namespace alpheus::sim {
@@ -29,15 +30,24 @@ NodeProcess::NodeProcess(World& world, World::Machine& machine)
 
 void NodeProcess::TryToServe() {
   look_again_at_ = world_.now() + kLookAgainNanos;
-  if (machine_.holder != World::Holder::kNobody) return;
+  const auto content = world_.store().content(machine_.number);
+  if (machine_.holder != World::Holder::kNobody ||
+      content == RegionStore::Content::kAbsent) {
+    return;
+  }
   World::Model& pmem = *machine_.pmem;
   ReplicaOptions options;
   options.name = absl::StrCat("replica of node ", machine_.id().value);
   options.expected_cluster_id = kClusterId;
   options.expected_log_id = kLogId;
+  options.expected_node = machine_.id();
   machine_.holder = World::Holder::kNode;
   absl::StatusOr<std::unique_ptr<Replica<World::Model>>> replica =
       Replica<World::Model>::Open(pmem, pmem.region(), options);
+  if (content == RegionStore::Content::kAlien) {
+    machine_.holder = World::Holder::kNobody;
+    return world_.JudgeRefusal(machine_, replica.status());
+  }
   if (!replica.ok()) {
     world_.referee().Violate(
         "A3.5", absl::StrCat("a replica does not open after a crash: ",
@@ -92,8 +102,10 @@ void NodeProcess::Run() {
   options.slice_bytes = world_.options().slice_bytes;
   options.idle_ns = 100'000;
   options.unserved = [this](Uuid) {
-    return is_serving_ ? absl::OkStatus()
-                       : absl::UnavailableError("somebody else has it");
+    return is_serving_ || world_.store().content(machine_.number) ==
+                              RegionStore::Content::kAbsent
+               ? absl::OkStatus()
+               : absl::UnavailableError("somebody else has it");
   };
   Fabric& fabric = world_.network().fabric(host_);
   server_ = std::make_unique<ReplicaServer>(fabric, world_.network().clock(),

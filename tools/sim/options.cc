@@ -11,14 +11,25 @@ namespace alpheus::sim {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKinds> kNames = {
-    "kill-primary",   "kill-node",      "power-cut",     "power-cut-all",
-    "pause-primary",  "pause-node",     "cut-link",      "cut-one-way",
-    "isolate",        "rival",          "close-primary", "slow-machine",
-    "expire-session", "cut-membership", "delay-watches", "restart-membership"};
+    "kill-primary",     "kill-node",
+    "power-cut",        "power-cut-all",
+    "pause-primary",    "pause-node",
+    "cut-link",         "cut-one-way",
+    "isolate",          "rival",
+    "close-primary",    "slow-machine",
+    "expire-session",   "cut-membership",
+    "delay-watches",    "restart-membership",
+    "swap-regions",     "clone-region",
+    "foreign-region",   "lose-region",
+    "wipe-region",      "blank-region",
+    "roll-back-region", "flip-bit",
+    "poison",           "lose-line",
+    "misdirect-line",   "misdirect-record"};
 
 // How common each is where it is on at all.
-constexpr std::array<uint32_t, kFaultKinds> kWeights = {8, 4, 6, 2, 4, 4, 4, 3,
-                                                        3, 3, 2, 2, 3, 4, 2, 2};
+constexpr std::array<uint32_t, kFaultKinds> kWeights = {
+    8, 4, 6, 2, 4, 4, 4, 3, 3, 3, 2, 2, 3, 4,
+    2, 2, 1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1};
 
 constexpr std::array<std::string_view, 2> kWorkloads = {"mixed", "wal"};
 
@@ -27,6 +38,21 @@ void WithoutMembershipFaults(RunOptions& options) {
   for (size_t i = 0; i < kFaultKinds; ++i) {
     if (IsOfMembership(static_cast<FaultKind>(i))) options.weights[i] = 0;
   }
+}
+
+void WithoutStorageFaults(RunOptions& options) {
+  for (size_t i = 0; i < kFaultKinds; ++i) {
+    if (IsOfStorage(static_cast<FaultKind>(i))) options.weights[i] = 0;
+  }
+}
+
+bool HasStorageFaults(const RunOptions& options) {
+  for (size_t i = 0; i < kFaultKinds; ++i) {
+    if (IsOfStorage(static_cast<FaultKind>(i)) && options.weights[i] != 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -62,6 +88,10 @@ bool IsOfMembership(FaultKind kind) {
          kind == FaultKind::kCutMembership ||
          kind == FaultKind::kDelayWatches ||
          kind == FaultKind::kRestartMembership;
+}
+
+bool IsOfStorage(FaultKind kind) {
+  return kind >= FaultKind::kSwapRegions && kind <= FaultKind::kMisdirectRecord;
 }
 
 RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
@@ -102,6 +132,12 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   options.membership_stale_odds =
       one_in(2) ? 0 : 2 + static_cast<uint32_t>(random.Below(10));
   if (!options.has_membership_service) WithoutMembershipFaults(options);
+  // Half of the runs; of those, one of eight beyond what a log must survive.
+  const bool with_storage_faults = one_in(2);
+  const bool is_beyond = one_in(8);
+  if (!with_storage_faults && !fixed.faults) WithoutStorageFaults(options);
+  options.is_beyond_budget =
+      HasStorageFaults(options) && (is_beyond || fixed.beyond_budget);
   options.left_out = fixed.left_out;
   options.canary = fixed.canary;
   // After all draws, which must not depend on them.
@@ -133,6 +169,7 @@ std::string Describe(const RunOptions& options) {
   } else {
     absl::StrAppend(&text, " static");
   }
+  if (options.is_beyond_budget) absl::StrAppend(&text, " beyond the budget");
   absl::StrAppend(&text, ":");
   for (size_t i = 0; i < kFaultKinds; ++i) {
     if (options.weights[i] == 0) continue;

@@ -34,10 +34,25 @@ enum class FaultKind {
   kCutMembership,      // a machine from it; its data plane works
   kDelayWatches,       // what changed is told late
   kRestartMembership,  // sessions survive or end together; data may be old
+  // Of storage, while a machine has no power.
+  kSwapRegions,     // two machines have each other's file, for a time
+  kCloneRegion,     // one has a copy of another one's, for a time
+  kForeignRegion,   // of another log, cluster or format, for a time
+  kLoseRegion,      // there is none, for a time
+  kWipeRegion,      // zeros or ones, for good
+  kBlankRegion,     // formatted anew, for good
+  kRollBackRegion,  // as it was some time ago
+  // Of its bytes.
+  kFlipBit,
+  kPoison,  // 8 to 4096 of them could not be read
+  kLoseLine,
+  kMisdirectLine,
+  kMisdirectRecord,
 };
-inline constexpr size_t kFaultKinds = 16;
+inline constexpr size_t kFaultKinds = 28;
 
 bool IsOfMembership(FaultKind kind);
+bool IsOfStorage(FaultKind kind);
 
 std::string_view FaultName(FaultKind kind);
 std::optional<FaultKind> FaultOfName(std::string_view name);
@@ -55,6 +70,7 @@ enum class Canary {
   kEarlyDurable,  // a record counts as durable on one medium, whatever W is
   kLostFences,    // a power cut takes what was fenced, too
   kSharedBallot,  // a process is given what another one was given
+  kNoBudget,      // storage faults strike as if any log had to survive them
 };
 
 // What the user fixes; the rest is drawn, each as if nothing was fixed.
@@ -68,6 +84,7 @@ struct Fixed {
   bool without_yields = false;  // no thread is switched at a yield point
   std::optional<std::set<FaultKind>> faults;
   std::optional<bool> has_membership_service;
+  bool beyond_budget = false;
   std::set<uint32_t> left_out;  // faults of the plan, by number
   Canary canary = Canary::kNone;
 };
@@ -99,6 +116,9 @@ struct RunOptions {
   int64_t watch_ns_max = 50'000;        // until a change is told
   uint32_t membership_lost_odds = 0;    // of its messages; 0: none
   uint32_t membership_stale_odds = 0;   // of its reads
+  // More is lost and damaged than a log must survive (fault_budget.h): it may
+  // stay closed, and must not be shorter.
+  bool is_beyond_budget = false;
 };
 
 // Nothing happens to anybody: no faults, and no connection breaks.

@@ -16,7 +16,9 @@
 #include "recovery/own_replica.h"
 #include "tools/sim/ballot_checker.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/fault_budget.h"
 #include "tools/sim/primary_process.h"
+#include "tools/sim/region_store.h"
 #include "tools/sim/sim_membership.h"
 #include "tools/sim/watched_replica.h"
 
@@ -35,8 +37,15 @@ void PrimaryProcess::OpenReplica() {
   options.name = absl::StrCat("own replica of node ", machine_.id().value);
   options.expected_cluster_id = kClusterId;
   options.expected_log_id = kLogId;
+  options.expected_node = machine_.id();
+  const auto content = world_.store().content(machine_.number);
+  if (content == RegionStore::Content::kAbsent) world_.EndPrimary(machine_);
   absl::StatusOr<std::unique_ptr<Replica<Model>>> replica =
       Replica<Model>::Open(*pmem_, pmem_->region(), options);
+  if (content == RegionStore::Content::kAlien) {
+    world_.JudgeRefusal(machine_, replica.status());
+    world_.EndPrimary(machine_);
+  }
   if (!replica.ok()) {
     world_.referee().Violate("A3.5", absl::StrCat("a replica does not open: ",
                                                   replica.status().ToString()));
@@ -53,7 +62,10 @@ EpochOpeningOptions PrimaryProcess::OpeningOptions(
   options.self = self;
   options.sizes = world_.sizes();
   for (const World::Machine& machine : world_.machines()) {
-    if (machine.pmem == nullptr || machine.number == machine_.number) continue;
+    if (machine.pmem == nullptr ||
+        (is_member_ && machine.number == machine_.number)) {
+      continue;
+    }
     options.peers.push_back({machine.id(), world_.NodeAddress(machine.number)});
   }
   options.gather_ns = 500'000;
@@ -135,13 +147,27 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
                             ": opening: ", status.ToString()));
   if (status.ok()) {
     opened_ = (*opening)->TakeOpened();
+    if (is_member_ && !world_.store().IsOwn(machine_.number)) {
+      world_.referee().Violate("INV-16", "a log is opened on a blank replica");
+    }
     return true;
   }
-  if (!absl::IsUnavailable(status) && !absl::IsAborted(status)) {
+  if (!absl::IsUnavailable(status) && !absl::IsAborted(status) &&
+      !MayFail(status)) {
     world_.referee().Violate(
         "C8", absl::StrCat("an opening fails: ", status.ToString()));
   }
   return false;
+}
+
+// Its own replica is blank, or more is damaged than the log must survive.
+bool PrimaryProcess::MayFail(const absl::Status& status) const {
+  if (!FaultBudget(world_).MustSurvive() && absl::IsDataLoss(status)) {
+    return true;
+  }
+  const bool is_blank = is_member_ && !world_.store().IsOwn(machine_.number);
+  return absl::IsFailedPrecondition(status) &&
+         (is_blank || !FaultBudget(world_).MustSurvive());
 }
 
 // With a service a session of its own, which ends by silence.

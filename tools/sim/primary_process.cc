@@ -9,6 +9,7 @@
 #include "replication/log_replication.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/node_process.h"
+#include "tools/sim/region_store.h"
 #include "tools/sim/workload.h"
 
 namespace alpheus::sim {
@@ -90,8 +91,10 @@ PrimaryProcess::PrimaryProcess(World& world, World::Machine& machine)
       machine_(machine),
       host_(world.PrimaryHost(machine)),
       process_(world.threads().NewProcess()),
-      is_member_(machine.pmem != nullptr),
       random_(world.random().Next()),
+      is_member_(
+          machine.pmem != nullptr &&
+          (world.store().IsOwn(machine.number) || random_.Below(2) == 0)),
       waiter_(world.threads()) {
   world_.threads().Start(process_, [this] { Run(); });
 }

@@ -91,6 +91,7 @@ class PrimaryProcess {
   bool OpenEpoch();
   bool TryOnce(EpochOpeningOptions& options, BallotSource& ballots,
                bool& again);
+  bool MayFail(const absl::Status& status) const;
   EpochOpeningOptions OpeningOptions(const PrimaryId& self) const;
   absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(uint64_t capacity);
   std::unique_ptr<Membership> MakeMembership(const PrimaryId& self);
@@ -107,9 +108,11 @@ class PrimaryProcess {
   World::Machine& machine_;
   const int host_;
   const ProcessId process_;
+  Random random_;
+  // False: whoever starts it knows that there is no replica here, or none that
+  // can be used.
   const bool is_member_;
   PrimaryNumber number_ = 0;
-  Random random_;
   std::unique_ptr<Model> cache_pmem_;
   Model* pmem_ = nullptr;
   std::unique_ptr<Replica<Model>> replica_;

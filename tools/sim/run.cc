@@ -2,13 +2,16 @@
 #include "tools/sim/run.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/end_checker.h"
+#include "tools/sim/fault_budget.h"
 #include "tools/sim/faults.h"
 #include "tools/sim/primary_process.h"
+#include "tools/sim/region_images.h"
 
 namespace alpheus::sim {
 namespace {
@@ -24,6 +27,8 @@ constexpr int64_t kRestNanos = 1'000'000;
 constexpr int kFinalOpenings = 2;
 // How many events lie between two looks at all media.
 constexpr uint64_t kLookEvents = 500;
+// And how many of them until a copy of all is kept.
+constexpr uint64_t kLooksPerImage = 5;
 // Of a run that ends.
 constexpr uint64_t kEventsMax = 5'000'000;
 
@@ -44,9 +49,9 @@ class Run {
     const int64_t safe_until =
         faults_.empty() ? 20 * kLookNanos : faults_.back().at_ns + kLookNanos;
     StepUntil([&] { return world_.now() >= safe_until; });
-    if (!world_.referee().violation()) LetItLive();
-    if (!world_.referee().violation()) LetItRest();
-    if (!world_.referee().violation()) OpenAgain();
+    if (GoesOn()) LetItLive();
+    if (GoesOn()) LetItRest();
+    if (GoesOn()) OpenAgain();
     if (IsCalm(world_.options()) &&
         world_.network().receivers_not_ready() != 0) {
       world_.referee().Violate("INV-R1",
@@ -64,9 +69,22 @@ class Run {
   }
 
  private:
+  bool GoesOn() const { return !world_.referee().violation() && !is_given_up_; }
+
+  // There is no progress. What was never shortened may stay closed, if more is
+  // damaged than the log must survive.
+  void Overdue(const std::string& what) {
+    if (FaultBudget(world_).MustSurvive()) {
+      return world_.referee().Violate("C8", what);
+    }
+    is_given_up_ = true;
+    ++world_.counters().progress_undemanded;
+    world_.Trace(absl::StrCat("given up: ", what));
+  }
+
   template <class Done>
   void StepUntil(const Done& done) {
-    while (!done() && !world_.referee().violation()) {
+    while (!done() && GoesOn()) {
       if (!world_.network().Step() || ++world_.counters().events > kEventsMax) {
         world_.referee().Violate("C8", "the run does not come to an end");
       }
@@ -81,6 +99,12 @@ class Run {
       if (machine.primary != nullptr) machine.primary->CheckInvariants();
     }
     world_.checkers().holders.Look();
+    if (world_.options()
+                .weights[static_cast<size_t>(FaultKind::kRollBackRegion)] !=
+            0 &&
+        ++looks_ % kLooksPerImage == 0) {
+      world_.images().Take();
+    }
   }
 
   void Strike(const Fault& fault) {
@@ -123,9 +147,8 @@ class Run {
         world_.history().records_acknowledged() + kLivenessRecords;
     StepUntil([&] {
       if (world_.now() > until) {
-        world_.referee().Violate(
-            "C8", absl::StrCat("all is well for ", kLivenessNanosMax,
-                               " ns, and no log is open"));
+        Overdue(absl::StrCat("all is well for ", kLivenessNanosMax,
+                             " ns, and no log is open"));
       }
       return world_.history().records_acknowledged() >= target;
     });
@@ -156,7 +179,7 @@ class Run {
     StepUntil([&] {
       if (done()) return true;
       if (world_.now() > end_by_) {
-        world_.referee().Violate("C8", absl::StrCat("all is well, and ", what));
+        Overdue(absl::StrCat("all is well, and ", what));
       }
       return false;
     });
@@ -168,14 +191,14 @@ class Run {
     end_by_ = world_.now() + kEndNanosMax;
     world_.BeQuiet();
     EndChecker checker(world_);
-    while (!closed_ && !world_.referee().violation()) {
+    while (!closed_ && GoesOn()) {
       StepToTheEnd("no log comes to rest", [&] {
         PrimaryProcess* const writer = Writer();
         if (writer == nullptr) return false;
         writer->Rest();
         return writer->is_at_rest();
       });
-      if (world_.referee().violation()) return;
+      if (!GoesOn()) return;
       PrimaryProcess* const writer = Writer();
       epoch_ = writer->epoch();
       checker.CompareMedia(epoch_, writer->next_lsn(), writer->in_sync());
@@ -214,7 +237,7 @@ class Run {
     EndChecker checker(world_);
     int machine = writer_;
     int opened = 0;
-    while (opened < kFinalOpenings && !world_.referee().violation()) {
+    while (opened < kFinalOpenings && GoesOn()) {
       machine = (machine + 1) % static_cast<int>(world_.machines().size());
       world_.StartPrimary(world_.machine(machine));
       std::optional<Lsn> end;
@@ -243,7 +266,9 @@ class Run {
 
   World world_;
   const std::vector<Fault> faults_;
+  uint64_t looks_ = 0;
   bool is_healed_ = false;
+  bool is_given_up_ = false;
   bool is_over_ = false;  // nobody starts a primary any more
   int writer_ = 0;        // its machine
   int64_t end_by_ = 0;

@@ -14,8 +14,8 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr std::array<std::string_view, 4> kCanaries = {
-    "none", "early-durable", "lost-fences", "shared-ballot"};
+constexpr std::array<std::string_view, 5> kCanaries = {
+    "none", "early-durable", "lost-fences", "shared-ballot", "no-budget"};
 // No plan has so many faults.
 constexpr uint32_t kNumberMax = 10'000;
 
@@ -102,6 +102,7 @@ std::string CommandLine(uint64_t seed, const Fixed& fixed) {
     absl::StrAppend(&text, " --membership ",
                     *fixed.has_membership_service ? "service" : "static");
   }
+  if (fixed.beyond_budget) absl::StrAppend(&text, " --beyond-budget");
   if (!fixed.left_out.empty()) {
     absl::StrAppend(&text, " --without ", NumbersText(fixed.left_out));
   }

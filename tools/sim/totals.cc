@@ -86,6 +86,10 @@ std::string Describe(const Totals& totals) {
       counters.looks_at_marks, counters.answers_checked, counters.looks_at_rest,
       counters.records_compared, counters.final_openings);
   absl::StrAppendFormat(&text,
+                        "storage    %12d regions refused; %d seeds that need "
+                        "not go on\n",
+                        counters.regions_refused, counters.progress_undemanded);
+  absl::StrAppendFormat(&text,
                         "events     %12d, %.0f/s per core\n"
                         "time       %12.3f virtual seconds in %.3f of a core\n",
                         counters.events, totals.PerCpuSecond(counters.events),

@@ -11,6 +11,8 @@
 #include "tools/sim/membership_service.h"
 #include "tools/sim/node_process.h"
 #include "tools/sim/primary_process.h"
+#include "tools/sim/region_images.h"
+#include "tools/sim/region_store.h"
 
 namespace alpheus::sim {
 namespace {
@@ -63,6 +65,8 @@ World::World(const RunOptions& options)
       machines_(static_cast<size_t>(options.nodes) + 1),
       active_(static_cast<size_t>(network_->options().hosts)),
       link_cuts_(machines_.size(), std::vector<int>(machines_.size())) {
+  store_ = std::make_unique<RegionStore>(*this);
+  images_ = std::make_unique<RegionImages>(*this);
   checkers_ = std::make_unique<Checkers>(*this);
   if (options.has_membership_service) {
     membership_ = std::make_unique<MembershipService>(
@@ -114,6 +118,36 @@ void World::Format(Machine& machine) {
           .ok(),
       "modelled memory does not fail unasked");
   WatchMemory(machine);
+}
+
+std::unique_ptr<World::Model> World::GiveRegion(int machine,
+                                                std::unique_ptr<Model> region) {
+  ALPHEUS_CHECK(!machines_[machine].has_power, "nobody has it open");
+  std::unique_ptr<Model> old =
+      std::exchange(machines_[machine].pmem, std::move(region));
+  old->SetHook({});
+  WatchMemory(machines_[machine]);
+  return old;
+}
+
+void World::ExchangeRegions(int a, int b) {
+  std::unique_ptr<Model> of_b = std::move(machines_[b].pmem);
+  machines_[b].pmem = GiveRegion(a, std::move(of_b));
+  WatchMemory(machines_[b]);
+}
+
+void World::JudgeRefusal(const Machine& machine, const absl::Status& status) {
+  if (!status.ok()) {
+    ++counters_.regions_refused;
+    return;
+  }
+  referee_->Violate("A8",
+                    absl::StrCat("machine ", machine.number,
+                                 " opens a region that is not its replica"));
+}
+
+void World::KeepOldMemory(std::unique_ptr<Model> memory) {
+  old_memories_.push_back(std::move(memory));
 }
 
 void World::WatchMemory(Machine& machine) {

@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "log/base/deadline.h"
 #include "log/base/random.h"
 #include "log/format/layout.h"
@@ -51,6 +52,8 @@ class CandidateAgent;
 class MembershipService;
 class NodeProcess;
 class PrimaryProcess;
+class RegionImages;
+class RegionStore;
 struct Checkers;
 
 class World {
@@ -62,7 +65,8 @@ class World {
 
   struct Machine {
     int number = 0;
-    std::unique_ptr<Model> pmem;  // null: no replica
+    // What lies where its region should be (region_store.h). Null: no replica.
+    std::unique_ptr<Model> pmem;
     Holder holder = Holder::kNobody;
     bool has_power = true;
     std::unique_ptr<NodeProcess> node;
@@ -96,8 +100,11 @@ class World {
     uint64_t media_compared = 0;    // EndChecker
     uint64_t records_compared = 0;
     uint64_t looks_at_rest = 0;
-    uint64_t final_openings = 0;  // behind the end, whose log was as it was
-    uint64_t ballots = 0;         // BallotChecker
+    uint64_t final_openings = 0;   // behind the end, whose log was as it was
+    uint64_t regions_refused = 0;  // that were not their machine's replica
+    uint64_t progress_undemanded =
+        0;                 // seeds with more damage than allowed for
+    uint64_t ballots = 0;  // BallotChecker
     // Applications that were started by a candidate that was first; of those,
     // asked or made to end by one that was not any more; left to themselves.
     uint64_t elections = 0;
@@ -117,9 +124,12 @@ class World {
   Threads& threads() { return *threads_; }
   Random& random() { return random_; }
   Referee& referee() { return *referee_; }
+  const Referee& referee() const { return *referee_; }
   History& history() { return *history_; }
   Checkers& checkers() { return *checkers_; }
   Counters& counters() { return counters_; }
+  RegionStore& store() { return *store_; }
+  RegionImages& images() { return *images_; }
   // Null: membership is static.
   MembershipService* membership() { return membership_.get(); }
   int64_t now() const { return network_->clock().NowNanos(); }
@@ -135,6 +145,14 @@ class World {
   std::vector<Machine>& machines() { return machines_; }
   Machine& machine(int number) { return machines_[number]; }
   Configuration configuration() const;
+  // Of a machine without power: another region lies there from now on. Returns
+  // what lay there.
+  std::unique_ptr<Model> GiveRegion(int machine, std::unique_ptr<Model> region);
+  void ExchangeRegions(int a, int b);
+  // What became of opening a region that is not the machine's replica.
+  void JudgeRefusal(const Machine& machine, const absl::Status& status);
+  // Hooks of it may be running.
+  void KeepOldMemory(std::unique_ptr<Model> memory);
 
   // Adapters: of the node's daemon, and of the application.
   int NodeHost(const Machine& machine) const { return machine.number; }
@@ -202,6 +220,8 @@ class World {
   std::unique_ptr<Checkers> checkers_;
   std::unique_ptr<MembershipService> membership_;
   std::vector<Machine> machines_;
+  std::unique_ptr<RegionStore> store_;
+  std::unique_ptr<RegionImages> images_;
   std::vector<char> active_;  // by host
   std::vector<std::vector<int>> link_cuts_;
   // Of machines that lost power: their hooks may be running.

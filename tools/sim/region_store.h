@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// region_store: the region files of a cluster: where the file of each replica
+// lies, and what it may lack of what was persisted in it.
+//
+// Idea: a machine has a place for one region, and what it finds there need not
+// be its replica: files are swapped, cloned, lost, wiped, formatted anew. All
+// checkers that look at media ask here for the medium of a replica, wherever
+// it lies, and for what a storage fault has taken from it: so they neither take
+// damage for a fault of the log, nor go on counting what is gone. What was on a
+// medium before it was damaged is kept, so that a record that was on W media
+// when it was counted is known to have been there.
+//
+// Invariants:
+//   P1. A medium that is not where it belongs, or gone, is changed by nobody.
+//   P2. What a medium lacks is lacking until it has installed an epoch, which
+//       reads all records of the log (R3 of replica.h).
+// Thread safety: one thread.
+// References: protocol A8, H16, H17; fault_budget.h, storage_faults.h.
+#ifndef ALPHEUS_TOOLS_SIM_REGION_STORE_H_
+#define ALPHEUS_TOOLS_SIM_REGION_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "log/base/ids.h"
+#include "tools/sim/world.h"
+
+namespace alpheus::sim {
+
+class RegionStore {
+ public:
+  using Model = World::Model;
+  using Image = std::vector<std::byte>;
+
+  // What a machine finds where its region should be.
+  enum class Content {
+    kOwn,     // its replica, maybe damaged
+    kAlien,   // to be refused: of another node, log or format, or no region
+    kBlank,   // formatted anew: it opens, and knows nothing
+    kAbsent,  // no file
+  };
+
+  // As the medium was before a fault took something of it.
+  struct Before {
+    Epoch log_epoch;
+    bool repairing = false;
+    Image image;
+  };
+
+  explicit RegionStore(World& world);
+
+  Content content(int machine) const { return places_[machine].content; }
+  bool IsOwn(int machine) const { return content(machine) == Content::kOwn; }
+  // The replica of that machine, wherever it lies. nullptr: it is gone for
+  // good, or there never was one.
+  Model* medium(int machine) const;
+  bool IsGone(int machine) const { return places_[machine].is_gone; }
+  bool IsMisplaced(int machine) const {
+    return !IsOwn(machine) && !IsGone(machine);
+  }
+  // It lacks records that it had.
+  bool IsHurt(int machine) const { return !places_[machine].lacks.empty(); }
+  // The record at that LSN may be unreadable there.
+  bool MayLack(int machine, Lsn lsn) const {
+    return places_[machine].lacks.contains(lsn.value);
+  }
+  // By LSN, whether the medium proves that it had the record: then it must not
+  // deny it.
+  const std::map<uint64_t, bool>& lacks(int machine) const {
+    return places_[machine].lacks;
+  }
+  const std::vector<Before>& before(int machine) const {
+    return places_[machine].before;
+  }
+
+  // Neither may run while the machine's replica is put back.
+  bool SharesFate(int machine, int other) const;
+
+  // The following need machines without power, whose replicas are in their
+  // places; PutBack those that are not.
+
+  // Two machines have each other's file, until both are put back.
+  void Swap(int a, int b);
+  // Something else lies there, until it is put back.
+  void SetAside(int machine, Content content, const Image& image);
+  void PutBack(int machine);
+  // The replica is gone for good.
+  void Lose(int machine, Content content, const Image& image);
+  // The replica is as it was some time ago; nobody may notice.
+  void RollBack(int machine, const Image& image);
+  // The replica has these bytes now, and lacks those records.
+  void Damage(int machine, const Image& image,
+              const std::map<uint64_t, bool>& lacks);
+
+  // The medium has installed an epoch (P2).
+  void Installed(int machine) { places_[machine].lacks.clear(); }
+
+ private:
+  struct Place {
+    Content content = Content::kOwn;
+    bool is_gone = false;
+    int lies_in = 0;  // the machine whose place the replica is in
+    std::unique_ptr<Model> aside;
+    std::map<uint64_t, bool> lacks;
+    std::vector<Before> before;
+  };
+
+  void KeepBefore(int machine);
+
+  World& world_;
+  std::vector<Place> places_;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_REGION_STORE_H_
