@@ -31,9 +31,7 @@ void After(World& world, int64_t ns, std::function<void()> what) {
 // Nobody has its region open then, and it comes back.
 void TakePower(World& world, Machine& machine, int64_t for_ns) {
   After(world, for_ns, [&world, &machine] { world.RestorePower(machine); });
-  if (!machine.has_power) return;
-  ++world.counters().faults[static_cast<size_t>(FaultKind::kPowerCut)];
-  world.CutPower(machine);
+  if (machine.has_power) world.CutPower(machine);
 }
 
 RegionImage ImageOf(World& world, const Machine& machine) {
