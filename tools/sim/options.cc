@@ -110,7 +110,7 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   options.delay_ns_max = one_in(4) ? 100'000 : 5'000;
   options.break_probability = one_in(3) ? 0.002 : 0;
   options.yield_odds = one_in(2) ? 0 : 1 + random.Below(20);
-  options.faults = 30 + static_cast<int>(random.Below(21));
+  options.faults = 34 + static_cast<int>(random.Below(23));
   options.fault_gap_ns_max = int64_t{1'000'000} << random.Below(3);
   for (size_t i = 0; i < kFaultKinds; ++i) {
     const bool is_on = fixed.faults

@@ -13,6 +13,8 @@
 #include "tools/sim/node_process.h"
 #include "tools/sim/power_cut.h"
 #include "tools/sim/primary_process.h"
+#include "tools/sim/region_images.h"
+#include "tools/sim/region_store.h"
 #include "tools/sim/world.h"
 
 namespace alpheus::sim {
