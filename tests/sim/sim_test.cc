@@ -78,6 +78,8 @@ TEST(SimCanaryTest, ALogThatCountsRecordsAsDurableTooEarlyIsCaught) {
     fixed.write_quorum = 2;
     // The other one may first see a head that only one medium has (L11).
     fixed.workload = Workload::kWal;
+    fixed.faults = {sim::FaultKind::kKillPrimary, sim::FaultKind::kPowerCut,
+                    sim::FaultKind::kIsolate};
     fixed.canary = Canary::kEarlyDurable;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;

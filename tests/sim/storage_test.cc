@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "log/base/random.h"
 #include "log/core/region_state.h"
+#include "log/format/layout.h"
 #include "recovery/answer.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/fault_budget.h"
@@ -188,6 +192,103 @@ TEST_F(StorageTest, ImagesAreKeptAndTheOldestGo) {
   EXPECT_TRUE(world_.images().of(3).empty());
 }
 
+// Damage, in images of a log that clients have written.
+
+class DamageTest : public StorageTest {
+ protected:
+  void SetUp() override {
+    world_.StartPrimary(world_.machine(0));
+    const auto enough = [this] {
+      return world_.history().records_acknowledged() >= 60;
+    };
+    for (int i = 0; i < 100'000 && !enough(); ++i) world_.network().Step();
+    ASSERT_TRUE(enough());
+    ASSERT_EQ(violated(), "");
+    image_ = ImageOf(1);
+    const auto log = ReadImage(image_);
+    ASSERT_TRUE(log);
+    log_ = *log;
+    ASSERT_GT(log_.records.size(), 5u);
+  }
+  std::set<uint64_t> LsnsIn(const RegionImage& image) {
+    std::set<uint64_t> lsns;
+    const std::optional<ImageLog> log = ReadImage(image);
+    EXPECT_TRUE(log);
+    for (const ImageRecord& record : log->records) {
+      lsns.insert(record.lsn.value);
+    }
+    return lsns;
+  }
+
+  RegionImage image_;
+  ImageLog log_;
+};
+
+TEST_F(DamageTest, RecordsOfTheImageAreThoseOfTheLog) {
+  for (size_t i = 0; i < log_.records.size(); ++i) {
+    EXPECT_EQ(log_.records[i].lsn, log_.head.lsn + i);
+  }
+  EXPECT_EQ(LacksOf(log_, image_, image_), Lacks{});
+}
+
+// Each record that the damaged image does not show any more is said to lack,
+// and each that lacks is not shown or has another byte.
+TEST_F(DamageTest, WhatIsDamagedIsSaidToLack) {
+  const std::set<uint64_t> before = LsnsIn(image_);
+  Random random(1);
+  for (const ByteDamage damage :
+       {ByteDamage::kFlipBit, ByteDamage::kPoison, ByteDamage::kLostLine,
+        ByteDamage::kMisdirectLine, ByteDamage::kMisdirectRecord}) {
+    int lacking = 0;
+    for (int i = 0; i < 200; ++i) {
+      RegionImage damaged = image_;
+      Damage(damage, log_, world_.layout(), RegionImage(image_.size()), random,
+             damaged);
+      const auto lacks = LacksOf(log_, image_, damaged);
+      if (!lacks) continue;
+      const std::set<uint64_t> after = LsnsIn(damaged);
+      for (const uint64_t lsn : before) {
+        EXPECT_TRUE(after.contains(lsn) || lacks->contains(lsn)) << lsn;
+      }
+      lacking += lacks->empty() ? 0 : 1;
+    }
+    EXPECT_GT(lacking, 20) << static_cast<int>(damage);
+  }
+}
+
+TEST_F(DamageTest, WhatTheWatermarkCoversIsProven) {
+  const ImageRecord& first = log_.records.front();
+  ASSERT_LE(first.lsn, log_.proven);
+  RegionImage damaged = image_;
+  damaged[first.at] ^= std::byte{1};
+  EXPECT_EQ(LacksOf(log_, image_, damaged), (Lacks{{first.lsn.value, true}}));
+}
+
+// Both copies of the superline, or the newer one of two.
+TEST_F(DamageTest, SuperlineThatIsGoneIsNoDamage) {
+  RegionImage damaged = image_;
+  damaged[30] ^= std::byte{1};
+  EXPECT_EQ(LacksOf(log_, image_, damaged), Lacks{});
+  damaged[kSuperlineCopyBytes + 30] ^= std::byte{1};
+  EXPECT_EQ(LacksOf(log_, image_, damaged), std::nullopt);
+}
+
+TEST_F(DamageTest, OtherFormatsAreNotRead) {
+  const auto state = OfAnotherFormat(image_);
+  EXPECT_EQ(ReadImage(state), std::nullopt);
+}
+
+TEST_F(DamageTest, RecordThatOthersHaveIsSpare) {
+  const FaultBudget budget(world_);
+  const ImageRecord& first = log_.records.front();
+  EXPECT_TRUE(budget.IsSpare(1, image_, first, log_.log_epoch));
+  RegionImage other = image_;
+  other[first.at + 1] ^= std::byte{1};
+  EXPECT_FALSE(budget.IsSpare(1, other, first, log_.log_epoch));
+  Lose(2);
+  EXPECT_FALSE(budget.IsSpare(1, image_, first, log_.log_epoch));
+}
+
 // What the checkers make of it.
 
 TEST_F(StorageTest, RegionOfAnotherNodeThatTakesPartViolatesA8) {
@@ -238,6 +339,26 @@ TEST_F(StorageTest, DenialOfWhatWasNotProvenIsAsTorn) {
   answer.head.lsn = Lsn(1);
   checkers().answers.Answered(1, answer);
   EXPECT_EQ(violated(), "");
+}
+
+TEST_F(StorageTest, AnswerOfASuspectReplicaThatKnowsViolatesInv25) {
+  store().Suspect(1);
+  Answer answer;
+  answer.suspect = true;
+  checkers().answers.Answered(1, answer);
+  EXPECT_EQ(violated(), "");
+  EXPECT_TRUE(store().IsSuspect(1));
+  answer.suspect = false;
+  checkers().answers.Answered(1, answer);
+  EXPECT_EQ(violated(), "INV-25");
+}
+
+TEST_F(StorageTest, SuspectReplicaIsTrustedOnceItSaysThatItHasInstalled) {
+  store().Suspect(1);
+  store().Installed(1);
+  EXPECT_TRUE(store().IsSuspect(1));
+  checkers().answers.Installed(1, Epoch(0));
+  EXPECT_FALSE(store().IsSuspect(1));
 }
 
 // Of a record of zeros, which lies in every ring that was never written.

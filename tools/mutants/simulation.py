@@ -28,7 +28,10 @@ SEEDS = 1000
 SECONDS = 600
 
 CANARIES = (
-    ("early-durable", "INV-22", ("--nodes", "3", "--write-quorum", "2")),
+    # Without damage, whose budget goes by W.
+    ("early-durable", "INV-22", ("--nodes", "3", "--write-quorum", "2",
+                                 "--workload", "wal", "--faults",
+                                 "kill-primary,power-cut,isolate")),
     # The first one to notice is whoever looks first.
     ("lost-fences", "", ("--nodes", "1", "--faults", "power-cut")),
     ("no-budget", "", ("--nodes", "3", "--write-quorum", "2", "--faults",

@@ -52,6 +52,7 @@ void AnswerChecker::Installed(int machine, Epoch epoch) {
   }
   EpochChecker& epochs = world_.checkers().epochs;
   epochs.LookAtNews();
+  world_.store().Trust(machine);
   if (epochs.log_epoch(machine) == epoch) return;
   Violate(machine, "INV-3",
           absl::StrCat("epoch ", epoch.value,
@@ -78,6 +79,10 @@ void AnswerChecker::Answered(int machine, const Answer& answer) {
     Violate(machine, "INV-12", "a repair was cut off, and the answer hides it");
   }
   if (!answer.knows()) return;
+  if (world_.store().IsSuspect(machine)) {
+    Violate(machine, "INV-25",
+            "a fence failed here, and the answer is as if nothing was");
+  }
   for (const VerdictRun& run : answer.runs) {
     if (run.verdict != Verdict::kHave) continue;
     for (uint64_t i = 0; i < run.end - run.first; ++i) {

@@ -13,6 +13,8 @@
 //          never nacks that
 //   INV-12 with `repairing` on the medium it says so; BeginRepair put it there
 //   INV-9  nor what its medium proves to have had, and a fault took from it
+//   INV-25 once a fence has failed it knows nothing, until it has installed an
+//          epoch
 //   INV-16 a blank one knows nothing, and nothing is installed on it
 //   A8     nobody serves another region than its own replica
 //   A4.3   it answers for the log epoch that is on the medium

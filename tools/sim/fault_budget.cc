@@ -30,8 +30,8 @@ int FaultBudget::Harmed(int more) const {
   int harmed = 0;
   for (int m = 0; m < world_.options().nodes; ++m) {
     const RegionStore& store = world_.store();
-    harmed += store.IsGone(m) || store.IsHurt(m) || m == more ||
-                      world_.checkers().epochs.repairing(m)
+    harmed += store.IsGone(m) || store.IsHurt(m) || store.IsSuspect(m) ||
+                      m == more || world_.checkers().epochs.repairing(m)
                   ? 1
                   : 0;
   }
@@ -54,7 +54,8 @@ bool FaultBudget::MustSurvive() const {
   const auto needed = static_cast<int>(OpeningQuorum(world_.sizes()));
   bool any = false;
   for (int m = 0; m < world_.options().nodes; ++m) {
-    any |= world_.store().IsGone(m) || world_.store().IsHurt(m);
+    any |= world_.store().IsGone(m) || world_.store().IsHurt(m) ||
+           world_.store().IsSuspect(m);
   }
   if (!any) return true;
   return Lost(-1) <= world_.options().nodes - needed &&

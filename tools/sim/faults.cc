@@ -262,6 +262,7 @@ bool Inject(World& world, const Fault& fault) {
     case FaultKind::kLoseLine:
     case FaultKind::kMisdirectLine:
     case FaultKind::kMisdirectRecord:
+    case FaultKind::kFailFence:
       return InjectIntoStorage(world, fault);
   }
   return false;

@@ -31,7 +31,7 @@ NodeProcess::NodeProcess(World& world, World::Machine& machine)
 void NodeProcess::TryToServe() {
   look_again_at_ = world_.now() + kLookAgainNanos;
   const auto content = world_.store().content(machine_.number);
-  if (machine_.holder != World::Holder::kNobody ||
+  if ((machine_.holder != World::Holder::kNobody && !is_suspect_) ||
       content == RegionStore::Content::kAbsent) {
     return;
   }
@@ -41,12 +41,17 @@ void NodeProcess::TryToServe() {
   options.expected_cluster_id = kClusterId;
   options.expected_log_id = kLogId;
   options.expected_node = machine_.id();
+  options.suspect = is_suspect_;
   machine_.holder = World::Holder::kNode;
   absl::StatusOr<std::unique_ptr<Replica<World::Model>>> replica =
       Replica<World::Model>::Open(pmem, pmem.region(), options);
   if (content == RegionStore::Content::kAlien) {
     machine_.holder = World::Holder::kNobody;
     return world_.JudgeRefusal(machine_, replica.status());
+  }
+  if (!pmem.Error().ok()) {
+    BeSuspicious();
+    return world_.RenewMemory(machine_);
   }
   if (!replica.ok()) {
     world_.referee().Violate(
@@ -61,6 +66,24 @@ void NodeProcess::TryToServe() {
                                 pmem, *std::move(replica))));
   ALPHEUS_CHECK(added.ok(), "the log was not served");
   is_serving_ = true;
+  is_suspect_ = false;  // its superline says so
+}
+
+// As K3 of api/node/node.h: the region is opened anew, and kept until its
+// superline says that nothing on it is to be believed.
+void NodeProcess::BeSuspicious() {
+  world_.NoteFailedMedium(machine_);
+  world_.store().Suspect(machine_.number);
+  is_suspect_ = true;
+  look_again_at_ = world_.now() + kLookAgainNanos;
+}
+
+void NodeProcess::CloseFailed() {
+  if (server_->LogsWithFailedMedium().empty()) return;
+  ALPHEUS_CHECK(server_->RemoveLog(kLogId).ok(), "the log is served");
+  is_serving_ = false;
+  BeSuspicious();
+  world_.RenewMemory(machine_);
 }
 
 bool NodeProcess::Release() {
@@ -116,7 +139,9 @@ void NodeProcess::Run() {
   for (;;) {
     if (must_release_) LetGo();
     if (!is_serving_ && world_.now() >= look_again_at_) TryToServe();
-    if (Turn()) {
+    const bool any = Turn();
+    CloseFailed();
+    if (any) {
       world_.threads().Yield();
       continue;
     }

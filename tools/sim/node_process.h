@@ -30,6 +30,8 @@ class NodeProcess {
 
  private:
   void LetGo();
+  void CloseFailed();
+  void BeSuspicious();
   void Run();
   void TryToServe();
   bool Turn();
@@ -40,6 +42,7 @@ class NodeProcess {
   const ProcessId process_;
   std::unique_ptr<ReplicaServer> server_;
   bool is_serving_ = false;
+  bool is_suspect_ = false;  // a fence failed, and that is not on the medium
   bool must_release_ = false;
   int64_t look_again_at_ = 0;
   std::array<Completion, 64> completions_;

@@ -24,12 +24,13 @@ constexpr std::array<std::string_view, kFaultKinds> kNames = {
     "wipe-region",      "blank-region",
     "roll-back-region", "flip-bit",
     "poison",           "lose-line",
-    "misdirect-line",   "misdirect-record"};
+    "misdirect-line",   "misdirect-record",
+    "fail-fence"};
 
 // How common each is where it is on at all.
 constexpr std::array<uint32_t, kFaultKinds> kWeights = {
-    8, 4, 6, 2, 4, 4, 4, 3, 3, 3, 2, 2, 3, 4,
-    2, 2, 1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1};
+    8, 4, 6, 2, 4, 4, 4, 3, 3, 3, 2, 2, 3, 4, 2,
+    2, 1, 1, 1, 1, 2, 2, 3, 2, 2, 1, 1, 1, 3};
 
 constexpr std::array<std::string_view, 2> kWorkloads = {"mixed", "wal"};
 
@@ -91,7 +92,7 @@ bool IsOfMembership(FaultKind kind) {
 }
 
 bool IsOfStorage(FaultKind kind) {
-  return kind >= FaultKind::kSwapRegions && kind <= FaultKind::kMisdirectRecord;
+  return kind >= FaultKind::kSwapRegions && kind <= FaultKind::kFailFence;
 }
 
 RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {

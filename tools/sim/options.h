@@ -48,8 +48,9 @@ enum class FaultKind {
   kLoseLine,
   kMisdirectLine,
   kMisdirectRecord,
+  kFailFence,  // of a process that runs: the medium reports an error
 };
-inline constexpr size_t kFaultKinds = 28;
+inline constexpr size_t kFaultKinds = 29;
 
 bool IsOfMembership(FaultKind kind);
 bool IsOfStorage(FaultKind kind);

@@ -46,6 +46,7 @@ void PrimaryProcess::OpenReplica() {
     world_.JudgeRefusal(machine_, replica.status());
     world_.EndPrimary(machine_);
   }
+  if (has_failed_medium()) world_.EndPrimary(machine_);
   if (!replica.ok()) {
     world_.referee().Violate("A3.5", absl::StrCat("a replica does not open: ",
                                                   replica.status().ToString()));
@@ -152,6 +153,8 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
     }
     return true;
   }
+  // The medium of its own replica: another process must open it.
+  if (has_failed_medium()) again = false;
   if (!absl::IsUnavailable(status) && !absl::IsAborted(status) &&
       !MayFail(status)) {
     world_.referee().Violate(
@@ -191,6 +194,7 @@ bool PrimaryProcess::OpenEpoch() {
   EpochOpeningOptions options = OpeningOptions(self);
   for (bool again = true; again;) {
     if (TryOnce(options, ballots, again)) return true;
+    if (has_failed_medium()) return false;
     if (options.deadline.HasPassed(world_.now())) return false;
     Sleep(static_cast<int64_t>(random_.Below(kBackOffNanosMax)));
   }

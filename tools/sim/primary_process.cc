@@ -144,7 +144,9 @@ bool PrimaryProcess::is_at_rest() const {
 
 uint32_t PrimaryProcess::in_sync() const { return sink_->in_sync(); }
 
-bool PrimaryProcess::has_failed() const { return !sink_->status().ok(); }
+bool PrimaryProcess::has_failed() const {
+  return !sink_->status().ok() || has_failed_medium();
+}
 
 void PrimaryProcess::TakeRegion() {
   for (;;) {
@@ -202,7 +204,10 @@ void PrimaryProcess::Serve() {
   using Next = IdleKeeper<Model>::Next;
   Progress& progress = log_->progress();
   while (!is_closing_ || clients_ != 0) {
-    if (!sink_->status().ok()) Close();
+    if (has_failed()) {
+      judge_->LogFailed();
+      Close();
+    }
     if (log_->Poll() == Next::kPollAgain) {
       const Deadline until = Deadline::AtNanos(world_.now() + kIdleNanos);
       while (log_->WaitForAcks(until, service_stop_)) {
@@ -233,7 +238,8 @@ void PrimaryProcess::EndInOrder() {
   if (closed.ok()) {
     world_.history().Acknowledged(number_, log_->next_lsn() - 1);
     world_.NoteClosed(log_->next_lsn());
-  } else if (!absl::IsAborted(closed)) {
+  } else if (!absl::IsAborted(closed) &&
+             !(absl::IsUnavailable(closed) && has_failed_medium())) {
     world_.referee().Violate("API", absl::StrCat("close: ", closed.ToString()));
   }
   log_.reset();

@@ -67,8 +67,11 @@ class PrimaryProcess {
   RingLog<Model>& log() { return *log_; }
   PrimaryNumber number() const { return number_; }
   bool is_closing() const { return is_closing_ || is_resting_; }
-  // Its log has lost its quorum.
+  // Its log has lost its quorum, or its medium failed.
   bool has_failed() const;
+  bool has_failed_medium() const {
+    return pmem_ != nullptr && !pmem_->Error().ok();
+  }
   // Around each of their calls but Abort; see call_judge.h.
   BegunCall Begin(ClientCall call, Deadline deadline = {},
                   bool owns_open = false) const {

@@ -30,6 +30,8 @@ struct ImageRecord {
   size_t at = 0;     // bytes from region start
   size_t bytes = 0;  // in the ring, header included
   size_t said = 0;   // of these, header and payload
+
+  bool operator==(const ImageRecord&) const = default;
 };
 
 // What a node would read of the region. Nothing if it could not.
@@ -40,6 +42,8 @@ struct ImageLog {
   bool repairing = false;
   Lsn proven;                        // by watermark and epoch
   std::vector<ImageRecord> records;  // by LSN
+
+  bool operator==(const ImageLog&) const = default;
 };
 std::optional<ImageLog> ReadImage(const RegionImage& image);
 

@@ -69,6 +69,7 @@ void RegionStore::Lose(int machine, Content content, const Image& image) {
   Place& place = places_[machine];
   place.content = content;
   place.is_gone = true;
+  place.is_suspect = false;
   place.lacks.clear();
   world_.KeepOldMemory(
       world_.GiveRegion(machine, std::make_unique<Model>(image)));

@@ -64,6 +64,14 @@ class RegionStore {
   }
   // It lacks records that it had.
   bool IsHurt(int machine) const { return !places_[machine].lacks.empty(); }
+  // Its medium reported an error; until it has installed an epoch it must know
+  // nothing (H25).
+  bool IsSuspect(int machine) const { return places_[machine].is_suspect; }
+  void Suspect(int machine) { places_[machine].is_suspect = true; }
+  // It has installed one, or nobody knows of the error any more. What lies on
+  // the medium does not say: a fence may fail behind the superline that was to
+  // end an installation.
+  void Trust(int machine) { places_[machine].is_suspect = false; }
   // The record at that LSN may be unreadable there.
   bool MayLack(int machine, Lsn lsn) const {
     return places_[machine].lacks.contains(lsn.value);
@@ -103,6 +111,7 @@ class RegionStore {
   struct Place {
     Content content = Content::kOwn;
     bool is_gone = false;
+    bool is_suspect = false;
     int lies_in = 0;  // the machine whose place the replica is in
     std::unique_ptr<Model> aside;
     std::map<uint64_t, bool> lacks;

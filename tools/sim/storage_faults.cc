@@ -154,6 +154,22 @@ void RollBack(World& world, const Fault& fault, int64_t until_ns) {
         [&world, fault, until_ns] { RollBack(world, fault, until_ns); });
 }
 
+// One of the next, if there are so many in time. Counted when it was noticed.
+bool FailAFence(World& world, const Fault& fault) {
+  Machine& machine = MachineOf(world, fault.machine);
+  if (machine.holder == World::Holder::kNobody ||
+      !world.store().IsOwn(machine.number) ||
+      !FaultBudget(world).MayHurt(machine.number)) {
+    return false;
+  }
+  World::Model* const pmem = machine.pmem.get();
+  pmem->FailFence(1 + fault.calls / 8);
+  After(world, fault.lasts_ns, [&machine, pmem] {
+    if (machine.pmem.get() == pmem) pmem->FailFence(0);
+  });
+  return false;
+}
+
 // Whether the log must survive that the machine lacks this.
 bool MayLack(const FaultBudget& budget, const Machine& machine,
              const RegionImage& image, const ImageLog& log,
@@ -233,6 +249,8 @@ bool InjectIntoStorage(World& world, const Fault& fault) {
       return DamageBytes(world, fault, ByteDamage::kMisdirectLine);
     case FaultKind::kMisdirectRecord:
       return DamageBytes(world, fault, ByteDamage::kMisdirectRecord);
+    case FaultKind::kFailFence:
+      return FailAFence(world, fault);
     default:
       return false;
   }

@@ -136,6 +136,11 @@ void World::ExchangeRegions(int a, int b) {
   WatchMemory(machines_[b]);
 }
 
+void World::NoteFailedMedium(const Machine& machine) {
+  ++counters_.faults[static_cast<size_t>(FaultKind::kFailFence)];
+  Trace(absl::StrCat("machine ", machine.number, ": the medium fails"));
+}
+
 void World::JudgeRefusal(const Machine& machine, const absl::Status& status) {
   if (!status.ok()) {
     ++counters_.regions_refused;

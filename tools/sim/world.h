@@ -149,6 +149,10 @@ class World {
   // what lay there.
   std::unique_ptr<Model> GiveRegion(int machine, std::unique_ptr<Model> region);
   void ExchangeRegions(int a, int b);
+  // A fence of the process that has the machine's region has failed.
+  void NoteFailedMedium(const Machine& machine);
+  // The process maps its region anew: what was not fenced is fenced by nobody.
+  void RenewMemory(Machine& machine) { KeepAfterKill(machine); }
   // What became of opening a region that is not the machine's replica.
   void JudgeRefusal(const Machine& machine, const absl::Status& status);
   // Hooks of it may be running.

@@ -26,6 +26,13 @@ void Abandon(std::unique_ptr<T>& process) {
   static_cast<void>(process.release());
 }
 
+// Who knew that the medium had failed is gone; what is written of it stays.
+void ForgetSuspicion(World& world, int machine) {
+  EpochChecker& epochs = world.checkers().epochs;
+  epochs.LookAtNews();
+  if (!epochs.repairing(machine)) world.store().Trust(machine);
+}
+
 }  // namespace
 
 // Processes that are still there end as in a crash.
@@ -74,11 +81,13 @@ void World::ForgetNode(Machine& machine, bool with_power) {
   }
   if (machine.holder != Holder::kNode) return;
   machine.holder = Holder::kNobody;
+  ForgetSuspicion(*this, machine.number);
   if (with_power) KeepAfterKill(machine);
 }
 
 void World::ForgetPrimary(Machine& machine, bool with_power) {
   if (machine.primary == nullptr) return;
+  if (machine.primary->has_failed_medium()) NoteFailedMedium(machine);
   Abandon(machine.primary);
   if (with_power) {
     network_->EndProgram(PrimaryHost(machine));
@@ -87,6 +96,7 @@ void World::ForgetPrimary(Machine& machine, bool with_power) {
   }
   if (machine.holder != Holder::kPrimary) return;
   machine.holder = Holder::kNobody;
+  ForgetSuspicion(*this, machine.number);
   if (with_power) KeepAfterKill(machine);
 }
 
