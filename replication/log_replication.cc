@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replication/log_replication.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+
+#include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
@@ -18,6 +21,8 @@ LogReplication::LogReplication(Fabric& fabric, const Clock& clock,
                                const Replicator::Options& options,
                                const RingEnd& start, Others* others)
     : fabric_(fabric),
+      clock_(clock),
+      silence_ns_(options.silence_ns),
       has_local_replica_(options.has_local_replica),
       others_(others),
       replicator_(fabric, clock, options, start) {}
@@ -30,6 +35,12 @@ void LogReplication::Poll() {
   while (TakeSome() && ++rounds < kRoundsMax) {
   }
   if (replicator_.Poll()) TakeSome();
+}
+
+Deadline LogReplication::LookBy(Deadline deadline) const {
+  if (IsMutant("kSilentWaitSleeps")) return deadline;
+  return Deadline::AtNanos(
+      std::min(deadline.at_nanos(), clock_.NowNanos() + silence_ns_ / 4));
 }
 
 bool LogReplication::TakeSome() {

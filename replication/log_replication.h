@@ -67,8 +67,12 @@ class LogReplication final : public ReplicationSink {
   uint32_t in_sync() const { return replicator_.in_sync(); }
   absl::Status status() const override { return replicator_.status(); }
   void WaitForActivity(Deadline deadline) override {
-    fabric_.WaitForActivity(deadline);
+    fabric_.WaitForActivity(LookBy(deadline));
   }
+  // Until when whoever has that deadline may wait for activity. A backup that
+  // falls silent does nothing, and who waits may be the only one to notice: of
+  // the time between two looks no more counts than lies between these.
+  Deadline LookBy(Deadline deadline) const;
   void Wake() override { fabric_.Wake(); }
 
  private:
@@ -76,6 +80,8 @@ class LogReplication final : public ReplicationSink {
   bool TakeSome();
 
   Fabric& fabric_;
+  const Clock& clock_;
+  const int64_t silence_ns_;
   const bool has_local_replica_;
   Others* const others_;
   Replicator replicator_;

@@ -292,6 +292,27 @@ TEST(ReplicatedLogTest, CloseLeavesWReplicasAlike) {
 }
 
 // A fence of the own replica fails: that ends the log, whoever else has it.
+// A backup that stands still says nothing, not even that; Close has no deadline
+// and no other thread polls beside it (A3.3, H20).
+TEST(ReplicatedLogTest, CloseNoticesThatABackupIsSilent) {
+  ReplicatedLog world({.replicator = {.write_quorum = 2, .silence_ns = 1000}});
+  ASSERT_TRUE(world.Append(100).ok());
+  ASSERT_TRUE(world.log().CleanupThrough(Lsn(1)).ok());
+  int waits = 0;
+  world.SetElsewhere([&] {
+    const Deadline until = world.fabric().waits_until();
+    EXPECT_TRUE(until.is_set()) << "it sleeps for ever";
+    // A test that fails ends, too.
+    world.backup_clock().now_nanos =
+        until.is_set() ? until.at_nanos()
+                       : world.backup_clock().now_nanos + 1000;
+    ++waits;
+  });
+  const absl::Status closed = world.log().Close();
+  EXPECT_FALSE(closed.ok());
+  EXPECT_GE(waits, 4);
+}
+
 TEST(ReplicatedLogTest, FailedFenceEndsTheLogInEveryOrder) {
   for (const FlushOrder order : kOrders) {
     ReplicatedLog world({.replicator = {.write_quorum = 1}, .order = order});

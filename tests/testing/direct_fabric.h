@@ -48,6 +48,8 @@ class DirectFabric final : public Fabric {
   void SetElsewhere(std::function<void()> elsewhere) {
     elsewhere_ = std::move(elsewhere);
   }
+  // What the last wait for activity had.
+  Deadline waits_until() const { return waits_until_; }
   std::vector<Completion> TakeCompletions();
   bool is_closed(ConnectionId connection) const {
     return !connections_.contains(connection);
@@ -92,7 +94,8 @@ class DirectFabric final : public Fabric {
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override;
   bool Progress() override { return Run() != 0; }
-  void WaitForActivity(Deadline /*deadline*/) override {
+  void WaitForActivity(Deadline deadline) override {
+    waits_until_ = deadline;
     if (elsewhere_) elsewhere_();
   }
   void Wake() override {}
@@ -130,6 +133,7 @@ class DirectFabric final : public Fabric {
   std::vector<ConnectionEvent> events_;
   std::map<Operation, uint64_t> executed_;
   std::function<void()> elsewhere_;
+  Deadline waits_until_;
 };
 
 }  // namespace alpheus::testing
