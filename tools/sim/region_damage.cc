@@ -90,7 +90,7 @@ RegionImage FormattedRegion(const RegionIdentity& identity,
       DecodeSuperline(cell.copies[*cell.newest].content);
   superline->configuration = configuration;
   ALPHEUS_CHECK(
-      WriteCell(pmem, SuperlinePlace(pmem.region()), *cell.newest,
+      WriteCell(pmem, SuperlinePlace(pmem.region()), cell.newest,
                 cell.copies[*cell.newest].seq + 1, EncodeSuperline(*superline)),
       "modelled memory does not fail unasked");
   return pmem.CutKeepingNone();
@@ -102,7 +102,7 @@ RegionImage OfAnotherFormat(RegionImage image) {
   const uint32_t version = kFormatVersion + 1;
   std::memcpy(content.data(), &version, sizeof(version));
   ModelPersistence pmem(image);
-  ALPHEUS_CHECK(WriteCell(pmem, SuperlinePlace(pmem.region()), *cell.newest,
+  ALPHEUS_CHECK(WriteCell(pmem, SuperlinePlace(pmem.region()), cell.newest,
                           cell.copies[*cell.newest].seq + 1, content),
                 "modelled memory does not fail unasked");
   return pmem.CutKeepingNone();
