@@ -157,6 +157,18 @@ TEST_F(CallJudgeTest, AProcessThatStoodStillMayBeLate) {
   EXPECT_EQ(violated(), "A3");
 }
 
+TEST_F(CallJudgeTest, WhoAskedToBeToldHearsOfTheEnd) {
+  judge_.AskedToBeTold();
+  judge_.AskedToBeTold();
+  judge_.Told();
+  judge_.Told();
+  judge_.LogEnded("failed");
+  EXPECT_EQ(violated(), "");
+  judge_.AskedToBeTold();
+  judge_.LogEnded("gone");
+  EXPECT_EQ(violated(), "F7");
+}
+
 TEST_F(CallJudgeTest, WhoRanACallbackMayBeLate) {
   const BegunCall call = Begin(ClientCall::kForce, 5);
   clock_.now = kStart + 10 * kSlack;

@@ -66,6 +66,13 @@ TEST_F(EndCheckerTest, OtherCleanedWordsViolateNothing) {
   EXPECT_EQ(violated(), "");
 }
 
+TEST_F(EndCheckerTest, ALogThatWasClosedAndEndsElsewhereViolatesC4) {
+  checker_.CompareEnds(Lsn(7), Lsn(7));
+  EXPECT_EQ(violated(), "");
+  checker_.CompareEnds(Lsn(7), Lsn(8));
+  EXPECT_EQ(violated(), "C4");
+}
+
 TEST_F(EndCheckerTest, CopiesThatDifferViolateInvS2) {
   Superline next = MediumOf(1).superline();
   next.unsafe_shutdown_count = 1;

@@ -62,14 +62,9 @@ class EpochCheckerTest : public CheckedWorldTest {
   }
   // It is durable; as it lies on that medium.
   void Learn(int machine) {
-    const RegionState state = MediumOf(machine).State();
-    const Ring ring =
-        RingOf(world_.machine(machine).pmem->region(), state.superline);
-    RecordCursor cursor(ring, state.table, state.head(),
-                        state.head().offset + ring.capacity());
-    ASSERT_EQ(cursor.Next(), RecordCursor::Step::kRecord);
-    checkers().holders.Learn(cursor.record(), ring.At(cursor.record().offset),
-                             Epoch(5));
+    const Medium medium = MediumOf(machine);
+    const RecordView record = medium.FirstRecord();
+    checkers().holders.Learn(record, medium.BytesOf(record), Epoch(5));
   }
 };
 

@@ -95,7 +95,7 @@ TEST_F(HistoryTest, AGoodHistoryViolatesNothing) {
   EXPECT_NE(Write(second, 6), in_doubt);
   history_.Acknowledged(second, Lsn(6));
   history_.MayBeCleanedThrough(second, Lsn(6));
-  history_.Emptied(Lsn(7));
+  history_.Emptied(Lsn(7), Lsn(7), Lsn(7));
   Open(3, 7, {});
   EXPECT_EQ(violated(), "");
   EXPECT_EQ(history_.records_acknowledged(), 5u);
@@ -306,8 +306,30 @@ TEST_F(HistoryTest, WhatAnotherPrimaryCleanedOrAbortedIsStillNeeded) {
 
 TEST_F(HistoryTest, WhatWasCleanedAsAWholeAndComesBackViolatesL11) {
   history_.MayBeCleanedThrough(WriteLog(3), Lsn(3));
-  history_.Emptied(Lsn(4));
+  history_.Emptied(Lsn(4), Lsn(4), Lsn(4));
   Open(2, 3, Records(3, 3));
+  EXPECT_EQ(violated(), "L11");
+}
+
+TEST_F(HistoryTest, CleaningEverythingThatWasStillOpenViolatesL11) {
+  history_.MayBeCleanedThrough(WriteLog(3), Lsn(3));
+  history_.Emptied(Lsn(4), /*open=*/Lsn(3), /*durable_head=*/Lsn(4));
+  EXPECT_EQ(violated(), "L11");
+}
+
+TEST_F(HistoryTest, CleaningEverythingOnTooFewMediaViolatesL11) {
+  history_.MayBeCleanedThrough(WriteLog(3), Lsn(3));
+  history_.Emptied(Lsn(4), Lsn(4), /*durable_head=*/Lsn(3));
+  EXPECT_EQ(violated(), "L11");
+}
+
+TEST_F(HistoryTest, RefusingToCleanALogWithoutReservationsViolatesL11) {
+  const PrimaryNumber first = WriteLog(3);
+  history_.MayBeCleanedThrough(first, Lsn(3));
+  history_.MayBeCleanedThrough(first, Lsn(3));
+  history_.NotEmptied(first, Lsn(4), /*open=*/Lsn(3));
+  EXPECT_EQ(violated(), "");
+  history_.NotEmptied(first, Lsn(4), /*open=*/Lsn(4));
   EXPECT_EQ(violated(), "L11");
 }
 

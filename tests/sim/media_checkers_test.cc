@@ -1,51 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the checkers that look at media see what is said and is not there? Each
-// test says one thing of freshly formatted replicas that is not true.
+// Do the checkers that look at media see what is said and is not there? LSN 1
+// is durable on machines 0 and 1; each test says one thing that is not true.
 #include <gtest/gtest.h>
 
-#include <array>
+#include <functional>
 
 #include "tests/sim/checked_world.h"
+#include "tests/sim/medium.h"
 #include "tools/sim/checkers.h"
 
 namespace alpheus::sim {
 namespace {
 
-constexpr uint64_t kPlace = 128;  // of a record, in the ring
+constexpr Promise kFive{Epoch(5), {NodeId(1), 11}};
+const EpochEntry kEntry{Epoch(5), /*nonce=*/500, Lsn(1), RingOffset(0),
+                        /*start_chain=*/0};
 
 class MediaCheckersTest : public CheckedWorldTest {
  protected:
-  // A record as it lies in a ring that was never written, for a checker that
-  // compares bytes.
-  static RecordView RecordOfZeros() {
-    RecordView record;
-    record.offset = RingOffset(kPlace);
-    return record;
-  }
-  void LearnZeros(Epoch log_epoch) {
-    checkers().holders.Learn(RecordOfZeros(), zeros_.data(), log_epoch);
-  }
-  static Answer Empty() {
-    Answer answer;
-    answer.head.lsn = Lsn(0);
-    return answer;
+  MediaCheckersTest() {
+    for (int machine = 0; machine < 2; ++machine) {
+      Medium medium = MediumOf(machine);
+      medium.Promise(kFive);
+      checkers().epochs.Look(machine);
+      medium.Install(kEntry);
+      medium.WriteFirstRecord(kEntry, std::byte{1});
+      medium.Mark(0, Epoch(5), Lsn(1));
+      checkers().epochs.Look(machine);
+    }
+    Learn(Epoch(5));
   }
 
-  const std::array<std::byte, 64> zeros_ = {};
+  Medium MediumOf(int machine) { return Medium(world_.machine(machine)); }
+  // Of a primary of that log epoch.
+  void Learn(Epoch log_epoch) {
+    const Medium medium = MediumOf(0);
+    const RecordView record = medium.FirstRecord();
+    checkers().holders.Learn(record, medium.BytesOf(record), log_epoch);
+  }
+  // Machine 0 answers what is true, but for what `change` makes of it.
+  std::string Answers(const std::function<void(Answer&)>& change) {
+    const Medium medium = MediumOf(0);
+    const RegionState state = medium.State();
+    const RecordView record = medium.FirstRecord();
+    Answer answer;
+    answer.log_epoch = state.superline.log_epoch;
+    answer.table = state.table;
+    answer.head = state.head();
+    answer.proven_lsn = state.ProvenLsn();
+    answer.repairing = state.superline.repairing;
+    AddHeld(&answer, {.epoch = record.epoch(),
+                      .offset = record.offset,
+                      .header_checksum = record.header.header_crc(),
+                      .lines = static_cast<uint32_t>(record.bytes / 64)});
+    change(answer);
+    checkers().answers.Answered(0, answer);
+    return violated();
+  }
+  void SetRepairing() {
+    MediumOf(0).Promise({Epoch(6), {NodeId(1), 11}});
+    checkers().epochs.Look(0);
+    MediumOf(0).Change(
+        [](Superline& superline) { superline.repairing = true; });
+    checkers().epochs.Look(0);
+  }
 };
 
 TEST_F(MediaCheckersTest, WhatIsTrueViolatesNothing) {
-  checkers().answers.Answered(0, Empty());
-  checkers().answers.Installed(0, Epoch(0));
-  checkers().answers.Promised(0, Promise{});
-  LearnZeros(Epoch(0));
+  EXPECT_EQ(Answers([](Answer&) {}), "");
+  checkers().answers.Installed(0, Epoch(5));
+  checkers().answers.Promised(0, kFive);
   checkers().holders.Look();
-  EXPECT_EQ(violated(), "");
+  SetRepairing();
+  checkers().answers.RepairBegan(0);
+  EXPECT_EQ(Answers([](Answer&) {}), "");
   EXPECT_EQ(world_.counters().records_still_held, 1u);
+  EXPECT_EQ(world_.counters().answers_checked, 1u);
 }
 
 TEST_F(MediaCheckersTest, APromiseThatIsNotOnTheMediumIsSeen) {
-  checkers().answers.Promised(0, {Epoch(5), {NodeId(1), 1}});
+  checkers().answers.Promised(0, {Epoch(6), {NodeId(1), 11}});
   EXPECT_EQ(violated(), "A4.2");
 }
 
@@ -54,41 +88,78 @@ TEST_F(MediaCheckersTest, ARepairThatIsNotOnTheMediumIsSeen) {
   EXPECT_EQ(violated(), "INV-12");
 }
 
+TEST_F(MediaCheckersTest, ARepairThatAnAnswerHidesViolatesInv12) {
+  SetRepairing();
+  EXPECT_EQ(Answers([](Answer& answer) { answer.repairing = false; }),
+            "INV-12");
+}
+
 TEST_F(MediaCheckersTest, AnInstallationThatIsNotOnTheMediumIsSeen) {
-  checkers().answers.Installed(0, Epoch(5));
+  checkers().answers.Installed(0, Epoch(6));
   EXPECT_EQ(violated(), "INV-3");
 }
 
 TEST_F(MediaCheckersTest, AnAnswerOfAnotherLogEpochIsSeen) {
-  Answer answer = Empty();
-  answer.log_epoch = Epoch(5);
-  checkers().answers.Answered(0, answer);
-  EXPECT_EQ(violated(), "A4.3");
+  EXPECT_EQ(Answers([](Answer& answer) { answer.log_epoch = Epoch(4); }),
+            "A4.3");
 }
 
-TEST_F(MediaCheckersTest, AnAnswerThatHasWhatIsNotOnTheMediumViolatesInv7) {
-  Answer answer = Empty();
-  AddHeld(&answer, {.epoch = Epoch(1), .offset = RingOffset(0), .lines = 1});
-  checkers().answers.Answered(0, answer);
-  EXPECT_EQ(violated(), "INV-7");
+TEST_F(MediaCheckersTest, AnAnswerWithAnotherTableIsSeen) {
+  EXPECT_EQ(
+      Answers([](Answer& answer) { answer.table = EpochTable::Empty(kLogId); }),
+      "A4.3");
+}
+
+TEST_F(MediaCheckersTest, AnAnswerWithAnotherHeadIsSeen) {
+  EXPECT_EQ(Answers([](Answer& answer) { answer.head.chain = 1; }), "A4.3");
+}
+
+TEST_F(MediaCheckersTest, AnAnswerThatProvesTooLittleViolatesInv9) {
+  EXPECT_EQ(Answers([](Answer& answer) { answer.proven_lsn = Lsn(0); }),
+            "INV-9");
+}
+
+TEST_F(MediaCheckersTest, AnAnswerThatHasAnotherRecordViolatesInv7) {
+  EXPECT_EQ(Answers([](Answer& answer) { ++answer.held[0].header_checksum; }),
+            "INV-7");
+}
+
+TEST_F(MediaCheckersTest, AnAnswerThatHasWhatAPowerCutTakesViolatesInv7) {
+  EXPECT_EQ(Answers([&](Answer&) {
+              World::Model& pmem = *world_.machine(0).pmem;
+              const std::byte other{7};  // that nobody flushes
+              pmem.Copy(pmem.region().data() + world_.layout().ring_offset +
+                            kRecordHeaderBytes,
+                        &other, 1);
+            }),
+            "INV-7");
 }
 
 TEST_F(MediaCheckersTest, ANackOfWhatIsDurableAndOnTheMediumViolatesInv9) {
-  LearnZeros(Epoch(0));
-  checkers().answers.Answered(0, Empty());
-  EXPECT_EQ(violated(), "INV-9");
+  EXPECT_EQ(Answers([](Answer& answer) {
+              answer.runs.clear();
+              answer.held.clear();
+            }),
+            "INV-9");
 }
 
 TEST_F(MediaCheckersTest, AReplicaThatKnowsNothingNacksNothing) {
-  LearnZeros(Epoch(0));
-  Answer answer = Empty();
-  answer.suspect = true;
-  checkers().answers.Answered(0, answer);
-  EXPECT_EQ(violated(), "");
+  EXPECT_EQ(Answers([](Answer& answer) {
+              answer.suspect = true;
+              answer.runs.clear();
+              answer.held.clear();
+            }),
+            "");
+}
+
+TEST_F(MediaCheckersTest, ARecordThatOneOfWMediaLosesViolatesInv22) {
+  MediumOf(1).Damage(world_.layout().ring_offset + kRecordHeaderBytes, 1);
+  checkers().holders.Look();
+  EXPECT_EQ(violated(), "INV-22");
 }
 
 TEST_F(MediaCheckersTest, OnlyMediaOfTheLogEpochCount) {
-  LearnZeros(Epoch(5));
+  Learn(Epoch(6));
   checkers().holders.Look();
   EXPECT_EQ(violated(), "INV-22");
 }

@@ -16,6 +16,20 @@ RegionState Medium::State() const {
   return *ReadRegionState(pmem().region(), "medium");
 }
 
+RecordView Medium::FirstRecord() const {
+  const RegionState state = State();
+  const Ring ring = RingOf(pmem().region(), state.superline);
+  RecordCursor cursor(ring, state.table, state.head(),
+                      state.head().offset + ring.capacity());
+  ALPHEUS_CHECK(cursor.Next() == RecordCursor::Step::kRecord,
+                "there is a record at the head");
+  return cursor.record();
+}
+
+const std::byte* Medium::BytesOf(const RecordView& record) const {
+  return RingOf(pmem().region(), superline()).At(record.offset);
+}
+
 uint64_t Medium::seq() const {
   const CellState cell = State().superline_cell;
   return cell.copies[*cell.newest].seq;

@@ -34,6 +34,9 @@ class Medium {
   void Install(const EpochEntry& entry);
   void WriteOneTableCopy(int copy);
   void Mark(int line, Epoch epoch, Lsn lsn);
+  // The record at the head, which can be read, and where it lies.
+  RecordView FirstRecord() const;
+  const std::byte* BytesOf(const RecordView& record) const;
   // A record of that epoch, whose payload is that byte again and again.
   void WriteRecord(const EpochEntry& epoch, const LogPosition& at,
                    size_t payload_bytes, std::byte payload);

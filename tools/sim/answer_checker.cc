@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "log/format/record.h"
@@ -69,15 +70,9 @@ void AnswerChecker::Answered(int machine, const Answer& answer) {
   }
   EpochChecker& epochs = world_.checkers().epochs;
   epochs.LookAtNews();
-  if (answer.log_epoch != epochs.log_epoch(machine)) {
-    Violate(machine, "A4.3",
-            absl::StrCat("an answer of log epoch ", answer.log_epoch.value,
-                         ", and the medium says ",
-                         epochs.log_epoch(machine).value));
-  }
-  if (epochs.repairing(machine) && !answer.repairing) {
-    Violate(machine, "INV-12", "a repair was cut off, and the answer hides it");
-  }
+  const std::optional<RegionState> medium = epochs.Read(machine);
+  if (!medium) return;
+  JudgeFrame(machine, answer, *medium);
   if (!answer.knows()) return;
   if (world_.store().IsSuspect(machine)) {
     Violate(machine, "INV-25",
@@ -91,6 +86,36 @@ void AnswerChecker::Answered(int machine, const Answer& answer) {
   }
   world_.checkers().holders.JudgeAnswer(machine, answer);
   world_.checkers().holders.JudgeDamaged(machine, answer);
+}
+
+void AnswerChecker::JudgeFrame(int machine, const Answer& answer,
+                               const RegionState& medium) {
+  const Superline& superline = medium.superline;
+  if (answer.log_epoch != superline.log_epoch) {
+    Violate(machine, "A4.3",
+            absl::StrCat("an answer of log epoch ", answer.log_epoch.value,
+                         ", and the medium says ", superline.log_epoch.value));
+  }
+  if (superline.repairing && !answer.repairing) {
+    Violate(machine, "INV-12", "a repair was cut off, and the answer hides it");
+  }
+  if (answer.table != medium.table) {
+    Violate(machine, "A4.3", "an answer with another table than the medium's");
+  }
+  if (answer.head != medium.head()) {
+    Violate(
+        machine, "A4.3",
+        absl::StrCat("an answer whose head is LSN ", answer.head.lsn.value,
+                     ", and on the medium it is LSN ", superline.head_lsn.value,
+                     " or has another offset or chain"));
+  }
+  if (answer.knows() && answer.proven_lsn < medium.ProvenLsn()) {
+    Violate(
+        machine, "INV-9",
+        absl::StrCat("the medium proves all to LSN ", medium.ProvenLsn().value,
+                     ", and the answer to LSN ", answer.proven_lsn.value,
+                     ": what is broken in between would be nacked"));
+  }
 }
 
 void AnswerChecker::JudgeHeld(int machine, Lsn lsn, const HeldRecord& record) {

@@ -10,14 +10,14 @@
 //   A4.2   the promise that it gives stands on its medium
 //   INV-7  each record that it says to have is persistent there, as it is
 //   INV-9  it says to have what is durable and lies on its medium, and so
-//          never nacks that
+//          never nacks that; it says to have proven what its medium proves
 //   INV-12 with `repairing` on the medium it says so; BeginRepair put it there
 //   INV-9  nor what its medium proves to have had, and a fault took from it
 //   INV-25 once a fence has failed it knows nothing, until it has installed an
 //          epoch
 //   INV-16 a blank one knows nothing, and nothing is installed on it
 //   A8     nobody serves another region than its own replica
-//   A4.3   it answers for the log epoch that is on the medium
+//   A4.3   log epoch, table and head of the answer are those of the medium
 //   INV-3  a log that it says to have installed is the medium's log epoch
 // What it can't see: what the opener makes of it; the history and the other
 // checkers judge that.
@@ -29,6 +29,7 @@
 #include <string>
 
 #include "log/base/ids.h"
+#include "log/core/region_state.h"
 #include "quorum/promise.h"
 #include "recovery/answer.h"
 #include "tools/sim/world.h"
@@ -47,6 +48,8 @@ class AnswerChecker {
  private:
   // Of the log that is checked. Whoever is not, and takes part, must be blank.
   bool IsReplica(int machine);
+  // What is ranked and judged by.
+  void JudgeFrame(int machine, const Answer& answer, const RegionState& medium);
   void JudgeHeld(int machine, Lsn lsn, const HeldRecord& record);
   void Violate(int machine, const char* invariant, const std::string& what);
 

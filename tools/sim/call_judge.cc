@@ -88,6 +88,13 @@ void CallJudge::JudgeStatus(const BegunCall& call, const absl::Status& status,
                                                      : " (the log is well)"));
 }
 
+void CallJudge::LogEnded(const char* how) {
+  if (untold_ == 0) return;
+  referee_.Violate(
+      "F7", absl::StrCat("the log of primary ", primary_, " has ", how,
+                         ", and ", untold_, " callbacks were not told of it"));
+}
+
 void CallJudge::JudgeTime(const BegunCall& call, int64_t steady_since,
                           const std::string& text) {
   if (steady_since == kNever) return;

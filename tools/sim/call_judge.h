@@ -13,7 +13,8 @@
 //   A3      a call returns within its deadline and kSlackNanos, one without a
 //           deadline that waits for nobody within kSlackNanos, unless its
 //           process stood still or ran slowly meanwhile, or ran callbacks
-//   F7      who waits hears within kSlackNanos that the log has failed
+//   F7      who waits hears within kSlackNanos that the log has failed; who
+//           asked to be told of a record is told of the log's end, too
 //   INV-20  no call is OK that began behind a failure that a client was told of
 // What it can't see: calls that never return; a log that never comes to rest is
 // C8.
@@ -79,6 +80,11 @@ class CallJudge {
   }
   // Callbacks run on threads of whoever calls: those have waited for it.
   void RanCallback() { ran_callback_ns_ = clock_.NowNanos(); }
+  // Somebody asks to be told of a record; and is told, or was refused.
+  void AskedToBeTold() { ++untold_; }
+  void Told() { --untold_; }
+  // Nobody is told any more. `how`: has failed, is gone.
+  void LogEnded(const char* how);
 
  private:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
@@ -94,6 +100,7 @@ class CallJudge {
   int64_t failed_ns_ = kNever;
   bool was_told_ = false;  // a client, that the log has failed
   int64_t ran_callback_ns_ = 0;
+  int untold_ = 0;  // that asked to be told
 };
 
 }  // namespace alpheus::sim

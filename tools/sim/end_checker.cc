@@ -65,6 +65,13 @@ void EndChecker::CompareRecord(int machine, const RecordView& record,
                    machine, " than on another one that is in sync"));
 }
 
+void EndChecker::CompareEnds(Lsn closed, Lsn opened) {
+  if (opened == closed) return;
+  world_.referee().Violate(
+      "C4", absl::StrCat("a log that was closed before LSN ", closed.value,
+                         " ends before LSN ", opened.value));
+}
+
 void EndChecker::LookAtRest(Epoch epoch) {
   for (const World::Machine& machine : world_.machines()) {
     EpochChecker& epochs = world_.checkers().epochs;

@@ -64,6 +64,8 @@ class EpochChecker {
   // No superline is being written.
   void LookAtRest(int machine);
 
+  // What its medium says now; nothing: it can't be read, which is a violation.
+  std::optional<RegionState> Read(int machine);
   // On the machine's medium.
   const Promise& promise(int machine) const { return seen_[machine].promise; }
   Epoch log_epoch(int machine) const { return seen_[machine].log_epoch; }
@@ -84,7 +86,6 @@ class EpochChecker {
   void LookAfterFence(int machine);
   bool HasNews(int machine) const;
   void Remember(int machine);
-  std::optional<RegionState> Read(int machine);
   void Judge(int machine, const RegionState& state);
   void JudgePromise(int machine, const Promise& promise);
   void JudgeInstallation(int machine, const Superline& superline);

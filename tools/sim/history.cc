@@ -150,6 +150,30 @@ void History::NotCleanedThrough(PrimaryNumber primary, Lsn lsn) {
   unneeded_ = 0;  // may have counted on it
 }
 
+void History::Emptied(Lsn next, Lsn open, Lsn durable_head) {
+  emptied_ = std::max(emptied_, next.value);
+  if (open < next) {
+    referee_.Violate("L11", absl::StrCat("all before LSN ", next.value,
+                                         " was cleaned, and LSN ", open.value,
+                                         " was still open"));
+  }
+  if (durable_head < next) {
+    referee_.Violate(
+        "L11", absl::StrCat("all before LSN ", next.value,
+                            " was cleaned, and on a write quorum of media the "
+                            "log begins with LSN ",
+                            durable_head.value));
+  }
+}
+
+void History::NotEmptied(PrimaryNumber primary, Lsn next, Lsn open) {
+  NotCleanedThrough(primary, next - 1);
+  if (open < next) return;
+  referee_.Violate("L11",
+                   absl::StrCat("cleaning all before LSN ", next.value,
+                                " was refused, and no reservation was open"));
+}
+
 void History::JudgeHead(Lsn head, const Before& before) {
   if (head.value < before.durable_head) {
     referee_.Violate("L9", absl::StrCat("the log begins with LSN ", head.value,

@@ -17,7 +17,10 @@
 //   L8  a record that nobody cleaned is not shown as cleaned
 //   L9  the head is not before one that W media had
 //   L10 the head is at most behind what was cleaned
-//   L11 after cleaning everything nothing earlier is shown
+//   L11 cleaning everything is done only where nothing is open, and refused
+//   only
+//       where something is; then W media begin behind it, and nothing earlier
+//       is ever shown
 // Thread safety: one thread.
 // References: protocol B1, B4.
 #ifndef ALPHEUS_TOOLS_SIM_HISTORY_H_
@@ -91,8 +94,12 @@ class History {
   }
   // One such call was refused, and has done nothing.
   void NotCleanedThrough(PrimaryNumber primary, Lsn lsn);
-  // CleanupAll said that it is done; `head` is what it left.
-  void Emptied(Lsn head) { emptied_ = std::max(emptied_, head.value); }
+  // CleanupAll, called when LSN `next` was the next one and `open` the first
+  // that was not completed, said that it is done. On W media the log begins at
+  // `durable_head` now.
+  void Emptied(Lsn next, Lsn open, Lsn durable_head);
+  // It was refused.
+  void NotEmptied(PrimaryNumber primary, Lsn next, Lsn open);
 
   bool IsCleaned(Lsn lsn) const { return IsCleaned(lsn.value); }
   // On the medium of that machine the log begins there (L10).

@@ -67,18 +67,13 @@ int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
   return holders;
 }
 
-// A repair for the primary's own epoch is not over; one for a later epoch keeps
-// what was durable.
+// One that is being repaired for a later epoch keeps what was durable; for the
+// primary's own one it has not installed that yet (INV-12).
 bool ImageChecker::IsHolder(const World::Machine& machine, const std::byte* own,
                             uint64_t at, uint64_t bytes) const {
   const auto* const medium = world_.store().medium(machine.number);
   if (medium == nullptr) return false;
-  const EpochChecker& epochs = world_.checkers().epochs;
-  if (epochs.log_epoch(machine.number) < epoch_ ||
-      (epochs.repairing(machine.number) &&
-       epochs.promise(machine.number).epoch <= epoch_)) {
-    return false;
-  }
+  if (world_.checkers().epochs.log_epoch(machine.number) < epoch_) return false;
   return AreOneRecord(own, medium->persistent().data() + at, bytes);
 }
 

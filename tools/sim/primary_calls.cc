@@ -27,15 +27,15 @@ bool PrimaryProcess::Returned(const BegunCall& call, Lsn lsn,
 void PrimaryProcess::AskToBeTold(
     Lsn lsn, std::function<void(const absl::Status&)> then) {
   const BegunCall call = Begin(ClientCall::kOnDurable);
-  ++callbacks_;
+  judge_->AskedToBeTold();
   const absl::Status asked = log_->OnDurable(
       lsn, [this, lsn, then = std::move(then)](const absl::Status& told) {
-        --callbacks_;
+        judge_->Told();
         if (told.ok()) world_.history().Acknowledged(number_, lsn);
         if (then) then(told);
       });
   // Then it is not called.
-  if (!asked.ok()) --callbacks_;
+  if (!asked.ok()) judge_->Told();
   Returned(call, lsn, asked);
 }
 
@@ -47,38 +47,16 @@ bool PrimaryProcess::CleanupAll() {
   const Lsn open = log_->first_open_lsn();
   const BegunCall call = Begin(ClientCall::kCleanupAll);
   const absl::Status status = log_->CleanupAll();
-  if (status.ok() && open < before) {
-    world_.referee().Violate(
-        "L11",
-        absl::StrCat("all before LSN ", before.value, " was cleaned, and LSN ",
-                     open.value, " was still open"));
-  }
   if (Returned(call, before - 1, status)) {
-    history.Emptied(before);
     world_.checkers().epochs.LookAtNews();
-    const Lsn head =
-        world_.checkers().marks.DurableHead(world_.options().write_quorum);
-    if (head < before) {
-      world_.referee().Violate(
-          "L11", absl::StrCat("all before LSN ", before.value,
-                              " was cleaned, and on W media the log begins "
-                              "with LSN ",
-                              head.value));
-    }
+    history.Emptied(
+        before, open,
+        world_.checkers().marks.DurableHead(world_.options().write_quorum));
   } else if (absl::IsFailedPrecondition(status)) {
     // It was refused, and has cleaned nothing.
-    history.NotCleanedThrough(number_, before - 1);
+    history.NotEmptied(number_, before, open);
   }
   return status.ok();
-}
-
-// Whoever asked to be told of a record is told of the log's end, too.
-void PrimaryProcess::JudgeCallbacks(const char* end) {
-  const bool has_ended = log_ == nullptr || has_failed();
-  if (!has_ended || callbacks_ == 0) return;
-  world_.referee().Violate(
-      "F7", absl::StrCat("the log of primary ", number_, " has ", end, ", and ",
-                         callbacks_, " callbacks were not told of it"));
 }
 
 }  // namespace alpheus::sim

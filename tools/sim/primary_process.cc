@@ -7,6 +7,7 @@
 #include "log/base/check.h"
 #include "log/core/region_state.h"
 #include "replication/log_replication.h"
+#include "tools/sim/calm_checker.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/node_process.h"
 #include "tools/sim/region_store.h"
@@ -30,7 +31,8 @@ class PrimaryProcess::Sink final : public ReplicationSink {
                options,
                {primary.opened_->start.end.lsn - 1,
                 primary.opened_->start.end.offset}),
-        durable_lsn_(inner_.durable_lsn()) {
+        durable_lsn_(inner_.durable_lsn()),
+        calm_(world_.referee(), world_.options()) {
     for (OpenedBackup& backup : primary.opened_->backups) {
       inner_.Add(backup.name, backup.connection, std::move(backup.session));
     }
@@ -66,13 +68,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
  private:
   void Look() {
     if (!inner_.status().ok()) primary_.judge_->LogFailed();
-    const uint32_t in_sync = inner_.in_sync();
-    if (IsCalm(world_.options()) && in_sync < in_sync_) {
-      world_.referee().Violate(
-          "A3.3", absl::StrCat("of ", in_sync_, " replicas in sync one was ",
-                               "given up, and nothing had happened to it"));
-    }
-    in_sync_ = in_sync;
+    calm_.InSync(inner_.in_sync());
     if (inner_.durable_lsn() == durable_lsn_) return;
     durable_lsn_ = inner_.durable_lsn();
     primary_.CheckInvariants();
@@ -83,7 +79,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   World& world_;
   LogReplication inner_;
   Lsn durable_lsn_;
-  uint32_t in_sync_ = 0;
+  CalmChecker calm_;
 };
 
 PrimaryProcess::PrimaryProcess(World& world, World::Machine& machine)
@@ -231,7 +227,7 @@ void PrimaryProcess::EndInOrder() {
     world_.threads().WaitFor(this,
                              Deadline::AtNanos(world_.now() + kIdleNanos));
   }
-  JudgeCallbacks("failed");
+  if (has_failed()) judge_->LogEnded("failed");
   const absl::Status closed = log_->Close();
   world_.Trace(absl::StrCat("machine ", machine_.number,
                             ": close: ", closed.ToString()));
@@ -244,7 +240,7 @@ void PrimaryProcess::EndInOrder() {
   }
   log_.reset();
   sink_.reset();
-  JudgeCallbacks("gone");
+  judge_->LogEnded("gone");
 }
 
 }  // namespace alpheus::sim

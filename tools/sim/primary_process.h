@@ -104,7 +104,6 @@ class PrimaryProcess {
   void StartClients();
   void Serve();
   void EndInOrder();
-  void JudgeCallbacks(const char* end);
   void Sleep(int64_t ns);
 
   World& world_;
@@ -129,8 +128,7 @@ class PrimaryProcess {
   std::unique_ptr<WalApplication> wal_;
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<RingLog<Model>> log_;
-  int clients_ = 0;    // that have not ended
-  int callbacks_ = 0;  // that were not called
+  int clients_ = 0;  // that have not ended
   bool is_serving_ = false;
   const std::atomic<uint32_t> service_stop_{0};  // it ends between two waits
   bool is_closing_ = false;

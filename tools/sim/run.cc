@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/sim/calm_checker.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/end_checker.h"
 #include "tools/sim/fault_budget.h"
@@ -52,12 +53,8 @@ class Run {
     if (GoesOn()) LetItLive();
     if (GoesOn()) LetItRest();
     if (GoesOn()) OpenAgain();
-    if (IsCalm(world_.options()) &&
-        world_.network().receivers_not_ready() != 0) {
-      world_.referee().Violate("INV-R1",
-                               "a message came without a credit, and nothing "
-                               "had happened");
-    }
+    CalmChecker(world_.referee(), world_.options())
+        .WithoutCredit(world_.network().receivers_not_ready());
     RunResult result;
     result.violation = world_.referee().violation();
     result.counters = world_.counters();
@@ -253,12 +250,7 @@ class Run {
       if (!end) continue;
       ++opened;
       ++world_.counters().final_openings;
-      if (*end != *closed_) {
-        world_.referee().Violate(
-            "C4",
-            absl::StrCat("a log that was closed before LSN ", closed_->value,
-                         " ends before LSN ", end->value));
-      }
+      checker.CompareEnds(*closed_, *end);
     }
     StepFor(kRestNanos);
     checker.LookAtRest(epoch_);

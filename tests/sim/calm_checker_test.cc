@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does the checker of calm runs see what must not happen in them, and let pass
+// what may happen in all others?
+#include "tools/sim/calm_checker.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/sim/checked_world.h"
+
+namespace alpheus::sim {
+namespace {
+
+class CalmCheckerTest : public CheckerTest {
+ protected:
+  static RunOptions Broken() {
+    RunOptions options;
+    options.break_probability = 0.1;
+    return options;
+  }
+
+  CalmChecker calm_{referee_, RunOptions{}};
+  CalmChecker other_{referee_, Broken()};
+};
+
+TEST_F(CalmCheckerTest, ReplicasThatComeAndStayViolateNothing) {
+  calm_.InSync(2);
+  calm_.InSync(3);
+  calm_.InSync(3);
+  calm_.WithoutCredit(0);
+  EXPECT_EQ(violated(), "");
+}
+
+TEST_F(CalmCheckerTest, AReplicaThatIsGivenUpViolatesA33) {
+  calm_.InSync(3);
+  calm_.InSync(2);
+  EXPECT_EQ(violated(), "A3.3");
+}
+
+TEST_F(CalmCheckerTest, AMessageWithoutACreditViolatesInvR1) {
+  calm_.WithoutCredit(1);
+  EXPECT_EQ(violated(), "INV-R1");
+}
+
+TEST_F(CalmCheckerTest, WhereConnectionsBreakBothMayHappen) {
+  other_.InSync(3);
+  other_.InSync(0);
+  other_.WithoutCredit(7);
+  EXPECT_EQ(violated(), "");
+}
+
+}  // namespace
+}  // namespace alpheus::sim
