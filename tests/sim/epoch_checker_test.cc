@@ -10,6 +10,7 @@
 #include "tests/sim/checked_world.h"
 #include "tests/sim/medium.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/region_store.h"
 
 namespace alpheus::sim {
 namespace {
@@ -33,6 +34,11 @@ class EpochCheckerTest : public CheckedWorldTest {
     MediumOf(machine).Promise(promise);
     checkers().epochs.Look(machine);
   }
+  // By as many as it takes, that machine among them.
+  void PromiseByTwo(int machine, const alpheus::Promise& promise) {
+    Promise(machine, promise);
+    Promise((machine + 1) % 3, promise);
+  }
   void Install(int machine, const EpochEntry& entry) {
     MediumOf(machine).Install(entry);
     checkers().epochs.Look(machine);
@@ -55,7 +61,7 @@ class EpochCheckerTest : public CheckedWorldTest {
   }
   // Promised and installed, with its first record.
   void WriteRecord(int machine, std::byte payload) {
-    Promise(machine, kFive);
+    PromiseByTwo(machine, kFive);
     Install(machine, Entry(kFive));
     MediumOf(machine).WriteFirstRecord(Entry(kFive), payload);
     MediumOf(machine).Mark(0, Epoch(5), Lsn(1));
@@ -169,9 +175,9 @@ TEST_F(EpochCheckerTest, AnEpochWithTwoNoncesViolatesInv4) {
 }
 
 TEST_F(EpochCheckerTest, TwoEpochsWithOneNonceViolateInv4) {
-  Promise(0, kFive);
+  PromiseByTwo(0, kFive);
   Install(0, Entry(kFive));
-  Promise(1, kSix);
+  PromiseByTwo(1, kSix);
   EpochEntry copied = Entry(kSix);
   copied.nonce = Entry(kFive).nonce;
   Install(1, copied);
@@ -179,21 +185,26 @@ TEST_F(EpochCheckerTest, TwoEpochsWithOneNonceViolateInv4) {
 }
 
 TEST_F(EpochCheckerTest, AnInstallationInstalledWithItsPromiseViolatesInv6) {
+  Promise(1, kFive);
+  Promise(2, kFive);
   ChangeWithTable(0, EpochTable::Empty(kLogId).With(Entry(kFive), Lsn(1)),
                   [](Superline& superline) {
                     superline.promised_epoch = superline.log_epoch = Epoch(5);
+                    superline.promised_node = kOne.node;
+                    superline.promised_incarnation = kOne.incarnation;
                   });
   EXPECT_EQ(violated(), "INV-6");
 }
 
 TEST_F(EpochCheckerTest, AnInstallationUnderALaterPromiseViolatesInv6) {
+  PromiseByTwo(0, kFive);
   Promise(0, kSix);
   Install(0, Entry(kFive));
   EXPECT_EQ(violated(), "INV-6");
 }
 
 TEST_F(EpochCheckerTest, ALogEpochThatGoesBackViolatesInv6) {
-  Promise(0, kFive);
+  PromiseByTwo(0, kFive);
   Install(0, Entry(kFive));
   ChangeWithTable(0, EpochTable::Empty(kLogId),
                   [](Superline& superline) { superline.log_epoch = Epoch(0); });
@@ -201,7 +212,7 @@ TEST_F(EpochCheckerTest, ALogEpochThatGoesBackViolatesInv6) {
 }
 
 TEST_F(EpochCheckerTest, ARepairThatOutlivesItsInstallationViolatesInv12) {
-  Promise(0, kFive);
+  PromiseByTwo(0, kFive);
   SetRepairing(0, true);
   Install(0, Entry(kFive));
   EXPECT_EQ(violated(), "INV-12");
@@ -216,7 +227,7 @@ TEST_F(EpochCheckerTest, ARepairThatEndsWithoutAnInstallationViolatesInv12) {
 }
 
 TEST_F(EpochCheckerTest, ARepairThatBeginsWithoutAPromiseViolatesInv12) {
-  Promise(0, kFive);
+  PromiseByTwo(0, kFive);
   Install(0, Entry(kFive));
   SetRepairing(0, true);
   EXPECT_EQ(violated(), "INV-12");
@@ -227,7 +238,11 @@ class ReadQuorumTest : public EpochCheckerTest {
   ReadQuorumTest() : EpochCheckerTest(/*write_quorum=*/1) {}
 };
 
+// Where not all machines have their replicas, A4.4 is nobody's to judge.
 TEST_F(ReadQuorumTest, AnEpochThatFewerThanRHavePromisedViolatesA42) {
+  world_.CutPower(world_.machine(2));
+  world_.store().SetAside(2, RegionStore::Content::kBlank,
+                          RegionStore::Image(world_.layout().region_bytes));
   Promise(0, kFive);
   Promise(1, kFive);
   Install(0, Entry(kFive));
@@ -241,6 +256,12 @@ TEST_F(EpochCheckerTest, AnEpochThatFewerThanWHaveInstalledViolatesA46) {
   Install(0, Entry(kFive));
   checkers().epochs.OnOpened(Epoch(5));
   EXPECT_EQ(violated(), "A4.6");
+}
+
+TEST_F(EpochCheckerTest, AnInstallationThatTooFewHavePromisedViolatesA44) {
+  Promise(0, kFive);
+  Install(0, Entry(kFive));
+  EXPECT_EQ(violated(), "A4.4");
 }
 
 TEST_F(EpochCheckerTest, AnotherChainAtTheHeadViolatesInv8) {

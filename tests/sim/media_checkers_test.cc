@@ -20,9 +20,11 @@ class MediaCheckersTest : public CheckedWorldTest {
  protected:
   MediaCheckersTest() {
     for (int machine = 0; machine < 2; ++machine) {
-      Medium medium = MediumOf(machine);
-      medium.Promise(kFive);
+      MediumOf(machine).Promise(kFive);
       checkers().epochs.Look(machine);
+    }
+    for (int machine = 0; machine < 2; ++machine) {
+      Medium medium = MediumOf(machine);
       medium.Install(kEntry);
       medium.WriteFirstRecord(kEntry, std::byte{1});
       medium.Mark(0, Epoch(5), Lsn(1));

@@ -328,7 +328,7 @@ TEST_F(StorageTest, DenialOfWhatWasProvenViolatesInv9) {
   Hurt(1);
   Answer answer;
   answer.node = NodeId(2);
-  answer.head.lsn = Lsn(1);
+  answer.table = EpochTable::Empty(kLogId);
   checkers().answers.Answered(1, answer);
   EXPECT_EQ(violated(), "INV-9");
 }
@@ -336,7 +336,7 @@ TEST_F(StorageTest, DenialOfWhatWasProvenViolatesInv9) {
 TEST_F(StorageTest, DenialOfWhatWasNotProvenIsAsTorn) {
   Hurt(1, /*is_proven=*/false);
   Answer answer;
-  answer.head.lsn = Lsn(1);
+  answer.table = EpochTable::Empty(kLogId);
   checkers().answers.Answered(1, answer);
   EXPECT_EQ(violated(), "");
 }
@@ -344,6 +344,7 @@ TEST_F(StorageTest, DenialOfWhatWasNotProvenIsAsTorn) {
 TEST_F(StorageTest, AnswerOfASuspectReplicaThatKnowsViolatesInv25) {
   store().Suspect(1);
   Answer answer;
+  answer.table = EpochTable::Empty(kLogId);
   answer.suspect = true;
   checkers().answers.Answered(1, answer);
   EXPECT_EQ(violated(), "");

@@ -73,6 +73,8 @@ void AnswerChecker::Answered(int machine, const Answer& answer) {
   const std::optional<RegionState> medium = epochs.Read(machine);
   if (!medium) return;
   JudgeFrame(machine, answer, *medium);
+  world_.checkers().choices.Answered(machine, medium->superline.promised_epoch,
+                                     answer);
   if (!answer.knows()) return;
   if (world_.store().IsSuspect(machine)) {
     Violate(machine, "INV-25",

@@ -7,6 +7,7 @@
 
 #include "tools/sim/answer_checker.h"
 #include "tools/sim/ballot_checker.h"
+#include "tools/sim/choice_checker.h"
 #include "tools/sim/epoch_checker.h"
 #include "tools/sim/fence_checker.h"
 #include "tools/sim/holder_checker.h"
@@ -19,6 +20,7 @@ struct Checkers {
   explicit Checkers(World& world)
       : answers(world),
         ballots(world.referee()),
+        choices(world.referee(), world.options()),
         epochs(world),
         fence(world),
         holders(world),
@@ -27,6 +29,7 @@ struct Checkers {
 
   AnswerChecker answers;
   BallotChecker ballots;
+  ChoiceChecker choices;
   EpochChecker epochs;
   FenceChecker fence;
   HolderChecker holders;

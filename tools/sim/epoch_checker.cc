@@ -144,6 +144,7 @@ void EpochChecker::JudgePromise(int machine, const Promise& promise) {
                          " after epoch ", before.epoch.value));
   }
   promised_[promise.epoch.value].insert(machine);
+  given_[promise.epoch.value].insert(machine);
   const auto [known, is_new] =
       primaries_.emplace(promise.epoch.value, promise.primary);
   if (!is_new && known->second != promise.primary) {
@@ -152,6 +153,27 @@ void EpochChecker::JudgePromise(int machine, const Promise& promise) {
                          " is promised to a second process, of node ",
                          promise.primary.node.value));
   }
+}
+
+// Of two openings of one epoch, which had that many, both would have one
+// medium.
+void EpochChecker::JudgePromisesOf(Epoch installed) {
+  for (const World::Machine& machine : world_.machines()) {
+    // A blank replica promises, too, and is not looked at.
+    if (machine.number < world_.options().nodes &&
+        !world_.store().IsOwn(machine.number)) {
+      return;
+    }
+  }
+  const int write_quorum = world_.options().write_quorum;
+  const int needed =
+      std::max(write_quorum, world_.options().nodes - write_quorum + 1);
+  const auto given = static_cast<int>(given_[installed.value].size());
+  if (given >= needed) return;
+  world_.referee().Violate(
+      "A4.4", absl::StrCat("epoch ", installed.value,
+                           " is being installed and is promised by ", given,
+                           " media, of ", needed));
 }
 
 void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
@@ -168,6 +190,7 @@ void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
                        " is installed after epoch ", before.log_epoch.value,
                        "; promised was epoch ", before.promise.epoch.value));
     }
+    JudgePromisesOf(superline.log_epoch);
     if (superline.repairing) {
       Violate(machine, "INV-12", "a repair goes on behind its installation");
     }

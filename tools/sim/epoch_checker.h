@@ -19,6 +19,7 @@
 //           on all media; no two epochs have the same nonce
 //   INV-6   only the promised epoch is installed, after the promise was on the
 //           medium; log_epoch never goes back
+//   A4.4    nothing is installed before max(R, W) media have promised the epoch
 //   A4.6    an epoch is shown only when W media have installed it
 //   INV-12  `repairing` begins between a promise and an installation, and ends
 //           with an installation
@@ -89,6 +90,7 @@ class EpochChecker {
   void Judge(int machine, const RegionState& state);
   void JudgePromise(int machine, const Promise& promise);
   void JudgeInstallation(int machine, const Superline& superline);
+  void JudgePromisesOf(Epoch installed);
   void JudgeTable(int machine, const EpochTable& table);
   void JudgeRecords(int machine, const RegionState& state);
   void Violate(int machine, const char* invariant, const std::string& what);
@@ -99,6 +101,7 @@ class EpochChecker {
   std::map<uint64_t, EpochEntry> entries_;   // by epoch
   std::map<uint64_t, uint64_t> nonces_;      // epochs by nonce
   std::map<uint64_t, std::set<int>> promised_;
+  std::map<uint64_t, std::set<int>> given_;  // whatever became of the medium
   std::map<uint64_t, std::set<int>> installed_;
 };
 

@@ -209,6 +209,8 @@ void PrimaryProcess::TellHistory() {
   checkers.epochs.OnOpened(opened_->epoch);
   checkers.owners.Settled(opened_->head);
   checkers.owners.Activated(opened_->epoch, opened_->end);
+  checkers.choices.Opened(opened_->epoch, opened_->previous_epoch,
+                          opened_->end.lsn);
   std::vector<History::Shown> shown;
   while (cursor.position().lsn < opened_->end.lsn) {
     const RecordCursor::Step step = cursor.Next();

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// choice_checker: whether the log that an opening shows may end where it ends.
+//
+// Idea: all answers of replicas are heard before they are on their way
+// (answer_checker.h), and the rule of the end is written down a second time,
+// from the protocol's text: LSN end is dropped only if N - W + 1 replicas say
+// that nobody was told of it.
+//
+// What is held, of each opening that shows its log:
+//   INV-2  so many replicas that promised the epoch, neither blank nor suspect,
+//          nacked the first LSN that is not shown
+// What it can't see: which answers were there when it was chosen; of those that
+// came later one may have been the last nack; and the end of a log whose
+// highest epoch was answered too late, or not ranked highest. Thread safety:
+// one thread. References: protocol A4.4, H2, INV-2; recovery/chooser.h.
+#ifndef ALPHEUS_TOOLS_SIM_CHOICE_CHECKER_H_
+#define ALPHEUS_TOOLS_SIM_CHOICE_CHECKER_H_
+
+#include <map>
+#include <utility>
+
+#include "log/base/ids.h"
+#include "recovery/answer.h"
+#include "tools/sim/options.h"
+#include "tools/sim/referee.h"
+
+namespace alpheus::sim {
+
+class ChoiceChecker {
+ public:
+  ChoiceChecker(Referee& referee, const RunOptions& options)
+      : referee_(referee),
+        nacks_needed_(options.nodes - options.write_quorum + 1) {}
+
+  // That machine has promised the epoch, and answers whoever opens it.
+  void Answered(int machine, Epoch promised, const Answer& answer) {
+    answers_[promised].insert_or_assign(machine, answer);
+  }
+  // The epoch is shown. `previous`: the log epoch that ranked highest.
+  void Opened(Epoch epoch, Epoch previous, Lsn end);
+
+ private:
+  Referee& referee_;
+  const int nacks_needed_;
+  std::map<Epoch, std::map<int, Answer>> answers_;  // by promise, by machine
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_CHOICE_CHECKER_H_
