@@ -96,12 +96,26 @@ void ModelPersistence::CopyAfterKill(const ModelPersistence& other) {
     if (other.line_index_[line] < 0) continue;
     for (size_t word = line * kLineWords; word < (line + 1) * kLineWords;
          ++word) {
-      Word& copy = TouchWord(word);
-      copy = *other.FindWord(word);
-      for (Value& value : copy.values) value.nt_thread = kCached;
+      TouchWord(word) = *other.FindWord(word);
+    }
+  }
+  KeepAfterKill();
+}
+
+void ModelPersistence::KeepAfterKill() {
+  for (Thread& thread : threads_) {
+    thread.flushed.clear();
+    thread.nt_lines.clear();
+  }
+  fences_until_failure_ = 0;
+  failed_fence_ = 0;
+  for (size_t line = 0; line < line_index_.size(); ++line) {
+    if (line_index_[line] < 0) continue;
+    for (Word& word : lines_[static_cast<size_t>(line_index_[line])]->words) {
+      for (Value& value : word.values) value.nt_thread = kCached;
       // What may land behind the floor may do so no longer.
-      std::erase_if(copy.values, [&copy](const Value& value) {
-        return value.time <= copy.floor_time;
+      std::erase_if(word.values, [&word](const Value& value) {
+        return value.time <= word.floor_time;
       });
     }
     ReleaseIfClean(line);

@@ -183,6 +183,9 @@ class ModelPersistence {
   // drains them). Hook and thread stay.
   // Requires: other.region().size() == region().size().
   void CopyAfterKill(const ModelPersistence& other);
+  // The same in place: region() stays, and so do stores of devices that are
+  // not accepted yet.
+  void KeepAfterKill();
 
   const PersistenceLint& lint() const { return lint_; }
 

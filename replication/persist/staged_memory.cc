@@ -189,6 +189,7 @@ void StagedMemory::Land(Inbound& inbound, uint32_t word) {
     return;
   }
   const uint64_t store = inbound.model->StoreByDevice(at, bytes, span.bytes);
+  if (on_landing_) on_landing_(inbound.write, {at, span.bytes});
   if (options_.ddio) return;
   if (IsMutant("kVisibleIsAccepted")) {
     inbound.model->AcceptDeviceStore(at, span.bytes, store);
@@ -236,6 +237,24 @@ size_t StagedMemory::WordsAt(Stage stage) const {
     }
   }
   return count;
+}
+
+void StagedMemory::LandInto(std::span<std::byte> image,
+                            ModelPersistence& model) const {
+  for (const auto& [id, channel] : inbound_) {
+    for (const Inbound& inbound : channel) {
+      if (inbound.model != &model) continue;
+      const auto start =
+          static_cast<size_t>(inbound.target - model.region().data());
+      for (const auto* words : {&inbound.at_iio, &inbound.at_adapter}) {
+        for (const uint32_t word : *words) {
+          const Span span = WordOf(inbound, word);
+          std::memcpy(image.data() + start + span.offset,
+                      inbound.bytes.data() + span.offset, span.bytes);
+        }
+      }
+    }
+  }
 }
 
 void StagedMemory::PushForReceive(uint64_t channel) {

@@ -64,6 +64,7 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "log/base/random.h"
@@ -86,6 +87,7 @@ class StagedMemory {
   struct Write {
     uint64_t channel = 0;  // whose order it keeps: a connection
     uint64_t region = 0;   // what EndRegion names: a region's key
+    uint64_t received = 0;  // the caller's, for OnLanding
   };
 
   // A step that the model may take next. Valid until the next call.
@@ -101,6 +103,13 @@ class StagedMemory {
   StagedMemory& operator=(const StagedMemory&) = delete;
 
   const Options& options() const { return options_; }
+
+  // Is told of each word of a model that becomes visible; must change nothing.
+  using OnLanding =
+      std::function<void(const Write&, std::span<const std::byte>)>;
+  void SetOnLanding(OnLanding on_landing) {
+    on_landing_ = std::move(on_landing);
+  }
 
   // Words that land in the model's region get there by it. While something is
   // under way to it, it is neither destroyed nor reset.
@@ -131,6 +140,11 @@ class StagedMemory {
   // Words that are at this stage; none are counted at kVisible with DDIO on nor
   // at kController, where the model has them.
   size_t WordsAt(Stage stage) const;
+  // Whether something is on its way to being visible.
+  bool HasInbound() const { return !inbound_.empty(); }
+  // What the model's region will hold once all of it is; `image` is what it
+  // holds. Between channels the order is any.
+  void LandInto(std::span<std::byte> image, ModelPersistence& model) const;
 
   void PushForReceive(uint64_t channel);  // S4
   void PushForRead(uint64_t channel);     // S5
@@ -190,6 +204,7 @@ class StagedMemory {
   void End(const Filter& ends);
 
   const Options options_;
+  OnLanding on_landing_;
   std::vector<ModelPersistence*> models_;
   // Writes of which some word is not visible, oldest first.
   std::map<uint64_t, std::deque<Inbound>> inbound_;

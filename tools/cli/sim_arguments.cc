@@ -12,6 +12,7 @@
 #include "log/base/status_macros.h"
 #include "tools/cli/arguments.h"
 #include "tools/sim/history.h"
+#include "tools/sim/platforms.h"
 #include "tools/sim/sim_case.h"
 
 namespace alpheus::cli {
@@ -125,6 +126,9 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
   command->add_flag("--beyond-budget", arguments->beyond_budget,
                     "Storage faults strike beyond what a log must survive: it "
                     "may stay closed, but not be shorter");
+  command->add_option("--platform", arguments->platform,
+                      "What keeps records on all machines, as alpheusd's "
+                      "platform; default by lot, for each");
   command->add_flag("--no-breaks", arguments->no_breaks,
                     "No connection breaks by lot");
   command->add_flag("--no-yields", arguments->no_yields,
@@ -197,6 +201,10 @@ absl::StatusOr<sim::Fixed> FixedOf(const SimArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(fixed.faults, FaultsOf(arguments.faults));
   if (!arguments.membership.empty()) {
     fixed.has_membership_service = arguments.membership == "service";
+  }
+  if (arguments.platform) {
+    ALPHEUS_ASSIGN_OR_RETURN(fixed.platform,
+                             sim::SimulatedPlatform(*arguments.platform));
   }
   fixed.left_out = *sim::ParseNumbers(arguments.without);
   fixed.beyond_budget = arguments.beyond_budget;

@@ -125,7 +125,7 @@ void AnswerChecker::JudgeHeld(int machine, Lsn lsn, const HeldRecord& record) {
   World::Model& pmem = *world_.machine(machine).pmem;
   const Ring place(nullptr, world_.options().ring_capacity);
   const uint64_t at = world_.layout().ring_offset + place.Place(record.offset);
-  const std::byte* const medium = pmem.persistent().data() + at;
+  const std::byte* const medium = world_.Medium(machine).data() + at;
   RecordHeader header;
   std::memcpy(&header, medium, sizeof(header));
   uint64_t bytes = sizeof(header);

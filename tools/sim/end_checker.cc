@@ -29,9 +29,8 @@ int EndChecker::CompareMedia(Epoch epoch, Lsn next, uint32_t in_sync) {
 }
 
 bool EndChecker::Compare(World::Machine& machine, Epoch epoch, Lsn next) {
-  const auto* const pmem = world_.store().medium(machine.number);
-  if (pmem == nullptr) return false;
-  const auto medium = pmem->persistent();
+  if (world_.store().medium(machine.number) == nullptr) return false;
+  const auto medium = world_.Medium(machine.number);
   // Readers change nothing, and take what could be changed.
   const std::span<std::byte> image(const_cast<std::byte*>(medium.data()),
                                    medium.size());

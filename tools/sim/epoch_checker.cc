@@ -16,7 +16,7 @@ namespace {
 
 // Readers change nothing, and take what could be changed.
 std::span<std::byte> MediumOf(World& world, int machine) {
-  const auto medium = world.store().medium(machine)->persistent();
+  const std::span<const std::byte> medium = world.Medium(machine);
   return {const_cast<std::byte*>(medium.data()), medium.size()};
 }
 
@@ -145,6 +145,7 @@ void EpochChecker::JudgePromise(int machine, const Promise& promise) {
   }
   promised_[promise.epoch.value].insert(machine);
   given_[promise.epoch.value].insert(machine);
+  world_.checkers().fence.Promised(machine);
   const auto [known, is_new] =
       primaries_.emplace(promise.epoch.value, promise.primary);
   if (!is_new && known->second != promise.primary) {

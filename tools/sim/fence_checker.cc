@@ -33,6 +33,25 @@ void FenceChecker::OnLanding(const LandedBytes& landed) {
   Judge(machine, landed);
 }
 
+void FenceChecker::Promised(int machine) {
+  promised_[machine] = {world_.network().received(), false};
+}
+
+void FenceChecker::OnPrimitive(int machine, const World::Model::Event& event) {
+  if (event.primitive == World::Model::Primitive::kFlush &&
+      event.offset + event.bytes > world_.layout().ring_offset) {
+    promised_[machine].has_flushed = true;
+  }
+}
+
+bool FenceChecker::WasThereBefore(int machine,
+                                  const LandedBytes& landed) const {
+  const auto since = promised_.find(machine);
+  return landed.received != 0 && since != promised_.end() &&
+         !since->second.has_flushed &&
+         landed.received <= since->second.received;
+}
+
 void FenceChecker::Judge(int machine, const LandedBytes& landed) {
   ++world_.counters().landings_checked;
   if (!world_.store().IsOwn(machine)) {
@@ -40,6 +59,10 @@ void FenceChecker::Judge(int machine, const LandedBytes& landed) {
         "INV-16",
         absl::StrCat("bytes of host ", landed.from.host, " land on machine ",
                      machine, ", whose region is no replica of the log"));
+  }
+  if (WasThereBefore(machine, landed)) {
+    ++world_.counters().landings_before_promises;
+    return;
   }
   const Promise& promise = world_.checkers().epochs.promise(machine);
   const auto writer =

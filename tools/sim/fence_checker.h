@@ -10,7 +10,9 @@
 //   INV-S4  it lies in the ring: superline, watermark and table are written by
 //           their own process alone
 // so that a byte of a session of epoch e never lands behind a promise of e' >
-// e.
+// e. What the machine's adapter had before the promise may still land until the
+// machine's program flushes its ring for the first time after it: nobody has
+// looked, and the fence, which has it land or be dropped, comes before that.
 //
 // What it can't see: a connection of the promised process that wrote nothing
 // before that process was promised a later epoch, or the same one again; and
@@ -38,6 +40,10 @@ class FenceChecker {
   // The program that uses the host's adapter is this one, until it ends.
   void Names(int host, const PrimaryId& process);
   void OnLanding(const LandedBytes& landed);
+  // The machine's medium has another promise.
+  void Promised(int machine);
+  // A machine calls the persistence primitive, which has not acted yet.
+  void OnPrimitive(int machine, const World::Model::Event& event);
 
  private:
   struct Link {
@@ -49,11 +55,19 @@ class FenceChecker {
     auto operator<=>(const Link&) const = default;
   };
 
+  // Since the promise of a machine.
+  struct Since {
+    uint64_t received = 0;  // what all adapters had got before
+    bool has_flushed = true;
+  };
+
   void Judge(int machine, const LandedBytes& landed);
+  bool WasThereBefore(int machine, const LandedBytes& landed) const;
 
   World& world_;
   std::map<std::pair<int, uint64_t>, PrimaryId> processes_;
   std::map<Link, Epoch> epochs_;
+  std::map<int, Since> promised_;  // by machine
 };
 
 }  // namespace alpheus::sim

@@ -37,10 +37,9 @@ bool HolderChecker::Agrees(const RecordView& record, Epoch log_epoch) const {
 }
 
 bool HolderChecker::Holds(int machine, const Copy& copy) const {
-  const auto* const medium = world_.store().medium(machine);
-  return medium != nullptr &&
+  return world_.store().medium(machine) != nullptr &&
          world_.checkers().epochs.log_epoch(machine) >= copy.log_epoch &&
-         LiesIn(medium->persistent(), copy);
+         LiesIn(world_.Medium(machine), copy);
 }
 
 bool HolderChecker::HeldBefore(int machine, const Copy& copy) const {

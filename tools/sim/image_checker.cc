@@ -74,7 +74,7 @@ bool ImageChecker::IsHolder(const World::Machine& machine, const std::byte* own,
   const auto* const medium = world_.store().medium(machine.number);
   if (medium == nullptr) return false;
   if (world_.checkers().epochs.log_epoch(machine.number) < epoch_) return false;
-  return AreOneRecord(own, medium->persistent().data() + at, bytes);
+  return AreOneRecord(own, world_.Medium(machine.number).data() + at, bytes);
 }
 
 // A storage fault came between its acknowledgement and now.

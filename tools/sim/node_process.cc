@@ -121,6 +121,7 @@ void NodeProcess::Run() {
   ReplicaServerOptions options;
   options.cluster_id = kClusterId;
   options.node = machine_.id();
+  options.platform = world_.PlatformOf(machine_.number);
   // In the middle of a scan, too, something else may come.
   options.slice_bytes = world_.options().slice_bytes;
   options.idle_ns = 100'000;

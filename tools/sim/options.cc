@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/random.h"
 #include "log/format/layout.h"
+#include "tools/sim/platforms.h"
 
 namespace alpheus::sim {
 namespace {
@@ -139,6 +140,7 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   if (!with_storage_faults && !fixed.faults) WithoutStorageFaults(options);
   options.is_beyond_budget =
       HasStorageFaults(options) && (is_beyond || fixed.beyond_budget);
+  options.platforms = DrawPlatforms(seed, options.nodes, fixed.platform);
   options.left_out = fixed.left_out;
   options.canary = fixed.canary;
   // After all draws, which must not depend on them.
@@ -171,6 +173,7 @@ std::string Describe(const RunOptions& options) {
     absl::StrAppend(&text, " static");
   }
   if (options.is_beyond_budget) absl::StrAppend(&text, " beyond the budget");
+  absl::StrAppend(&text, " platforms ", PlatformsText(options.platforms));
   absl::StrAppend(&text, ":");
   for (size_t i = 0; i < kFaultKinds; ++i) {
     if (options.weights[i] == 0) continue;

@@ -13,6 +13,9 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "replication/persist/platform.h"
 
 namespace alpheus::sim {
 
@@ -86,7 +89,8 @@ struct Fixed {
   std::optional<std::set<FaultKind>> faults;
   std::optional<bool> has_membership_service;
   bool beyond_budget = false;
-  std::set<uint32_t> left_out;  // faults of the plan, by number
+  std::optional<Platform> platform;  // of all machines
+  std::set<uint32_t> left_out;       // faults of the plan, by number
   Canary canary = Canary::kNone;
 };
 
@@ -120,6 +124,7 @@ struct RunOptions {
   // More is lost and damaged than a log must survive (fault_budget.h): it may
   // stay closed, and must not be shorter.
   bool is_beyond_budget = false;
+  std::vector<Platform> platforms;  // by machine; others: the weakest
 };
 
 // Nothing happens to anybody: no faults, and no connection breaks.

@@ -103,6 +103,9 @@ std::string CommandLine(uint64_t seed, const Fixed& fixed) {
                     *fixed.has_membership_service ? "service" : "static");
   }
   if (fixed.beyond_budget) absl::StrAppend(&text, " --beyond-budget");
+  if (fixed.platform) {
+    absl::StrAppend(&text, " --platform ", PlatformToString(*fixed.platform));
+  }
   if (!fixed.left_out.empty()) {
     absl::StrAppend(&text, " --without ", NumbersText(fixed.left_out));
   }

@@ -75,15 +75,17 @@ std::string Describe(const Totals& totals) {
       "%d ballots\n"
       "looks      %12d at superlines and tables, %d at records behind them\n"
       "           %12d for who still holds what is durable, %d records\n"
-      "           %12d at bytes that land, %d at owners of records\n"
+      "           %12d at bytes that land, %d of them there before a "
+      "promise; %d at owners of records\n"
       "           %12d at watermarks, %d at records in answers\n"
       "           %12d at media at rest, %d records compared; %d last "
       "openings\n",
       counters.elections, counters.stepped_down, counters.overtaken,
       counters.ballots, counters.looks_at_media, counters.records_on_media,
       counters.looks_for_holders, counters.records_still_held,
-      counters.landings_checked, counters.owners_checked,
-      counters.looks_at_marks, counters.answers_checked, counters.looks_at_rest,
+      counters.landings_checked, counters.landings_before_promises,
+      counters.owners_checked, counters.looks_at_marks,
+      counters.answers_checked, counters.looks_at_rest,
       counters.records_compared, counters.final_openings);
   absl::StrAppendFormat(&text,
                         "storage    %12d regions refused; %d seeds that need "

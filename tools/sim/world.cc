@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/core/format_region.h"
 #include "tools/sim/candidate_agent.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/membership_service.h"
@@ -21,6 +20,15 @@ namespace {
 // cleanups.
 constexpr uint64_t kTableEntries = 102;
 
+// Daemon and application are on one machine; the last one has no replica.
+std::vector<Platform> PlatformsOfHosts(const RunOptions& options) {
+  std::vector<Platform> platforms = options.platforms;
+  platforms.resize(static_cast<size_t>(options.nodes));
+  platforms.insert(platforms.end(), options.platforms.begin(),
+                   options.platforms.end());
+  return platforms;
+}
+
 SimOptions NetworkOptions(const RunOptions& options) {
   SimOptions network;
   network.seed = options.seed;
@@ -28,6 +36,7 @@ SimOptions NetworkOptions(const RunOptions& options) {
   network.delay_ns_max = options.delay_ns_max;
   network.break_probability = options.break_probability;
   network.limits.retry_ns = 2'000'000;
+  network.platforms = PlatformsOfHosts(options);
   return network;
 }
 
@@ -90,7 +99,9 @@ World::World(const RunOptions& options)
       continue;
     }
     network_->Crash(NodeHost(machine));
-    Format(machine);
+    auto region = std::make_unique<Model>(layout_.region_bytes);
+    Format(machine.number, *region);
+    GiveMemory(machine, std::move(region));
     checkers_->epochs.Look(machine.number);
     StartNode(machine);
   }
@@ -104,36 +115,6 @@ Configuration World::configuration() const {
     configuration.members.push_back({NodeId(member), 100 + member});
   }
   return configuration;
-}
-
-void World::Format(Machine& machine) {
-  machine.pmem = std::make_unique<Model>(layout_.region_bytes);
-  FormatIdentity identity;
-  identity.cluster_id = kClusterId;
-  identity.log_id = kLogId;
-  identity.node = machine.id();
-  identity.configuration = configuration();
-  ALPHEUS_CHECK(
-      FormatRegion(*machine.pmem, machine.pmem->region(), layout_, identity)
-          .ok(),
-      "modelled memory does not fail unasked");
-  WatchMemory(machine);
-}
-
-std::unique_ptr<World::Model> World::GiveRegion(int machine,
-                                                std::unique_ptr<Model> region) {
-  ALPHEUS_CHECK(!machines_[machine].has_power, "nobody has it open");
-  std::unique_ptr<Model> old =
-      std::exchange(machines_[machine].pmem, std::move(region));
-  old->SetHook({});
-  WatchMemory(machines_[machine]);
-  return old;
-}
-
-void World::ExchangeRegions(int a, int b) {
-  std::unique_ptr<Model> of_b = std::move(machines_[b].pmem);
-  machines_[b].pmem = GiveRegion(a, std::move(of_b));
-  WatchMemory(machines_[b]);
 }
 
 void World::NoteFailedMedium(const Machine& machine) {
@@ -155,16 +136,10 @@ void World::KeepOldMemory(std::unique_ptr<Model> memory) {
   old_memories_.push_back(std::move(memory));
 }
 
-void World::WatchMemory(Machine& machine) {
-  machine.pmem->SetHook(
-      [this, number = machine.number](const Model::Event& event) {
-        OnPrimitive(machines_[number], event);
-      });
-}
-
 void World::OnPrimitive(Machine& machine, const Model::Event& event) {
   if (!threads_->InThread()) return;
   checkers_->epochs.OnPrimitive(machine.number, event);
+  checkers_->fence.OnPrimitive(machine.number, event);
   if (machine.trap_after != 0 && --machine.trap_after == 0) {
     SpringTrap(machine);
   }

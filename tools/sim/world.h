@@ -13,7 +13,8 @@
 // nothing is told to the dead. What a machine keeps:
 //   kill        memory as it is; what was flushed and not fenced is no longer
 //               waited for by anybody
-//   power cut   one of the images that the crash model allows
+//   power cut   one of the images that the crash model and the machine's
+//               platform allow; remote bytes may be anywhere on their way
 //
 // Thread safety: one thread.
 // References: protocol A7; threads.h, sim_network.h, crash_model.h.
@@ -25,6 +26,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,6 +69,7 @@ class World {
     int number = 0;
     // What lies where its region should be (region_store.h). Null: no replica.
     std::unique_ptr<Model> pmem;
+    std::vector<std::byte> medium;  // Medium's
     Holder holder = Holder::kNobody;
     bool has_power = true;
     std::unique_ptr<NodeProcess> node;
@@ -94,10 +97,11 @@ class World {
     uint64_t looks_for_holders = 0;  // HolderChecker
     uint64_t records_still_held = 0;
     uint64_t landings_checked = 0;  // FenceChecker
-    uint64_t owners_checked = 0;    // OwnerChecker: records
-    uint64_t answers_checked = 0;   // AnswerChecker: records in answers
-    uint64_t looks_at_marks = 0;    // MarkChecker: at watermarks that changed
-    uint64_t media_compared = 0;    // EndChecker
+    uint64_t landings_before_promises = 0;
+    uint64_t owners_checked = 0;   // OwnerChecker: records
+    uint64_t answers_checked = 0;  // AnswerChecker: records in answers
+    uint64_t looks_at_marks = 0;   // MarkChecker: at watermarks that changed
+    uint64_t media_compared = 0;   // EndChecker
     uint64_t records_compared = 0;
     uint64_t looks_at_rest = 0;
     uint64_t final_openings = 0;   // behind the end, whose log was as it was
@@ -152,7 +156,7 @@ class World {
   // A fence of the process that has the machine's region has failed.
   void NoteFailedMedium(const Machine& machine);
   // The process maps its region anew: what was not fenced is fenced by nobody.
-  void RenewMemory(Machine& machine) { KeepAfterKill(machine); }
+  void RenewMemory(Machine& machine) { machine.pmem->KeepAfterKill(); }
   // What became of opening a region that is not the machine's replica.
   void JudgeRefusal(const Machine& machine, const absl::Status& status);
   // Hooks of it may be running.
@@ -163,6 +167,12 @@ class World {
   int PrimaryHost(const Machine& machine) const {
     return options_.nodes + machine.number;
   }
+  // Truth and declaration.
+  Platform PlatformOf(int machine) const;
+  // What every power cut leaves of the machine's replica, at least: the floor
+  // (DMP), all that is visible (MHP), with what its adapters have (WSP). Until
+  // something happens there. Requires: store() has its medium.
+  std::span<const std::byte> Medium(int number);
   // Where the node of that machine listens.
   std::string NodeAddress(int machine) const {
     return SimNetwork::Address(machine, 1);
@@ -200,8 +210,9 @@ class World {
   bool IsTraced() const { return static_cast<bool>(trace_); }
 
  private:
-  void Format(Machine& machine);
-  void WatchMemory(Machine& machine);
+  void Format(int number, Model& pmem) const;
+  void GiveMemory(Machine& machine, std::unique_ptr<Model> pmem);
+  std::unique_ptr<Model> TakeMemory(Machine& machine);
   void OnPrimitive(Machine& machine, const Model::Event& event);
   // By a thread of the machine, which does not come back.
   void SpringTrap(Machine& machine);
@@ -209,7 +220,6 @@ class World {
   void ForgetNode(Machine& machine, bool with_power);
   void ForgetPrimary(Machine& machine, bool with_power);
   void StartCandidate(Machine& machine);
-  void KeepAfterKill(Machine& machine);
   void LosePower(Machine& machine);
   std::vector<int> HostsOf(int machine) const;
 
@@ -228,7 +238,7 @@ class World {
   std::unique_ptr<RegionImages> images_;
   std::vector<char> active_;  // by host
   std::vector<std::vector<int>> link_cuts_;
-  // Of machines that lost power: their hooks may be running.
+  // Regions that were replaced.
   std::vector<std::unique_ptr<Model>> old_memories_;
   std::function<void(std::string_view)> trace_;
   bool is_quiet_ = false;

@@ -11,7 +11,6 @@
 #include "tools/sim/checkers.h"
 #include "tools/sim/membership_service.h"
 #include "tools/sim/node_process.h"
-#include "tools/sim/power_cut.h"
 #include "tools/sim/primary_process.h"
 #include "tools/sim/region_images.h"
 #include "tools/sim/region_store.h"
@@ -41,6 +40,7 @@ World::~World() {
     Abandon(machine.node);
     Abandon(machine.primary);
     Abandon(machine.candidate);
+    static_cast<void>(TakeMemory(machine));
   }
 }
 
@@ -74,37 +74,22 @@ void World::ForgetNode(Machine& machine, bool with_power) {
   Abandon(machine.candidate);
   if (machine.node == nullptr) return;
   Abandon(machine.node);
-  if (with_power) {
-    network_->EndProgram(NodeHost(machine));
-  } else {
-    network_->Crash(NodeHost(machine));
-  }
+  if (with_power) network_->EndProgram(NodeHost(machine));
   if (machine.holder != Holder::kNode) return;
   machine.holder = Holder::kNobody;
   ForgetSuspicion(*this, machine.number);
-  if (with_power) KeepAfterKill(machine);
+  if (with_power) machine.pmem->KeepAfterKill();
 }
 
 void World::ForgetPrimary(Machine& machine, bool with_power) {
   if (machine.primary == nullptr) return;
   if (machine.primary->has_failed_medium()) NoteFailedMedium(machine);
   Abandon(machine.primary);
-  if (with_power) {
-    network_->EndProgram(PrimaryHost(machine));
-  } else {
-    network_->Crash(PrimaryHost(machine));
-  }
+  if (with_power) network_->EndProgram(PrimaryHost(machine));
   if (machine.holder != Holder::kPrimary) return;
   machine.holder = Holder::kNobody;
   ForgetSuspicion(*this, machine.number);
-  if (with_power) KeepAfterKill(machine);
-}
-
-void World::KeepAfterKill(Machine& machine) {
-  auto kept = std::make_unique<Model>(machine.pmem->region().size());
-  kept->CopyAfterKill(*machine.pmem);
-  old_memories_.push_back(std::exchange(machine.pmem, std::move(kept)));
-  WatchMemory(machine);
+  if (with_power) machine.pmem->KeepAfterKill();
 }
 
 void World::KillNode(Machine& machine) {
@@ -130,25 +115,6 @@ void World::EndPrimary(Machine& machine) {
   threads_->Kill(process);
   ALPHEUS_CHECK(false, "a process that ended does not go on (T1)");
   std::abort();
-}
-
-void World::LosePower(Machine& machine) {
-  Trace(absl::StrCat("machine ", machine.number, ": power is cut"));
-  machine.has_power = false;
-  machine.trap_after = 0;
-  ForgetNode(machine, /*with_power=*/false);
-  ForgetPrimary(machine, /*with_power=*/false);
-  machine.holder = Holder::kNobody;
-  if (machine.pmem == nullptr) return;
-  if (options_.canary == Canary::kLostFences) {
-    old_memories_.push_back(std::move(machine.pmem));
-    return Format(machine);
-  }
-  auto left = std::make_unique<Model>(DrawPowerCut(*machine.pmem, random_));
-  old_memories_.push_back(std::exchange(machine.pmem, std::move(left)));
-  WatchMemory(machine);
-  checkers_->epochs.Look(machine.number);
-  checkers_->holders.Look();
 }
 
 void World::CutPower(Machine& machine) {

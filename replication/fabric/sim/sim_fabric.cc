@@ -58,13 +58,15 @@ absl::Status CheckPrivateData(const char* call, std::string_view data,
 
 SimFabric::SimFabric(SimNetwork& network, int host, uint64_t incarnation,
                      RandomSource& keys, Transport transport,
-                     const StagedMemory::Options& stages)
+                     StagedMemory& stages)
     : network_(network),
       host_(host),
       incarnation_(incarnation),
       transport_(transport),
       stages_(stages),
-      regions_(keys) {}
+      regions_(keys) {
+  if (stages_.move_count() > 0) ScheduleMoves();
+}
 
 Fabric::Limits SimFabric::limits() const { return network_.options().limits; }
 

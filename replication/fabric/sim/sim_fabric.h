@@ -35,12 +35,9 @@ namespace alpheus {
 
 class SimFabric final : public Fabric {
  public:
-  // `network` and `keys` must outlive it.
+  // `network`, `keys` and `stages` must outlive it.
   SimFabric(SimNetwork& network, int host, uint64_t incarnation,
-            RandomSource& keys, Transport transport,
-            const StagedMemory::Options& stages);
-
-  StagedMemory& stages() { return stages_; }
+            RandomSource& keys, Transport transport, StagedMemory& stages);
 
   Limits limits() const override;
   absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
@@ -153,6 +150,7 @@ class SimFabric final : public Fabric {
   void StartStaged(QueuePair& pair, std::span<std::byte> target);
   void ReceiveStaged(QueuePair& pair, std::span<std::byte> target,
                      uint64_t end);
+  StagedMemory::Write StagedWrite(const QueuePair& pair);
   void AwaitVisible(QueuePair& pair);
   void ScheduleMoves();
   void MakeMoves();
@@ -162,7 +160,7 @@ class SimFabric final : public Fabric {
   const int host_;
   const uint64_t incarnation_;
   const Transport transport_;
-  StagedMemory stages_;
+  StagedMemory& stages_;
   bool moves_scheduled_ = false;
   RegionTable regions_;
   std::set<int> ports_;

@@ -32,7 +32,17 @@ SimNetwork::SimNetwork(const SimOptions& options)
     ALPHEUS_CHECK(platform.transport != Transport::kIwarp,
                   "iWARP is not modelled (sim_network.h)");
   }
-  for (int host = 0; host < options.hosts; ++host) Restart(host);
+  for (int host = 0; host < options.hosts; ++host) {
+    Host& made = hosts_[host];
+    made.stages = std::make_unique<StagedMemory>(StagesOf(PlatformOf(host)));
+    made.stages->SetOnLanding(
+        [this, host, &made](const StagedMemory::Write& write,
+                            std::span<const std::byte> bytes) {
+          NoteLanding(
+              {host, made.writers[write.channel], bytes, write.received});
+        });
+    Restart(host);
+  }
 }
 
 SimNetwork::~SimNetwork() = default;
@@ -75,7 +85,7 @@ void SimNetwork::Heal(int host, int other) {
 void SimNetwork::Crash(int host) {
   ALPHEUS_CHECK(IsUp(host), "only a host that is up crashes (sim_network.h)");
   Trace(host, ConnectionId(), "crash");
-  hosts_[host].fabric->stages().EndAll();
+  hosts_[host].stages->EndAll();
   hosts_[host].fabric.reset();
 }
 
@@ -89,13 +99,9 @@ void SimNetwork::Restart(int host) {
   ALPHEUS_CHECK(!IsUp(host), "a host that is up does not start");
   Host& restarted = hosts_[host];
   ++restarted.incarnation;
-  const Platform platform = PlatformOf(host);
-  restarted.fabric =
-      std::make_unique<SimFabric>(*this, host, restarted.incarnation, keys_,
-                                  platform.transport, StagesOf(platform));
-  for (ModelPersistence* memory : restarted.memories) {
-    restarted.fabric->stages().Attach(*memory);
-  }
+  restarted.fabric = std::make_unique<SimFabric>(
+      *this, host, restarted.incarnation, keys_, PlatformOf(host).transport,
+      *restarted.stages);
   Trace(host, ConnectionId(), "start");
 }
 
@@ -107,40 +113,32 @@ Platform SimNetwork::PlatformOf(int host) const {
 
 void SimNetwork::AttachMemory(int host, ModelPersistence& memory) {
   hosts_[host].memories.push_back(&memory);
-  if (IsUp(host)) hosts_[host].fabric->stages().Attach(memory);
+  hosts_[host].stages->Attach(memory);
 }
 
 void SimNetwork::DetachMemory(int host, const ModelPersistence& memory) {
   const auto detached = std::erase(hosts_[host].memories, &memory);
   ALPHEUS_CHECK(detached == 1, "what is detached was attached");
-  if (IsUp(host)) hosts_[host].fabric->stages().Detach(memory);
+  hosts_[host].stages->Detach(memory);
 }
 
 void SimNetwork::LosePower(int host) {
-  Trace(host, ConnectionId(), "power lost");
-  Host& at = hosts_[host];
-  if (IsUp(host)) {
-    StagedMemory& stages = at.fabric->stages();
-    // A word has three ways at most to go.
-    const size_t words = stages.WordsAt(StagedMemory::Stage::kAdapter) +
-                         stages.WordsAt(StagedMemory::Stage::kIio) +
-                         stages.WordsAt(StagedMemory::Stage::kVisible);
-    if (words > 0) stages.MakeSome(random_.Below(3 * words + 1), random_);
-    stages.LosePower();
-    at.fabric.reset();
-  } else {
-    StagedMemory nothing(StagesOf(PlatformOf(host)));
-    for (ModelPersistence* memory : at.memories) nothing.Attach(*memory);
-    nothing.LosePower();
-  }
-  for (ModelPersistence* memory : at.memories) {
+  LosePowerOfAdapter(host);
+  for (ModelPersistence* memory : hosts_[host].memories) {
     memory->Reset(memory->CutDrawing(random_));
   }
 }
 
-const StagedMemory& SimNetwork::stages(int host) const {
-  ALPHEUS_CHECK(IsUp(host), "only a host that is up is used (sim_network.h)");
-  return hosts_[host].fabric->stages();
+void SimNetwork::LosePowerOfAdapter(int host) {
+  Trace(host, ConnectionId(), "power lost");
+  Host& at = hosts_[host];
+  // A word has three ways at most to go.
+  const size_t words = at.stages->WordsAt(StagedMemory::Stage::kAdapter) +
+                       at.stages->WordsAt(StagedMemory::Stage::kIio) +
+                       at.stages->WordsAt(StagedMemory::Stage::kVisible);
+  if (words > 0) at.stages->MakeSome(random_.Below(3 * words + 1), random_);
+  at.stages->LosePower();
+  at.fabric.reset();
 }
 
 void SimNetwork::Send(const ChannelId& channel, Message message) {

@@ -92,11 +92,13 @@ struct SimOptions {
   std::vector<Platform> platforms = {};
 };
 
-// Bytes of a peer that have just landed in a host's memory.
+// Bytes of a peer that have just become visible in a host's memory.
 struct LandedBytes {
   int host = 0;
   QueuePairAddress from;
   std::span<const std::byte> bytes;
+  // When the adapter got them, as SimNetwork::received counted then; 0: now.
+  uint64_t received = 0;
 };
 
 class SimNetwork {
@@ -151,19 +153,21 @@ class SimNetwork {
   }
 
   // Is told of each part of a write, a message or an atomic that lands, late
-  // ones too; it must change nothing. Not of what lands in attached memory by
-  // its stages.
+  // ones too; of attached memory, word by word. It must change nothing.
   void SetOnLanding(std::function<void(const LandedBytes&)> on_landing) {
     on_landing_ = std::move(on_landing);
   }
   // How often a message came that had no receive waiting for it.
   uint64_t receivers_not_ready() const { return receivers_not_ready_; }
+  // How many writes into attached memory all adapters got.
+  uint64_t received() const { return received_; }
   // Of the adapter that the host has; 0: none yet. Never the same again.
   uint64_t incarnation(int host) const { return hosts_[host].incarnation; }
 
   // This is modelled memory of the host's, over crashes and power cuts. Regions
   // that lie in it are registered as any others. It must not be reset while the
-  // host is up, and outlive the network or be detached.
+  // host is up, and outlive the network or be detached. Several hosts may have
+  // it: they are adapters of one machine, and share a platform.
   void AttachMemory(int host, ModelPersistence& memory);
   // What is under way to it is lost, so deregister before. Requires: attached.
   void DetachMemory(int host, const ModelPersistence& memory);
@@ -172,8 +176,12 @@ class SimNetwork {
   // keeps, and attached memory is Reset to an image that is drawn from all that
   // are possible then.
   void LosePower(int host);
-  // Where words are on their way. Requires: the host is up.
-  const StagedMemory& stages(int host) const;
+  // The same without the last step: the image is left to the caller, once the
+  // other adapters of the machine have lost their power, too.
+  void LosePowerOfAdapter(int host);
+  // Where words are on their way. While the host is not up those that are
+  // visible wait for the controller until it is again.
+  const StagedMemory& stages(int host) const { return *hosts_[host].stages; }
 
   // Gets one line per event, without line end, from now on.
   void SetTrace(std::function<void(std::string_view)> trace) {
@@ -206,8 +214,11 @@ class SimNetwork {
   };
   struct Host {
     uint64_t incarnation = 0;
+    // The hardware's: a program's end leaves what is visible on its way.
+    std::unique_ptr<StagedMemory> stages;
     std::unique_ptr<SimFabric> fabric;
     std::vector<ModelPersistence*> memories;
+    std::map<uint64_t, QueuePairAddress> writers;  // into stages, by channel
   };
 
   void Send(const ChannelId& channel, Message message);
@@ -235,6 +246,7 @@ class SimNetwork {
   std::function<void(int)> on_activity_;
   std::function<void(const LandedBytes&)> on_landing_;
   uint64_t receivers_not_ready_ = 0;
+  uint64_t received_ = 0;
   std::vector<Host> hosts_;
   std::set<std::pair<int, int>> cuts_;  // from, to
   std::map<ChannelId, Channel> channels_;

@@ -189,14 +189,14 @@ void SimFabric::ExecuteAtomic(QueuePair& pair, std::span<std::byte> word) {
     after = before == request.work.expected ? request.work.operand : before;
   }
   if (stages_.Models(word)) {
-    stages_.Receive({.channel = pair.id.value}, word,
+    stages_.Receive(StagedWrite(pair), word,
                     std::as_bytes(std::span(&after, 1)));
     stages_.PushForReceive(pair.id.value);
     ScheduleMoves();
   } else {
     std::memcpy(word.data(), &after, sizeof(after));
+    network_.NoteLanding({host_, pair.peer, word});
   }
-  network_.NoteLanding({host_, pair.peer, word});
   request.data.resize(sizeof(before));
   std::memcpy(request.data.data(), &before, sizeof(before));
   Answer(pair);

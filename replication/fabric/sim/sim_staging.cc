@@ -66,10 +66,16 @@ void SimFabric::ReceiveStaged(QueuePair& pair, std::span<std::byte> target,
   if (end <= pair.staged_bytes) return;
   const uint64_t first = std::exchange(pair.staged_bytes, end);
   const std::span<const std::byte> data = pair.inbound.front().data;
-  stages_.Receive({.channel = pair.id.value, .region = pair.landing_key.value},
-                  target.subspan(first, end - first),
+  stages_.Receive(StagedWrite(pair), target.subspan(first, end - first),
                   data.subspan(first, end - first));
   ScheduleMoves();
+}
+
+StagedMemory::Write SimFabric::StagedWrite(const QueuePair& pair) {
+  network_.hosts_[host_].writers.emplace(pair.id.value, pair.peer);
+  return {.channel = pair.id.value,
+          .region = pair.landing_key.value,
+          .received = ++network_.received_};
 }
 
 void SimFabric::AwaitVisible(QueuePair& pair) {
