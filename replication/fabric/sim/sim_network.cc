@@ -35,12 +35,11 @@ SimNetwork::SimNetwork(const SimOptions& options)
   for (int host = 0; host < options.hosts; ++host) {
     Host& made = hosts_[host];
     made.stages = std::make_unique<StagedMemory>(StagesOf(PlatformOf(host)));
-    made.stages->SetOnLanding(
-        [this, host, &made](const StagedMemory::Write& write,
-                            std::span<const std::byte> bytes) {
-          NoteLanding(
-              {host, made.writers[write.channel], bytes, write.received});
-        });
+    made.stages->SetOnLanding([this, host, &made](
+                                  const StagedMemory::Write& write,
+                                  std::span<const std::byte> bytes) {
+      NoteLanding({host, made.writers[write.channel], bytes, write.received});
+    });
     Restart(host);
   }
 }

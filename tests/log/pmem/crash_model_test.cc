@@ -424,6 +424,24 @@ TEST_F(ModelPersistenceTest, KillKeepsMemoryButNoPromiseOfPersistence) {
   EXPECT_EQ(model_.DirtyWords().size(), 10u);
 }
 
+// The same memory, for the next process.
+TEST_F(ModelPersistenceTest, KillInPlaceKeepsWhatDevicesHaveOnTheirWay) {
+  model_.Store8(Word(1), 7);
+  model_.Flush(Word(1), 8);
+  StoreNt(1, 9);
+  const uint64_t eight = 8;
+  const uint64_t store = model_.StoreByDevice(Word(2), &eight, 8);
+  const auto all = model_.CutKeepingAll();
+  const auto none = model_.CutKeepingNone();
+  model_.KeepAfterKill();
+  EXPECT_EQ(model_.CutKeepingAll(), all);
+  EXPECT_EQ(model_.CutKeepingNone(), none);
+  EXPECT_TRUE(model_.Fence());
+  EXPECT_EQ(Possible(1), (Values{0, 7})) << "nobody waits for that flush";
+  model_.AcceptDeviceStore(Word(2), 8, store);
+  EXPECT_TRUE(model_.IsPersisted(Word(2), 8));
+}
+
 TEST_F(ModelPersistenceTest, RegionIsAlignedAndStays) {
   const std::byte* at = model_.region().data();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(at) % kPageBytes, 0u);

@@ -269,6 +269,56 @@ TEST_P(SimStagesTest, KillLosesNothingThatWasAcknowledged) {
   EXPECT_EQ(hosts.Visible(), hosts.Persistent());
 }
 
+// The hardware goes on, the program doesn't: what was visible is not lost to
+// the controller, whoever comes next.
+TEST_P(SimStagesTest, ControllerGetsTheRestBehindAKill) {
+  Hosts hosts(GetParam(), PlatformOf(PersistenceDomain::kMemory, false,
+                                     Transport::kInfiniBand));
+  hosts.Write();
+  hosts.ExpectOk(0, Operation::kWrite);
+  hosts.network().Crash(1);
+  EXPECT_EQ(hosts.Visible(), kBytes);
+  const uint64_t before = hosts.Persistent();
+  EXPECT_EQ(before + 8 * hosts.network().stages(1).WordsAt(Stage::kVisible),
+            kBytes);
+  hosts.network().Restart(1);
+  hosts.StepUntilOver();
+  EXPECT_EQ(hosts.Persistent(), kBytes);
+}
+
+// Each word that becomes visible, with its writer and the order of receipt.
+TEST_P(SimStagesTest, LandingsAreTold) {
+  Hosts hosts(GetParam(), adapter_completes_);
+  uint64_t told = 0;
+  uint64_t received = 0;
+  hosts.network().SetOnLanding([&](const LandedBytes& landed) {
+    EXPECT_EQ(landed.host, 1);
+    EXPECT_EQ(landed.from.host, 0);
+    EXPECT_EQ(landed.from.connection, hosts.at_host());
+    EXPECT_GE(landed.received, received);
+    received = landed.received;
+    told += landed.bytes.size();
+  });
+  hosts.Write();
+  hosts.Write();
+  hosts.StepUntilOver();
+  EXPECT_EQ(told, 2 * kBytes);
+  EXPECT_EQ(received, hosts.network().received());
+}
+
+// Two adapters of one machine.
+TEST_P(SimStagesTest, MemoryThatIsSharedIsResetOnce) {
+  Hosts hosts(GetParam(), PlatformOf(PersistenceDomain::kSystem, true,
+                                     Transport::kInfiniBand));
+  hosts.Write();
+  hosts.ExpectOk(0, Operation::kWrite);
+  hosts.network().AttachMemory(0, hosts.memory());
+  hosts.network().LosePowerOfAdapter(1);
+  EXPECT_EQ(hosts.Visible(), kBytes);
+  EXPECT_EQ(hosts.Persistent(), kBytes) << "the image is the caller's";
+  hosts.network().DetachMemory(0, hosts.memory());
+}
+
 // The domain's caches are kept when the program was dead before, too.
 TEST_P(SimStagesTest, PowerCutBehindAKillKeepsTheCachesOfTheirDomain) {
   Hosts hosts(GetParam(), PlatformOf(PersistenceDomain::kHierarchy, true,
