@@ -140,6 +140,7 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   if (!with_storage_faults && !fixed.faults) WithoutStorageFaults(options);
   options.is_beyond_budget =
       HasStorageFaults(options) && (is_beyond || fixed.beyond_budget);
+  options.stage_words = uint64_t{2} << 2 * random.Below(4);
   options.platforms = DrawPlatforms(seed, options.nodes, fixed.platform);
   options.left_out = fixed.left_out;
   options.canary = fixed.canary;
@@ -173,7 +174,8 @@ std::string Describe(const RunOptions& options) {
     absl::StrAppend(&text, " static");
   }
   if (options.is_beyond_budget) absl::StrAppend(&text, " beyond the budget");
-  absl::StrAppend(&text, " platforms ", PlatformsText(options.platforms));
+  absl::StrAppend(&text, " words ", options.stage_words, " platforms ",
+                  PlatformsText(options.platforms));
   absl::StrAppend(&text, ":");
   for (size_t i = 0; i < kFaultKinds; ++i) {
     if (options.weights[i] == 0) continue;

@@ -125,6 +125,7 @@ struct RunOptions {
   // stay closed, and must not be shorter.
   bool is_beyond_budget = false;
   std::vector<Platform> platforms;  // by machine; others: the weakest
+  uint64_t stage_words = 128;       // of remote bytes that get on in one step
 };
 
 // Nothing happens to anybody: no faults, and no connection breaks.

@@ -36,6 +36,7 @@ SimOptions NetworkOptions(const RunOptions& options) {
   network.delay_ns_max = options.delay_ns_max;
   network.break_probability = options.break_probability;
   network.limits.retry_ns = 2'000'000;
+  network.stage_words = options.stage_words;
   network.platforms = PlatformsOfHosts(options);
   return network;
 }

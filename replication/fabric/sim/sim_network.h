@@ -61,6 +61,8 @@ struct SimOptions {
   int64_t delay_ns_max = 5'000;
   // Bytes that land at most in one step; a multiple of 8.
   uint64_t packet_bytes = 1024;
+  // Words in stages that move in one step: on all of their way, at most.
+  uint64_t stage_words = 128;
   // Nanoseconds between two steps, uniform in [0, max].
   int64_t step_ns_max = 500;
 

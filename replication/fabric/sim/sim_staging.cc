@@ -89,10 +89,9 @@ void SimFabric::ScheduleMoves() {
   After(network_.StepDelay(), [](SimFabric& self) { self.MakeMoves(); });
 }
 
-// A packet's words on all of their way, at most.
 void SimFabric::MakeMoves() {
   moves_scheduled_ = false;
-  const uint64_t words = network_.options().packet_bytes / kWordBytes;
+  const uint64_t words = network_.options().stage_words;
   stages_.MakeSome(1 + network_.random_.Below(3 * words), network_.random_);
   std::vector<ConnectionId> waiting;
   for (const auto& [id, pair] : pairs_) {

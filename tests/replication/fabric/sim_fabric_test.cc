@@ -86,6 +86,7 @@ std::vector<ConformanceParam> StagedSimWorlds() {
     SimOptions options;
     options.seed = worlds.size() + 1;
     options.packet_bytes = options.seed % 2 == 0 ? 64 : 1024;
+    options.stage_words = options.packet_bytes / 8;
     options.platforms.assign(static_cast<size_t>(options.hosts), platform);
     worlds.push_back({NameOf(platform), [options] {
                         return std::make_unique<StagedSimWorld>(options);

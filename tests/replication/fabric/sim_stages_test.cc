@@ -31,6 +31,7 @@ class Hosts {
     options.seed = seed;
     options.hosts = 2;
     options.packet_bytes = 64;
+    options.stage_words = 8;
     options.platforms = {Platform(), platform};
     network_ = std::make_unique<SimNetwork>(options);
     network_->AttachMemory(1, memory_);
