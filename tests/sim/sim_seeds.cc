@@ -95,6 +95,8 @@ void JudgeTotals(const sim::Totals& totals) {
   EXPECT_LE(gave_up, totals.seeds / 8);
   EXPECT_LE(totals.counters.final_openings, 2 * totals.seeds);
   EXPECT_GE(totals.counters.final_openings, 2 * (totals.seeds - gave_up));
+  EXPECT_GT(totals.counters.cores, 0u);
+  EXPECT_GT(totals.counters.left_broken, 0u);
   for (size_t i = 0; i < sim::kFaultKinds; ++i) {
     EXPECT_GT(totals.counters.faults[i], 0u)
         << sim::FaultName(static_cast<sim::FaultKind>(i));

@@ -142,6 +142,20 @@ TEST(SimTest, BeyondTheBudgetALogStaysClosedAndIsNeverShorter) {
   EXPECT_GT(totals.counters.progress_undemanded, 0u);
 }
 
+TEST(SimCanaryTest, ACoreOfTooFewReplicasDoesNotGoOn) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Fixed fixed;
+    fixed.nodes = 3;
+    fixed.write_quorum = 2;
+    fixed.faults = {sim::FaultKind::kKillPrimary, sim::FaultKind::kKillNode,
+                    sim::FaultKind::kIsolate};
+    fixed.canary = Canary::kSmallCore;
+    const std::optional<Violation> violation = ViolationOf(seed, fixed);
+    ASSERT_TRUE(violation) << seed;
+    EXPECT_EQ(violation->invariant, "C8") << seed << violation->what;
+  }
+}
+
 TEST(SimCanaryTest, AFailingSeedIsShrunkToOneFault) {
   Fixed fixed;
   fixed.nodes = 1;

@@ -103,6 +103,20 @@ TEST_F(ThreadsTest, APausedProcessRunsNothingAndThenGoesOn) {
   EXPECT_THAT(said_, ElementsAre("a0", "a1", "a2"));
 }
 
+TEST_F(ThreadsTest, PausesThatOverlapEndWithTheLast) {
+  const ProcessId process = threads_.NewProcess();
+  threads_.Pause(process);
+  threads_.Pause(process);
+  threads_.Continue(process);
+  EXPECT_TRUE(threads_.IsPaused(process));
+  threads_.Continue(process);
+  EXPECT_FALSE(threads_.IsPaused(process));
+  threads_.Pause(process);
+  threads_.Pause(process);
+  threads_.EndPauses(process);
+  EXPECT_FALSE(threads_.IsPaused(process));
+}
+
 TEST_F(ThreadsTest, AWakeDuringAPauseIsRemembered) {
   int key = 0;
   const ProcessId process = threads_.NewProcess();

@@ -138,7 +138,7 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
                    "Break something on purpose: the run must fail")
       ->check(CLI::IsMember(
           std::vector<std::string>{"none", "early-durable", "lost-fences",
-                                   "shared-ballot", "no-budget"}))
+                                   "shared-ballot", "no-budget", "small-core"}))
       ->capture_default_str();
 }
 

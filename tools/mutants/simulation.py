@@ -36,6 +36,8 @@ CANARIES = (
     ("lost-fences", "", ("--nodes", "1", "--faults", "power-cut")),
     ("no-budget", "", ("--nodes", "3", "--write-quorum", "2", "--faults",
                        "roll-back-region,flip-bit,blank-region")),
+    ("small-core", "C8", ("--nodes", "3", "--write-quorum", "2", "--faults",
+                          "kill-primary,kill-node,isolate")),
 )
 # Ends that say nothing of an invariant.
 NO_INVARIANTS = ("CRASH", "HUNG", "CHECK", "")

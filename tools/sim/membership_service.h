@@ -105,6 +105,10 @@ class MembershipService {
   // What can happen to it. Cuts are counted, so that they may overlap.
   void CutTo(int machine) { ++links_[machine].cuts_to; }
   void CutFrom(int machine) { ++links_[machine].cuts_from; }
+  // Both ways, until Heal().
+  void CutOff(int machine) {
+    links_[machine].cuts_to = links_[machine].cuts_from = kForGood;
+  }
   void HealTo(int machine);
   void HealFrom(int machine);
   // Messages that a cut or a time of being down took.
@@ -141,6 +145,9 @@ class MembershipService {
     int64_t heard_at = 0;
     std::optional<Registration> registration;
   };
+
+  // More than the faults heal that are under way.
+  static constexpr int kForGood = 1'000'000;
 
   struct Link {
     int cuts_to = 0;

@@ -75,6 +75,7 @@ enum class Canary {
   kLostFences,    // a power cut takes what was fenced, too
   kSharedBallot,  // a process is given what another one was given
   kNoBudget,      // storage faults strike as if any log had to survive them
+  kSmallCore,     // of too few machines; nobody else is healed
 };
 
 // What the user fixes; the rest is drawn, each as if nothing was fixed.

@@ -2,12 +2,15 @@
 #include "tools/sim/run.h"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tools/sim/calm_checker.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/core.h"
 #include "tools/sim/end_checker.h"
 #include "tools/sim/fault_budget.h"
 #include "tools/sim/faults.h"
@@ -50,6 +53,7 @@ class Run {
     const int64_t safe_until =
         faults_.empty() ? 20 * kLookNanos : faults_.back().at_ns + kLookNanos;
     StepUntil([&] { return world_.now() >= safe_until; });
+    if (GoesOn()) LetCoreLive();
     if (GoesOn()) LetItLive();
     if (GoesOn()) LetItRest();
     if (GoesOn()) OpenAgain();
@@ -121,31 +125,50 @@ class Run {
   void Look() {
     world_.network().Schedule(kLookNanos, [this] { Look(); });
     if (world_.membership() != nullptr && !world_.is_quiet()) return;
-    bool somebody = false;
-    for (const World::Machine& machine : world_.machines()) {
-      somebody |= machine.primary != nullptr &&
-                  !world_.threads().IsPaused(machine.primary->process());
-    }
+    std::vector<int> all(world_.machines().size());
+    std::iota(all.begin(), all.end(), 0);
+    const std::vector<int>& machines = core_ ? core_->machines() : all;
+    const bool somebody = std::ranges::any_of(machines, [this](int number) {
+      const World::Machine& machine = world_.machine(number);
+      return machine.primary != nullptr &&
+             !world_.threads().IsPaused(machine.primary->process());
+    });
     if (somebody || is_over_) return;
-    World::Machine& machine =
-        world_.machines()[world_.random().Below(world_.machines().size())];
-    world_.StartPrimary(machine);
+    world_.StartPrimary(
+        world_.machine(machines[world_.random().Below(machines.size())]));
+  }
+
+  // A core is enough to go on with (C8).
+  void LetCoreLive() {
+    is_healed_ = true;
+    if (!FaultBudget(world_).MustSurvive()) return;
+    core_.emplace(world_);
+    if (!core_->is_all()) {
+      core_->Heal();
+      MustGoOn("a core is well");
+      ++world_.counters().cores;
+      core_->EndFaults();
+    }
+    core_.reset();
   }
 
   void LetItLive() {
-    is_healed_ = true;
     world_.Trace("healed");
     Heal(world_);
     for (World::Machine& machine : world_.machines()) {
       world_.KillPrimary(machine);
     }
+    MustGoOn("all is well");
+  }
+
+  void MustGoOn(const char* what) {
     const int64_t until = world_.now() + kLivenessNanosMax;
     const uint64_t target =
         world_.history().records_acknowledged() + kLivenessRecords;
     StepUntil([&] {
       if (world_.now() > until) {
-        Overdue(absl::StrCat("all is well for ", kLivenessNanosMax,
-                             " ns, and no log is open"));
+        Overdue(absl::StrCat(what, " for ", kLivenessNanosMax,
+                             " ns, and nothing is acknowledged"));
       }
       return world_.history().records_acknowledged() >= target;
     });
@@ -259,6 +282,7 @@ class Run {
   World world_;
   const std::vector<Fault> faults_;
   uint64_t looks_ = 0;
+  std::optional<Core> core_;  // while only that is healed
   bool is_healed_ = false;
   bool is_given_up_ = false;
   bool is_over_ = false;  // nobody starts a primary any more

@@ -14,8 +14,9 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr std::array<std::string_view, 5> kCanaries = {
-    "none", "early-durable", "lost-fences", "shared-ballot", "no-budget"};
+constexpr std::array<std::string_view, 6> kCanaries = {
+    "none",          "early-durable", "lost-fences",
+    "shared-ballot", "no-budget",     "small-core"};
 // No plan has so many faults.
 constexpr uint32_t kNumberMax = 10'000;
 

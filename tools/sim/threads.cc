@@ -93,12 +93,10 @@ void Threads::FreeStack(Thread& thread) {
   free_stacks_.push_back(std::move(thread.stack));
 }
 
-void Threads::Pause(ProcessId process) { paused_.insert(process); }
+void Threads::Pause(ProcessId process) { ++paused_[process]; }
 
 void Threads::ContinueAll() {
-  for (const ProcessId process : std::set<ProcessId>(paused_)) {
-    Continue(process);
-  }
+  while (!paused_.empty()) EndPauses(paused_.begin()->first);
 }
 
 void Threads::SetDelay(ProcessId process, int64_t delay_ns_max) {
@@ -107,6 +105,12 @@ void Threads::SetDelay(ProcessId process, int64_t delay_ns_max) {
 }
 
 void Threads::Continue(ProcessId process) {
+  const auto paused = paused_.find(process);
+  if (paused == paused_.end() || --paused->second != 0) return;
+  EndPauses(process);
+}
+
+void Threads::EndPauses(ProcessId process) {
   if (paused_.erase(process) == 0) return;
   steady_since_[process] = now();
   for (const auto& thread : threads_) {

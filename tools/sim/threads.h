@@ -34,7 +34,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "log/base/deadline.h"
@@ -69,8 +68,11 @@ class Threads {
 
   // Its threads stop where they are (T1). By one of them: does not return.
   void Kill(ProcessId process);
+  // Counted, so that pauses may overlap.
   void Pause(ProcessId process);
   void Continue(ProcessId process);
+  // However often it was paused.
+  void EndPauses(ProcessId process);
   void ContinueAll();
   bool IsPaused(ProcessId process) const { return paused_.contains(process); }
   // Since when it is neither paused nor slowed down; the end of time while it
@@ -108,7 +110,7 @@ class Threads {
   std::function<void(uint32_t)> on_switch_;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<FiberStack> free_stacks_;
-  std::set<ProcessId> paused_;
+  std::map<ProcessId, int> paused_;
   std::map<ProcessId, int64_t> delays_;
   std::map<ProcessId, int64_t> steady_since_;  // of those that were not
   Thread* running_ = nullptr;

@@ -65,10 +65,11 @@ std::string Describe(const Totals& totals) {
       &text,
       "calls      %12d returned, %.1f a seed\n"
       "records    %12d acknowledged; %d looked for on W media\n"
-      "openings   %12d, and %d given up; %d replicas repaired\n",
+      "openings   %12d, and %d given up; %d replicas repaired\n"
+      "cores      %12d went on, with %d other machines broken\n",
       counters.calls, totals.PerSeed(counters.calls), totals.acknowledged,
       counters.records_checked, counters.openings, counters.openings_failed,
-      counters.repairs);
+      counters.repairs, counters.cores, counters.left_broken);
   absl::StrAppendFormat(
       &text,
       "elections  %12d, %d ended by their candidates, %d left to be fenced; "

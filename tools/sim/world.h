@@ -72,6 +72,8 @@ class World {
     std::vector<std::byte> medium;  // Medium's
     Holder holder = Holder::kNobody;
     bool has_power = true;
+    // It gets neither power nor a process (core.h).
+    bool stays_broken = false;
     std::unique_ptr<NodeProcess> node;
     std::unique_ptr<PrimaryProcess> primary;
     std::unique_ptr<CandidateAgent> candidate;  // with a membership service
@@ -114,6 +116,9 @@ class World {
     uint64_t elections = 0;
     uint64_t stepped_down = 0;
     uint64_t overtaken = 0;
+    // Cores that went on while other machines stayed broken, and these.
+    uint64_t cores = 0;
+    uint64_t left_broken = 0;
   };
 
   explicit World(const RunOptions& options);

@@ -46,6 +46,7 @@ World::~World() {
 
 void World::StartNode(Machine& machine) {
   if (machine.node != nullptr || !machine.has_power) return;
+  if (machine.stays_broken) return;
   network_->Restart(NodeHost(machine));
   active_[NodeHost(machine)] = false;
   machine.node = std::make_unique<NodeProcess>(*this, machine);
@@ -159,7 +160,7 @@ void World::CutPowerOfAll() {
 }
 
 void World::RestorePower(Machine& machine) {
-  if (machine.has_power) return;
+  if (machine.has_power || machine.stays_broken) return;
   machine.has_power = true;
   Trace(absl::StrCat("machine ", machine.number, ": power is back"));
   if (machine.pmem != nullptr) {
