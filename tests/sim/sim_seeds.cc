@@ -97,6 +97,9 @@ void JudgeTotals(const sim::Totals& totals) {
   EXPECT_GE(totals.counters.final_openings, 2 * (totals.seeds - gave_up));
   EXPECT_GT(totals.counters.cores, 0u);
   EXPECT_GT(totals.counters.left_broken, 0u);
+  EXPECT_GT(totals.counters.traps, totals.counters.metadata_traps);
+  EXPECT_GT(totals.counters.metadata_traps, 0u);
+  EXPECT_GT(totals.counters.switches, totals.seeds);
   for (size_t i = 0; i < sim::kFaultKinds; ++i) {
     EXPECT_GT(totals.counters.faults[i], 0u)
         << sim::FaultName(static_cast<sim::FaultKind>(i));

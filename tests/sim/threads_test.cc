@@ -263,7 +263,8 @@ TEST_F(ThreadsTest, NumbersAreNeverUsedAgainThoughStacksAre) {
 
 TEST_F(ThreadsTest, AWaiterReturnsAtOnceIfSomethingHasHappened) {
   std::atomic<uint32_t> generation = 1;
-  ThreadsWaiter waiter(threads_);
+  const ProcessClock clock(network_.clock(), 0);
+  ThreadsWaiter waiter(threads_, clock);
   const ProcessId process = threads_.NewProcess();
   threads_.Start(process, [&] {
     waiter.Wait(generation, 0, Deadline());

@@ -160,7 +160,7 @@ TEST(WorldMemoryTest, WhoWasNotPromisedTheRingIsSeen) {
 TEST(WorldMemoryTest, WhatWasInTheAdapterBeforeAPromiseMayLand) {
   Writer writer("dmp,infiniband");
   writer.WriteToTheAdapter();
-  writer.world().checkers().fence.Promised(0);
+  writer.world().checkers().fence.Promised(0, Promise{});
   writer.LandAll();
   EXPECT_EQ(writer.violated(), "");
   EXPECT_GT(writer.world().counters().landings_before_promises, 0u);
@@ -168,7 +168,7 @@ TEST(WorldMemoryTest, WhatWasInTheAdapterBeforeAPromiseMayLand) {
 
 TEST(WorldMemoryTest, WhatCameBehindThePromiseMayNotLand) {
   Writer writer("dmp,infiniband");
-  writer.world().checkers().fence.Promised(0);
+  writer.world().checkers().fence.Promised(0, Promise{});
   writer.WriteToTheAdapter();
   writer.LandAll();
   EXPECT_EQ(writer.violated(), "INV-6");
@@ -178,7 +178,7 @@ TEST(WorldMemoryTest, NothingLandsOnceTheRingWasFlushed) {
   Writer writer("dmp,infiniband");
   writer.WriteToTheAdapter();
   FenceChecker& fence = writer.world().checkers().fence;
-  fence.Promised(0);
+  fence.Promised(0, Promise{});
   fence.OnPrimitive(0, {.primitive = World::Model::Primitive::kFlush,
                         .name = "flush",
                         .offset = writer.world().layout().ring_offset,

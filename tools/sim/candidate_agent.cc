@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/node_process.h"
 #include "tools/sim/primary_process.h"
 
 namespace alpheus::sim {
@@ -20,11 +21,13 @@ CandidateAgent::CandidateAgent(World& world, World::Machine& machine,
     : world_(world),
       machine_(machine),
       process_(process),
+      own_clock_(world.network().clock(), world.DrawClock()),
+      clock_(machine.node != nullptr ? machine.node->clock() : own_clock_),
       random_(world.random().Next()),
       self_{machine.id(), random_.Next() | 1},
       is_cautious_(random_.Below(4) == 0),
       membership_(
-          *world.membership(), machine.number, self_,
+          *world.membership(), clock_, machine.number, self_,
           [&threads = world.threads(), key = this] { threads.Wake(key); }) {
   world_.threads().Start(process_, [this] { Run(); });
 }
@@ -43,9 +46,9 @@ void CandidateAgent::Run() {
     Act();
     int64_t next = membership_.NextPoll().at_nanos();
     if (application_ != 0 || has_stepped_down_) {
-      next = std::min(next, world_.now() + kLookNanos);
+      next = std::min(next, clock_.NowNanos() + kLookNanos);
     }
-    world_.threads().WaitFor(this, Deadline::AtNanos(next));
+    world_.threads().WaitFor(this, clock_.InWorld(Deadline::AtNanos(next)));
   }
 }
 
@@ -77,7 +80,7 @@ bool CandidateAgent::IsRunning() const {
 }
 
 void CandidateAgent::Act() {
-  if (has_stepped_down_ && world_.now() >= stands_again_at_) {
+  if (has_stepped_down_ && clock_.NowNanos() >= stands_again_at_) {
     has_stepped_down_ = false;
     membership_.Stand();
   }
@@ -95,7 +98,7 @@ void CandidateAgent::Act() {
 
 void CandidateAgent::LetOthersGoFirst() {
   has_stepped_down_ = true;
-  stands_again_at_ = world_.now() + kLookNanos;
+  stands_again_at_ = clock_.NowNanos() + kLookNanos;
   membership_.StepDown();
 }
 

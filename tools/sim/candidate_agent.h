@@ -22,6 +22,7 @@
 #include <memory>
 
 #include "log/base/random.h"
+#include "tools/sim/process_clock.h"
 #include "tools/sim/sim_membership.h"
 #include "tools/sim/world.h"
 
@@ -48,6 +49,8 @@ class CandidateAgent {
   World& world_;
   World::Machine& machine_;
   const ProcessId process_;
+  ProcessClock own_clock_;  // of a process without a node
+  const ProcessClock& clock_;
   Random random_;
   const PrimaryId self_;
   const bool is_cautious_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "tools/sim/candidate_agent.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/clock_faults.h"
 #include "tools/sim/membership_service.h"
 #include "tools/sim/node_process.h"
 #include "tools/sim/primary_process.h"
@@ -98,6 +99,7 @@ void Core::Heal() {
     if (!Contains(machine.number)) Break(machine);
   }
   for (const int machine : machines_) HealMachine(world_.machine(machine));
+  HealClocks(world_);
   if (world_.random().Below(2) == 0 &&
       world_.options().canary != Canary::kSmallCore) {
     return;
@@ -109,7 +111,7 @@ void Core::Heal() {
 
 void Core::HealMachine(World::Machine& machine) {
   for (const int other : machines_) world_.MendLink(machine.number, other);
-  machine.trap_after = 0;
+  machine.trap.Clear();
   world_.RestorePower(machine);
   if (machine.pmem != nullptr) world_.StartNode(machine);
   for (const ProcessId process : ProcessesOf(machine)) {
@@ -127,18 +129,15 @@ Core::Fate Core::DrawFate(const World::Machine& machine) {
 
 void Core::Break(World::Machine& machine) {
   const Fate fate = DrawFate(machine);
-  constexpr const char* kWords[] = {"stays as it is",
-                                    "stays without power",
-                                    "stays without a node",
-                                    "stands still",
-                                    "stays cut off",
-                                    "hears nothing",
-                                    "is heard by nobody"};
+  constexpr const char* kWords[] = {
+      "stays as it is",    "stays without power", "stays without a node",
+      "stands still",      "stays cut off",       "hears nothing",
+      "is heard by nobody"};
   world_.Trace(absl::StrCat("machine ", machine.number, ": ",
                             kWords[static_cast<size_t>(fate)]));
   if (fate == Fate::kAsItIs) return;
   machine.stays_broken = true;
-  machine.trap_after = 0;
+  machine.trap.Clear();
   ++world_.counters().left_broken;
   switch (fate) {
     case Fate::kNoPower:

@@ -145,7 +145,6 @@ void EpochChecker::JudgePromise(int machine, const Promise& promise) {
   }
   promised_[promise.epoch.value].insert(machine);
   given_[promise.epoch.value].insert(machine);
-  world_.checkers().fence.Promised(machine);
   const auto [known, is_new] =
       primaries_.emplace(promise.epoch.value, promise.primary);
   if (!is_new && known->second != promise.primary) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mix.h"
 #include "tools/sim/candidate_agent.h"
+#include "tools/sim/clock_faults.h"
 #include "tools/sim/membership_faults.h"
 #include "tools/sim/membership_service.h"
 #include "tools/sim/node_process.h"
@@ -75,9 +76,24 @@ bool PauseNode(World& world, const Fault& fault) {
 // In one of the next calls of the persistence primitive on that machine, if
 // there are so many in time. Counted when it strikes.
 void SetTrap(World& world, Machine& machine, const Fault& fault) {
-  machine.trap_after = fault.calls;
-  machine.trap = fault.kind;
-  After(world, fault.lasts_ns, [&machine] { machine.trap_after = 0; });
+  machine.trap.Set(fault.kind, fault.aim, fault.calls);
+  After(world, fault.lasts_ns, [&machine] { machine.trap.Clear(); });
+}
+
+// Half of them for metadata, which is touched seldom.
+void DrawTrap(Fault& fault, RandomSource& random) {
+  switch (random.Below(4)) {
+    case 0:
+      fault.aim = TrapAim::kMetadata;
+      break;
+    case 1:
+      fault.aim = TrapAim::kSuperlineOrTable;
+      break;
+    default:
+      fault.calls = 1 + random.Below(60);
+      return;
+  }
+  fault.calls = 1 + random.Below(20);
 }
 
 bool KillPrimary(World& world, const Fault& fault) {
@@ -197,7 +213,7 @@ std::vector<Fault> DrawFaults(const RunOptions& options) {
     fault.lasts_ns =
         100'000 + static_cast<int64_t>(random.Below(
                       random.Below(4) == 0 ? 10'000'000 : 2'000'000));
-    if (random.Below(3) != 0) fault.calls = 1 + random.Below(60);
+    if (random.Below(3) != 0) DrawTrap(fault, random);
     faults.push_back(fault);
   }
   return faults;
@@ -245,6 +261,8 @@ bool Inject(World& world, const Fault& fault) {
     }
     case FaultKind::kSlowMachine:
       return SlowDown(world, fault);
+    case FaultKind::kClockJump:
+      return InjectIntoClock(world, fault);
     case FaultKind::kExpireSession:
     case FaultKind::kCutMembership:
     case FaultKind::kDelayWatches:
@@ -275,11 +293,12 @@ void Heal(World& world) {
   }
   PutRegionsBack(world);
   for (Machine& machine : world.machines()) {
-    machine.trap_after = 0;
+    machine.trap.Clear();
     world.RestorePower(machine);
     if (machine.pmem != nullptr) world.StartNode(machine);
   }
   if (world.membership() != nullptr) world.membership()->Heal();
+  HealClocks(world);
   world.threads().ContinueAll();
 }
 

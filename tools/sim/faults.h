@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tools/sim/options.h"
+#include "tools/sim/trap.h"
 #include "tools/sim/world.h"
 
 namespace alpheus::sim {
@@ -25,7 +26,9 @@ struct Fault {
   uint64_t machine = 0;  // drawn wide: whichever it means of those there are
   uint64_t other = 0;
   int64_t lasts_ns = 0;
-  uint64_t calls = 0;  // of the persistence primitive until it strikes; 0: now
+  // Of the persistence primitive until it strikes, such as it aims at; 0: now.
+  uint64_t calls = 0;
+  TrapAim aim = TrapAim::kAnyCall;
 };
 
 std::vector<Fault> DrawFaults(const RunOptions& options);

@@ -5,7 +5,6 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "tools/sim/checkers.h"
 #include "tools/sim/region_store.h"
 
 namespace alpheus::sim {
@@ -33,8 +32,8 @@ void FenceChecker::OnLanding(const LandedBytes& landed) {
   Judge(machine, landed);
 }
 
-void FenceChecker::Promised(int machine) {
-  promised_[machine] = {world_.network().received(), false};
+void FenceChecker::Promised(int machine, const Promise& promise) {
+  promised_[machine] = {promise, world_.network().received(), false};
 }
 
 void FenceChecker::OnPrimitive(int machine, const World::Model::Event& event) {
@@ -64,7 +63,7 @@ void FenceChecker::Judge(int machine, const LandedBytes& landed) {
     ++world_.counters().landings_before_promises;
     return;
   }
-  const Promise& promise = world_.checkers().epochs.promise(machine);
+  const Promise& promise = promised_[machine].promise;
   const auto writer =
       processes_.find({landed.from.host, landed.from.incarnation});
   if (writer == processes_.end() || writer->second != promise.primary) {

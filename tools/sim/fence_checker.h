@@ -4,15 +4,17 @@
 //
 // Idea: the simulated network tells of every part of a write that lands, with
 // the adapter and the connection that it came over. Inside a machine's region
-//   INV-6   it comes from the very process to which the machine's medium
-//           promises its ring at that moment, and nobody else (R2)
+//   INV-6   it comes from the very process that was promised the ring last, and
+//           nobody else (R2)
 //           over a connection that has written under no other promise
 //   INV-S4  it lies in the ring: superline, watermark and table are written by
 //           their own process alone
 // so that a byte of a session of epoch e never lands behind a promise of e' >
-// e. What the machine's adapter had before the promise may still land until the
-// machine's program flushes its ring for the first time after it: nobody has
-// looked, and the fence, which has it land or be dropped, comes before that.
+// e. A promise is given once the replica begins to look at its ring for the
+// answer: between that and the promise on its medium it ends the sessions. What
+// the machine's adapter had got by then may still land until the machine's
+// program flushes its ring for the first time after it: so far nobody has
+// looked.
 //
 // What it can't see: a connection of the promised process that wrote nothing
 // before that process was promised a later epoch, or the same one again; and
@@ -28,6 +30,7 @@
 #include <utility>
 
 #include "quorum/ballot.h"
+#include "quorum/promise.h"
 #include "replication/fabric/sim/sim_network.h"
 #include "tools/sim/world.h"
 
@@ -39,9 +42,9 @@ class FenceChecker {
 
   // The program that uses the host's adapter is this one, until it ends.
   void Names(int host, const PrimaryId& process);
+  // The machine's replica has promised, and begins to look at its ring.
+  void Promised(int machine, const Promise& promise);
   void OnLanding(const LandedBytes& landed);
-  // The machine's medium has another promise.
-  void Promised(int machine);
   // A machine calls the persistence primitive, which has not acted yet.
   void OnPrimitive(int machine, const World::Model::Event& event);
 
@@ -55,8 +58,8 @@ class FenceChecker {
     auto operator<=>(const Link&) const = default;
   };
 
-  // Since the promise of a machine.
-  struct Since {
+  struct Given {
+    Promise promise;
     uint64_t received = 0;  // what all adapters had got before
     bool has_flushed = true;
   };
@@ -67,7 +70,7 @@ class FenceChecker {
   World& world_;
   std::map<std::pair<int, uint64_t>, PrimaryId> processes_;
   std::map<Link, Epoch> epochs_;
-  std::map<int, Since> promised_;  // by machine
+  std::map<int, Given> promised_;  // by machine
 };
 
 }  // namespace alpheus::sim

@@ -24,12 +24,15 @@ NodeProcess::NodeProcess(World& world, World::Machine& machine)
     : world_(world),
       machine_(machine),
       host_(world.NodeHost(machine)),
-      process_(world.threads().NewProcess()) {
+      process_(world.threads().NewProcess()),
+      clock_(world.network().clock(), world.DrawClock()),
+      fabric_(world.network().fabric(host_), clock_,
+              [&world] { world.SwitchByLot(); }) {
   world_.threads().Start(process_, [this] { Run(); });
 }
 
 void NodeProcess::TryToServe() {
-  look_again_at_ = world_.now() + kLookAgainNanos;
+  look_again_at_ = clock_.NowNanos() + kLookAgainNanos;
   const auto content = world_.store().content(machine_.number);
   if ((machine_.holder != World::Holder::kNobody && !is_suspect_) ||
       content == RegionStore::Content::kAbsent) {
@@ -75,7 +78,7 @@ void NodeProcess::BeSuspicious() {
   world_.NoteFailedMedium(machine_);
   world_.store().Suspect(machine_.number);
   is_suspect_ = true;
-  look_again_at_ = world_.now() + kLookAgainNanos;
+  look_again_at_ = clock_.NowNanos() + kLookAgainNanos;
 }
 
 void NodeProcess::CloseFailed() {
@@ -101,13 +104,12 @@ void NodeProcess::LetGo() {
   ALPHEUS_CHECK(server_->RemoveLog(kLogId).ok(), "the log is served");
   is_serving_ = false;
   machine_.holder = World::Holder::kNobody;
-  look_again_at_ = world_.now() + 10 * kLookAgainNanos;
+  look_again_at_ = clock_.NowNanos() + 10 * kLookAgainNanos;
 }
 
 bool NodeProcess::Turn() {
   world_.ClearActivity(host_);
-  Fabric& fabric = world_.network().fabric(host_);
-  const size_t count = fabric.Poll(completions_, &events_);
+  const size_t count = fabric_.Poll(completions_, &events_);
   const bool any = count != 0 || !events_.empty();
   for (const ConnectionEvent& event : std::exchange(events_, {})) {
     server_->Take(event);
@@ -131,15 +133,14 @@ void NodeProcess::Run() {
                ? absl::OkStatus()
                : absl::UnavailableError("somebody else has it");
   };
-  Fabric& fabric = world_.network().fabric(host_);
-  server_ = std::make_unique<ReplicaServer>(fabric, world_.network().clock(),
-                                            std::move(options));
+  server_ =
+      std::make_unique<ReplicaServer>(fabric_, clock_, std::move(options));
   TryToServe();
-  ALPHEUS_CHECK(fabric.Listen(world_.NodeAddress(machine_.number)).ok(),
+  ALPHEUS_CHECK(fabric_.Listen(world_.NodeAddress(machine_.number)).ok(),
                 "a new adapter listens");
   for (;;) {
     if (must_release_) LetGo();
-    if (!is_serving_ && world_.now() >= look_again_at_) TryToServe();
+    if (!is_serving_ && clock_.NowNanos() >= look_again_at_) TryToServe();
     const bool any = Turn();
     CloseFailed();
     if (any) {
@@ -150,7 +151,7 @@ void NodeProcess::Run() {
     if (!is_serving_ && look_again_at_ < deadline.at_nanos()) {
       deadline = Deadline::AtNanos(look_again_at_);
     }
-    world_.WaitForActivity(host_, deadline);
+    world_.WaitForActivity(host_, clock_.InWorld(deadline));
   }
 }
 

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "recovery/replica_server.h"
+#include "tools/sim/process_clock.h"
+#include "tools/sim/process_fabric.h"
 #include "tools/sim/world.h"
 
 namespace alpheus::sim {
@@ -23,6 +25,7 @@ class NodeProcess {
   NodeProcess(World& world, World::Machine& machine);
 
   ProcessId process() const { return process_; }
+  ProcessClock& clock() { return clock_; }
 
   // An application of this machine wants the region. False: not yet; it asks
   // again.
@@ -40,6 +43,8 @@ class NodeProcess {
   World::Machine& machine_;
   const int host_;
   const ProcessId process_;
+  ProcessClock clock_;
+  ProcessFabric fabric_;
   std::unique_ptr<ReplicaServer> server_;
   bool is_serving_ = false;
   bool is_suspect_ = false;  // a fence failed, and that is not on the medium

@@ -12,26 +12,41 @@ namespace alpheus::sim {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKinds> kNames = {
-    "kill-primary",     "kill-node",
-    "power-cut",        "power-cut-all",
-    "pause-primary",    "pause-node",
-    "cut-link",         "cut-one-way",
-    "isolate",          "rival",
-    "close-primary",    "slow-machine",
-    "expire-session",   "cut-membership",
-    "delay-watches",    "restart-membership",
-    "swap-regions",     "clone-region",
-    "foreign-region",   "lose-region",
-    "wipe-region",      "blank-region",
-    "roll-back-region", "flip-bit",
-    "poison",           "lose-line",
-    "misdirect-line",   "misdirect-record",
+    "kill-primary",
+    "kill-node",
+    "power-cut",
+    "power-cut-all",
+    "pause-primary",
+    "pause-node",
+    "cut-link",
+    "cut-one-way",
+    "isolate",
+    "rival",
+    "close-primary",
+    "slow-machine",
+    "clock-jump",
+    "expire-session",
+    "cut-membership",
+    "delay-watches",
+    "restart-membership",
+    "swap-regions",
+    "clone-region",
+    "foreign-region",
+    "lose-region",
+    "wipe-region",
+    "blank-region",
+    "roll-back-region",
+    "flip-bit",
+    "poison",
+    "lose-line",
+    "misdirect-line",
+    "misdirect-record",
     "fail-fence"};
 
 // How common each is where it is on at all.
 constexpr std::array<uint32_t, kFaultKinds> kWeights = {
-    8, 4, 6, 2, 4, 4, 4, 3, 3, 3, 2, 2, 3, 4, 2,
-    2, 1, 1, 1, 1, 2, 2, 3, 2, 2, 1, 1, 1, 3};
+    8, 4, 6, 2, 4, 4, 4, 3, 3, 3, 2, 2, 3, 3, 4,
+    2, 2, 1, 1, 1, 1, 2, 2, 3, 2, 2, 1, 1, 1, 3};
 
 constexpr std::array<std::string_view, 2> kWorkloads = {"mixed", "wal"};
 
@@ -142,6 +157,7 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
       HasStorageFaults(options) && (is_beyond || fixed.beyond_budget);
   options.stage_words = uint64_t{2} << 2 * random.Below(4);
   options.platforms = DrawPlatforms(seed, options.nodes, fixed.platform);
+  options.switch_odds = one_in(2) ? 0 : 1 + random.Below(60);
   options.left_out = fixed.left_out;
   options.canary = fixed.canary;
   // After all draws, which must not depend on them.
@@ -150,7 +166,7 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
       std::min(fixed.payload_bytes_max.value_or(options.payload_bytes_max),
                PayloadBytesMax(options.ring_capacity));
   if (fixed.without_breaks) options.break_probability = 0;
-  if (fixed.without_yields) options.yield_odds = 0;
+  if (fixed.without_yields) options.yield_odds = options.switch_odds = 0;
   return options;
 }
 
@@ -163,8 +179,9 @@ std::string Describe(const RunOptions& options) {
       " payload ", options.payload_bytes_max, " think ", options.think_ns_max,
       " switch ", options.switch_ns_max, " delay ", options.delay_ns_max,
       " break ", options.break_probability, " yield ", options.yield_odds,
-      " slice ", options.slice_bytes, " exposed ", options.exposure_records_max,
-      " faults ", options.faults, " gap ", options.fault_gap_ns_max);
+      " turns ", options.switch_odds, " slice ", options.slice_bytes,
+      " exposed ", options.exposure_records_max, " faults ", options.faults,
+      " gap ", options.fault_gap_ns_max);
   if (options.has_membership_service) {
     absl::StrAppend(&text, " session ", options.session_ns, " watch ",
                     options.watch_ns_max, " lost ",

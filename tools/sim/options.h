@@ -32,6 +32,7 @@ enum class FaultKind {
   kRival,         // a second process wants to be primary
   kClosePrimary,  // ends in good order
   kSlowMachine,   // its threads run late
+  kClockJump,     // of one process; or its clock runs fast or slow for a while
   // Of the membership service, where there is one.
   kExpireSession,      // those of a machine's processes
   kCutMembership,      // a machine from it; its data plane works
@@ -53,7 +54,7 @@ enum class FaultKind {
   kMisdirectRecord,
   kFailFence,  // of a process that runs: the medium reports an error
 };
-inline constexpr size_t kFaultKinds = 29;
+inline constexpr size_t kFaultKinds = 30;
 
 bool IsOfMembership(FaultKind kind);
 bool IsOfStorage(FaultKind kind);
@@ -86,7 +87,7 @@ struct Fixed {
   std::optional<int> clients;
   std::optional<size_t> payload_bytes_max;
   bool without_breaks = false;  // no connection breaks by lot
-  bool without_yields = false;  // no thread is switched at a yield point
+  bool without_yields = false;  // no thread is switched by lot
   std::optional<std::set<FaultKind>> faults;
   std::optional<bool> has_membership_service;
   bool beyond_budget = false;
@@ -109,6 +110,9 @@ struct RunOptions {
   double break_probability = 0;    // of an operation's connection
   uint64_t slice_bytes = 4096;     // of a ring, looked at in one go
   uint64_t yield_odds = 0;         // 1 in so many yield points; 0: none
+  // 1 in so many calls of fabric and persistence primitive inside of a node's
+  // turn or of an opening; 0: both are whole.
+  uint64_t switch_odds = 0;
   int faults = 40;
   int64_t fault_gap_ns_max = 3'000'000;
   std::array<uint32_t, kFaultKinds> weights = {};

@@ -19,7 +19,7 @@ bool PrimaryProcess::Returned(const BegunCall& call, Lsn lsn,
                               status.ToString()));
   }
   judge_->Returned(call, lsn, status, has_failed(),
-                   world_.threads().SteadySince(process_));
+                   clock_.SteadySince(world_.threads().SteadySince(process_)));
   if (!status.ok() && has_failed()) Close();
   return status.ok();
 }

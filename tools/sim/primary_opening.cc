@@ -72,7 +72,7 @@ EpochOpeningOptions PrimaryProcess::OpeningOptions(
   options.gather_ns = 500'000;
   options.step_timeout_ns = 5'000'000;
   options.reconnect_ns = 300'000;
-  options.deadline = Deadline::AtNanos(world_.now() + kOpenNanosMax);
+  options.deadline = Deadline::AtNanos(clock_.NowNanos() + kOpenNanosMax);
   options.credits = kCredits;
   options.copy_bytes_max = 1024;
   options.slice_bytes = world_.options().slice_bytes;
@@ -100,8 +100,7 @@ absl::StatusOr<std::unique_ptr<OwnReplica>> PrimaryProcess::MakeCache(
 bool PrimaryProcess::PumpInto(EpochOpening& opening) {
   world_.ClearActivity(host_);
   membership_->Poll();
-  const size_t count =
-      world_.network().fabric(host_).Poll(completions_, &events_);
+  const size_t count = fabric_.Poll(completions_, &events_);
   const bool any = count != 0 || !events_.empty();
   for (const ConnectionEvent& event : std::exchange(events_, {})) {
     opening.Take(event);
@@ -115,15 +114,13 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
   again = false;
   world_.history().Opens(number_, world_.checkers().marks.DurableHead(
                                       world_.options().write_quorum));
-  Fabric& fabric = world_.network().fabric(host_);
-  const Clock& clock = world_.network().clock();
   absl::StatusOr<std::unique_ptr<EpochOpening>> opening =
       is_member_
           ? EpochOpening::Start(
-                fabric, clock, random_, ballots, options,
+                fabric_, clock_, random_, ballots, options,
                 Watch(world_, machine_.number, AsOwnReplica(*replica_)))
           : EpochOpening::Start(
-                fabric, clock, random_, ballots, options,
+                fabric_, clock_, random_, ballots, options,
                 [this](uint64_t capacity, const Configuration& /*members*/) {
                   return MakeCache(capacity);
                 });
@@ -136,9 +133,9 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
     if (PumpInto(**opening)) {
       world_.threads().Yield();
     } else {
-      world_.WaitForActivity(host_, Deadline::AtNanos(std::min(
+      world_.WaitForActivity(host_, clock_.InWorld(Deadline::AtNanos(std::min(
                                         (*opening)->NextPoll().at_nanos(),
-                                        membership_->NextPoll().at_nanos())));
+                                        membership_->NextPoll().at_nanos()))));
     }
   }
   again = (*opening)->may_try_again();
@@ -180,7 +177,7 @@ std::unique_ptr<Membership> PrimaryProcess::MakeMembership(
     return std::make_unique<StaticMembership>(*StaticMembership::Make(self));
   }
   return std::make_unique<SimMembership>(
-      *world_.membership(), machine_.number, self,
+      *world_.membership(), clock_, machine_.number, self,
       [&world = world_, host = host_] { world.NoteActivity(host); },
       world_.options().canary == Canary::kSharedBallot);
 }
@@ -195,7 +192,7 @@ bool PrimaryProcess::OpenEpoch() {
   for (bool again = true; again;) {
     if (TryOnce(options, ballots, again)) return true;
     if (has_failed_medium()) return false;
-    if (options.deadline.HasPassed(world_.now())) return false;
+    if (options.deadline.HasPassed(clock_.NowNanos())) return false;
     Sleep(static_cast<int64_t>(random_.Below(kBackOffNanosMax)));
   }
   return false;

@@ -27,8 +27,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   Sink(PrimaryProcess& primary, const Replicator::Options& options)
       : primary_(primary),
         world_(primary.world_),
-        inner_(world_.network().fabric(primary.host_), world_.network().clock(),
-               options,
+        inner_(primary.fabric_, primary.clock_, options,
                {primary.opened_->start.end.lsn - 1,
                 primary.opened_->start.end.offset}),
         durable_lsn_(inner_.durable_lsn()),
@@ -61,7 +60,8 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   uint32_t in_sync() const { return inner_.in_sync(); }
   absl::Status status() const override { return inner_.status(); }
   void WaitForActivity(Deadline deadline) override {
-    world_.WaitForActivity(primary_.host_, deadline);
+    world_.WaitForActivity(primary_.host_,
+                           primary_.clock_.InWorld(inner_.LookBy(deadline)));
   }
   void Wake() override { world_.NoteActivity(primary_.host_); }
 
@@ -91,7 +91,12 @@ PrimaryProcess::PrimaryProcess(World& world, World::Machine& machine)
       is_member_(
           machine.pmem != nullptr &&
           (world.store().IsOwn(machine.number) || random_.Below(2) == 0)),
-      waiter_(world.threads()) {
+      clock_(world.network().clock(), world.DrawClock()),
+      fabric_(world.network().fabric(host_), clock_,
+              [this] {
+                if (is_opening()) world_.SwitchByLot();
+              }),
+      waiter_(world.threads(), clock_) {
   world_.threads().Start(process_, [this] { Run(); });
 }
 
@@ -165,15 +170,14 @@ void PrimaryProcess::StartLog() {
   replicator.has_local_replica = is_member_;
   replicator.lag_bytes_max = world_.options().ring_capacity;
   replicator.silence_ns = 3'000'000;
-  judge_.emplace(world_.referee(), world_.network().clock(), number_);
+  judge_.emplace(world_.referee(), clock_, number_);
   sink_ = std::make_unique<Sink>(*this, replicator);
   RingLogOptions options;
   options.name = "log";
   options.exposure_records_max = world_.options().exposure_records_max;
   options.sink = sink_.get();
-  log_ = std::make_unique<RingLog<Model>>(*pmem_, pmem_->region(),
-                                          opened_->start, options,
-                                          world_.network().clock(), waiter_);
+  log_ = std::make_unique<RingLog<Model>>(
+      *pmem_, pmem_->region(), opened_->start, options, clock_, waiter_);
   is_serving_ = true;
   world_.threads().Start(process_, [this] { Serve(); });
   if (!world_.is_quiet()) StartClients();
@@ -205,16 +209,16 @@ void PrimaryProcess::Serve() {
       Close();
     }
     if (log_->Poll() == Next::kPollAgain) {
-      const Deadline until = Deadline::AtNanos(world_.now() + kIdleNanos);
+      const Deadline until = Deadline::AtNanos(clock_.NowNanos() + kIdleNanos);
       while (log_->WaitForAcks(until, service_stop_)) {
       }
-      world_.threads().WaitFor(&is_serving_, until);
+      world_.threads().WaitFor(&is_serving_, clock_.InWorld(until));
       continue;
     }
     const uint32_t seen = progress.Announce();
     if (log_->Poll() != Next::kPollAgain) {
       log_->WaitForWork(seen,
-                        Deadline::AtNanos(world_.now() + 50 * kIdleNanos));
+                        Deadline::AtNanos(clock_.NowNanos() + 50 * kIdleNanos));
     }
     progress.Withdraw();
   }

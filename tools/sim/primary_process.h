@@ -29,6 +29,8 @@
 #include "recovery/replica.h"
 #include "tools/sim/call_judge.h"
 #include "tools/sim/image_checker.h"
+#include "tools/sim/process_clock.h"
+#include "tools/sim/process_fabric.h"
 #include "tools/sim/wal_workload.h"
 #include "tools/sim/world.h"
 
@@ -44,6 +46,9 @@ class PrimaryProcess {
 
   ProcessId process() const { return process_; }
   bool is_open() const { return log_ != nullptr; }
+  // It has one thread.
+  bool is_opening() const { return !judge_.has_value(); }
+  ProcessClock& clock() { return clock_; }
   // Asks it to end, by lot in good order.
   void Close();
   // Asks it to end in good order.
@@ -115,6 +120,8 @@ class PrimaryProcess {
   // can be used.
   const bool is_member_;
   PrimaryNumber number_ = 0;
+  ProcessClock clock_;
+  ProcessFabric fabric_;
   std::unique_ptr<Model> cache_pmem_;
   Model* pmem_ = nullptr;
   std::unique_ptr<Replica<Model>> replica_;

@@ -29,7 +29,7 @@ struct ShrinkCase {
   int clients = 1;
   size_t payload_bytes_max = 1;
   bool breaks = false;  // connections break by lot
-  bool yields = false;  // threads are switched at yield points
+  bool yields = false;  // threads are switched by lot
 
   bool operator==(const ShrinkCase&) const = default;
 };

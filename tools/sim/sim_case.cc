@@ -134,7 +134,7 @@ ShrinkCase CaseOf(const RunOptions& options) {
   found.clients = options.clients;
   found.payload_bytes_max = options.payload_bytes_max;
   found.breaks = options.break_probability != 0;
-  found.yields = options.yield_odds != 0;
+  found.yields = options.yield_odds != 0 || options.switch_odds != 0;
   return found;
 }
 
@@ -152,7 +152,7 @@ Fixed WithCase(uint64_t seed, const Fixed& fixed, const ShrinkCase& wanted) {
     changed.payload_bytes_max = wanted.payload_bytes_max;
   }
   changed.without_breaks |= !wanted.breaks && drawn.break_probability != 0;
-  changed.without_yields |= !wanted.yields && drawn.yield_odds != 0;
+  changed.without_yields |= !wanted.yields && CaseOf(drawn).yields;
   return changed;
 }
 

@@ -33,10 +33,11 @@ class SimMembership::Request final : public BallotRequest {
   const std::shared_ptr<RegisterBallot> ballot_;
 };
 
-SimMembership::SimMembership(MembershipService& service, int machine,
-                             const PrimaryId& self, std::function<void()> wake,
-                             bool shares_ballots)
+SimMembership::SimMembership(MembershipService& service, const Clock& clock,
+                             int machine, const PrimaryId& self,
+                             std::function<void()> wake, bool shares_ballots)
     : service_(service),
+      clock_(clock),
       machine_(machine),
       self_(self),
       shares_ballots_(shares_ballots),
@@ -126,7 +127,7 @@ void SimMembership::TakeAnswerOfBallot(const MembershipMessage& answer) {
 // No answer is a lost connection. It is looked for again as often.
 void SimMembership::CheckTime() {
   if (!under_way_) return;
-  if (service_.now() - sent_at_ < service_.options().session_ns / 3) return;
+  if (clock_.NowNanos() - sent_at_ < service_.options().session_ns / 3) return;
   Suspend();
 }
 
@@ -202,7 +203,7 @@ std::optional<SimMembership::Kind> SimMembership::NextKind() {
     if (std::exchange(members_are_old_, false)) return Kind::kReadMembers;
   }
   const int64_t ping_ns = service_.options().session_ns / 4;
-  if (service_.now() - sent_at_ >= ping_ns) return Kind::kPing;
+  if (clock_.NowNanos() - sent_at_ >= ping_ns) return Kind::kPing;
   return std::nullopt;
 }
 
@@ -222,7 +223,7 @@ void SimMembership::SendNext() {
     request.ballot = ballot_->value();
     if (ballot_->step() == Step::kSet) request.version = ballot_->version();
   }
-  sent_at_ = service_.now();
+  sent_at_ = clock_.NowNanos();
   service_.Send(machine_, mailbox_, std::move(request));
 }
 

@@ -35,10 +35,12 @@ namespace alpheus::sim {
 
 class SimMembership final : public Membership {
  public:
-  // `wake` is called when there is something to poll for, even if the client is
-  // gone. `shares_ballots`: a canary; it gives what another process was given.
-  SimMembership(MembershipService& service, int machine, const PrimaryId& self,
-                std::function<void()> wake, bool shares_ballots = false);
+  // `clock` is the process's. `wake` is called when there is something to poll
+  // for, even if the client is gone. `shares_ballots`: a canary; it gives what
+  // another process was given.
+  SimMembership(MembershipService& service, const Clock& clock, int machine,
+                const PrimaryId& self, std::function<void()> wake,
+                bool shares_ballots = false);
   SimMembership(const SimMembership&) = delete;
   SimMembership& operator=(const SimMembership&) = delete;
 
@@ -76,6 +78,7 @@ class SimMembership final : public Membership {
   void Change(SessionState state);
 
   MembershipService& service_;
+  const Clock& clock_;
   const int machine_;
   const PrimaryId self_;
   const bool shares_ballots_;

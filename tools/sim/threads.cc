@@ -194,4 +194,12 @@ void Threads::Wake(const void* key) {
   }
 }
 
+void Threads::WakeAll(ProcessId process) {
+  for (const auto& thread : threads_) {
+    if (thread->process == process && thread->waits_for != nullptr) {
+      MakeReady(*thread);
+    }
+  }
+}
+
 }  // namespace alpheus::sim

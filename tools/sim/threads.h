@@ -41,6 +41,7 @@
 #include "log/base/waiter.h"
 #include "replication/fabric/sim/sim_network.h"
 #include "tools/sim/fiber_stack.h"
+#include "tools/sim/process_clock.h"
 
 namespace alpheus::sim {
 
@@ -91,6 +92,9 @@ class Threads {
   // Goes on at the deadline, or after a Wake(key) from now on.
   void WaitFor(const void* key, Deadline deadline);
   void Wake(const void* key);
+  // By anybody: all that wait in that process look once more whether it is
+  // time.
+  void WakeAll(ProcessId process);
 
  private:
   struct Thread;
@@ -122,13 +126,15 @@ class Threads {
 // The waiter of a log whose callers are such threads.
 class ThreadsWaiter final : public Waiter {
  public:
-  explicit ThreadsWaiter(Threads& threads) : threads_(threads) {}
+  // `clock`: that deadlines are of.
+  ThreadsWaiter(Threads& threads, const ProcessClock& clock)
+      : threads_(threads), clock_(clock) {}
 
   bool Spin(int /*round*/) override { return false; }
   void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
             Deadline deadline) override {
     if (generation.load(std::memory_order_seq_cst) != seen) return;
-    threads_.WaitFor(&generation, deadline);
+    threads_.WaitFor(&generation, clock_.InWorld(deadline));
   }
   void WakeAll(const std::atomic<uint32_t>& generation) override {
     threads_.Wake(&generation);
@@ -136,6 +142,7 @@ class ThreadsWaiter final : public Waiter {
 
  private:
   Threads& threads_;
+  const ProcessClock& clock_;
 };
 
 }  // namespace alpheus::sim

@@ -66,10 +66,13 @@ std::string Describe(const Totals& totals) {
       "calls      %12d returned, %.1f a seed\n"
       "records    %12d acknowledged; %d looked for on W media\n"
       "openings   %12d, and %d given up; %d replicas repaired\n"
-      "cores      %12d went on, with %d other machines broken\n",
+      "cores      %12d went on, with %d other machines broken\n"
+      "traps      %12d struck, %d of them at metadata\n"
+      "switches   %12d of threads inside of turns and openings\n",
       counters.calls, totals.PerSeed(counters.calls), totals.acknowledged,
       counters.records_checked, counters.openings, counters.openings_failed,
-      counters.repairs, counters.cores, counters.left_broken);
+      counters.repairs, counters.cores, counters.left_broken, counters.traps,
+      counters.metadata_traps, counters.switches);
   absl::StrAppendFormat(
       &text,
       "elections  %12d, %d ended by their candidates, %d left to be fenced; "

@@ -27,14 +27,14 @@ uint64_t WalApplication::Draw(uint64_t below) {
 }
 
 Deadline WalApplication::DrawDeadline() {
+  const int64_t now = primary_.clock().NowNanos();
   switch (Draw(10)) {
     case 0:
-      return Deadline::AtNanos(world_.now());  // over already
+      return Deadline::AtNanos(now);  // over already
     case 1:
-      return Deadline::AtNanos(world_.now() +
-                               static_cast<int64_t>(Draw(50'000)));
+      return Deadline::AtNanos(now + static_cast<int64_t>(Draw(50'000)));
     default:
-      return Deadline::AtNanos(world_.now() + kPatienceNanos);
+      return Deadline::AtNanos(now + kPatienceNanos);
   }
 }
 

@@ -22,11 +22,15 @@ class Watched : public Interface {
       const Promise& request) override {
     installing_.reset();
     absl::StatusOr<PromiseVerdict> verdict = inner_->AcceptPromise(request);
-    if (verdict.ok()) checker().Promised(machine_, request);
+    if (verdict.ok()) {
+      checker().Promised(machine_, request);
+      promised_ = request;
+    }
     return verdict;
   }
   absl::Status StartAnswer() override {
     installing_.reset();
+    world_.checkers().fence.Promised(machine_, promised_);
     return inner_->StartAnswer();
   }
   Answer TakeAnswer() override {
@@ -63,6 +67,7 @@ class Watched : public Interface {
   World& world_;
   const int machine_;
   const std::unique_ptr<Interface> inner_;
+  Promise promised_;  // last
   std::optional<Epoch> installing_;
 };
 

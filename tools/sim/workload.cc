@@ -43,8 +43,10 @@ class MixedClient {
   }
 
   Deadline Patience() {
-    return Draw(8) == 0 ? Deadline::AtNanos(world_.now() + 20'000)
-                        : Deadline::AtNanos(world_.now() + kPatienceNanos);
+    return Draw(8) == 0
+               ? Deadline::AtNanos(primary_.clock().NowNanos() + 20'000)
+               : Deadline::AtNanos(primary_.clock().NowNanos() +
+                                   kPatienceNanos);
   }
 
   ForcePolicy Policy() {

@@ -139,31 +139,50 @@ void World::KeepOldMemory(std::unique_ptr<Model> memory) {
 
 void World::OnPrimitive(Machine& machine, const Model::Event& event) {
   if (!threads_->InThread()) return;
+  // Before anybody notes what is about to be done.
+  if (IsAlone(machine)) SwitchByLot();
   checkers_->epochs.OnPrimitive(machine.number, event);
   checkers_->fence.OnPrimitive(machine.number, event);
-  if (machine.trap_after != 0 && --machine.trap_after == 0) {
-    SpringTrap(machine);
-  }
+  if (machine.trap.OnCall(event, layout_.ring_offset)) SpringTrap(machine);
   if (event.primitive == Model::Primitive::kYieldPoint &&
       options_.yield_odds != 0 && random_.Below(options_.yield_odds) == 0) {
     threads_->Yield();
   }
 }
 
+// The node's turn, and an opening: no other thread waits for what it locks.
+bool World::IsAlone(const Machine& machine) const {
+  const ProcessId running = threads_->running_process();
+  if (machine.node != nullptr && machine.node->process() == running)
+    return true;
+  return machine.primary != nullptr && machine.primary->is_opening() &&
+         machine.primary->process() == running;
+}
+
+void World::SwitchByLot() {
+  if (options_.switch_odds == 0 || is_quiet_ || !threads_->InThread()) return;
+  if (random_.Below(options_.switch_odds) != 0) return;
+  ++counters_.switches;
+  threads_->Yield();
+}
+
 void World::SpringTrap(Machine& machine) {
-  const bool is_kill = machine.trap == FaultKind::kKillNode ||
-                       machine.trap == FaultKind::kKillPrimary;
+  const FaultKind kind = machine.trap.kind();
+  const bool is_kill =
+      kind == FaultKind::kKillNode || kind == FaultKind::kKillPrimary;
   const ProcessId running = threads_->running_process();
   const bool is_node =
       machine.node != nullptr && machine.node->process() == running;
   if (is_kill && is_node != (machine.holder == Holder::kNode)) {
     // The application has the node let go of the region: the next time.
-    machine.trap_after = 1;
+    machine.trap.StrikeAgain();
     return;
   }
-  ++counters_.faults[static_cast<size_t>(machine.trap)];
+  ++counters_.faults[static_cast<size_t>(kind)];
+  ++counters_.traps;
+  if (machine.trap.aim() != TrapAim::kAnyCall) ++counters_.metadata_traps;
   if (is_kill) return is_node ? KillNode(machine) : KillPrimary(machine);
-  if (machine.trap == FaultKind::kPowerCut) return CutPower(machine);
+  if (kind == FaultKind::kPowerCut) return CutPower(machine);
   CutPowerOfAll();
 }
 

@@ -44,6 +44,7 @@
 #include "tools/sim/options.h"
 #include "tools/sim/referee.h"
 #include "tools/sim/threads.h"
+#include "tools/sim/trap.h"
 
 namespace alpheus::sim {
 
@@ -72,15 +73,12 @@ class World {
     std::vector<std::byte> medium;  // Medium's
     Holder holder = Holder::kNobody;
     bool has_power = true;
-    // It gets neither power nor a process (core.h).
+    // It gets neither power nor a node (core.h).
     bool stays_broken = false;
     std::unique_ptr<NodeProcess> node;
     std::unique_ptr<PrimaryProcess> primary;
     std::unique_ptr<CandidateAgent> candidate;  // with a membership service
-    // A fault that strikes inside of a call of the persistence primitive, after
-    // so many of them; 0: none.
-    uint64_t trap_after = 0;
-    FaultKind trap = FaultKind::kPowerCut;
+    Trap trap;
 
     NodeId id() const { return NodeId(static_cast<uint64_t>(number) + 1); }
   };
@@ -116,6 +114,9 @@ class World {
     uint64_t elections = 0;
     uint64_t stepped_down = 0;
     uint64_t overtaken = 0;
+    uint64_t traps = 0;           // that struck
+    uint64_t metadata_traps = 0;  // of these, where metadata was touched
+    uint64_t switches = 0;        // of threads inside of turns and openings
     // Cores that went on while other machines stayed broken, and these.
     uint64_t cores = 0;
     uint64_t left_broken = 0;
@@ -186,7 +187,8 @@ class World {
   // For whoever polls the fabric of that host. Poll clears what is noted first.
   void ClearActivity(int host) { active_[host] = false; }
   void NoteActivity(int host);
-  // Of a thread: until there is something to poll, or the deadline.
+  // Of a thread: until there is something to poll, or the deadline, which is of
+  // the world's time.
   void WaitForActivity(int host, Deadline deadline);
 
   // Processes. Starting one that runs does nothing.
@@ -210,6 +212,15 @@ class World {
   // However often it was cut.
   void MendLink(int from, int to);
 
+  // Where the clock of a new process begins, ahead of the world's.
+  int64_t DrawClock() {
+    return static_cast<int64_t>(random_.Below(uint64_t{1} << 40));
+  }
+
+  // By a thread that could be interrupted here: by lot others act before it
+  // goes on.
+  void SwitchByLot();
+
   void SetTrace(std::function<void(std::string_view)> trace);
   void Trace(std::string_view what);
   bool IsTraced() const { return static_cast<bool>(trace_); }
@@ -219,6 +230,8 @@ class World {
   void GiveMemory(Machine& machine, std::unique_ptr<Model> pmem);
   std::unique_ptr<Model> TakeMemory(Machine& machine);
   void OnPrimitive(Machine& machine, const Model::Event& event);
+  // The thread that runs has its process for itself.
+  bool IsAlone(const Machine& machine) const;
   // By a thread of the machine, which does not come back.
   void SpringTrap(Machine& machine);
   // Everything of the process but its threads.

@@ -88,7 +88,7 @@ std::span<const std::byte> World::Medium(int number) {
 void World::LosePower(Machine& machine) {
   Trace(absl::StrCat("machine ", machine.number, ": power is cut"));
   machine.has_power = false;
-  machine.trap_after = 0;
+  machine.trap.Clear();
   ForgetNode(machine, /*with_power=*/false);
   ForgetPrimary(machine, /*with_power=*/false);
   machine.holder = Holder::kNobody;
