@@ -33,6 +33,7 @@ class FenceCheckerTest : public CheckedWorldTest {
   void Promise(const alpheus::Promise& promise) {
     Medium(world_.machine(0)).Promise(promise);
     checkers().epochs.Look(0);
+    checkers().fence.Promised(0, promise);
   }
   // In machine 0's region, from the application of that machine.
   void Land(int machine, uint64_t offset, uint64_t connection = 1) {
@@ -84,6 +85,18 @@ TEST_F(FenceCheckerTest, BytesBehindAPromiseToAnotherViolateInv6) {
 TEST_F(FenceCheckerTest, BytesOfAnOlderSessionOfTheSameProcessViolateInv6) {
   LandInRing(1);
   Promise({Epoch(6), kOne});
+  LandInRing(1);
+  EXPECT_EQ(violated(), "INV-6");
+}
+
+// The replica ends them next, before it looks at its ring.
+TEST_F(FenceCheckerTest, BytesBetweenAPromiseAndItsAnswerViolateNothing) {
+  LandInRing(1);
+  Medium(world_.machine(0)).Promise({Epoch(6), kTwo});
+  checkers().epochs.Look(0);
+  LandInRing(1);
+  EXPECT_EQ(violated(), "");
+  checkers().fence.Promised(0, {Epoch(6), kTwo});
   LandInRing(1);
   EXPECT_EQ(violated(), "INV-6");
 }

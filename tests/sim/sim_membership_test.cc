@@ -31,7 +31,7 @@ class SimMembershipTest : public MembershipTest {
   // Of node 1, 2 and so on, on machine 0, 1 and so on.
   SimMembership& NewClient(uint64_t node, bool shares_ballots = false) {
     clients_.push_back(std::make_unique<SimMembership>(
-        service_, static_cast<int>(node) - 1, Process(node),
+        service_, network_.clock(), static_cast<int>(node) - 1, Process(node),
         [this] { ++wakes_; }, shares_ballots));
     return *clients_.back();
   }
