@@ -31,7 +31,8 @@ TEST(CoreTest, HasAQuorumOfWhichEnoughKnow) {
       const QuorumSizes sizes = *MakeQuorumSizes(n, w);
       for (unsigned bits = 0; bits < 1u << n; ++bits) {
         const std::set<int> knowing = Bits(bits);
-        const std::set<int> core = DrawCore(sizes, Bits((1u << n) - 1), knowing, random);
+        const std::set<int> core =
+            DrawCore(sizes, Bits((1u << n) - 1), knowing, random);
         ASSERT_LT(*core.rbegin(), static_cast<int>(n));
         ASSERT_GE(core.size(), std::max(sizes.read_quorum, w));
         if (knowing.size() >= sizes.read_quorum) {

@@ -71,7 +71,7 @@ Core::Core(World& world) : world_(world) {
   for (int i = 0; i < world.options().nodes; ++i) {
     if (world.store().IsGone(i)) continue;
     usable.insert(i);
-    if (world.store().IsHurt(i)) continue;
+    if (world.store().IsHurt(i) || world.store().IsSuspect(i)) continue;
     if (!world.checkers().epochs.repairing(i)) knowing.insert(i);
   }
   std::set<int> members = DrawCore(sizes, usable, knowing, world.random());

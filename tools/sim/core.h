@@ -10,7 +10,7 @@
 //   core        max(R, W) members or more, R of them such as know what they
 //               hold: one that a crash caught while it was `repairing` says
 //               "unknown" of most (H12), and one whose medium is hurt may. One
-//               that is gone is no part of it. Where fewer know, all are the core
+//               that is gone is no part of it. Where fewer know, all are
 //   the others  as the faults left them, and as these end; without power;
 //               without a node; standing still; cut off, both ways or one. Who
 //               is cut off is cut off from the membership service, too: its
