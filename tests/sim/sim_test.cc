@@ -157,24 +157,25 @@ TEST(SimCanaryTest, ACoreOfTooFewReplicasDoesNotGoOn) {
 }
 
 TEST(SimCanaryTest, AFailingSeedIsShrunkToOneFault) {
+  constexpr uint64_t kSeed = 3;
   Fixed fixed;
   fixed.nodes = 1;
   fixed.write_quorum = 1;
   fixed.faults = {sim::FaultKind::kPowerCut};
   fixed.canary = Canary::kLostFences;
-  const std::optional<Violation> violation = ViolationOf(1, fixed);
+  const std::optional<Violation> violation = ViolationOf(kSeed, fixed);
   ASSERT_TRUE(violation);
   sim::SeedRunner runner({.cpu_seconds_max = 120}, Clock::Real());
   const auto shortest =
-      FindShortest(1, fixed, *violation, runner, Clock::Real(),
+      FindShortest(kSeed, fixed, *violation, runner, Clock::Real(),
                    /*nanos_max=*/600'000'000'000);
   ASSERT_TRUE(shortest.ok()) << shortest.status();
-  const auto options = DrawOptions(1, shortest->fixed);
+  const auto options = DrawOptions(kSeed, shortest->fixed);
   EXPECT_EQ(FaultsLeft(options).size(), 1u)
-      << sim::CommandLine(1, shortest->fixed);
+      << sim::CommandLine(kSeed, shortest->fixed);
   EXPECT_TRUE(IsSameViolation(*violation, shortest->violation));
   // What was found is what its command runs.
-  const std::optional<Violation> again = ViolationOf(1, shortest->fixed);
+  const std::optional<Violation> again = ViolationOf(kSeed, shortest->fixed);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->what, shortest->violation.what);
 }

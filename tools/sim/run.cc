@@ -138,10 +138,11 @@ class Run {
         world_.machine(machines[world_.random().Below(machines.size())]));
   }
 
-  // A core is enough to go on with (C8).
+  // A core is enough to go on with (C8). Where there are no faults, nothing is
+  // broken here, either.
   void LetCoreLive() {
     is_healed_ = true;
-    if (!FaultBudget(world_).MustSurvive()) return;
+    if (faults_.empty() || !FaultBudget(world_).MustSurvive()) return;
     core_.emplace(world_);
     if (!core_->is_all()) {
       core_->Heal();
