@@ -35,7 +35,7 @@ using cli::Framing;
 // ---- The command line
 
 // Words that the parser knows, and values on the edge of what it takes.
-constexpr std::array<const char*, 80> kWords = {"format",
+constexpr std::array<const char*, 81> kWords = {"format",
                                                 "append",
                                                 "cat",
                                                 "inspect",
