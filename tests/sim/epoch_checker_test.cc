@@ -94,6 +94,26 @@ TEST_F(EpochCheckerTest, AnEpochThatIsOpenedAsItHasToBeViolatesNothing) {
   EXPECT_EQ(checkers().epochs.log_epoch(0), Epoch(5));
 }
 
+// A mark of suspicion may reach the medium when nobody knows of the error any
+// more, but not behind an installation.
+TEST_F(EpochCheckerTest, AMediumThatWasSuspectMayBeMarked) {
+  PromiseByTwo(0, kFive);
+  Install(0, Entry(kFive));
+  world_.store().Suspect(0);
+  world_.store().Trust(0);
+  SetRepairing(0, true);
+  EXPECT_EQ(violated(), "");
+  PromiseByTwo(0, kSix);
+  ChangeWithTable(0, MediumOf(0).State().table.With(Entry(kSix), Lsn(1)),
+                  [](Superline& superline) {
+                    superline.log_epoch = Epoch(6);
+                    superline.repairing = false;
+                  });
+  EXPECT_EQ(violated(), "");
+  SetRepairing(0, true);
+  EXPECT_EQ(violated(), "INV-12");
+}
+
 TEST_F(EpochCheckerTest, ASuperlineThatGoesBackViolatesInvS1) {
   const Superline before = MediumOf(0).superline();
   Promise(0, kFive);

@@ -67,6 +67,7 @@ TEST(SimOptionsTest, WhatIsFixedChangesNothingElse) {
     expected.payload_bytes_max = 9;
     expected.break_probability = 0;
     expected.yield_odds = 0;
+    expected.switch_odds = 0;
     EXPECT_EQ(Describe(DrawOptions(seed, fixed)), Describe(expected)) << seed;
   }
 }

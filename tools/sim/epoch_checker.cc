@@ -200,7 +200,7 @@ void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
   if (!superline.repairing) {
     Violate(machine, "INV-12", "a repair ends without an installation");
   } else if (superline.promised_epoch <= superline.log_epoch &&
-             !world_.store().IsSuspect(machine)) {
+             !world_.store().WasSuspect(machine)) {
     Violate(machine, "INV-12",
             absl::StrCat("a repair begins without a promise above epoch ",
                          superline.log_epoch.value));

@@ -67,7 +67,12 @@ class RegionStore {
   // Its medium reported an error; until it has installed an epoch it must know
   // nothing (H25).
   bool IsSuspect(int machine) const { return places_[machine].is_suspect; }
-  void Suspect(int machine) { places_[machine].is_suspect = true; }
+  void Suspect(int machine) {
+    places_[machine].is_suspect = places_[machine].was_suspect = true;
+  }
+  // It was since it installed an epoch. Its superline may say `repairing` then,
+  // also later: whoever wrote that may be gone before it reached the medium.
+  bool WasSuspect(int machine) const { return places_[machine].was_suspect; }
   // It has installed one, or nobody knows of the error any more. What lies on
   // the medium does not say: a fence may fail behind the superline that was to
   // end an installation.
@@ -105,13 +110,17 @@ class RegionStore {
               const std::map<uint64_t, bool>& lacks);
 
   // The medium has installed an epoch (P2).
-  void Installed(int machine) { places_[machine].lacks.clear(); }
+  void Installed(int machine) {
+    places_[machine].lacks.clear();
+    places_[machine].was_suspect = false;
+  }
 
  private:
   struct Place {
     Content content = Content::kOwn;
     bool is_gone = false;
     bool is_suspect = false;
+    bool was_suspect = false;
     int lies_in = 0;  // the machine whose place the replica is in
     std::unique_ptr<Model> aside;
     std::map<uint64_t, bool> lacks;
