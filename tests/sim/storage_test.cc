@@ -362,6 +362,21 @@ TEST_F(StorageTest, SuspectReplicaIsTrustedOnceItSaysThatItHasInstalled) {
   EXPECT_FALSE(store().IsSuspect(1));
 }
 
+// Whoever knew of the error was killed while it wrote the superline that ends
+// the installation: that may be on the medium.
+TEST_F(StorageTest, SuspicionThatIsForgottenEndsWithTheInstallation) {
+  store().Suspect(1);
+  store().Forget(1, /*is_marked=*/true);
+  EXPECT_TRUE(store().IsSuspect(1));
+  store().Installed(1);
+  EXPECT_FALSE(store().IsSuspect(1));
+  store().Suspect(1);
+  store().Installed(1);
+  EXPECT_TRUE(store().IsSuspect(1));
+  store().Forget(1, /*is_marked=*/false);
+  EXPECT_FALSE(store().IsSuspect(1));
+}
+
 // Of a record of zeros, which lies in every ring that was never written.
 TEST_F(StorageTest, WhatWasOnALostMediumCountsUntilALaterEpoch) {
   const std::vector<std::byte> zeros(64);

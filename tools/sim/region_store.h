@@ -69,14 +69,21 @@ class RegionStore {
   bool IsSuspect(int machine) const { return places_[machine].is_suspect; }
   void Suspect(int machine) {
     places_[machine].is_suspect = places_[machine].was_suspect = true;
+    places_[machine].is_forgotten = false;
   }
   // It was since it installed an epoch. Its superline may say `repairing` then,
   // also later: whoever wrote that may be gone before it reached the medium.
   bool WasSuspect(int machine) const { return places_[machine].was_suspect; }
-  // It has installed one, or nobody knows of the error any more. What lies on
-  // the medium does not say: a fence may fail behind the superline that was to
-  // end an installation.
+  // It has installed one. What lies on the medium does not say so while
+  // somebody knows: a fence may fail behind the superline that was to end an
+  // installation.
   void Trust(int machine) { places_[machine].is_suspect = false; }
+  // Nobody knows of the error any more, unless the medium says so: then until
+  // it has installed an epoch.
+  void Forget(int machine, bool is_marked) {
+    places_[machine].is_forgotten = true;
+    if (!is_marked) Trust(machine);
+  }
   // The record at that LSN may be unreadable there.
   bool MayLack(int machine, Lsn lsn) const {
     return places_[machine].lacks.contains(lsn.value);
@@ -113,6 +120,7 @@ class RegionStore {
   void Installed(int machine) {
     places_[machine].lacks.clear();
     places_[machine].was_suspect = false;
+    if (places_[machine].is_forgotten) Trust(machine);
   }
 
  private:
@@ -121,6 +129,7 @@ class RegionStore {
     bool is_gone = false;
     bool is_suspect = false;
     bool was_suspect = false;
+    bool is_forgotten = false;
     int lies_in = 0;  // the machine whose place the replica is in
     std::unique_ptr<Model> aside;
     std::map<uint64_t, bool> lacks;

@@ -29,7 +29,7 @@ void Abandon(std::unique_ptr<T>& process) {
 void ForgetSuspicion(World& world, int machine) {
   EpochChecker& epochs = world.checkers().epochs;
   epochs.LookAtNews();
-  if (!epochs.repairing(machine)) world.store().Trust(machine);
+  world.store().Forget(machine, epochs.repairing(machine));
 }
 
 }  // namespace
