@@ -20,9 +20,9 @@ class Watched : public Interface {
 
   absl::StatusOr<PromiseVerdict> AcceptPromise(
       const Promise& request) override {
-    installing_.reset();
     absl::StatusOr<PromiseVerdict> verdict = inner_->AcceptPromise(request);
-    if (verdict.ok()) {
+    if (verdict.ok()) {  // a refusal leaves all as it was
+      installing_.reset();
       checker().Promised(machine_, request);
       promised_ = request;
     }
