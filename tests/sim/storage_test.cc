@@ -93,7 +93,7 @@ TEST_F(StorageTest, RegionThatIsSetAsideIsFoundAndPutBack) {
   store().SetAside(1, Content::kAlien, ImageOf(0));
   EXPECT_EQ(NodeOf(world_.machine(1).pmem.get()), NodeId(1));
   EXPECT_EQ(NodeOf(store().medium(1)), NodeId(2));
-  PutRegionsBack(world_);
+  EndStorageFaults(world_);
   EXPECT_TRUE(store().IsOwn(1));
   EXPECT_EQ(NodeOf(world_.machine(1).pmem.get()), NodeId(2));
 }

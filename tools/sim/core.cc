@@ -94,7 +94,7 @@ bool Core::is_all() const {
 void Core::Heal() {
   world_.Trace(absl::StrCat("core: machines ", absl::StrJoin(machines_, ", ")));
   if (world_.membership() != nullptr) world_.membership()->Heal();
-  PutRegionsBack(world_);
+  EndStorageFaults(world_);
   for (World::Machine& machine : world_.machines()) {
     if (!Contains(machine.number)) Break(machine);
   }

@@ -291,7 +291,7 @@ void Heal(World& world) {
   for (int from = 0; from < count; ++from) {
     for (int to = 0; to < count; ++to) world.MendLink(from, to);
   }
-  PutRegionsBack(world);
+  EndStorageFaults(world);
   for (Machine& machine : world.machines()) {
     machine.trap.Clear();
     world.RestorePower(machine);

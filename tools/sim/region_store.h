@@ -116,6 +116,10 @@ class RegionStore {
   void Damage(int machine, const Image& image,
               const std::map<uint64_t, bool>& lacks);
 
+  // From now on nothing happens to any region any more.
+  void EndFaults() { has_ended_ = true; }
+  bool has_ended() const { return has_ended_; }
+
   // The medium has installed an epoch (P2).
   void Installed(int machine) {
     places_[machine].lacks.clear();
@@ -140,6 +144,7 @@ class RegionStore {
 
   World& world_;
   std::vector<Place> places_;
+  bool has_ended_ = false;
 };
 
 }  // namespace alpheus::sim

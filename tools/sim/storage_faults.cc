@@ -142,6 +142,7 @@ void RollBack(World& world, const Fault& fault, int64_t until_ns) {
   Machine& machine = MachineOf(world, fault.machine);
   const auto& images = world.images().of(machine.number);
   if (world.now() >= until_ns || images.empty()) return;
+  if (world.store().has_ended()) return;
   const RegionImage& then = images[fault.other % images.size()];
   if (MayRollBack(world, machine, then)) {
     TakePower(world, machine, fault.lasts_ns);
@@ -215,8 +216,12 @@ bool DamageBytes(World& world, const Fault& fault, ByteDamage damage) {
 
 }  // namespace
 
-void PutRegionsBack(World& world) {
-  for (Machine& machine : world.machines()) PutBack(world, machine);
+void EndStorageFaults(World& world) {
+  world.store().EndFaults();
+  for (Machine& machine : world.machines()) {
+    PutBack(world, machine);
+    if (machine.pmem != nullptr) machine.pmem->FailFence(0);
+  }
 }
 
 bool InjectIntoStorage(World& world, const Fault& fault) {

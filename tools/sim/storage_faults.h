@@ -19,8 +19,8 @@ namespace alpheus::sim {
 // As Inject.
 bool InjectIntoStorage(World& world, const Fault& fault);
 
-// All files are put back.
-void PutRegionsBack(World& world);
+// All files are put back, and what was still to happen does not.
+void EndStorageFaults(World& world);
 
 }  // namespace alpheus::sim
 
