@@ -68,6 +68,8 @@ class PrimaryProcess::Sink final : public ReplicationSink {
  private:
   void Look() {
     if (!inner_.status().ok()) primary_.judge_->LogFailed();
+    // In this order: who gets no credit is given up soon.
+    calm_.WithoutCredit(primary_.world_.network().receivers_not_ready());
     calm_.InSync(inner_.in_sync());
     if (inner_.durable_lsn() == durable_lsn_) return;
     durable_lsn_ = inner_.durable_lsn();
