@@ -123,8 +123,8 @@ class RegionStore {
   // The medium has installed an epoch (P2).
   void Installed(int machine) {
     places_[machine].lacks.clear();
-    places_[machine].was_suspect = false;
     if (places_[machine].is_forgotten) Trust(machine);
+    places_[machine].was_suspect = IsSuspect(machine);
   }
 
  private:
