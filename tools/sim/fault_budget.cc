@@ -108,7 +108,8 @@ bool FaultBudget::MayRollBack(int machine, const RegionImage& now,
   if (!IsForgettable(machine, log->promised, log->log_epoch)) return false;
   const MarkChecker& marks = world_.checkers().marks;
   const int quorum = world_.options().write_quorum;
-  if (marks.DurableHeadWithout(machine, quorum) < marks.DurableHead(quorum)) {
+  // What this one has acknowledged may be durable any moment.
+  if (marks.DurableHeadWithout(machine, quorum) < log->head.lsn) {
     return false;
   }
   return std::ranges::all_of(log->records, [&](const ImageRecord& record) {
