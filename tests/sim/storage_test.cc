@@ -370,7 +370,6 @@ TEST_F(StorageTest, SuspicionThatIsForgottenEndsWithTheInstallation) {
   EXPECT_TRUE(store().IsSuspect(1));
   store().Installed(1);
   EXPECT_FALSE(store().IsSuspect(1));
-  EXPECT_FALSE(store().WasSuspect(1));
   store().Suspect(1);
   store().Installed(1);
   EXPECT_TRUE(store().IsSuspect(1));

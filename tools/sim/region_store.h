@@ -71,8 +71,8 @@ class RegionStore {
     places_[machine].is_suspect = places_[machine].was_suspect = true;
     places_[machine].is_forgotten = false;
   }
-  // It was since it installed an epoch. Its superline may say `repairing` then,
-  // also later: whoever wrote that may be gone before it reached the medium.
+  // It was once. Its superline may say `repairing` then, also later: whoever
+  // wrote that may be gone before it reached the medium.
   bool WasSuspect(int machine) const { return places_[machine].was_suspect; }
   // It has installed one. What lies on the medium does not say so while
   // somebody knows: a fence may fail behind the superline that was to end an
@@ -124,7 +124,6 @@ class RegionStore {
   void Installed(int machine) {
     places_[machine].lacks.clear();
     if (places_[machine].is_forgotten) Trust(machine);
-    places_[machine].was_suspect = IsSuspect(machine);
   }
 
  private:
