@@ -50,6 +50,8 @@ case $ALPHEUS_MUTANT in
         *early-durable*) says INV-22 few ;;
         *lost-fences*) if [ -e "$0.dead" ]; then seeds='{"seeds": 20}'
                        else says L11 gone; fi ;;
+        *no-budget*) says INV-3 fork ;;
+        *small-core*) says C8 stuck ;;
         esac
         echo "$seeds" ;;
 esac
