@@ -2,16 +2,10 @@
 #include "recovery/answer.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "log/base/mutant.h"
 
 namespace alpheus {
-namespace {
-
-constexpr Lsn kEndOfLsns(std::numeric_limits<uint64_t>::max());
-
-}  // namespace
 
 bool IsBlank(const Superline& superline) {
   const auto& members = superline.configuration.members;

@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "log/base/ids.h"
@@ -51,6 +52,9 @@ struct HeldRecord {
   bool operator==(const HeldRecord&) const = default;
 };
 static_assert(sizeof(HeldRecord) == 24);
+
+// Behind every LSN.
+inline constexpr Lsn kEndOfLsns(std::numeric_limits<uint64_t>::max());
 
 struct VerdictRun {
   Lsn first;

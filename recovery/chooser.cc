@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -14,8 +13,6 @@
 
 namespace alpheus {
 namespace {
-
-constexpr Lsn kEndOfLsns(std::numeric_limits<uint64_t>::max());
 
 // The tables of the header, as data.
 

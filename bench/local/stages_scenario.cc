@@ -29,7 +29,7 @@
 namespace alpheus::bench {
 namespace {
 
-constexpr uint64_t kPayloadBytes = 1024;
+constexpr uint64_t kStagedBytes = 1024;
 
 using Payload = std::vector<std::byte>;
 
@@ -78,7 +78,7 @@ class StageClock {
                                .candidate = candidate,
                                .metric = stages_[i],
                                .unit = "ns",
-                               .parameters = {{"bytes", kPayloadBytes}},
+                               .parameters = {{"bytes", kStagedBytes}},
                                .samples = samples_[i],
                                .details = {}});
     }
@@ -109,7 +109,7 @@ class Staged {
 
   const std::string name;
   StageClock clock;
-  const Payload payload = Payload(kPayloadBytes, std::byte{0x5a});
+  const Payload payload = Payload(kStagedBytes, std::byte{0x5a});
 };
 
 class StagedAlpheus final : public Staged {
@@ -120,11 +120,11 @@ class StagedAlpheus final : public Staged {
 
   absl::Status AppendOne() override {
     clock.Begin();
-    absl::StatusOr<Reservation> record = log_->Reserve(kPayloadBytes);
+    absl::StatusOr<Reservation> record = log_->Reserve(kStagedBytes);
     if (absl::IsResourceExhausted(record.status())) {
       ALPHEUS_RETURN_IF_ERROR(log_->CleanupThrough(log_->durable_lsn()));
       clock.Begin();
-      record = log_->Reserve(kPayloadBytes);
+      record = log_->Reserve(kStagedBytes);
     }
     ALPHEUS_RETURN_IF_ERROR(record.status());
     clock.Next();
@@ -189,7 +189,7 @@ class StagedFlex final : public Staged {
         log_(region_.bytes()) {}
 
   absl::Status AppendOne() override {
-    if (!log_.HasRoom(kPayloadBytes)) log_.Clear();
+    if (!log_.HasRoom(kStagedBytes)) log_.Clear();
     clock.Begin();
     const FlexLog::Header header = FlexLog::Seal(payload);
     clock.Next();
@@ -219,7 +219,7 @@ class StagedZero final : public Staged {
         log_(region_.bytes()) {}
 
   absl::Status AppendOne() override {
-    if (!log_.HasRoom(kPayloadBytes)) log_.Clear();
+    if (!log_.HasRoom(kStagedBytes)) log_.Clear();
     clock.Begin();
     const ZeroLog::Header header = log_.Seal(payload);
     clock.Next();
@@ -264,13 +264,13 @@ class StagedCopy final : public Staged {
       : Staged("libpmemlog", {"copy alone"}), region_(std::move(region)) {}
 
   absl::Status AppendOne() override {
-    if (region_.bytes().size() - end_ < kPayloadBytes) end_ = 0;
+    if (region_.bytes().size() - end_ < kStagedBytes) end_ = 0;
     clock.Begin();
-    CopyAndFlush(region_.bytes().data() + end_, payload.data(), kPayloadBytes);
+    CopyAndFlush(region_.bytes().data() + end_, payload.data(), kStagedBytes);
     clock.Next();
     // The next copy must not wait for this one's stores.
     Fence();
-    end_ += kPayloadBytes;
+    end_ += kStagedBytes;
     return absl::OkStatus();
   }
 
@@ -328,12 +328,12 @@ Overhead MeasureOverhead() {
 absl::Status MeasureStages(const Settings& settings, Report* report) {
   const Workload workload{.folder = settings.folder,
                           .ring_bytes = settings.ring_bytes,
-                          .payload_bytes = kPayloadBytes};
+                          .payload_bytes = kStagedBytes};
   ALPHEUS_ASSIGN_OR_RETURN(const AllStaged all, MakeAllStaged(workload));
   const double ticks_per_nano = TicksPerNano();
   for (const auto& staged : all) {
     ALPHEUS_RETURN_IF_ERROR(
-        AppendMany(*staged, workload.ring_bytes / kPayloadBytes));
+        AppendMany(*staged, workload.ring_bytes / kStagedBytes));
     staged->clock.DropRound();
   }
   const auto turn = [&](size_t i) -> absl::Status {

@@ -15,14 +15,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bench/replicated/system_error.h"
 
 namespace alpheus::bench::replicated {
 namespace {
-
-absl::Status SystemError(const char* call) {
-  return absl::UnavailableError(
-      absl::StrCat(call, " failed: ", std::strerror(errno)));
-}
 
 // Up to the end of the line; empty if there is none.
 std::string ReadLine(int fd) {

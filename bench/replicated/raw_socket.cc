@@ -12,15 +12,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
+#include "bench/replicated/system_error.h"
 
 namespace alpheus::bench::replicated {
 namespace {
-
-absl::Status SystemError(const char* call) {
-  return absl::UnavailableError(
-      absl::StrCat(call, " failed: ", std::strerror(errno)));
-}
 
 sockaddr_in Loopback(uint16_t port) {
   sockaddr_in address{};

@@ -73,6 +73,9 @@ struct PersistenceLint {
 
 class ModelPersistence {
  public:
+  // What memory takes whole or not at all.
+  static constexpr size_t kWordBytes = 8;
+
   static constexpr uint64_t kWatermarkPeriod = 1;
 
   enum class Primitive {
@@ -190,7 +193,6 @@ class ModelPersistence {
   const PersistenceLint& lint() const { return lint_; }
 
  private:
-  static constexpr size_t kWordBytes = 8;
   static constexpr size_t kLineWords = kLineBytes / kWordBytes;
   static constexpr uint32_t kCached = UINT32_MAX;  // not a non-temporal store
 

@@ -12,10 +12,8 @@
 namespace alpheus {
 namespace {
 
-constexpr size_t kWordBytes = 8;
-
 size_t Misalignment(const std::byte* at) {
-  return reinterpret_cast<uintptr_t>(at) % kWordBytes;
+  return reinterpret_cast<uintptr_t>(at) % ModelPersistence::kWordBytes;
 }
 
 // Order doesn't matter there.
@@ -69,9 +67,9 @@ void StagedMemory::Receive(const Write& write, std::span<std::byte> target,
   inbound.target = target.data();
   inbound.bytes.assign(bytes.begin(), bytes.end());
   inbound.model = ModelOf(target);
-  const size_t words =
-      (Misalignment(target.data()) + bytes.size() + kWordBytes - 1) /
-      kWordBytes;
+  const size_t words = (Misalignment(target.data()) + bytes.size() +
+                        ModelPersistence::kWordBytes - 1) /
+                       ModelPersistence::kWordBytes;
   inbound.at_adapter.resize(words);
   std::iota(inbound.at_adapter.begin(), inbound.at_adapter.end(), 0u);
   inbound_[write.channel].push_back(std::move(inbound));
@@ -86,9 +84,10 @@ void StagedMemory::Acknowledge(uint64_t channel) {
 // The memory's words, not the write's.
 StagedMemory::Span StagedMemory::WordOf(const Inbound& inbound, uint32_t word) {
   const size_t before = Misalignment(inbound.target);
-  const size_t first = std::max(word * kWordBytes, before) - before;
-  const size_t end =
-      std::min((word + 1) * kWordBytes - before, inbound.bytes.size());
+  const size_t first =
+      std::max(word * ModelPersistence::kWordBytes, before) - before;
+  const size_t end = std::min(
+      (word + 1) * ModelPersistence::kWordBytes - before, inbound.bytes.size());
   return {first, end - first};
 }
 

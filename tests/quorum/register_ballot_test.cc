@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using Step = RegisterBallot::Step;
 
-constexpr QuorumSizes kThree{3, 2, 2};
+constexpr QuorumSizes kSizes{3, 2, 2};
 
 BallotSequence Sequence(uint64_t node) {
   return *BallotSequence::Make({NodeId(node), node << 48 | 1});
@@ -31,7 +31,7 @@ Epoch BallotOf(uint64_t counter, uint64_t node) {
 }
 
 BallotQuestion Above(std::vector<Epoch> promised) {
-  return {std::move(promised), kThree};
+  return {std::move(promised), kSizes};
 }
 
 TEST(RegisterBallotTest, ARegisterThatIsNotThereIsMade) {

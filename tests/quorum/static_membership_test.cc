@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr QuorumSizes kThree{3, 2, 2};
+constexpr QuorumSizes kTwoOfThree{3, 2, 2};
 constexpr PrimaryId kSelf{NodeId(2), 9};
 
 TEST(StaticMembershipTest, BallotsAreThoseOfASequenceAndComeAtOnce) {
@@ -22,10 +22,10 @@ TEST(StaticMembershipTest, BallotsAreThoseOfASequenceAndComeAtOnce) {
   BallotSequence sequence = *BallotSequence::Make(kSelf);
   const std::vector<Epoch> promised = {Epoch(uint64_t{5} << 32), Epoch(0)};
   for (int i = 0; i < 3; ++i) {
-    const auto request = membership.Ask({promised, kThree});
+    const auto request = membership.Ask({promised, kTwoOfThree});
     const auto ballot = request->Poll();
     ASSERT_TRUE(ballot.has_value());
-    EXPECT_EQ(**ballot, *sequence.Next(promised, kThree));
+    EXPECT_EQ(**ballot, *sequence.Next(promised, kTwoOfThree));
     EXPECT_FALSE(request->Poll().has_value());
     EXPECT_FALSE(request->NextPoll().is_set());
   }
@@ -33,7 +33,7 @@ TEST(StaticMembershipTest, BallotsAreThoseOfASequenceAndComeAtOnce) {
 
 TEST(StaticMembershipTest, TooFewPromisesGiveNoBallot) {
   StaticMembership membership = *StaticMembership::Make(kSelf);
-  const auto ballot = membership.Ask({{Epoch(0)}, kThree})->Poll();
+  const auto ballot = membership.Ask({{Epoch(0)}, kTwoOfThree})->Poll();
   ASSERT_TRUE(ballot.has_value());
   EXPECT_TRUE(absl::IsUnavailable(ballot->status()));
 }

@@ -18,13 +18,12 @@ using testing::ChoiceOf;
 using testing::Describe;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::kTwoOfThree;
 using testing::ReplyOf;
 using testing::naive::Choice;
 using testing::naive::Reply;
 
 using Code = absl::StatusCode;
-
-constexpr QuorumSizes kTwoOfThree{3, 2, 2};
 
 // The choice of the chooser.
 Choice Chosen(const QuorumSizes& sizes, const std::vector<Reply>& replies) {

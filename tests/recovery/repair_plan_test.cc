@@ -15,10 +15,9 @@ namespace {
 using testing::AnswersOf;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::kTwoOfThree;
 using testing::ReplyOf;
 using testing::naive::Reply;
-
-constexpr QuorumSizes kTwoOfThree{3, 2, 2};
 
 RepairPlan Planned(const QuorumSizes& sizes,
                    const std::vector<Reply>& replies) {

@@ -16,15 +16,15 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr PrimaryId kOne{NodeId(2), 11};
-constexpr PrimaryId kTwo{NodeId(3), 22};
+constexpr PrimaryId kFirst{NodeId(2), 11};
+constexpr PrimaryId kSecond{NodeId(3), 22};
 
 class FenceCheckerTest : public CheckedWorldTest {
  protected:
   FenceCheckerTest() {
-    checkers().fence.Names(HostOf(1), kOne);
-    checkers().fence.Names(HostOf(2), kTwo);
-    Promise({Epoch(5), kOne});
+    checkers().fence.Names(HostOf(1), kFirst);
+    checkers().fence.Names(HostOf(2), kSecond);
+    Promise({Epoch(5), kFirst});
   }
 
   int HostOf(int machine) {
@@ -57,9 +57,9 @@ class FenceCheckerTest : public CheckedWorldTest {
 TEST_F(FenceCheckerTest, BytesOfWhomTheRingIsPromisedToViolateNothing) {
   LandInRing(1);
   LandInRing(1, /*connection=*/2);
-  Promise({Epoch(6), kTwo});
+  Promise({Epoch(6), kSecond});
   LandInRing(2);
-  Promise({Epoch(7), kOne});
+  Promise({Epoch(7), kFirst});
   LandInRing(1, /*connection=*/3);
   EXPECT_EQ(violated(), "");
   EXPECT_EQ(world_.counters().landings_checked, 4u);
@@ -77,14 +77,14 @@ TEST_F(FenceCheckerTest, BytesOfAProcessThatNobodyNamedViolateInv6) {
 
 TEST_F(FenceCheckerTest, BytesBehindAPromiseToAnotherViolateInv6) {
   LandInRing(1);
-  Promise({Epoch(6), kTwo});
+  Promise({Epoch(6), kSecond});
   LandInRing(1);
   EXPECT_EQ(violated(), "INV-6");
 }
 
 TEST_F(FenceCheckerTest, BytesOfAnOlderSessionOfTheSameProcessViolateInv6) {
   LandInRing(1);
-  Promise({Epoch(6), kOne});
+  Promise({Epoch(6), kFirst});
   LandInRing(1);
   EXPECT_EQ(violated(), "INV-6");
 }
@@ -92,11 +92,11 @@ TEST_F(FenceCheckerTest, BytesOfAnOlderSessionOfTheSameProcessViolateInv6) {
 // The replica ends them next, before it looks at its ring.
 TEST_F(FenceCheckerTest, BytesBetweenAPromiseAndItsAnswerViolateNothing) {
   LandInRing(1);
-  Medium(world_.machine(0)).Promise({Epoch(6), kTwo});
+  Medium(world_.machine(0)).Promise({Epoch(6), kSecond});
   checkers().epochs.Look(0);
   LandInRing(1);
   EXPECT_EQ(violated(), "");
-  checkers().fence.Promised(0, {Epoch(6), kTwo});
+  checkers().fence.Promised(0, {Epoch(6), kSecond});
   LandInRing(1);
   EXPECT_EQ(violated(), "INV-6");
 }

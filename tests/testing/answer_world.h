@@ -16,6 +16,7 @@
 
 namespace alpheus::testing {
 
+inline constexpr QuorumSizes kTwoOfThree{3, 2, 2};
 inline constexpr uint64_t kWorldRingBytes = 8 * kLineBytes;
 
 // The answer that says what `reply` says, of a member of a log with N replicas

@@ -32,8 +32,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr int kUnavailable = 4;
-
 class CliClusterErrorsTest : public ::testing::Test {
  protected:
   Arguments Of(const std::string& command, const Arguments& more = {}) const {

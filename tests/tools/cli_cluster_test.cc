@@ -18,8 +18,6 @@ using ::alpheus::demo::ProgramResult;
 using ::nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr int kUnavailable = 4;
-
 class CliClusterTest : public ::testing::Test {
  protected:
   void Format() {

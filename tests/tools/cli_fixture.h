@@ -27,6 +27,7 @@ inline constexpr int kGood = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
 inline constexpr int kDataLoss = 3;
+inline constexpr int kUnavailable = 4;
 
 demo::Program AlpheusProgram(const Arguments& arguments);
 demo::ProgramResult RunAlpheus(const Arguments& arguments,

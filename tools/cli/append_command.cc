@@ -22,11 +22,6 @@
 namespace alpheus::cli {
 namespace {
 
-constexpr int kThreadsMax = 256;
-// The exposure cap must be at least twice the frequency (protocol A3.1), and
-// the log takes at most 2^20.
-constexpr uint32_t kFrequencyMax = uint32_t{1} << 19;
-
 struct AppendArguments {
   LogSource source;  // of a cluster's log: the file is the node's own replica
   std::string framing = "lines";

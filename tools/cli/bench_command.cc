@@ -18,10 +18,6 @@
 namespace alpheus::cli {
 namespace {
 
-constexpr int kThreadsMax = 256;
-// As of `append`: the log takes at most 2^20 records that are not durable, and
-// a frequency needs twice its number.
-constexpr uint32_t kFrequencyMax = uint32_t{1} << 19;
 constexpr double kSecondsMin = 0.05;
 constexpr double kSecondsMax = 3600;
 

@@ -42,6 +42,9 @@ class OwnedFd {
   int fd_;
 };
 
+// The size of a pipe: what Linux lets an ordinary user have.
+inline constexpr int kPipeBytesMax = 1 << 20;
+
 struct Program {
   std::vector<std::string> argv;  // argv[0] is the path
   // NAME=value, before what the environment says of NAME; NAME alone: unset.

@@ -26,8 +26,6 @@ namespace {
 // Generous: the machine may be busy with other things.
 constexpr int64_t kReadyNanosMax = 60'000'000'000;
 constexpr int64_t kTerminateNanosMax = 60'000'000'000;
-// What Linux lets an ordinary user have.
-constexpr int kPipeBytes = 1 << 20;
 constexpr int64_t kNanosPerMilli = 1'000'000;
 // Of what a node said, in a failure report.
 constexpr size_t kStoryBytesMax = 1500;
@@ -144,7 +142,7 @@ absl::Status Cluster::Start(int node) {
   program.dies_with_starter = true;
   ALPHEUS_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(program));
   // What does not fit, it waits with; so there is room for much.
-  (void)fcntl(process.error().get(), F_SETPIPE_SZ, kPipeBytes);
+  (void)fcntl(process.error().get(), F_SETPIPE_SZ, kPipeBytesMax);
   At(node).process.emplace(std::move(process));
   return AwaitReady(node);
 }

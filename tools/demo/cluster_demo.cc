@@ -18,6 +18,7 @@
 #include "tools/demo/cluster_writer.h"
 #include "tools/demo/feed.h"
 #include "tools/demo/log_output.h"
+#include "tools/demo/millis.h"
 #include "tools/demo/recovery_oracle.h"
 #include "tools/demo/work_directory.h"
 
@@ -31,8 +32,6 @@ constexpr uint64_t kAcksMax = 20'000;
 constexpr uint64_t kDelayNanosMax = 1'000'000;
 constexpr uint64_t kUnacknowledgedMax = 2'000;
 constexpr uint64_t kNumbersPerWriter = 1 << 24;
-
-double Millis(int64_t nanos) { return static_cast<double>(nanos) / 1e6; }
 
 class Demo {
  public:

@@ -21,15 +21,13 @@ namespace alpheus::demo {
 namespace {
 
 constexpr size_t kPendingBytes = 64 << 10;
-// What Linux lets an ordinary user have.
-constexpr int kPipeBytes = 1 << 20;
-constexpr int64_t kNanosPerSecond = 1'000'000'000;
 // Begins the last line of a writer that ends well.
 constexpr absl::string_view kDurable = "durable ";
 
 timespec TimespecOf(int64_t nanos) {
+  constexpr int64_t kSecond = 1'000'000'000;
   nanos = std::max<int64_t>(nanos, 0);
-  return {nanos / kNanosPerSecond, nanos % kNanosPerSecond};
+  return {nanos / kSecond, nanos % kSecond};
 }
 
 }  // namespace
@@ -46,7 +44,7 @@ FedWriter::FedWriter(ChildProcess* child, const Feed* feed,
   for (const int fd : {child_.input().get(), child_.output().get()}) {
     // With a smaller pipe the writer waits for its feeder more often, that is
     // all.
-    (void)fcntl(fd, F_SETPIPE_SZ, kPipeBytes);
+    (void)fcntl(fd, F_SETPIPE_SZ, kPipeBytesMax);
   }
 }
 

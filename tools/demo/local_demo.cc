@@ -11,6 +11,7 @@
 #include "log/base/status_macros.h"
 #include "tools/cli/arguments.h"
 #include "tools/demo/kill_round.h"
+#include "tools/demo/millis.h"
 #include "tools/demo/work_directory.h"
 
 namespace alpheus::demo {
@@ -46,8 +47,6 @@ struct Totals {
     recovery_nanos_max = std::max(recovery_nanos_max, report.recovery_nanos);
   }
 };
-
-double Millis(int64_t nanos) { return static_cast<double>(nanos) / 1e6; }
 
 FlushPath FlushPathOf(const LocalDemoOptions& arguments, uint64_t round) {
   if (arguments.is_one_round()) return FlushPath::kAsIs;

@@ -11,7 +11,7 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr int64_t kPatienceNanos = 15'000'000;
+constexpr int64_t kWalPatienceNanos = 15'000'000;
 constexpr int kNotesMax = 3;      // one about the other
 constexpr uint32_t kRarely = 16;  // forced by whoever else
 
@@ -34,7 +34,7 @@ Deadline WalApplication::DrawDeadline() {
     case 1:
       return Deadline::AtNanos(now + static_cast<int64_t>(Draw(50'000)));
     default:
-      return Deadline::AtNanos(now + kPatienceNanos);
+      return Deadline::AtNanos(now + kWalPatienceNanos);
   }
 }
 

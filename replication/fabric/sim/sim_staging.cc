@@ -13,15 +13,13 @@
 namespace alpheus {
 namespace {
 
-constexpr uint64_t kWordBytes = 8;
-
 // Of `bytes` bytes at `target`, those before the last packet, in whole words.
 uint64_t BytesBeforeLastPacket(std::span<const std::byte> target,
                                uint64_t packet_bytes) {
   if (target.size() <= packet_bytes) return 0;
   const uint64_t before = target.size() - packet_bytes;
-  const uint64_t over =
-      (reinterpret_cast<uintptr_t>(target.data()) + before) % kWordBytes;
+  const uint64_t over = (reinterpret_cast<uintptr_t>(target.data()) + before) %
+                        ModelPersistence::kWordBytes;
   return over < before ? before - over : 0;
 }
 

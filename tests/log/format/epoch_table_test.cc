@@ -6,7 +6,7 @@
 namespace alpheus {
 namespace {
 
-constexpr Uuid kLog{1, 2};
+constexpr Uuid kLogOfTable{1, 2};
 
 EpochEntry Entry(uint64_t epoch, uint64_t start_lsn) {
   return {Epoch(epoch), epoch * 1000, Lsn(start_lsn),
@@ -14,7 +14,7 @@ EpochEntry Entry(uint64_t epoch, uint64_t start_lsn) {
 }
 
 EpochTable Table() {
-  return EpochTable::Empty(kLog)
+  return EpochTable::Empty(kLogOfTable)
       .With(Entry(1, 1), Lsn(1))
       .With(Entry(4, 10), Lsn(1))
       .With(Entry(6, 20), Lsn(1));
@@ -33,7 +33,7 @@ TEST(EpochTableTest, OwnerIsTheNewestEntryAtOrBelowTheLsn) {
 
 TEST(EpochTableTest, SurvivesEncoding) {
   const EpochTable table = Table();
-  const auto decoded = EpochTable::Decode(kLog, table.Encode());
+  const auto decoded = EpochTable::Decode(kLogOfTable, table.Encode());
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(decoded->entries(), table.entries());
 }
@@ -56,10 +56,10 @@ TEST(EpochTableTest, EntriesOutOfOrderAreRefused) {
   std::vector<std::byte> content = Table().Encode();
   std::vector<std::byte> swapped(content.begin() + 40, content.begin() + 80);
   swapped.insert(swapped.end(), content.begin(), content.begin() + 40);
-  EXPECT_EQ(EpochTable::Decode(kLog, swapped).status().code(),
+  EXPECT_EQ(EpochTable::Decode(kLogOfTable, swapped).status().code(),
             absl::StatusCode::kDataLoss);
   content.pop_back();
-  EXPECT_EQ(EpochTable::Decode(kLog, content).status().code(),
+  EXPECT_EQ(EpochTable::Decode(kLogOfTable, content).status().code(),
             absl::StatusCode::kDataLoss);
 }
 

@@ -49,7 +49,6 @@ constexpr Attempt kWritesAndReads[] = {Write, WriteImmediate, Read, Flush};
 constexpr Attempt kAllOperations[] = {Write, WriteImmediate, Read,
                                       Flush, CompareSwap,    FetchAdd};
 
-constexpr auto kOk = CompletionStatus::kOk;
 constexpr auto kRemoteAccess = CompletionStatus::kRemoteAccess;
 
 // X4, at each edge, also where offset and length overflow.
@@ -70,8 +69,8 @@ TEST_P(FabricConformanceTest, BytesOutsideTheRegionAreRefused) {
   own.Fill(1);
   const TestRegion remote = MakeRegion(1, kBytes, kAll);
   for (const Attempt attempt : kWritesAndReads) {
-    attempt_on(attempt, remote.At(0), kBytes, kOk);
-    attempt_on(attempt, remote.At(kBytes - 1), 1, kOk);
+    attempt_on(attempt, remote.At(0), kBytes, CompletionStatus::kOk);
+    attempt_on(attempt, remote.At(kBytes - 1), 1, CompletionStatus::kOk);
     attempt_on(attempt, remote.At(0), kBytes + 1, kRemoteAccess);
     attempt_on(attempt, remote.At(kBytes), 1, kRemoteAccess);
     attempt_on(attempt, remote.At(kBytes - 7), 8, kRemoteAccess);
@@ -80,7 +79,7 @@ TEST_P(FabricConformanceTest, BytesOutsideTheRegionAreRefused) {
     attempt_on(attempt, remote.At(kMax - 7), 16, kRemoteAccess);
   }
   for (const Attempt attempt : kAtomics) {
-    attempt_on(attempt, remote.At(kBytes - 8), 8, kOk);
+    attempt_on(attempt, remote.At(kBytes - 8), 8, CompletionStatus::kOk);
     attempt_on(attempt, remote.At(kBytes), 8, kRemoteAccess);
     attempt_on(attempt, remote.At(kMax - 7), 8, kRemoteAccess);
   }

@@ -21,7 +21,7 @@ namespace {
 using Stage = StagedMemory::Stage;
 using Images = std::set<std::string>;
 
-const Images kAny = {"00", "01", "10", "11"};
+const Images kAnyImage = {"00", "01", "10", "11"};
 
 // The first move that is possible from this stage.
 std::optional<size_t> FindMove(const StagedMemory& staged, Stage from) {
@@ -84,7 +84,7 @@ TEST_P(StagedPlatformTest, VisibleWordsAreOpenWithMemoryPersistenceOnly) {
   EXPECT_EQ(world_.staged.WordsAt(Stage::kVisible), GetParam().ddio ? 0u : 2u);
   EXPECT_EQ(world_.Visible(), "11");
   EXPECT_EQ(world_.Cut(),
-            domain() == PersistenceDomain::kMemory ? kAny : Images{"11"});
+            domain() == PersistenceDomain::kMemory ? kAnyImage : Images{"11"});
 }
 
 TEST_P(StagedPlatformTest, WordsGoToTheControllerByThemselvesWithDdioOff) {
@@ -93,7 +93,7 @@ TEST_P(StagedPlatformTest, WordsGoToTheControllerByThemselvesWithDdioOff) {
   EXPECT_EQ(world_.staged.move_count(), 0u);
   const bool is_open =
       domain() == PersistenceDomain::kMemory && GetParam().ddio;
-  EXPECT_EQ(world_.Cut(), is_open ? kAny : Images{"11"});
+  EXPECT_EQ(world_.Cut(), is_open ? kAnyImage : Images{"11"});
 }
 
 TEST_P(StagedPlatformTest, FlushedAndFencedWordsOutliveThePower) {
@@ -130,7 +130,7 @@ TEST_P(StagedPlatformTest, ReadTakesAllToTheControllerWithDdioOff) {
   EXPECT_EQ(world_.staged.move_count(), 0u);
   const bool is_open =
       domain() == PersistenceDomain::kMemory && GetParam().ddio;
-  EXPECT_EQ(world_.Cut(), is_open ? kAny : Images{"11"});
+  EXPECT_EQ(world_.Cut(), is_open ? kAnyImage : Images{"11"});
 }
 
 // S4, S5: other connections' writes stay where they are.
