@@ -53,4 +53,9 @@ find_program(ALPHEUS_CCACHE ccache)
 if(ALPHEUS_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ALPHEUS_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${ALPHEUS_CCACHE})
+  if(CMAKE_UNITY_BUILD)
+    # The generated files name sources by their whole path; without it, what
+    # another clone has compiled is the same.
+    add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+  endif()
 endif()
