@@ -47,11 +47,15 @@
 //       them: the completion of a read, an atomic or a flush (X1), at the
 //       requester; of a receive (X2), at the responder. The adapter in software
 //       completes when they are visible; nobody counts on that.
+//   X9. There is room for the completions of all that may be posted. If some
+//       are lost all the same (a completion queue overruns, a device fails),
+//       all connections of the adapter are broken, and what was lost completes
+//       with kFlushed: it may have taken effect, a receive too (R3).
 // Persistence: a completion says "received" or "visible", never "persistent";
 // who wants more runs a plan of replication/persist.
 // Thread safety: all members concurrently. Callbacks do not exist.
 // References: InfiniBand Architecture 1.2.1 §9, §10.7; ibv_post_send(3);
-// rdma_cm(7); protocol B "Search results" 3 to 6, B6.
+// rdma_cm(7); ibv_poll_cq(3); protocol B "Search results" 3 to 6, B6.
 #ifndef ALPHEUS_REPLICATION_FABRIC_FABRIC_H_
 #define ALPHEUS_REPLICATION_FABRIC_FABRIC_H_
 
@@ -115,7 +119,9 @@ enum class Operation {
 
 enum class CompletionStatus {
   kOk,
-  kFlushed,           // the connection was broken or closed before its turn
+  // The connection was broken or closed before its turn, or what became of it
+  // was lost (X9).
+  kFlushed,
   kRemoteAccess,      // key, bounds or access (X4)
   kReceiverNotReady,  // the peer had no receive posted (X6)
   kReceiveTooSmall,   // the receive was shorter than the send: at both ends

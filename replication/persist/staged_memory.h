@@ -85,9 +85,8 @@ class StagedMemory {
 
   // What came in.
   struct Write {
-    uint64_t channel = 0;   // whose order it keeps: a connection
-    uint64_t region = 0;    // what EndRegion names: a region's key
-    uint64_t received = 0;  // the caller's, for OnLanding
+    uint64_t channel = 0;  // whose order it keeps: a connection
+    uint64_t region = 0;   // what EndRegion names: a region's key
   };
 
   // A step that the model may take next. Valid until the next call.

@@ -100,6 +100,8 @@ void JudgeTotals(const sim::Totals& totals) {
   EXPECT_GT(totals.counters.traps, totals.counters.metadata_traps);
   EXPECT_GT(totals.counters.metadata_traps, 0u);
   EXPECT_GT(totals.counters.switches, totals.seeds);
+  EXPECT_GT(totals.counters.breaks, 0u);
+  EXPECT_GT(totals.counters.late_landings, 0u);
   for (size_t i = 0; i < sim::kFaultKinds; ++i) {
     EXPECT_GT(totals.counters.faults[i], 0u)
         << sim::FaultName(static_cast<sim::FaultKind>(i));

@@ -43,21 +43,17 @@ void SetRate(World& world, ProcessId process, int64_t rate) {
   }
 }
 
-// The machine's, or one of any machine that has one.
+// The machine's, or that of the first one behind it that has one.
 ClockOf Find(World& world, const Fault& fault) {
-  const size_t count = world.machines().size();
   const bool is_primary = fault.other % 2 == 0;
-  for (size_t i = 0; i < count; ++i) {
-    const World::Machine& machine =
-        world.machines()[(fault.machine + i) % count];
-    if (is_primary && machine.primary != nullptr) {
-      return {machine.primary->process(), &machine.primary->clock()};
-    }
-    if (!is_primary && machine.node != nullptr) {
-      return {machine.node->process(), &machine.node->clock()};
-    }
-  }
-  return {};
+  const World::Machine* const found =
+      world.FindMachine(fault.machine, [&](const World::Machine& machine) {
+        return is_primary ? machine.primary != nullptr
+                          : machine.node != nullptr;
+      });
+  if (found == nullptr) return {};
+  if (is_primary) return {found->primary->process(), &found->primary->clock()};
+  return {found->node->process(), &found->node->clock()};
 }
 
 }  // namespace

@@ -9,8 +9,10 @@
 #include "absl/strings/str_join.h"
 #include "tools/sim/candidate_agent.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/client_faults.h"
 #include "tools/sim/clock_faults.h"
 #include "tools/sim/membership_service.h"
+#include "tools/sim/network_faults.h"
 #include "tools/sim/node_process.h"
 #include "tools/sim/primary_process.h"
 #include "tools/sim/region_store.h"
@@ -94,6 +96,8 @@ bool Core::is_all() const {
 void Core::Heal() {
   world_.Trace(absl::StrCat("core: machines ", absl::StrJoin(machines_, ", ")));
   if (world_.membership() != nullptr) world_.membership()->Heal();
+  EndNetworkFaults(world_);
+  CalmClients(world_);
   EndStorageFaults(world_);
   for (World::Machine& machine : world_.machines()) {
     if (!Contains(machine.number)) Break(machine);

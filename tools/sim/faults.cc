@@ -6,9 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mix.h"
 #include "tools/sim/candidate_agent.h"
+#include "tools/sim/client_faults.h"
 #include "tools/sim/clock_faults.h"
 #include "tools/sim/membership_faults.h"
 #include "tools/sim/membership_service.h"
+#include "tools/sim/network_faults.h"
 #include "tools/sim/node_process.h"
 #include "tools/sim/primary_process.h"
 #include "tools/sim/storage_faults.h"
@@ -27,23 +29,14 @@ FaultKind DrawKind(const RunOptions& options, RandomSource& random) {
   return static_cast<FaultKind>(kind);
 }
 
-// The machine that runs a primary, from the drawn one on. nullptr: none does.
 Machine* WithPrimary(World& world, uint64_t drawn) {
-  const size_t count = world.machines().size();
-  for (size_t i = 0; i < count; ++i) {
-    Machine& machine = world.machines()[(drawn + i) % count];
-    if (machine.primary != nullptr) return &machine;
-  }
-  return nullptr;
+  return world.FindMachine(
+      drawn, [](const Machine& machine) { return machine.primary != nullptr; });
 }
 
 Machine* WithNode(World& world, uint64_t drawn) {
-  const size_t count = world.machines().size();
-  for (size_t i = 0; i < count; ++i) {
-    Machine& machine = world.machines()[(drawn + i) % count];
-    if (machine.node != nullptr) return &machine;
-  }
-  return nullptr;
+  return world.FindMachine(
+      drawn, [](const Machine& machine) { return machine.node != nullptr; });
 }
 
 void After(World& world, int64_t ns, std::function<void()> what) {
@@ -153,31 +146,6 @@ bool CutPowerOfAll(World& world, const Fault& fault) {
   return !later;
 }
 
-void CutFor(World& world, int from, int to, int64_t ns) {
-  world.CutLink(from, to);
-  After(world, ns, [&world, from, to] { world.HealLink(from, to); });
-}
-
-bool CutLinks(World& world, const Fault& fault, bool both_ways) {
-  const size_t count = world.machines().size();
-  const auto a = static_cast<int>(fault.machine % count);
-  const auto b =
-      static_cast<int>((fault.machine + 1 + fault.other % (count - 1)) % count);
-  CutFor(world, a, b, fault.lasts_ns);
-  if (both_ways) CutFor(world, b, a, fault.lasts_ns);
-  return true;
-}
-
-bool Isolate(World& world, const Fault& fault) {
-  const auto count = static_cast<int>(world.machines().size());
-  const auto a = static_cast<int>(fault.machine % world.machines().size());
-  for (int b = 0; b < count; ++b) {
-    CutFor(world, a, b, fault.lasts_ns);
-    CutFor(world, b, a, fault.lasts_ns);
-  }
-  return true;
-}
-
 bool SlowDown(World& world, const Fault& fault) {
   Machine* const machine = fault.other % 2 == 0
                                ? WithNode(world, fault.machine)
@@ -241,11 +209,15 @@ bool Inject(World& world, const Fault& fault) {
     case FaultKind::kPauseNode:
       return PauseNode(world, fault);
     case FaultKind::kCutLink:
-      return CutLinks(world, fault, /*both_ways=*/true);
     case FaultKind::kCutOneWay:
-      return CutLinks(world, fault, /*both_ways=*/false);
     case FaultKind::kIsolate:
-      return Isolate(world, fault);
+    case FaultKind::kSlowLink:
+    case FaultKind::kNoReceives:
+    case FaultKind::kOverrunQueue:
+      return InjectIntoNetwork(world, fault);
+    case FaultKind::kFullRing:
+    case FaultKind::kKeepReservation:
+      return InjectIntoClients(world, fault);
     case FaultKind::kRival: {
       Machine& machine =
           world.machines()[fault.machine % world.machines().size()];
@@ -291,6 +263,8 @@ void Heal(World& world) {
   for (int from = 0; from < count; ++from) {
     for (int to = 0; to < count; ++to) world.MendLink(from, to);
   }
+  EndNetworkFaults(world);
+  CalmClients(world);
   EndStorageFaults(world);
   for (Machine& machine : world.machines()) {
     machine.trap.Clear();

@@ -33,22 +33,7 @@ void FenceChecker::OnLanding(const LandedBytes& landed) {
 }
 
 void FenceChecker::Promised(int machine, const Promise& promise) {
-  promised_[machine] = {promise, world_.network().received(), false};
-}
-
-void FenceChecker::OnPrimitive(int machine, const World::Model::Event& event) {
-  if (event.primitive == World::Model::Primitive::kFlush &&
-      event.offset + event.bytes > world_.layout().ring_offset) {
-    promised_[machine].has_flushed = true;
-  }
-}
-
-bool FenceChecker::WasThereBefore(int machine,
-                                  const LandedBytes& landed) const {
-  const auto since = promised_.find(machine);
-  return landed.received != 0 && since != promised_.end() &&
-         !since->second.has_flushed &&
-         landed.received <= since->second.received;
+  promised_[machine] = promise;
 }
 
 void FenceChecker::Judge(int machine, const LandedBytes& landed) {
@@ -59,11 +44,7 @@ void FenceChecker::Judge(int machine, const LandedBytes& landed) {
         absl::StrCat("bytes of host ", landed.from.host, " land on machine ",
                      machine, ", whose region is no replica of the log"));
   }
-  if (WasThereBefore(machine, landed)) {
-    ++world_.counters().landings_before_promises;
-    return;
-  }
-  const Promise& promise = promised_[machine].promise;
+  const Promise& promise = promised_[machine];
   const auto writer =
       processes_.find({landed.from.host, landed.from.incarnation});
   if (writer == processes_.end() || writer->second != promise.primary) {

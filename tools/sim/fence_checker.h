@@ -11,10 +11,8 @@
 //           their own process alone
 // so that a byte of a session of epoch e never lands behind a promise of e' >
 // e. A promise is given once the replica begins to look at its ring for the
-// answer: between that and the promise on its medium it ends the sessions. What
-// the machine's adapter had got by then may still land until the machine's
-// program flushes its ring for the first time after it: so far nobody has
-// looked.
+// answer: between that and the promise on its medium it ends the sessions, and
+// with them what the machine's adapter still has of them.
 //
 // What it can't see: a connection of the promised process that wrote nothing
 // before that process was promised a later epoch, or the same one again; and
@@ -45,8 +43,6 @@ class FenceChecker {
   // The machine's replica has promised, and begins to look at its ring.
   void Promised(int machine, const Promise& promise);
   void OnLanding(const LandedBytes& landed);
-  // A machine calls the persistence primitive, which has not acted yet.
-  void OnPrimitive(int machine, const World::Model::Event& event);
 
  private:
   struct Link {
@@ -58,19 +54,12 @@ class FenceChecker {
     auto operator<=>(const Link&) const = default;
   };
 
-  struct Given {
-    Promise promise;
-    uint64_t received = 0;  // what all adapters had got before
-    bool has_flushed = true;
-  };
-
   void Judge(int machine, const LandedBytes& landed);
-  bool WasThereBefore(int machine, const LandedBytes& landed) const;
 
   World& world_;
   std::map<std::pair<int, uint64_t>, PrimaryId> processes_;
   std::map<Link, Epoch> epochs_;
-  std::map<int, Given> promised_;  // by machine
+  std::map<int, Promise> promised_;  // by machine
 };
 
 }  // namespace alpheus::sim

@@ -6,21 +6,15 @@
 namespace alpheus::sim {
 namespace {
 
-void Count(World& world, const Fault& fault) {
-  ++world.counters().faults[static_cast<size_t>(fault.kind)];
-}
-
 // One with an application, by lot: its candidate is first.
 int MachineOf(World& world, const Fault& fault) {
-  const size_t count = world.machines().size();
-  if (fault.other % 2 == 0) {
-    for (size_t i = 0; i < count; ++i) {
-      const World::Machine& machine =
-          world.machines()[(fault.machine + i) % count];
-      if (machine.primary != nullptr) return machine.number;
-    }
-  }
-  return static_cast<int>(fault.machine % count);
+  const bool wants_application = fault.other % 2 == 0;
+  const World::Machine* const found =
+      world.FindMachine(fault.machine, [&](const World::Machine& machine) {
+        return !wants_application || machine.primary != nullptr;
+      });
+  if (found != nullptr) return found->number;
+  return static_cast<int>(fault.machine % world.machines().size());
 }
 
 // To the service, from it, or both.
@@ -35,7 +29,7 @@ bool Cut(World& world, MembershipService& service, const Fault& fault) {
   world.network().Schedule(fault.lasts_ns, [=, &world, &service] {
     if (to) service.HealTo(machine);
     if (from) service.HealFrom(machine);
-    if (service.lost(machine) != lost) Count(world, fault);
+    if (service.lost(machine) != lost) world.Count(fault.kind);
   });
   return false;
 }
@@ -64,7 +58,7 @@ bool InjectIntoMembership(World& world, const Fault& fault) {
       return Cut(world, service, fault);
     case FaultKind::kDelayWatches:
       service.DelayWatches(world.now() + fault.lasts_ns,
-                           [&world, fault] { Count(world, fault); });
+                           [&world, fault] { world.Count(fault.kind); });
       return false;
     case FaultKind::kRestartMembership:
       return Restart(world, service, fault);

@@ -21,6 +21,11 @@ constexpr std::array<std::string_view, kFaultKinds> kNames = {
     "cut-link",
     "cut-one-way",
     "isolate",
+    "slow-link",
+    "no-receives",
+    "overrun-queue",
+    "full-ring",
+    "keep-reservation",
     "rival",
     "close-primary",
     "slow-machine",
@@ -45,8 +50,8 @@ constexpr std::array<std::string_view, kFaultKinds> kNames = {
 
 // How common each is where it is on at all.
 constexpr std::array<uint32_t, kFaultKinds> kWeights = {
-    8, 4, 6, 2, 4, 4, 4, 3, 3, 3, 2, 2, 3, 3, 4,
-    2, 2, 1, 1, 1, 1, 2, 2, 3, 2, 2, 1, 1, 1, 3};
+    8, 4, 6, 2, 4, 4, 4, 3, 3, 2, 3, 3, 3, 3, 3, 2, 2, 3,
+    3, 4, 2, 2, 1, 1, 1, 1, 2, 2, 3, 2, 2, 1, 1, 1, 3};
 
 constexpr std::array<std::string_view, 2> kWorkloads = {"mixed", "wal"};
 
@@ -127,7 +132,7 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   options.delay_ns_max = one_in(4) ? 100'000 : 5'000;
   options.break_probability = one_in(3) ? 0.002 : 0;
   options.yield_odds = one_in(2) ? 0 : 1 + random.Below(20);
-  options.faults = 34 + static_cast<int>(random.Below(23));
+  options.faults = 37 + static_cast<int>(random.Below(26));
   options.fault_gap_ns_max = int64_t{1'000'000} << random.Below(3);
   for (size_t i = 0; i < kFaultKinds; ++i) {
     const bool is_on = fixed.faults

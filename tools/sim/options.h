@@ -28,11 +28,18 @@ enum class FaultKind {
   kPauseNode,
   kCutLink,  // both ways, between two machines
   kCutOneWay,
-  kIsolate,       // a machine from all others
-  kRival,         // a second process wants to be primary
-  kClosePrimary,  // ends in good order
-  kSlowMachine,   // its threads run late
-  kClockJump,     // of one process; or its clock runs fast or slow for a while
+  kIsolate,   // a machine from all others
+  kSlowLink,  // both ways, between two machines
+  // Of one adapter.
+  kNoReceives,    // what comes finds none, and is refused after a while
+  kOverrunQueue,  // of completions: all connections break
+  // Of what clients do.
+  kFullRing,         // nobody cleans, and all append
+  kKeepReservation,  // a thread that neither completes nor aborts
+  kRival,            // a second process wants to be primary
+  kClosePrimary,     // ends in good order
+  kSlowMachine,      // its threads run late
+  kClockJump,  // of one process; or its clock runs fast or slow for a while
   // Of the membership service, where there is one.
   kExpireSession,      // those of a machine's processes
   kCutMembership,      // a machine from it; its data plane works
@@ -54,7 +61,7 @@ enum class FaultKind {
   kMisdirectRecord,
   kFailFence,  // of a process that runs: the medium reports an error
 };
-inline constexpr size_t kFaultKinds = 30;
+inline constexpr size_t kFaultKinds = 35;
 
 bool IsOfMembership(FaultKind kind);
 bool IsOfStorage(FaultKind kind);

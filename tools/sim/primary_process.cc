@@ -187,18 +187,24 @@ void PrimaryProcess::StartLog() {
 
 void PrimaryProcess::StartClients() {
   wal_ = std::make_unique<WalApplication>(*this);
-  clients_ = world_.options().clients;
   for (int i = 0; i < world_.options().clients; ++i) {
-    world_.threads().Start(process_, [this, i] {
+    StartClient([this, i] {
       if (world_.options().workload == Workload::kWal) {
         wal_->RunThread(i);
       } else {
         RunMixedClient(*this);
       }
-      --clients_;
-      world_.threads().Wake(this);
     });
   }
+}
+
+void PrimaryProcess::StartClient(std::function<void()> run) {
+  ++clients_;
+  world_.threads().Start(process_, [this, run = std::move(run)] {
+    run();
+    --clients_;
+    world_.threads().Wake(this);
+  });
 }
 
 // As the thread of api/node/service_thread.h.

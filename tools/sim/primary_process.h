@@ -28,6 +28,7 @@
 #include "recovery/epoch_opening.h"
 #include "recovery/replica.h"
 #include "tools/sim/call_judge.h"
+#include "tools/sim/client_moods.h"
 #include "tools/sim/image_checker.h"
 #include "tools/sim/process_clock.h"
 #include "tools/sim/process_fabric.h"
@@ -67,8 +68,13 @@ class PrimaryProcess {
     if (log_ != nullptr) log_->CheckInvariants();
   }
 
+  // One more client. Requires: is_open() and not is_closing().
+  void StartClient(std::function<void()> run);
+
   // For clients.
   World& world() { return world_; }
+  ClientMoods& moods() { return moods_; }
+  bool is_filling() const { return moods_.fills_at(world_.now()); }
   RingLog<Model>& log() { return *log_; }
   PrimaryNumber number() const { return number_; }
   bool is_closing() const { return is_closing_ || is_resting_; }
@@ -135,6 +141,7 @@ class PrimaryProcess {
   std::unique_ptr<WalApplication> wal_;
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<RingLog<Model>> log_;
+  ClientMoods moods_;
   int clients_ = 0;  // that have not ended
   bool is_serving_ = false;
   const std::atomic<uint32_t> service_stop_{0};  // it ends between two waits

@@ -64,6 +64,8 @@ class Run {
     result.counters = world_.counters();
     result.counters.looks_at_marks = world_.checkers().marks.looks();
     result.counters.ballots = world_.checkers().ballots.given();
+    result.counters.breaks = world_.network().breaks();
+    result.counters.late_landings = world_.network().late_landings();
     result.acknowledged = world_.history().records_acknowledged();
     result.virtual_ns = world_.now();
     return result;
@@ -111,9 +113,7 @@ class Run {
   void Strike(const Fault& fault) {
     if (is_healed_) return;
     const bool strikes = Inject(world_, fault);
-    if (strikes) {
-      ++world_.counters().faults[static_cast<size_t>(fault.kind)];
-    }
+    if (strikes) world_.Count(fault.kind);
     if (world_.IsTraced()) {
       world_.Trace(
           absl::StrCat("fault ", Describe(fault), strikes ? "" : ": not now"));

@@ -148,7 +148,7 @@ void RollBack(World& world, const Fault& fault, int64_t until_ns) {
     TakePower(world, machine, fault.lasts_ns);
     if (!MayRollBack(world, machine, then)) return;
     world.store().RollBack(machine.number, then);
-    ++world.counters().faults[static_cast<size_t>(fault.kind)];
+    world.Count(fault.kind);
     return;
   }
   After(world, fault.lasts_ns / kTries,

@@ -68,28 +68,28 @@ std::string Describe(const Totals& totals) {
       "openings   %12d, and %d given up; %d replicas repaired\n"
       "cores      %12d went on, with %d other machines broken\n"
       "traps      %12d struck, %d of them at metadata\n"
-      "switches   %12d of threads inside of turns and openings\n",
+      "switches   %12d of threads inside of turns and openings\n"
+      "breaks     %12d of connections by lot; %d times bytes landed late\n",
       counters.calls, totals.PerSeed(counters.calls), totals.acknowledged,
       counters.records_checked, counters.openings, counters.openings_failed,
       counters.repairs, counters.cores, counters.left_broken, counters.traps,
-      counters.metadata_traps, counters.switches);
+      counters.metadata_traps, counters.switches, counters.breaks,
+      counters.late_landings);
   absl::StrAppendFormat(
       &text,
       "elections  %12d, %d ended by their candidates, %d left to be fenced; "
       "%d ballots\n"
       "looks      %12d at superlines and tables, %d at records behind them\n"
       "           %12d for who still holds what is durable, %d records\n"
-      "           %12d at bytes that land, %d of them there before a "
-      "promise; %d at owners of records\n"
+      "           %12d at bytes that land, %d at owners of records\n"
       "           %12d at watermarks, %d at records in answers\n"
       "           %12d at media at rest, %d records compared; %d last "
       "openings\n",
       counters.elections, counters.stepped_down, counters.overtaken,
       counters.ballots, counters.looks_at_media, counters.records_on_media,
       counters.looks_for_holders, counters.records_still_held,
-      counters.landings_checked, counters.landings_before_promises,
-      counters.owners_checked, counters.looks_at_marks,
-      counters.answers_checked, counters.looks_at_rest,
+      counters.landings_checked, counters.owners_checked,
+      counters.looks_at_marks, counters.answers_checked, counters.looks_at_rest,
       counters.records_compared, counters.final_openings);
   absl::StrAppendFormat(&text,
                         "storage    %12d regions refused; %d seeds that need "

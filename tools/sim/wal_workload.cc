@@ -49,8 +49,9 @@ size_t WalApplication::DrawBytes(bool is_bulk) {
 
 void WalApplication::Pause() {
   const auto most = static_cast<uint64_t>(world_.options().think_ns_max);
+  const auto ns = static_cast<int64_t>(Draw(2 * most + 1));
   world_.threads().SleepUntil(world_.now() +
-                              static_cast<int64_t>(Draw(2 * most + 1)));
+                              (primary_.is_filling() ? ns / 8 : ns));
 }
 
 bool WalApplication::Judge(const BegunCall& call, Lsn lsn,
@@ -59,6 +60,7 @@ bool WalApplication::Judge(const BegunCall& call, Lsn lsn,
   if (absl::IsResourceExhausted(status)) {
     is_full_ = true;
     world_.threads().Wake(&is_full_);
+    primary_.moods().FoundFull();
   }
   has_failed_ |= !ok && primary_.has_failed();
   return ok;
@@ -209,6 +211,7 @@ void WalApplication::AppendNote(int depth) {
 }
 
 void WalApplication::Checkpoint() {
+  if (primary_.is_filling()) return;
   if (is_lazy_ && !is_full_) {
     world_.threads().WaitFor(&is_full_,
                              Deadline::AtNanos(world_.now() + 1'000'000));

@@ -39,7 +39,8 @@ class MixedClient {
   void Think() {
     const auto ns = static_cast<int64_t>(
         Draw(static_cast<uint64_t>(world_.options().think_ns_max) + 1));
-    world_.threads().SleepUntil(world_.now() + ns);
+    world_.threads().SleepUntil(world_.now() +
+                                (primary_.is_filling() ? ns / 8 : ns));
   }
 
   Deadline Patience() {
@@ -62,6 +63,7 @@ class MixedClient {
 
   void Call() {
     if (record_) return Draw(6) == 0 ? AbortOne() : CompleteOne();
+    if (primary_.is_filling()) return Draw(4) == 0 ? Reserve() : Append();
     switch (Draw(16)) {
       case 0:
       case 1:
@@ -88,7 +90,9 @@ class MixedClient {
   // What came of a call. True: it was OK.
   bool Judge(const BegunCall& call, Lsn lsn, const absl::Status& status) {
     const bool ok = primary_.Returned(call, lsn, status);
-    if (absl::IsResourceExhausted(status)) CleanupThrough();
+    if (!absl::IsResourceExhausted(status)) return ok;
+    primary_.moods().FoundFull();
+    if (!primary_.is_filling()) CleanupThrough();
     return ok;
   }
 

@@ -119,7 +119,7 @@ Configuration World::configuration() const {
 }
 
 void World::NoteFailedMedium(const Machine& machine) {
-  ++counters_.faults[static_cast<size_t>(FaultKind::kFailFence)];
+  Count(FaultKind::kFailFence);
   Trace(absl::StrCat("machine ", machine.number, ": the medium fails"));
 }
 
@@ -142,7 +142,6 @@ void World::OnPrimitive(Machine& machine, const Model::Event& event) {
   // Before anybody notes what is about to be done.
   if (IsAlone(machine)) SwitchByLot();
   checkers_->epochs.OnPrimitive(machine.number, event);
-  checkers_->fence.OnPrimitive(machine.number, event);
   if (machine.trap.OnCall(event, layout_.ring_offset)) SpringTrap(machine);
   if (event.primitive == Model::Primitive::kYieldPoint &&
       options_.yield_odds != 0 && random_.Below(options_.yield_odds) == 0) {
@@ -178,7 +177,7 @@ void World::SpringTrap(Machine& machine) {
     machine.trap.StrikeAgain();
     return;
   }
-  ++counters_.faults[static_cast<size_t>(kind)];
+  Count(kind);
   ++counters_.traps;
   if (machine.trap.aim() != TrapAim::kAnyCall) ++counters_.metadata_traps;
   if (is_kill) return is_node ? KillNode(machine) : KillPrimary(machine);

@@ -22,6 +22,7 @@
 #define ALPHEUS_TOOLS_SIM_WORLD_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -97,11 +98,10 @@ class World {
     uint64_t looks_for_holders = 0;  // HolderChecker
     uint64_t records_still_held = 0;
     uint64_t landings_checked = 0;  // FenceChecker
-    uint64_t landings_before_promises = 0;
-    uint64_t owners_checked = 0;   // OwnerChecker: records
-    uint64_t answers_checked = 0;  // AnswerChecker: records in answers
-    uint64_t looks_at_marks = 0;   // MarkChecker: at watermarks that changed
-    uint64_t media_compared = 0;   // EndChecker
+    uint64_t owners_checked = 0;    // OwnerChecker: records
+    uint64_t answers_checked = 0;   // AnswerChecker: records in answers
+    uint64_t looks_at_marks = 0;    // MarkChecker: at watermarks that changed
+    uint64_t media_compared = 0;    // EndChecker
     uint64_t records_compared = 0;
     uint64_t looks_at_rest = 0;
     uint64_t final_openings = 0;   // behind the end, whose log was as it was
@@ -117,6 +117,8 @@ class World {
     uint64_t traps = 0;           // that struck
     uint64_t metadata_traps = 0;  // of these, where metadata was touched
     uint64_t switches = 0;        // of threads inside of turns and openings
+    uint64_t breaks = 0;          // of connections, by lot
+    uint64_t late_landings = 0;   // on broken connections
     // Cores that went on while other machines stayed broken, and these.
     uint64_t cores = 0;
     uint64_t left_broken = 0;
@@ -138,6 +140,8 @@ class World {
   History& history() { return *history_; }
   Checkers& checkers() { return *checkers_; }
   Counters& counters() { return counters_; }
+  // It took effect.
+  void Count(FaultKind kind) { ++counters_.faults[static_cast<size_t>(kind)]; }
   RegionStore& store() { return *store_; }
   RegionImages& images() { return *images_; }
   // Null: membership is static.
@@ -154,6 +158,15 @@ class World {
   // Machines with a replica come first: options().nodes of them.
   std::vector<Machine>& machines() { return machines_; }
   Machine& machine(int number) { return machines_[number]; }
+  // The first one of which it holds, from the drawn one on. nullptr: of none.
+  template <class Holds>
+  Machine* FindMachine(uint64_t drawn, const Holds& holds) {
+    for (size_t i = 0; i < machines_.size(); ++i) {
+      Machine& machine = machines_[(drawn + i) % machines_.size()];
+      if (holds(machine)) return &machine;
+    }
+    return nullptr;
+  }
   Configuration configuration() const;
   // Of a machine without power: another region lies there from now on. Returns
   // what lay there.
@@ -179,6 +192,8 @@ class World {
   // (DMP), all that is visible (MHP), with what its adapters have (WSP). Until
   // something happens there. Requires: store() has its medium.
   std::span<const std::byte> Medium(int number);
+  // All adapters of a machine.
+  std::vector<int> HostsOf(int machine) const;
   // Where the node of that machine listens.
   std::string NodeAddress(int machine) const {
     return SimNetwork::Address(machine, 1);
@@ -239,7 +254,6 @@ class World {
   void ForgetPrimary(Machine& machine, bool with_power);
   void StartCandidate(Machine& machine);
   void LosePower(Machine& machine);
-  std::vector<int> HostsOf(int machine) const;
 
   const RunOptions options_;
   const QuorumSizes sizes_;

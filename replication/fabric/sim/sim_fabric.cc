@@ -371,12 +371,47 @@ void SimFabric::Event(ConnectionEvent::Kind kind, const QueuePair& pair,
   network_.NoteActivity(host_);
 }
 
-void SimFabric::Complete(const QueuePair& pair, const Completion& completion) {
+void SimFabric::Complete(const QueuePair& pair, Completion completion) {
+  if (completion.status != CompletionStatus::kFlushed &&
+      completions_.size() >= network_.hosts_[host_].completions_max) {
+    Overrun();
+  }
+  if (has_overrun_) {
+    completion = {.connection = completion.connection,
+                  .work = completion.work,
+                  .operation = completion.operation,
+                  .status = CompletionStatus::kFlushed};
+  }
   Trace(pair, absl::StrCat(OperationName(completion.operation), " ",
                            completion.work.value, ": ",
                            CompletionStatusName(completion.status)));
   completions_.push_back(completion);
   network_.NoteActivity(host_);
+}
+
+// This completion and all others are lost until the connections break, which
+// must not happen while somebody looks at one of them (X9).
+void SimFabric::Overrun() {
+  if (has_overrun_) return;
+  has_overrun_ = true;
+  ++network_.hosts_[host_].overruns;
+  network_.Trace(host_, ConnectionId(), "completion queue overrun");
+  if (IsMutant("kOverrunIsSilent")) return;
+  After(0, [](SimFabric& self) { self.BreakAll(); });
+}
+
+void SimFabric::BreakAll() {
+  std::vector<ConnectionId> ids;
+  for (const auto& [id, pair] : pairs_) ids.push_back(id);
+  for (const ConnectionId id : ids) {
+    QueuePair& pair = *Find(id);
+    if (pair.state == QueuePairState::kConnecting) {
+      GiveUpConnecting(id);
+    } else if (pair.state != QueuePairState::kRequested) {
+      BreakPair(pair, Break::kTellPeer);
+    }
+  }
+  has_overrun_ = false;
 }
 
 void SimFabric::ToPeer(const QueuePair& pair, const char* name, bool beside,

@@ -108,7 +108,9 @@ class SimFabric final : public Fabric {
   // The connection is broken: what is posted is flushed; late bytes may land.
   void BreakPair(QueuePair& pair, Break news);
   void Flush(QueuePair& pair);
-  void Complete(const QueuePair& pair, const Completion& completion);
+  void Complete(const QueuePair& pair, Completion completion);
+  void Overrun();
+  void BreakAll();
   void ToPeer(const QueuePair& pair, const char* name, bool beside,
               std::function<void(SimFabric&)> deliver);
   void After(int64_t ns, std::function<void(SimFabric&)> happen);
@@ -136,6 +138,7 @@ class SimFabric final : public Fabric {
   void StartSend(QueuePair& pair);
   void ExecuteAtomic(QueuePair& pair, std::span<std::byte> word);
   void Step(ConnectionId connection);
+  bool HasReceive(const QueuePair& pair) const;
   bool NeedsReceiveNow(const QueuePair& pair) const;
   void RetryReceiver(QueuePair& pair, bool landing);
   void FinishLanding(QueuePair& pair);
@@ -166,6 +169,7 @@ class SimFabric final : public Fabric {
   std::set<int> ports_;
   std::map<ConnectionId, QueuePair> pairs_;
   std::deque<Completion> completions_;
+  bool has_overrun_ = false;  // all connections are about to break
   std::vector<ConnectionEvent> events_;
 };
 

@@ -35,11 +35,11 @@ SimNetwork::SimNetwork(const SimOptions& options)
   for (int host = 0; host < options.hosts; ++host) {
     Host& made = hosts_[host];
     made.stages = std::make_unique<StagedMemory>(StagesOf(PlatformOf(host)));
-    made.stages->SetOnLanding([this, host, &made](
-                                  const StagedMemory::Write& write,
-                                  std::span<const std::byte> bytes) {
-      NoteLanding({host, made.writers[write.channel], bytes, write.received});
-    });
+    made.stages->SetOnLanding(
+        [this, host, &made](const StagedMemory::Write& write,
+                            std::span<const std::byte> bytes) {
+          NoteLanding({host, made.writers[write.channel], bytes});
+        });
     Restart(host);
   }
 }
@@ -66,7 +66,7 @@ void SimNetwork::HealOneWay(int from, int to) {
   for (auto& [id, channel] : channels_) {
     if (id.from.host != from || id.to != to) continue;
     for (; channel.held_back > 0; --channel.held_back) {
-      events_.Schedule(Delay(), [this, id = id] { Arrive(id); });
+      events_.Schedule(Delay(from, to), [this, id = id] { Arrive(id); });
     }
   }
 }
@@ -79,6 +79,15 @@ void SimNetwork::Cut(int host, int other) {
 void SimNetwork::Heal(int host, int other) {
   HealOneWay(host, other);
   HealOneWay(other, host);
+}
+
+void SimNetwork::SlowDown(int from, int to, int64_t ns) {
+  if (ns == 0) {
+    slow_.erase({from, to});
+    return;
+  }
+  Trace(from, ConnectionId(), absl::StrCat("slower to ", to, " by ", ns));
+  slow_[{from, to}] = ns;
 }
 
 void SimNetwork::Crash(int host) {
@@ -142,7 +151,8 @@ void SimNetwork::LosePowerOfAdapter(int host) {
 
 void SimNetwork::Send(const ChannelId& channel, Message message) {
   channels_[channel].messages.push_back(std::move(message));
-  events_.Schedule(Delay(), [this, channel] { Arrive(channel); });
+  events_.Schedule(Delay(channel.from.host, channel.to),
+                   [this, channel] { Arrive(channel); });
 }
 
 // One message of the channel is due: the first one, whichever was sent with
@@ -179,8 +189,10 @@ void SimNetwork::ScheduleAt(int host, uint64_t incarnation, int64_t after_ns,
       });
 }
 
-int64_t SimNetwork::Delay() {
-  const int64_t range = options_.delay_ns_max - options_.delay_ns_min + 1;
+int64_t SimNetwork::Delay(int from, int to) {
+  int64_t range = options_.delay_ns_max - options_.delay_ns_min + 1;
+  const auto slow = slow_.find({from, to});
+  if (slow != slow_.end()) range += slow->second;
   return options_.delay_ns_min +
          static_cast<int64_t>(random_.Below(static_cast<uint64_t>(range)));
 }
@@ -193,8 +205,10 @@ int64_t SimNetwork::StepDelay() {
 bool SimNetwork::Breaks() {
   if (options_.break_probability <= 0) return false;
   constexpr double kWhole = 0x1p53;
-  return static_cast<double>(random_.Next() >> 11) <
-         options_.break_probability * kWhole;
+  const bool breaks = static_cast<double>(random_.Next() >> 11) <
+                      options_.break_probability * kWhole;
+  breaks_ += breaks ? 1 : 0;
+  return breaks;
 }
 
 void SimNetwork::Trace(int host, ConnectionId connection,

@@ -14,8 +14,7 @@
 //   3. What lands in memory that its host has attached takes the stages of
 //      staged_memory.h, on the host's own platform; the network moves the words
 //      on. Other memory is plain: a part that lands is visible at once.
-// What is not modelled: congestion, limited completion queues, iWARP, relaxed
-// ordering.
+// What is not modelled: congestion, iWARP, relaxed ordering.
 // Persistence: of attached memory, as its ModelPersistence and the host's
 // platform say. A host's program is killed by Crash, and its memory stays; the
 // power is cut by LosePower, and the memory holds then what was kept. Until
@@ -99,8 +98,6 @@ struct LandedBytes {
   int host = 0;
   QueuePairAddress from;
   std::span<const std::byte> bytes;
-  // When the adapter got them, as SimNetwork::received counted then; 0: now.
-  uint64_t received = 0;
 };
 
 class SimNetwork {
@@ -137,6 +134,19 @@ class SimNetwork {
   void Cut(int host, int other);
   void Heal(int host, int other);
 
+  // What is sent from one host to the other takes longer from now on, by up to
+  // `ns`; 0: no longer.
+  void SlowDown(int from, int to, int64_t ns);
+  // Whatever comes to the host finds no receive, posted or not (X6): others
+  // have used them up.
+  void HideReceives(int host, bool hidden) {
+    hosts_[host].hides_receives = hidden;
+  }
+  // One more completion than `most` that wait for Poll overruns the queue (X9).
+  void LimitCompletions(int host, size_t most = SIZE_MAX) {
+    hosts_[host].completions_max = most;
+  }
+
   // The program and the adapter are gone with all connections and
   // registrations, and nobody is told; what the adapter still had for attached
   // memory ends as S6 (staged_memory.h) says. What it had sent may still
@@ -161,8 +171,16 @@ class SimNetwork {
   }
   // How often a message came that had no receive waiting for it.
   uint64_t receivers_not_ready() const { return receivers_not_ready_; }
-  // How many writes into attached memory all adapters got.
-  uint64_t received() const { return received_; }
+  // How often that was because the host's receives were hidden.
+  uint64_t receives_hidden(int host) const {
+    return hosts_[host].receives_hidden;
+  }
+  // How often the host's completion queue overran.
+  uint64_t overruns(int host) const { return hosts_[host].overruns; }
+  // How many connections broke by lot, and how often bytes landed on a broken
+  // one.
+  uint64_t breaks() const { return breaks_; }
+  uint64_t late_landings() const { return late_landings_; }
   // Of the adapter that the host has; 0: none yet. Never the same again.
   uint64_t incarnation(int host) const { return hosts_[host].incarnation; }
 
@@ -221,6 +239,10 @@ class SimNetwork {
     std::unique_ptr<SimFabric> fabric;
     std::vector<ModelPersistence*> memories;
     std::map<uint64_t, QueuePairAddress> writers;  // into stages, by channel
+    bool hides_receives = false;
+    uint64_t receives_hidden = 0;
+    size_t completions_max = SIZE_MAX;
+    uint64_t overruns = 0;
   };
 
   void Send(const ChannelId& channel, Message message);
@@ -229,7 +251,7 @@ class SimNetwork {
   void ScheduleAt(int host, uint64_t incarnation, int64_t after_ns,
                   std::function<void(SimFabric&)> happen);
   Platform PlatformOf(int host) const;
-  int64_t Delay();
+  int64_t Delay(int from, int to);
   int64_t StepDelay();
   bool Breaks();
   void Trace(int host, ConnectionId connection, std::string_view what);
@@ -248,9 +270,11 @@ class SimNetwork {
   std::function<void(int)> on_activity_;
   std::function<void(const LandedBytes&)> on_landing_;
   uint64_t receivers_not_ready_ = 0;
-  uint64_t received_ = 0;
+  uint64_t breaks_ = 0;
+  uint64_t late_landings_ = 0;
   std::vector<Host> hosts_;
-  std::set<std::pair<int, int>> cuts_;  // from, to
+  std::set<std::pair<int, int>> cuts_;           // from, to
+  std::map<std::pair<int, int>, int64_t> slow_;  // from, to: by so much
   std::map<ChannelId, Channel> channels_;
   uint64_t next_connection_ = 1;
 };

@@ -160,7 +160,7 @@ void SimFabric::StartLanding(QueuePair& pair, std::span<std::byte> target) {
 }
 
 void SimFabric::StartSend(QueuePair& pair) {
-  if (pair.receives.empty()) {
+  if (!HasReceive(pair)) {
     RetryReceiver(pair, /*landing=*/false);
     return;
   }
@@ -202,12 +202,16 @@ void SimFabric::ExecuteAtomic(QueuePair& pair, std::span<std::byte> word) {
   Answer(pair);
 }
 
+bool SimFabric::HasReceive(const QueuePair& pair) const {
+  return !pair.receives.empty() && !network_.hosts_[host_].hides_receives;
+}
+
 // The receive is asked for with the last part: those before it have landed by
 // then (X6).
 bool SimFabric::NeedsReceiveNow(const QueuePair& pair) const {
   return pair.inbound.front().work.operation == Operation::kWriteImmediate &&
          pair.state != QueuePairState::kBroken &&
-         pair.landing.parts_left() <= 1 && pair.receives.empty() &&
+         pair.landing.parts_left() <= 1 && !HasReceive(pair) &&
          !pair.receive_used;
 }
 
@@ -219,6 +223,7 @@ void SimFabric::Step(ConnectionId connection) {
   if (pair->state == QueuePairState::kBroken) {
     if (!IsWrite(operation) || pair->late_parts_left == 0) return;
     --pair->late_parts_left;
+    ++network_.late_landings_;
     Trace(*pair, "late");
   }
   if (NeedsReceiveNow(*pair)) {
@@ -255,6 +260,7 @@ void SimFabric::RefuseLanding(QueuePair& pair) {
 
 void SimFabric::RetryReceiver(QueuePair& pair, bool landing) {
   ++network_.receivers_not_ready_;
+  if (!pair.receives.empty()) ++network_.hosts_[host_].receives_hidden;
   if (pair.retries_left == 0) {
     Refuse(pair, CompletionStatus::kReceiverNotReady);
     return;

@@ -31,13 +31,14 @@ void SimFabric::StartStaged(QueuePair& pair, std::span<std::byte> target) {
   if (pair.state == QueuePairState::kBroken) {
     if (pair.late_parts_left == 0) return;
     --pair.late_parts_left;
+    ++network_.late_landings_;
     Trace(pair, "late");
     ReceiveStaged(pair, target, target.size());
     stages_.Abandon(pair.id.value, network_.random_);
     AwaitVisible(pair);
     return;
   }
-  if (operation == Operation::kWriteImmediate && pair.receives.empty() &&
+  if (operation == Operation::kWriteImmediate && !HasReceive(pair) &&
       !pair.receive_used) {
     // The last packet is the one that is refused (X6).
     ReceiveStaged(
@@ -71,9 +72,7 @@ void SimFabric::ReceiveStaged(QueuePair& pair, std::span<std::byte> target,
 
 StagedMemory::Write SimFabric::StagedWrite(const QueuePair& pair) {
   network_.hosts_[host_].writers.emplace(pair.id.value, pair.peer);
-  return {.channel = pair.id.value,
-          .region = pair.landing_key.value,
-          .received = ++network_.received_};
+  return {.channel = pair.id.value, .region = pair.landing_key.value};
 }
 
 void SimFabric::AwaitVisible(QueuePair& pair) {

@@ -304,6 +304,94 @@ TEST_P(SimFabricTest, ReceiveThatIsPostedInTimeIsFound) {
 }
 
 // X5: the peer has gone, and its bytes still come.
+// X6: others have used them up for a while.
+TEST_P(SimFabricTest, HiddenReceivesAreFoundAgain) {
+  Start({});
+  const auto write = [&](uint64_t work) {
+    ASSERT_TRUE(fabric(1).PostReceive(at_peer_, WorkId(100 + work), {}).ok());
+    ASSERT_TRUE(fabric(0)
+                    .PostWriteImmediate(at_host_, WorkId(work),
+                                        {own_key_, own_}, {remote_key_, 0}, 5)
+                    .ok());
+  };
+  network_->HideReceives(1, true);
+  write(1);
+  network_->Run(3 * network_->options().receiver_retry_ns);
+  EXPECT_TRUE(IsPart()) << Landed();
+  network_->HideReceives(1, false);
+  EXPECT_EQ(Next(1).work, WorkId(101));
+  EXPECT_EQ(Next(0).status, CompletionStatus::kOk);
+  const uint64_t tries = network_->receivers_not_ready();
+  EXPECT_GT(tries, 0u);
+
+  network_->HideReceives(1, true);
+  write(2);
+  EXPECT_EQ(Next(0).status, CompletionStatus::kReceiverNotReady);
+  EXPECT_EQ(network_->receivers_not_ready(),
+            tries + network_->options().receiver_retries + 1);
+  EXPECT_EQ(network_->receives_hidden(1), network_->receivers_not_ready());
+  EXPECT_EQ(Next(1).status, CompletionStatus::kFlushed);
+}
+
+// X9, R3: what was lost is told, as flushed, whatever became of it.
+TEST_P(SimFabricTest, QueueThatOverrunsBreaksAllConnections) {
+  Start({});
+  const std::string address = *fabric(1).Listen(SimNetwork::Address(1, 0));
+  const ConnectionId other = *fabric(0).Connect(address, "", Deadline());
+  ASSERT_TRUE(
+      fabric(1).Accept(Await(1, ConnectionEvent::Kind::kRequested), "").ok());
+  Await(0, ConnectionEvent::Kind::kEstablished);
+  const ConnectionId waiting = *fabric(0).Connect(address, "", Deadline());
+
+  network_->LimitCompletions(0, 1);
+  for (const uint64_t work : {1, 2, 3}) Write(work);
+  network_->Run(1'000'000);
+  EXPECT_EQ(network_->overruns(0), 1u);
+  EXPECT_EQ(Landed(), kBytes);
+  const CompletionStatus expected[] = {CompletionStatus::kOk,
+                                       CompletionStatus::kFlushed,
+                                       CompletionStatus::kFlushed};
+  for (uint64_t i = 0; i < 3; ++i) {
+    const Completion done = Next(0);
+    EXPECT_EQ(done.work, WorkId(i + 1));
+    EXPECT_EQ(done.status, expected[i]);
+  }
+  std::vector<ConnectionEvent> events;
+  fabric(0).Poll({}, &events);
+  ASSERT_EQ(events.size(), 3u);
+  for (const ConnectionEvent& event : events) {
+    EXPECT_EQ(event.kind, event.connection == waiting
+                              ? ConnectionEvent::Kind::kUnreachable
+                              : ConnectionEvent::Kind::kDisconnected);
+  }
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      fabric(0).PostSend(other, WorkId(4), {own_key_, own_})));
+  Await(1, ConnectionEvent::Kind::kDisconnected);
+
+  network_->LimitCompletions(0);
+  at_host_ = *fabric(0).Connect(address, "", Deadline());
+  ASSERT_TRUE(
+      fabric(1).Accept(Await(1, ConnectionEvent::Kind::kRequested), "").ok());
+  Await(0, ConnectionEvent::Kind::kEstablished);
+  Write(5);
+  EXPECT_EQ(Next(0).status, CompletionStatus::kOk);
+}
+
+TEST_P(SimFabricTest, SlowLinkTakesLongerAsLongAsItIsSlow) {
+  Start({});
+  const auto took = [&](uint64_t work) {
+    const int64_t start = network_->clock().NowNanos();
+    Write(work);
+    EXPECT_EQ(Next(0).status, CompletionStatus::kOk);
+    return network_->clock().NowNanos() - start;
+  };
+  const int64_t usual = took(1);
+  network_->SlowDown(0, 1, 10'000'000);
+  EXPECT_GT(took(2), 3 * usual);
+  network_->SlowDown(0, 1, 0);
+  EXPECT_LT(took(3), 3 * usual);
+}
+
 TEST_P(SimFabricTest, BytesLandLateUntilClose) {
   SimOptions options;
   options.packet_bytes = 64;

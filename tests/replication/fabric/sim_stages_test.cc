@@ -287,24 +287,20 @@ TEST_P(SimStagesTest, ControllerGetsTheRestBehindAKill) {
   EXPECT_EQ(hosts.Persistent(), kBytes);
 }
 
-// Each word that becomes visible, with its writer and the order of receipt.
+// Each word that becomes visible, with its writer.
 TEST_P(SimStagesTest, LandingsAreTold) {
   Hosts hosts(GetParam(), adapter_completes_);
   uint64_t told = 0;
-  uint64_t received = 0;
   hosts.network().SetOnLanding([&](const LandedBytes& landed) {
     EXPECT_EQ(landed.host, 1);
     EXPECT_EQ(landed.from.host, 0);
     EXPECT_EQ(landed.from.connection, hosts.at_host());
-    EXPECT_GE(landed.received, received);
-    received = landed.received;
     told += landed.bytes.size();
   });
   hosts.Write();
   hosts.Write();
   hosts.StepUntilOver();
   EXPECT_EQ(told, 2 * kBytes);
-  EXPECT_EQ(received, hosts.network().received());
 }
 
 // Two adapters of one machine.

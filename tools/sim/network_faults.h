@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// network_faults: what happens to links and adapters for a while.
+//
+// Idea: a link holds back what is sent, one way or both, or is slow. An adapter
+// has no receives left, so that what comes is tried again and then refused, its
+// last part at least; or its completion queue is too short, and one completion
+// too many breaks all of its connections. Neither happens to an adapter that is
+// used as it should be: these are what others do who share it.
+//
+// Thread safety: one thread.
+// References: sim_network.h; fabric.h, X6 and X9; protocol R1, R3.
+#ifndef ALPHEUS_TOOLS_SIM_NETWORK_FAULTS_H_
+#define ALPHEUS_TOOLS_SIM_NETWORK_FAULTS_H_
+
+#include "tools/sim/faults.h"
+#include "tools/sim/world.h"
+
+namespace alpheus::sim {
+
+// As Inject, of FaultKind::kCutLink to kOverrunQueue. What happens to an
+// adapter counts once it struck something.
+bool InjectIntoNetwork(World& world, const Fault& fault);
+
+// Ends all of them but cuts, which World::MendLink does.
+void EndNetworkFaults(World& world);
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_NETWORK_FAULTS_H_
