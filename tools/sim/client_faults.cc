@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kPatienceNanos = 1'000'000;
 // Until it is looked at again whether a record is still kept.
-constexpr int64_t kLookNanos = 100'000;
+constexpr int64_t kKeptLookNanos = 100'000;
 
 PrimaryProcess* WithClients(World& world, const Fault& fault) {
   World::Machine* const found =
@@ -48,7 +48,7 @@ void KeepReservation(PrimaryProcess& primary, const Fault& fault) {
   primary.moods().KeepUntil(until);
   while (world.now() < until && primary.moods().keeps_at(world.now()) &&
          !primary.is_closing()) {
-    world.threads().SleepUntil(std::min(until, world.now() + kLookNanos));
+    world.threads().SleepUntil(std::min(until, world.now() + kKeptLookNanos));
   }
   if (fault.other % 2 == 0) {
     history.MayBeAborted(operation);
