@@ -8,12 +8,14 @@ namespace {
 
 // One with an application, by lot: its candidate is first.
 int MachineOf(World& world, const Fault& fault) {
-  const bool wants_application = fault.other % 2 == 0;
-  const World::Machine* const found =
-      world.FindMachine(fault.machine, [&](const World::Machine& machine) {
-        return !wants_application || machine.primary != nullptr;
-      });
-  if (found != nullptr) return found->number;
+  const auto has_application = [](const World::Machine& machine) {
+    return machine.primary != nullptr;
+  };
+  if (fault.other % 2 == 0) {
+    const World::Machine* const found =
+        world.FindMachine(fault.machine, has_application);
+    if (found != nullptr) return found->number;
+  }
   return static_cast<int>(fault.machine % world.machines().size());
 }
 

@@ -21,7 +21,7 @@ struct Pair {
   int b = 0;
 };
 
-// Two machines, or one twice where there is no other.
+// Two machines: beside the replicas' there is always one more.
 Pair PairOf(World& world, const Fault& fault) {
   const size_t count = world.machines().size();
   const auto a = static_cast<int>(fault.machine % count);
@@ -95,9 +95,7 @@ bool OverrunQueue(World& world, const Fault& fault) {
   network.LimitCompletions(host, fault.other / 3 % (kCompletionsMax + 1));
   network.Schedule(fault.lasts_ns, [&world, host, before, kind = fault.kind] {
     world.network().LimitCompletions(host);
-    if (world.network().overruns(host) != before) {
-      world.Count(kind);
-    }
+    if (world.network().overruns(host) != before) world.Count(kind);
   });
   return false;
 }
