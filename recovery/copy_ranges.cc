@@ -6,9 +6,6 @@
 #include "log/base/bytes.h"
 
 namespace alpheus {
-namespace {
-
-// Lengthens the last range, if these bytes follow it and have its sources.
 void AddRange(RingOffset offset, uint64_t bytes, AnswerSet sources,
               uint64_t ring_capacity, std::vector<CopyRange>* ranges) {
   const uint64_t place = offset.value % ring_capacity;
@@ -21,8 +18,6 @@ void AddRange(RingOffset offset, uint64_t bytes, AnswerSet sources,
   }
   ranges->push_back({place, bytes, sources});
 }
-
-}  // namespace
 
 std::vector<CopyRange> RangesOf(const Decision& decision,
                                 std::span<const Answer> answers,

@@ -29,6 +29,11 @@ struct CopyRange {
   bool operator==(const CopyRange&) const = default;
 };
 
+// Adds bytes that do not go round the end of the ring; lengthens the last range
+// if they follow it and have its sources.
+void AddRange(RingOffset offset, uint64_t bytes, AnswerSet sources,
+              uint64_t ring_capacity, std::vector<CopyRange>* ranges);
+
 // In the order of the log. Requires: `decision` was chosen from the answers,
 // `copies` are of it, sorted.
 std::vector<CopyRange> RangesOf(const Decision& decision,

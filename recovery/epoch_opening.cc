@@ -107,8 +107,11 @@ void EpochOpening::MakePeers() {
   const Hello hello{options_.cluster_id, options_.log_id, options_.self};
   for (const PeerAddress& at : options_.peers) {
     peers_.push_back(std::make_unique<OpeningPeer>(
-        OpeningPeerOptions{at, hello, options_.step_timeout_ns,
-                           options_.deadline},
+        OpeningPeerOptions{.at = at,
+                           .hello = hello,
+                           .step_timeout_ns = options_.step_timeout_ns,
+                           .deadline = options_.deadline,
+                           .batch_bytes_max = options_.batch_bytes_max},
         fabric_, clock_));
     peers_.back()->Connect();
   }

@@ -61,6 +61,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/registered_bytes.h"
 #include "replication/replica_session.h"
+#include "replication/session_terms.h"
 
 namespace alpheus {
 
@@ -83,7 +84,9 @@ struct EpochOpeningOptions {
   int64_t reconnect_ns = 100'000'000;
   Deadline deadline;
 
-  uint32_t credits = 64;                        // receives of each backup
+  uint32_t credits = 64;  // receives of each backup
+  // Of one that is behind; see SessionTerms.
+  uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
   uint64_t copy_bytes_max = uint64_t{4} << 20;  // under way, of one copy
   // Of the own ring, looked at in one Poll: a millisecond or two of a warm
   // file. Adapters give up one that is silent for two seconds.
@@ -112,6 +115,7 @@ struct EpochOpened {
   LogPosition head;
   LogPosition end;
   std::vector<std::string> repairs;        // one sentence each
+  Configuration configuration;             // of the log
   std::vector<OtherMember> not_installed;  // and why
   std::vector<OpenedBackup> backups;
   // The own ring, that the sessions send from; it must outlive them. After
@@ -248,6 +252,7 @@ class EpochOpening {
   // Whose answers were too few to choose from, last time.
   std::optional<std::vector<const OpeningPeer*>> tried_with_;
   std::string wait_reason_;
+  Configuration configuration_;  // of the log that was chosen
   std::unique_ptr<PlanRunner> runner_;
   // Destroyed first: closed connections use no memory any more.
   std::vector<std::unique_ptr<OpeningPeer>> peers_;

@@ -61,6 +61,7 @@ absl::Status EpochOpening::Begin(Decision decision, std::vector<Answer> answers,
                      " openings are live. Nothing was changed but promises. "
                      "Clean the oldest records"));
   }
+  configuration_ = AnswerOfHighestEpoch(decision, answers).configuration;
   input.answers = std::move(answers);
   input.peers = std::move(peers);
   input.decision = std::move(decision);
@@ -133,6 +134,7 @@ void EpochOpening::Finish() {
   opened.head = decision.head;
   opened.end = decision.end;
   opened.repairs = runner_->Sentences();
+  opened.configuration = std::move(configuration_);
   for (const auto& peer : peers_) {
     if (peer->state() == State::kInstalled) {
       opened.backups.push_back({peer->node(), peer->address(),

@@ -47,6 +47,18 @@ absl::Status LogReading::CheckStart(const LogPosition& at) const {
                    ". Copy the records again from a replica that has them"));
 }
 
+// In the middle of an epoch nothing else says what the chain is.
+absl::Status LogReading::CheckEnd(const LogPosition& at) const {
+  if (at == installation_.end || IsMutant("kInstallEndUnchained")) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      name_, ": epoch ", installation_.epoch.value,
+      " was not installed: the records lead to ", DescribePosition(at),
+      ", expected ", DescribePosition(installation_.end),
+      ". Copy the records again from a replica that has them"));
+}
+
 absl::Status LogReading::Unreadable(const LogPosition& at) const {
   return absl::DataLossError(absl::StrCat(
       name_, ": epoch ", installation_.epoch.value, " was not installed: LSN ",
@@ -69,7 +81,11 @@ absl::StatusOr<bool> LogReading::Continue(uint64_t bytes_max) {
     index_->Note(before);
     // An epoch ends the walk above, so that each start is seen here.
     ALPHEUS_RETURN_IF_ERROR(CheckStart(before));
-    if (before.lsn >= end.lsn || IsMutant("kInstallUnread")) return true;
+    if (IsMutant("kInstallUnread")) return true;
+    if (before.lsn >= end.lsn) {
+      ALPHEUS_RETURN_IF_ERROR(CheckEnd(before));
+      return true;
+    }
     if (before.offset > from && before.offset >= until && until < end.offset) {
       return false;
     }

@@ -28,12 +28,13 @@
 
 namespace alpheus {
 
-// The log that an epoch begins with.
+// The log that an epoch begins with; or, of a replica that joins an open epoch,
+// with which its session begins.
 struct Installation {
   Epoch epoch;
   EpochTable table;  // ends with the entry of `epoch`
   LogPosition head;
-  LogPosition end;  // where the epoch starts
+  LogPosition end;  // where the epoch starts, or behind some of its records
 
   bool operator==(const Installation&) const = default;
 };
@@ -63,6 +64,7 @@ class LogReading {
  private:
   // Whether the epoch that starts at `at`, if one does, says so.
   absl::Status CheckStart(const LogPosition& at) const;
+  absl::Status CheckEnd(const LogPosition& at) const;
   absl::Status Unreadable(const LogPosition& at) const;
 
   const std::string name_;

@@ -293,6 +293,13 @@ absl::Status TakeStart(ByteReader& from, const char* what, uint32_t magic,
 
 }  // namespace
 
+SessionId NewSession(RandomSource& random) {
+  for (;;) {
+    const SessionId session(random.Next());
+    if (session != SessionId()) return session;
+  }
+}
+
 std::string EncodeHello(const Hello& hello) {
   ByteWriter to;
   to.U32(kHelloMagic);

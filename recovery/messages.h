@@ -36,6 +36,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
+#include "log/base/random.h"
 #include "log/format/superline.h"
 #include "quorum/promise.h"
 #include "recovery/replica.h"
@@ -126,6 +127,9 @@ struct Prepared {
 
   bool operator==(const Prepared&) const = default;
 };
+
+// For one connection; never 0.
+SessionId NewSession(RandomSource& random);
 
 struct Install {
   Installation installation;

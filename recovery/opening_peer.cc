@@ -58,8 +58,8 @@ OpeningPeer::~OpeningPeer() {
   if (connection_ != ConnectionId()) fabric_.Close(connection_).IgnoreError();
 }
 
-std::string OpeningPeer::Describe() const {
-  return absl::StrCat("node ", node().value, " at ", address());
+std::string DescribePeer(const PeerAddress& peer) {
+  return absl::StrCat("node ", peer.node.value, " at ", peer.address);
 }
 
 absl::Status OpeningPeer::Annotate(const absl::Status& status) const {
@@ -347,11 +347,11 @@ absl::Status OpeningPeer::CheckAnswer(const Answer& answer) const {
         ". The replica was exchanged in between; open the log again"));
   }
   if (IsMutant("kAnswerUnchecked")) return absl::OkStatus();
-  if (answer.log_epoch >= ballot_) {
-    return absl::DataLossError(
-        absl::StrCat("answers with log epoch ", answer.log_epoch.value,
-                     ", expected one below epoch ", ballot_.value,
-                     " that it promised. Look at that replica"));
+  if (answer.log_epoch >= ballot_ + (options_.joins ? 1 : 0)) {
+    return absl::DataLossError(absl::StrCat(
+        "answers with log epoch ", answer.log_epoch.value, ", expected one ",
+        options_.joins ? "up to" : "below", " epoch ", ballot_.value,
+        " that it promised. Look at that replica"));
   }
   const std::vector<EpochEntry>& entries = answer.table.entries();
   const Epoch last = entries.empty() ? Epoch() : entries.back().epoch;
@@ -391,7 +391,8 @@ void OpeningPeer::StartSession() {
   auto session =
       ReplicaSession::Start({own_ring_, own_ring_key_, ring_key_},
                             {installed.epoch, install_.session, installed.end,
-                             install_.credits, welcome_.platform},
+                             install_.credits, welcome_.platform,
+                             installed.head, options_.batch_bytes_max},
                             fabric_, connection_);
   if (!session.ok()) return FailUnless(session.status());
   session_ = *std::move(session);

@@ -11,7 +11,8 @@
 // Invariants:
 //   E1. What the replica sends is believed only if it is what was asked for:
 //       its node, and incarnation and capacity as it welcomed with, and a log
-//       from before the ballot whose table opens it.
+//       from before the ballot, or of it if the replica joins, whose table opens
+//       it.
 //   E2. Once it failed, its connection is closed: nothing of it changes memory
 //       of this host any more (X5 of fabric.h), and its completions mean
 //       nothing.
@@ -35,6 +36,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
 #include "replication/replica_session.h"
+#include "replication/session_terms.h"
 
 namespace alpheus {
 
@@ -43,6 +45,9 @@ struct PeerAddress {
   NodeId node;
   std::string address;  // as the fabric writes it
 };
+
+// "node 2 at <address>".
+std::string DescribePeer(const PeerAddress& peer);
 
 // Nanoseconds that a replica may take to read so many bytes of its ring, from a
 // cold file on a slow disk: half a GiB each second.
@@ -57,6 +62,11 @@ struct OpeningPeerOptions {
   // ring for it, that takes ReadingNanos more.
   int64_t step_timeout_ns = 0;
   Deadline deadline;  // of everything
+  // The epoch is open already, and the replica joins it: its log may be of that
+  // epoch, too.
+  bool joins = false;
+  // Of the session that starts; see SessionTerms.
+  uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
 };
 
 class OpeningPeer {
@@ -93,8 +103,7 @@ class OpeningPeer {
   int64_t failed_at_nanos() const { return failed_at_nanos_; }
   NodeId node() const { return options_.at.node; }
   const std::string& address() const { return options_.at.address; }
-  // "node 2 at <address>".
-  std::string Describe() const;
+  std::string Describe() const { return DescribePeer(options_.at); }
 
   const Welcome& welcome() const { return welcome_; }
   const Promise& standing() const { return standing_; }

@@ -11,17 +11,6 @@
 #include "recovery/copy_ranges.h"
 
 namespace alpheus {
-namespace {
-
-SessionId NewSession(RandomSource& random) {
-  for (;;) {
-    const SessionId session(random.Next());
-    if (session != SessionId()) return session;
-  }
-}
-
-}  // namespace
-
 PlanRunner::PlanRunner(const PlanTerms& terms, PlanInput input, Fabric& fabric,
                        RandomSource& random)
     : terms_(terms),

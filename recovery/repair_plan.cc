@@ -6,32 +6,10 @@
 #include "log/base/bytes.h"
 #include "log/base/check.h"
 #include "log/base/mutant.h"
+#include "recovery/extents.h"
 
 namespace alpheus {
 namespace {
-
-// Bytes of the ring by their monotone offsets, [begin, end).
-struct Extent {
-  RingOffset begin;
-  RingOffset end;
-};
-
-// Extends the last one if the next one follows it.
-void AddExtent(RingOffset begin, RingOffset end, std::vector<Extent>* extents) {
-  if (!extents->empty() && extents->back().end == begin) {
-    extents->back().end = end;
-  } else {
-    extents->push_back({begin, end});
-  }
-}
-
-// Whether two extents share a byte of the ring, in whatever laps they lie.
-bool Overlap(const Extent& a, const Extent& b, uint64_t capacity) {
-  const uint64_t distance =
-      (b.begin.value % capacity + capacity - a.begin.value % capacity) %
-      capacity;
-  return distance < a.end - a.begin || distance + (b.end - b.begin) > capacity;
-}
 
 class Planner {
  public:
@@ -101,12 +79,7 @@ bool Planner::OverwritesValid(size_t index, const ReplicaRepair& repair) const {
   if (!answer.knows()) return !repair.copies.empty();
   const std::vector<Extent> valid = ValidOthers(index);
   if (valid.empty()) return false;
-  for (const Extent& written : Written(repair.copies)) {
-    for (const Extent& other : valid) {
-      if (Overlap(written, other, answer.ring_capacity)) return true;
-    }
-  }
-  return false;
+  return AnyOverlap(Written(repair.copies), valid, answer.ring_capacity);
 }
 
 ReplicaRepair Planner::Repair(size_t index) const {

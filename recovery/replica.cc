@@ -270,11 +270,14 @@ absl::Status Replica<P>::CheckInstallable(
     const Installation& installation) const {
   const Superline& found = state_.superline;
   ALPHEUS_RETURN_IF_ERROR(CheckPromised("install", installation.epoch));
-  if (installation.epoch <= found.log_epoch) {
+  if (installation.epoch < found.log_epoch) {
     return absl::FailedPreconditionError(
         absl::StrCat(options_.name, ": epoch ", installation.epoch.value,
                      " can't be installed over epoch ", found.log_epoch.value,
                      ". Open a later epoch"));
+  }
+  if (installation.epoch == found.log_epoch) {
+    ALPHEUS_RETURN_IF_ERROR(CheckNothingGoesBack(installation));
   }
   if (is_blank() && !IsMutant("kBlankInstalls")) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -284,6 +287,29 @@ absl::Status Replica<P>::CheckInstallable(
         ": the replica is blank, and joins by a change of members only"));
   }
   return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status Replica<P>::CheckNothingGoesBack(
+    const Installation& installation) const {
+  const std::vector<EpochEntry>& entries = installation.table.entries();
+  const bool is_same_epoch = !entries.empty() &&
+                             !state_.table.entries().empty() &&
+                             entries.back() == state_.table.entries().back();
+  const Lsn proven = state_.ProvenLsn();
+  if ((is_same_epoch && installation.head.lsn >= state_.head().lsn &&
+       installation.end.lsn > proven) ||
+      IsMutant("kJoinTakesBack")) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      options_.name, ": epoch ", installation.epoch.value,
+      " is installed already, with the head ", DescribePosition(state_.head()),
+      " and persisted records up to LSN ", proven.value,
+      "; a log from ", DescribePosition(installation.head), " to ",
+      DescribePosition(installation.end),
+      is_same_epoch ? "" : ", whose table starts the epoch elsewhere,",
+      " would take some of it back. Nothing was changed; open a later epoch"));
 }
 
 template <Persistence P>
@@ -318,13 +344,13 @@ absl::StatusOr<EpochTable> Replica<P>::CheckTable(
   };
   const bool possible =
       !entries.empty() && entries.back().epoch == installation.epoch &&
-      PositionOf(entries.back()) == end &&
+      Follows(PositionOf(entries.back()), end) &&
       std::all_of(entries.begin(), entries.end(), is_possible);
   if (!possible) {
     return absl::InvalidArgumentError(
         absl::StrCat(options_.name, ": the epoch table of epoch ",
                      installation.epoch.value, " with ", entries.size(),
-                     " entries does not open it at ", DescribePosition(end),
+                     " entries does not open it at or before ", DescribePosition(end),
                      ". Nothing was changed; whoever asked is faulty"));
   }
   if (entries.size() > state_.superline.table_capacity) {

@@ -136,11 +136,14 @@ class Replica {
   // taken over from the scan of an answer: since then a primary had the ring.
   // The head may be behind this replica's: it may have been told of a later one
   // that no other replica, and so not the primary, knows.
+  // The epoch may be installed already: then nothing goes back, neither the head
+  // nor the end of what this replica said that it has persisted (A5).
   // Requires, of what Continue continues: nobody writes into the ring until it
   // is done. Errors, the medium's apart, change no byte; the last one comes
   // from Continue:
-  //   FailedPrecondition  the epoch is not the promised one, or not above the
-  //                       log epoch; the replica is blank (G3 of repair_plan.h)
+  //   FailedPrecondition  the epoch is not the promised one, or below the log
+  //                       epoch, or that one and something would go back; the
+  //                       replica is blank (G3 of repair_plan.h)
   //   InvalidArgument     what no primary sends: a table that does not end with
   //                       the epoch where the log ends, positions that can't be
   //   ResourceExhausted   the table has more entries than the region has room
@@ -192,6 +195,7 @@ class Replica {
   absl::Status CheckPromised(const char* call, Epoch epoch) const;
   // Of this replica, and of where the log starts and ends.
   absl::Status CheckInstallable(const Installation& installation) const;
+  absl::Status CheckNothingGoesBack(const Installation& installation) const;
   absl::Status CheckPositions(const Installation& installation) const;
   // Both, and that the numbers leave room.
   absl::Status CheckInstallation(const Installation& installation) const;

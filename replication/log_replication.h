@@ -47,6 +47,15 @@ class LogReplication final : public ReplicationSink {
     replicator_.Add(std::move(name), connection, std::move(session));
   }
 
+  // As those of Replicator; under the log's lock, as Poll.
+  void Join(std::string name, ConnectionId connection,
+            std::unique_ptr<ReplicaSession> session) {
+    replicator_.Join(std::move(name), connection, std::move(session));
+  }
+  bool IsInSync(const std::string& name) const {
+    return replicator_.IsInSync(name);
+  }
+
   void Advance(const RingEnd& finished) override {
     replicator_.Advance(finished);
   }

@@ -7,8 +7,10 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/bytes.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "log/format/record.h"
 #include "replication/head_update.h"
 #include "replication/persist/planner.h"
 
@@ -20,6 +22,8 @@ namespace {
 constexpr size_t kHeadsUnderWay = 2;
 // A batch that goes round the end of the ring has two.
 constexpr uint64_t kRangesMax = 2;
+// Batches to a backup that is behind: one is persisted, the next one arrives.
+constexpr size_t kUnderWayBehind = 2;
 
 }  // namespace
 
@@ -34,6 +38,8 @@ ReplicaSession::ReplicaSession(const ReplicatedRing& ring,
       requester_(plan, fabric, connection),
       posted_{terms.next.lsn - 1, terms.next.offset},
       acked_(posted_),
+      head_sent_(terms.head),
+      head_published_(terms.head),
       free_heads_(kHeadsUnderWay) {
   std::iota(free_heads_.begin(), free_heads_.end(), 0);
 }
@@ -60,16 +66,43 @@ absl::Status ReplicaSession::PostReceive(uint64_t slot) {
 }
 
 absl::Status ReplicaSession::Advance(const RingEnd& end) {
-  if (end.offset == posted_.offset ||
-      !HasRoomFor(end.offset - posted_.offset)) {
-    return absl::OkStatus();
+  while (posted_.offset != end.offset) {
+    const RingEnd batch = NextBatch(end);
+    const bool is_behind = batch.offset != end.offset;
+    if (is_behind && under_way_.size() >= kUnderWayBehind) break;
+    if (!HasRoomFor(batch.offset - posted_.offset)) break;
+    ALPHEUS_RETURN_IF_ERROR(PostBatch(batch.offset));
+    posted_ = batch;
+    unpersisted_.push_back(batch);
+    under_way_.push_back({batch, {}});
+    ++batches_;
   }
-  ALPHEUS_RETURN_IF_ERROR(PostBatch(end.offset));
-  posted_ = end;
-  unpersisted_.push_back(end);
-  under_way_.push_back({end, {}});
-  ++batches_;
   return absl::OkStatus();
+}
+
+RingEnd ReplicaSession::NextBatch(const RingEnd& end) const {
+  if (end.offset - posted_.offset <= terms_.batch_bytes_max) return end;
+  RingEnd batch = BehindRecord(posted_);
+  if (IsMutant("kBatchCutsARecord")) {
+    return {batch.lsn, batch.offset - kLineBytes};
+  }
+  while (batch.offset < end.offset) {
+    const RingEnd next = BehindRecord(batch);
+    if (next.offset - posted_.offset > terms_.batch_bytes_max) break;
+    batch = next;
+  }
+  return batch;
+}
+
+// The headers are those of finished records of this process.
+RingEnd ReplicaSession::BehindRecord(const RingEnd& at) const {
+  RingOffset offset = at.offset;
+  HeaderWords header = LoadHeader(ring_.ring.At(offset));
+  if (header.type() == static_cast<uint8_t>(RecordType::kPad)) {
+    offset = offset + ring_.ring.UntilEnd(offset);
+    header = LoadHeader(ring_.ring.At(offset));
+  }
+  return {at.lsn + 1, offset + RecordBytes(header.payload_bytes())};
 }
 
 absl::Status ReplicaSession::AdvanceHead(const LogPosition& head) {

@@ -5,7 +5,8 @@
 // where the ring holds finished ones; the session writes all between what it
 // has posted and there, as one batch, whenever the backup has a receive left
 // for it. So a slow backup gets fewer and larger batches, costs the others
-// nothing, and needs no memory of its own. When the log's head has moved a
+// nothing, and needs no memory of its own. One that is far behind catches up in
+// batches of a bounded size, a few at a time. When the log's head has moved a
 // message says so (head_update.h), in turn with the batches and counted as one.
 // How a batch becomes persistent at the backup is the plan's for its platform;
 // the executor (persist_requester.h) runs it, and says which batches are.
@@ -16,6 +17,7 @@
 //   S2. acked_lsn() never goes back, and never passes what was posted.
 //   S3. Only acks of this epoch and this session count (H21).
 //   S4. A head is sent only behind all records before it.
+//   S5. A batch ends behind a record.
 // After an error the session is broken: what of the posted records the backup
 // has is unknown, acked_lsn() stays true.
 // Thread safety: one thread.
@@ -57,8 +59,9 @@ class ReplicaSession {
       const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
       ConnectionId connection);
 
-  // Posts what lies between the last call's end and this one, if a credit is
-  // left; else it goes with a later call. Requires: `end` does not go back, and
+  // Posts what lies between posted() and `end`, as one batch; if it is more than
+  // terms.batch_bytes_max, as several, of which two are under way at most. What
+  // there is no credit for goes with a later call. Requires: `end` does not go back, and
   // its bytes stay as they are until they are acknowledged.
   // Errors: the fabric's; the session is broken then.
   absl::Status Advance(const RingEnd& end);
@@ -77,7 +80,7 @@ class ReplicaSession {
   const RingEnd& posted() const { return posted_; }
   // Posted, not acknowledged.
   uint64_t lag_bytes() const { return posted_.offset - acked_.offset; }
-  // The last head that the backup said is in its superline; LSN 1 at offset 0
+  // The last head that the backup said is in its superline; that of the terms
   // before it said any.
   const LogPosition& head_published() const { return head_published_; }
   // Nothing is sent and not acknowledged.
@@ -96,6 +99,8 @@ class ReplicaSession {
     std::optional<LogPosition> head;  // of a head, not a batch
   };
 
+  RingEnd NextBatch(const RingEnd& end) const;
+  RingEnd BehindRecord(const RingEnd& at) const;
   bool HasCredit() const;
   bool HasRoomFor(uint64_t bytes) const;
   uint64_t SendsUnderWay() const;

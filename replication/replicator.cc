@@ -31,6 +31,27 @@ void Replicator::Add(std::string name, ConnectionId connection,
                       absl::OkStatus(), Listen()});
 }
 
+void Replicator::Join(std::string name, ConnectionId connection,
+                      std::unique_ptr<ReplicaSession> session) {
+  ALPHEUS_CHECK(!IsInSync(name), "one session with each replica");
+  std::erase_if(backups_, [&](const Backup& b) { return b.name == name; });
+  Add(std::move(name), connection, std::move(session));
+  Backup& backup = backups_.back();
+  backup.lag_excused = LagOf(backup);
+  Push(backup);
+  Count();
+}
+
+bool Replicator::IsInSync(const std::string& name) const {
+  const auto found = std::ranges::find(backups_, name, &Backup::name);
+  return found != backups_.end() && found->status.ok();
+}
+
+uint64_t Replicator::LagOf(const Backup& backup) const {
+  return end_.offset - backup.session->posted().offset +
+         backup.session->lag_bytes();
+}
+
 int64_t Replicator::Listen() {
   const int64_t now = clock_.NowNanos();
   int64_t passed = now - std::exchange(looked_at_ns_, now);
@@ -130,11 +151,13 @@ bool Replicator::Poll() {
     Push(backup);
     any_posted |= backup.session->batches() != before;
     if (!backup.status.ok()) continue;
-    const uint64_t lag = end_.offset - backup.session->posted().offset +
-                         backup.session->lag_bytes();
+    const uint64_t lag = LagOf(backup);
+    if (lag <= options_.lag_bytes_max || IsMutant("kJoinerMayNotLag")) {
+      backup.lag_excused = 0;
+    }
     if (IsIdle(backup)) {
       backup.heard_ns = now;
-    } else if (lag > options_.lag_bytes_max) {
+    } else if (lag > options_.lag_bytes_max + backup.lag_excused) {
       GiveUp(backup, absl::UnavailableError(absl::StrCat(
                          lag, " bytes behind, at most ", options_.lag_bytes_max,
                          " are allowed (lag_bytes_max)")));

@@ -10,8 +10,8 @@
 // Invariants:
 //   P1. durable_lsn() is at most the W-th largest persisted LSN over the
 //       replicas (INV-22), and never goes back.
-//   P2. A backup that is out of sync stays so for this epoch, and counts no
-//       more (A5); what was durable with it stays durable.
+//   P2. A backup that is out of sync counts no more, until it has joined again
+//       with another session (A5); what was durable with it stays durable.
 //   P3. With fewer than W replicas in sync the replicator is poisoned: status()
 //       is not OK any more, durable_lsn() stays (A3.6, H20).
 //   P4. Silence is what a backup could have broken: of the time between two
@@ -64,6 +64,16 @@ class Replicator {
   void Add(std::string name, ConnectionId connection,
            std::unique_ptr<ReplicaSession> session);
 
+  // The same for one that lacks records, at any time: its session begins where
+  // what it has ends, and brings the rest. It takes the place of the one of that
+  // name, which must be out of sync. It may be behind by more than
+  // lag_bytes_max, until it once was not. Requires: the ring holds all behind
+  // its end.
+  void Join(std::string name, ConnectionId connection,
+            std::unique_ptr<ReplicaSession> session);
+  // False also of a name that was never added.
+  bool IsInSync(const std::string& name) const;
+
   // The ring holds finished records up to `end`. Requires: does not go back.
   void Advance(const RingEnd& end);
 
@@ -104,6 +114,7 @@ class Replicator {
     std::unique_ptr<ReplicaSession> session;
     absl::Status status;   // why it is out of sync
     int64_t heard_ns = 0;  // or had nothing to say; in listened_ns_
+    uint64_t lag_excused = 0;  // bytes, of one that joined
   };
 
   // Counts the time since the last call; returns how much has been counted.
@@ -113,6 +124,7 @@ class Replicator {
   void NoteIdle();
 
   Backup* Find(ConnectionId connection);
+  uint64_t LagOf(const Backup& backup) const;
   void GiveUp(Backup& backup, const absl::Status& why);
   void Push(Backup& backup);
   void Count();

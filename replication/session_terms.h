@@ -22,6 +22,12 @@ struct SessionTerms {
   uint32_t credits = 0;
   // Of the backup: both ends make the plan for records from it.
   Platform platform = {};
+  // The log's head, which is in the backup's superline.
+  LogPosition head = {};
+  // What the primary posts as one batch, if it is behind by more: bytes, of
+  // whole records, one at least. What a backup persists at once takes it a few
+  // milliseconds, and its node serves other logs, too.
+  uint64_t batch_bytes_max = uint64_t{4} << 20;
 };
 
 }  // namespace alpheus

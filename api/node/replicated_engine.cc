@@ -24,8 +24,8 @@
 #include "recovery/epoch_opening.h"
 #include "recovery/inquiry.h"
 #include "recovery/log_creation.h"
+#include "recovery/rejoining_replication.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
-#include "replication/log_replication.h"
 
 namespace alpheus {
 namespace {
@@ -47,24 +47,17 @@ struct Connectivity {
 class TcpReplication final : public EngineReplication {
  public:
   TcpReplication(std::unique_ptr<Connectivity> connectivity,
-                 const Replicator::Options& options, EpochOpened opened)
+                 const Replicator::Options& replicator,
+                 const RejoiningOptions& rejoining, EpochOpened& opened)
       : connectivity_(std::move(connectivity)),
-        ring_(std::move(opened.ring)),
-        replication_(connectivity_->fabric, Clock::Real(), options,
-                     {opened.start.end.lsn - 1, opened.start.end.offset}) {
-    for (OpenedBackup& backup : opened.backups) {
-      replication_.Add(
-          absl::StrCat("node ", backup.node.value, " at ", backup.name),
-          backup.connection, std::move(backup.session));
-    }
-  }
+        replication_(connectivity_->fabric, Clock::Real(),
+                     connectivity_->random, replicator, rejoining, opened) {}
 
   ReplicationSink& sink() override { return replication_; }
 
  private:
   std::unique_ptr<Connectivity> connectivity_;
-  std::unique_ptr<RegisteredBytes> ring_;
-  LogReplication replication_;
+  RejoiningReplication replication_;
 };
 
 absl::Status CheckOptions(const LogOptions& options,
@@ -207,17 +200,16 @@ class Opener {
   }
 
   absl::StatusOr<std::unique_ptr<EpochOpening>> StartOpening(
-      bool is_member, BallotSource& ballots,
-      const EpochOpeningOptions& opening) {
+      bool is_member, BallotSource& ballots) {
     if (is_member) {
       return EpochOpening::Start(connectivity_->fabric, Clock::Real(),
-                                 connectivity_->random, ballots, opening,
+                                 connectivity_->random, ballots, opening_,
                                  AsOwnReplica(*replica_, [] {}));
     }
     if constexpr (std::is_same_v<P, LibpmemPersistence>) {
       return EpochOpening::Start(
           connectivity_->fabric, Clock::Real(), connectivity_->random, ballots,
-          opening,
+          opening_,
           [this](uint64_t capacity, const Configuration& /*configuration*/) {
             return MakeCache(capacity);
           });
@@ -227,11 +219,10 @@ class Opener {
 
   // One ballot. `again`: another one may have better luck.
   absl::StatusOr<EpochOpened> TryOnce(bool is_member, BallotSource& ballots,
-                                      EpochOpeningOptions& opening,
                                       bool& again) {
     again = false;
     ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<EpochOpening> tried,
-                             StartOpening(is_member, ballots, opening));
+                             StartOpening(is_member, ballots));
     FabricPump pump(connectivity_->fabric);
     pump.Add({[&](const ConnectionEvent& e) { return tried->Take(e); },
               [&](const Completion& c) { return tried->Take(c); }});
@@ -239,7 +230,7 @@ class Opener {
       if (!pump.Turn()) pump.Sleep(tried->NextPoll());
     }
     again = tried->may_try_again();
-    if (tried->standing()) opening.above = tried->standing()->epoch;
+    if (tried->standing()) opening_.above = tried->standing()->epoch;
     ALPHEUS_RETURN_IF_ERROR(tried->status());
     return tried->TakeOpened();
   }
@@ -251,12 +242,12 @@ class Opener {
                          connectivity_->random.Next() | 1};
     ALPHEUS_ASSIGN_OR_RETURN(StaticMembership membership,
                              StaticMembership::Make(self));
-    EpochOpeningOptions opening = OpeningOptions(is_member, self);
+    opening_ = OpeningOptions(is_member, self);
     absl::Status refusal;
     for (;;) {
       bool again = false;
       absl::StatusOr<EpochOpened> opened =
-          TryOnce(is_member, membership, opening, again);
+          TryOnce(is_member, membership, again);
       const int64_t now = Clock::Real().NowNanos();
       if (opened.ok()) return opened;
       if (!again || deadline_.HasPassed(now)) {
@@ -287,7 +278,8 @@ class Opener {
     const RingLogStart start = opened.start;
     RecoveryReport report = MakeReport(opened);
     auto replication = std::make_unique<TcpReplication>(
-        std::move(connectivity_), replicator, std::move(opened));
+        std::move(connectivity_), replicator,
+        RejoiningOptions{.opening = opening_}, opened);
     auto engine = std::make_unique<RingEngine<P>>(
         *std::move(region_), std::move(pmem_), start, std::move(report),
         options_, std::move(replication));
@@ -301,6 +293,7 @@ class Opener {
   const ClusterConfiguration& cluster_;
   std::unique_ptr<Connectivity> connectivity_;
   const Deadline deadline_;
+  EpochOpeningOptions opening_;  // of the last try
   std::optional<Region> region_;
   std::unique_ptr<P> pmem_;
   std::unique_ptr<Replica<P>> replica_;

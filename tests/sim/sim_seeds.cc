@@ -75,6 +75,7 @@ void JudgeTotals(const sim::Totals& totals) {
   EXPECT_GT(totals.acknowledged, 0u);
   EXPECT_GT(totals.counters.records_checked, 0u);
   EXPECT_GT(totals.counters.repairs, 0u);
+  EXPECT_GT(totals.counters.joins, 0u);
   // No checker that never looks.
   EXPECT_GT(totals.counters.looks_at_media, totals.seeds);
   EXPECT_GT(totals.counters.records_on_media, totals.seeds);

@@ -164,6 +164,8 @@ std::string ToJson(const sim::Totals& totals, const std::string& commit) {
       {"openings", counters.openings},
       {"openings_failed", counters.openings_failed},
       {"repairs", counters.repairs},
+      {"joins", counters.joins},
+      {"joins_failed", counters.joins_failed},
       {"events", counters.events},
       {"events_per_core_second", totals.PerCpuSecond(counters.events)},
       {"virtual_ns", totals.virtual_ns},

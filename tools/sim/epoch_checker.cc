@@ -91,6 +91,7 @@ void EpochChecker::Adopt(int machine) {
   seen.promise = PromiseOf(superline);
   seen.log_epoch = superline.log_epoch;
   seen.repairing = superline.repairing;
+  seen.table_seq = superline.table_seq;
   for (auto& [epoch, media] : promised_) {
     if (epoch > superline.promised_epoch.value) media.erase(machine);
   }
@@ -132,6 +133,7 @@ void EpochChecker::Judge(int machine, const RegionState& state) {
   seen.promise = PromiseOf(state.superline);
   seen.log_epoch = state.superline.log_epoch;
   seen.repairing = state.superline.repairing;
+  seen.table_seq = state.superline.table_seq;
   if (!state.superline.repairing) JudgeRecords(machine, state);
 }
 
@@ -178,7 +180,11 @@ void EpochChecker::JudgePromisesOf(Epoch installed) {
 
 void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
   const Seen& before = seen_[machine];
-  if (superline.log_epoch != before.log_epoch) {
+  // Each installation has a table of its own; one of the epoch that is there
+  // already lets a replica join it.
+  const bool installed = superline.log_epoch != before.log_epoch ||
+                         superline.table_seq != before.table_seq;
+  if (installed) {
     installed_[superline.log_epoch.value].insert(machine);
     world_.store().Installed(machine);
     if (superline.log_epoch < before.log_epoch ||

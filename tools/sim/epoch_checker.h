@@ -81,6 +81,7 @@ class EpochChecker {
     Promise promise;
     Epoch log_epoch;
     bool repairing = false;
+    uint64_t table_seq = 1;  // as formatted
   };
 
   // What the last fence of that machine covered.

@@ -55,12 +55,11 @@ void PrimaryProcess::OpenReplica() {
   replica_ = *std::move(replica);
 }
 
-EpochOpeningOptions PrimaryProcess::OpeningOptions(
-    const PrimaryId& self) const {
+EpochOpeningOptions PrimaryProcess::OpeningOptions() const {
   EpochOpeningOptions options;
   options.cluster_id = kClusterId;
   options.log_id = kLogId;
-  options.self = self;
+  options.self = self_;
   options.sizes = world_.sizes();
   for (const World::Machine& machine : world_.machines()) {
     if (machine.pmem == nullptr ||
@@ -74,7 +73,17 @@ EpochOpeningOptions PrimaryProcess::OpeningOptions(
   options.reconnect_ns = 300'000;
   options.deadline = Deadline::AtNanos(clock_.NowNanos() + kOpenNanosMax);
   options.credits = kCredits;
+  // A backup that is behind catches up in several batches.
+  options.batch_bytes_max = world_.options().ring_capacity / 16;
   options.copy_bytes_max = 1024;
+  options.slice_bytes = world_.options().slice_bytes;
+  return options;
+}
+
+RejoiningOptions PrimaryProcess::RejoinOptions() const {
+  RejoiningOptions options;
+  options.opening = OpeningOptions();
+  options.retry_ns = 500'000;
   options.slice_bytes = world_.options().slice_bytes;
   return options;
 }
@@ -183,12 +192,12 @@ std::unique_ptr<Membership> PrimaryProcess::MakeMembership(
 }
 
 bool PrimaryProcess::OpenEpoch() {
-  const PrimaryId self{machine_.id(), random_.Next() | 1};
-  world_.checkers().fence.Names(host_, self);
-  membership_ = MakeMembership(self);
-  CheckedBallots ballots(*membership_, world_.checkers().ballots, self,
+  self_ = {machine_.id(), random_.Next() | 1};
+  world_.checkers().fence.Names(host_, self_);
+  membership_ = MakeMembership(self_);
+  CheckedBallots ballots(*membership_, world_.checkers().ballots, self_,
                          world_.membership() != nullptr);
-  EpochOpeningOptions options = OpeningOptions(self);
+  EpochOpeningOptions options = OpeningOptions();
   for (bool again = true; again;) {
     if (TryOnce(options, ballots, again)) return true;
     if (has_failed_medium()) return false;

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/core/region_state.h"
-#include "replication/log_replication.h"
+#include "recovery/rejoining_replication.h"
 #include "tools/sim/calm_checker.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/node_process.h"
@@ -27,15 +27,10 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   Sink(PrimaryProcess& primary, const Replicator::Options& options)
       : primary_(primary),
         world_(primary.world_),
-        inner_(primary.fabric_, primary.clock_, options,
-               {primary.opened_->start.end.lsn - 1,
-                primary.opened_->start.end.offset}),
+        inner_(primary.fabric_, primary.clock_, primary.random_, options,
+               primary.RejoinOptions(), *primary.opened_),
         durable_lsn_(inner_.durable_lsn()),
-        calm_(world_.referee(), world_.options()) {
-    for (OpenedBackup& backup : primary.opened_->backups) {
-      inner_.Add(backup.name, backup.connection, std::move(backup.session));
-    }
-  }
+        calm_(world_.referee(), world_.options()) {}
 
   void Advance(const RingEnd& finished) override {
     inner_.Advance(finished);
@@ -51,6 +46,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   void Poll() override {
     world_.ClearActivity(primary_.host_);
     inner_.Poll();
+    CountJoins();
     Look();
   }
   Lsn durable_lsn() const override { return inner_.durable_lsn(); }
@@ -66,6 +62,17 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   void Wake() override { world_.NoteActivity(primary_.host_); }
 
  private:
+  void CountJoins() {
+    const Rejoining::Counters& counted = inner_.rejoining().counters();
+    world_.counters().joins += counted.joins - joins_.joins;
+    world_.counters().joins_failed += counted.failures - joins_.failures;
+    if (counted.joins != joins_.joins) {
+      world_.Trace(absl::StrCat("machine ", primary_.machine_.number,
+                                ": a member joins, ", inner_.in_sync(),
+                                " in sync"));
+    }
+    joins_ = counted;
+  }
   void Look() {
     if (!inner_.status().ok()) primary_.judge_->LogFailed();
     // In this order: who gets no credit is given up soon.
@@ -79,7 +86,8 @@ class PrimaryProcess::Sink final : public ReplicationSink {
 
   PrimaryProcess& primary_;
   World& world_;
-  LogReplication inner_;
+  RejoiningReplication inner_;
+  Rejoining::Counters joins_;  // as counted
   Lsn durable_lsn_;
   CalmChecker calm_;
 };

@@ -26,6 +26,7 @@
 #include "quorum/ballot.h"
 #include "quorum/membership.h"
 #include "recovery/epoch_opening.h"
+#include "recovery/rejoining.h"
 #include "recovery/replica.h"
 #include "tools/sim/call_judge.h"
 #include "tools/sim/client_moods.h"
@@ -106,7 +107,8 @@ class PrimaryProcess {
   bool TryOnce(EpochOpeningOptions& options, BallotSource& ballots,
                bool& again);
   bool MayFail(const absl::Status& status) const;
-  EpochOpeningOptions OpeningOptions(const PrimaryId& self) const;
+  EpochOpeningOptions OpeningOptions() const;
+  RejoiningOptions RejoinOptions() const;
   absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(uint64_t capacity);
   std::unique_ptr<Membership> MakeMembership(const PrimaryId& self);
   bool PumpInto(EpochOpening& opening);
@@ -132,6 +134,7 @@ class PrimaryProcess {
   Model* pmem_ = nullptr;
   std::unique_ptr<Replica<Model>> replica_;
   std::unique_ptr<Membership> membership_;  // while it opens
+  PrimaryId self_;
   std::optional<EpochOpened> opened_;
   std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;

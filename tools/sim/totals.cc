@@ -66,13 +66,14 @@ std::string Describe(const Totals& totals) {
       "calls      %12d returned, %.1f a seed\n"
       "records    %12d acknowledged; %d looked for on W media\n"
       "openings   %12d, and %d given up; %d replicas repaired\n"
+      "joins      %12d of members while a log ran, and %d tries in vain\n"
       "cores      %12d went on, with %d other machines broken\n"
       "traps      %12d struck, %d of them at metadata\n"
       "switches   %12d of threads inside of turns and openings\n"
       "breaks     %12d of connections by lot; %d times bytes landed late\n",
       counters.calls, totals.PerSeed(counters.calls), totals.acknowledged,
       counters.records_checked, counters.openings, counters.openings_failed,
-      counters.repairs, counters.cores, counters.left_broken, counters.traps,
+      counters.repairs, counters.joins, counters.joins_failed, counters.cores, counters.left_broken, counters.traps,
       counters.metadata_traps, counters.switches, counters.breaks,
       counters.late_landings);
   absl::StrAppendFormat(

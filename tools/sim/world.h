@@ -90,6 +90,8 @@ class World {
     uint64_t openings = 0;                          // that succeeded
     uint64_t openings_failed = 0;
     uint64_t repairs = 0;
+    uint64_t joins = 0;  // of members, while a log ran
+    uint64_t joins_failed = 0;
     uint64_t events = 0;
     uint64_t records_checked = 0;  // on W images, when they became durable
     // How often each checker looked.

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/rejoining_replication.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace alpheus {
+namespace {
+
+RejoinedLog LogOf(const EpochOpened& opened, const RegisteredBytes& ring) {
+  RejoinedLog log;
+  log.configuration = opened.configuration;
+  log.epoch = opened.epoch;
+  log.table = opened.start.table;
+  log.start = opened.end;
+  log.ring = Ring(ring.bytes().data(), ring.bytes().size());
+  log.ring_key = ring.key();
+  return log;
+}
+
+RingEnd EndOf(const LogPosition& position) {
+  return {position.lsn - 1, position.offset};
+}
+
+}  // namespace
+
+RejoiningReplication::RejoiningReplication(
+    Fabric& fabric, const Clock& clock, RandomSource& random,
+    const Replicator::Options& replicator, const RejoiningOptions& rejoining,
+    EpochOpened& opened, LogReplication::Others* others)
+    : fabric_(fabric),
+      others_(others),
+      ring_(std::move(opened.ring)),
+      now_{opened.head, EndOf(opened.end), opened.end.lsn - 1},
+      replication_(fabric, clock, replicator, now_.finished, this),
+      rejoining_(fabric, clock, random, rejoining, LogOf(opened, *ring_)) {
+  for (OpenedBackup& backup : opened.backups) {
+    replication_.Add(DescribePeer({backup.node, backup.name}),
+                     backup.connection, std::move(backup.session));
+  }
+}
+
+void RejoiningReplication::Advance(const RingEnd& finished) {
+  now_.finished = finished;
+  replication_.Advance(finished);
+}
+
+void RejoiningReplication::AdvanceHead(const LogPosition& head) {
+  now_.head = head;
+  replication_.AdvanceHead(head);
+}
+
+// A log that has failed is opened anew; nobody joins it.
+void RejoiningReplication::Poll() {
+  replication_.Poll();
+  if (!replication_.status().ok()) return rejoining_.Stop();
+  now_.durable_lsn = replication_.durable_lsn();
+  std::optional<OpenedBackup> joined =
+      rejoining_.Poll(now_, [this](const std::string& name) {
+        return replication_.IsInSync(name);
+      });
+  if (!joined) return;
+  replication_.Join(DescribePeer({joined->node, joined->name}),
+                    joined->connection, std::move(joined->session));
+}
+
+RingOffset RejoiningReplication::reuse_head() const {
+  const RingOffset head = replication_.reuse_head();
+  return std::min(head, rejoining_.pinned().value_or(head));
+}
+
+Deadline RejoiningReplication::LookBy(Deadline deadline) const {
+  return Deadline::AtNanos(
+      std::min(replication_.LookBy(deadline).at_nanos(),
+               rejoining_.NextPoll().at_nanos()));
+}
+
+void RejoiningReplication::WaitForActivity(Deadline deadline) {
+  fabric_.WaitForActivity(LookBy(deadline));
+}
+
+void RejoiningReplication::Take(const Completion& completion) {
+  if (!rejoining_.Take(completion) && others_ != nullptr) {
+    others_->Take(completion);
+  }
+}
+
+void RejoiningReplication::Take(const ConnectionEvent& event) {
+  if (!rejoining_.Take(event) && others_ != nullptr) others_->Take(event);
+}
+
+}  // namespace alpheus

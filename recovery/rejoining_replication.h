@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// rejoining_replication: the sink of a log whose backups may go and come back.
+//
+// Idea: LogReplication counts acknowledgements, Rejoining brings those back
+// that it has given up; what arrives and is of no backup is Rejoining's, and
+// what is not its either is somebody else's.
+//
+// Invariants: those of replication_sink.h.
+//   N2. too: what a member on its way needs of the ring is not reused.
+// Thread safety: as ReplicationSink.
+// References: protocol A5; rejoining.h, log_replication.h.
+#ifndef ALPHEUS_RECOVERY_REJOINING_REPLICATION_H_
+#define ALPHEUS_RECOVERY_REJOINING_REPLICATION_H_
+
+#include <memory>
+#include <string>
+
+#include "recovery/epoch_opening.h"
+#include "recovery/rejoining.h"
+#include "replication/log_replication.h"
+
+namespace alpheus {
+
+class RejoiningReplication final : public ReplicationSink,
+                                   private LogReplication::Others {
+ public:
+  // Takes over the backups of `opened`, and its ring. `fabric`, `clock`,
+  // `random` and `others` must outlive it, and so must the memory of the ring;
+  // without `others` what they would get is dropped.
+  RejoiningReplication(Fabric& fabric, const Clock& clock, RandomSource& random,
+                       const Replicator::Options& replicator,
+                       const RejoiningOptions& rejoining, EpochOpened& opened,
+                       LogReplication::Others* others = nullptr);
+
+  void Advance(const RingEnd& finished) override;
+  void LocalPersisted(Lsn lsn) override { replication_.LocalPersisted(lsn); }
+  void AdvanceHead(const LogPosition& head) override;
+  void Poll() override;
+  Lsn durable_lsn() const override { return replication_.durable_lsn(); }
+  RingOffset reuse_head() const override;
+  Lsn durable_head_lsn() const override {
+    return replication_.durable_head_lsn();
+  }
+  bool is_idle() const override {
+    return replication_.is_idle() && !rejoining_.is_at_work();
+  }
+  absl::Status status() const override { return replication_.status(); }
+  void WaitForActivity(Deadline deadline) override;
+  void Wake() override { replication_.Wake(); }
+  // As LogReplication::LookBy.
+  Deadline LookBy(Deadline deadline) const;
+
+  uint32_t in_sync() const { return replication_.in_sync(); }
+  const Rejoining& rejoining() const { return rejoining_; }
+
+ private:
+  void Take(const Completion& completion) override;
+  void Take(const ConnectionEvent& event) override;
+
+  Fabric& fabric_;
+  LogReplication::Others* const others_;
+  const std::unique_ptr<RegisteredBytes> ring_;
+  Rejoining::Now now_;
+  LogReplication replication_;
+  Rejoining rejoining_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_REJOINING_REPLICATION_H_
