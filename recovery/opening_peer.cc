@@ -388,12 +388,11 @@ void OpeningPeer::PostWrite(WorkId work, LocalBytes from, uint64_t place) {
 
 void OpeningPeer::StartSession() {
   const Installation& installed = install_.installation;
-  auto session =
-      ReplicaSession::Start({own_ring_, own_ring_key_, ring_key_},
-                            {installed.epoch, install_.session, installed.end,
-                             install_.credits, welcome_.platform,
-                             installed.head, options_.batch_bytes_max},
-                            fabric_, connection_);
+  auto session = ReplicaSession::Start(
+      {own_ring_, own_ring_key_, ring_key_},
+      {installed.epoch, install_.session, installed.end, install_.credits,
+       welcome_.platform, installed.head, options_.batch_bytes_max},
+      fabric_, connection_);
   if (!session.ok()) return FailUnless(session.status());
   session_ = *std::move(session);
   state_ = State::kInstalled;

@@ -11,8 +11,8 @@
 // Invariants:
 //   E1. What the replica sends is believed only if it is what was asked for:
 //       its node, and incarnation and capacity as it welcomed with, and a log
-//       from before the ballot, or of it if the replica joins, whose table opens
-//       it.
+//       from before the ballot, or of it if the replica joins, whose table
+//       opens it.
 //   E2. Once it failed, its connection is closed: nothing of it changes memory
 //       of this host any more (X5 of fabric.h), and its completions mean
 //       nothing.

@@ -150,11 +150,11 @@ absl::Status Rejoining::AskForThePromise() {
   const Welcome& welcome = joining_->welcome();
   const uint64_t configuration_id = options_.opening.configuration_id;
   if (welcome.configuration_id > configuration_id) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(joining_->Describe(), " has configuration ",
-                     welcome.configuration_id, ", newer than ",
-                     configuration_id, " of this process. Open the log with "
-                     "the newest list of members"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        joining_->Describe(), " has configuration ", welcome.configuration_id,
+        ", newer than ", configuration_id,
+        " of this process. Open the log with "
+        "the newest list of members"));
   }
   ALPHEUS_RETURN_IF_ERROR(CheckWelcome(welcome, configuration_id));
   joining_->Ask(AskPromise{{log_.epoch, options_.opening.self}});
@@ -163,8 +163,8 @@ absl::Status Rejoining::AskForThePromise() {
 
 absl::Status Rejoining::PlanOn(const Now& now) {
   if (planner_ == nullptr) {
-    RunningEpoch running{log_.configuration, log_.epoch,   log_.table,
-                         log_.start,         now.head,     now.finished,
+    RunningEpoch running{log_.configuration, log_.epoch, log_.table,
+                         log_.start,         now.head,   now.finished,
                          now.durable_lsn};
     ALPHEUS_RETURN_IF_ERROR(
         CheckJoins(running, log_.ring.capacity(), joining_->answer()));
@@ -184,22 +184,21 @@ absl::Status Rejoining::CopyOn() {
   const JoinPlan& plan = planner_->plan();
   if (copier_ == nullptr) {
     ALPHEUS_ASSIGN_OR_RETURN(
-        copier_, RingCopier::Make(/*number=*/0,
-                                  {.sources = {},
-                                   .destination = joining_.get(),
-                                   .own = {.ring = log_.ring,
-                                           .key = log_.ring_key,
-                                           .has_all = true}},
-                                  plan.copies, options_.opening.copy_bytes_max,
-                                  fabric_));
+        copier_,
+        RingCopier::Make(
+            /*number=*/0,
+            {.sources = {},
+             .destination = joining_.get(),
+             .own = {.ring = log_.ring, .key = log_.ring_key, .has_all = true}},
+            plan.copies, options_.opening.copy_bytes_max, fabric_));
   }
   ALPHEUS_RETURN_IF_ERROR(copier_->Poll());
   if (!copier_->is_done()) return absl::OkStatus();
-  joining_->Ask(Install{{log_.epoch, log_.table, planner_->running().head,
-                         plan.next},
-                        NewSession(random_),
-                        options_.opening.credits},
-                log_.ring, log_.ring_key);
+  joining_->Ask(
+      Install{{log_.epoch, log_.table, planner_->running().head, plan.next},
+              NewSession(random_),
+              options_.opening.credits},
+      log_.ring, log_.ring_key);
   return absl::OkStatus();
 }
 
@@ -211,10 +210,11 @@ absl::Status Rejoining::CheckHeld(const Now& now) const {
       IsMutant("kJoinHoldsUpTheLog")) {
     return absl::OkStatus();
   }
-  return absl::ResourceExhaustedError(absl::StrCat(
-      joining_->Describe(), ": ", held, " bytes of the ring, of ",
-      log_.ring.capacity(), ", are cleaned and were held for it: it is slower "
-      "than the log. It is tried again"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(joining_->Describe(), ": ", held, " bytes of the ring, of ",
+                   log_.ring.capacity(),
+                   ", are cleaned and were held for it: it is slower "
+                   "than the log. It is tried again"));
 }
 
 OpenedBackup Rejoining::HandOn() {

@@ -8,6 +8,8 @@
 namespace alpheus {
 namespace {
 
+constexpr int64_t kLookAgainNanos = 20'000;
+
 RejoinedLog LogOf(const EpochOpened& opened, const RegisteredBytes& ring) {
   RejoinedLog log;
   log.configuration = opened.configuration;
@@ -30,11 +32,13 @@ RejoiningReplication::RejoiningReplication(
     const Replicator::Options& replicator, const RejoiningOptions& rejoining,
     EpochOpened& opened, LogReplication::Others* others)
     : fabric_(fabric),
+      clock_(clock),
       others_(others),
       ring_(std::move(opened.ring)),
       now_{opened.head, EndOf(opened.end), opened.end.lsn - 1},
       replication_(fabric, clock, replicator, now_.finished, this),
-      rejoining_(fabric, clock, random, rejoining, LogOf(opened, *ring_)) {
+      rejoining_(fabric, clock, random, rejoining, LogOf(opened, *ring_)),
+      next_poll_ns_(rejoining_.NextPoll().at_nanos()) {
   for (OpenedBackup& backup : opened.backups) {
     replication_.Add(DescribePeer({backup.node, backup.name}),
                      backup.connection, std::move(backup.session));
@@ -54,12 +58,20 @@ void RejoiningReplication::AdvanceHead(const LogPosition& head) {
 // A log that has failed is opened anew; nobody joins it.
 void RejoiningReplication::Poll() {
   replication_.Poll();
-  if (!replication_.status().ok()) return rejoining_.Stop();
+  if (replication_.status().ok()) {
+    Rejoin();
+  } else {
+    rejoining_.Stop();
+  }
+  next_poll_ns_.store(rejoining_.NextPoll().at_nanos(),
+                      std::memory_order_relaxed);
+}
+
+void RejoiningReplication::Rejoin() {
   now_.durable_lsn = replication_.durable_lsn();
-  std::optional<OpenedBackup> joined =
-      rejoining_.Poll(now_, [this](const std::string& name) {
-        return replication_.IsInSync(name);
-      });
+  std::optional<OpenedBackup> joined = rejoining_.Poll(
+      now_,
+      [this](const std::string& name) { return replication_.IsInSync(name); });
   if (!joined) return;
   replication_.Join(DescribePeer({joined->node, joined->name}),
                     joined->connection, std::move(joined->session));
@@ -70,10 +82,13 @@ RingOffset RejoiningReplication::reuse_head() const {
   return std::min(head, rejoining_.pinned().value_or(head));
 }
 
+// Who waits while another thread is in the middle of a step would come back at
+// once, again and again.
 Deadline RejoiningReplication::LookBy(Deadline deadline) const {
+  const int64_t next = std::max(next_poll_ns_.load(std::memory_order_relaxed),
+                                clock_.NowNanos() + kLookAgainNanos);
   return Deadline::AtNanos(
-      std::min(replication_.LookBy(deadline).at_nanos(),
-               rejoining_.NextPoll().at_nanos()));
+      std::min(replication_.LookBy(deadline).at_nanos(), next));
 }
 
 void RejoiningReplication::WaitForActivity(Deadline deadline) {

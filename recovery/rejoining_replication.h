@@ -12,6 +12,8 @@
 #ifndef ALPHEUS_RECOVERY_REJOINING_REPLICATION_H_
 #define ALPHEUS_RECOVERY_REJOINING_REPLICATION_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -54,15 +56,19 @@ class RejoiningReplication final : public ReplicationSink,
   const Rejoining& rejoining() const { return rejoining_; }
 
  private:
+  void Rejoin();
   void Take(const Completion& completion) override;
   void Take(const ConnectionEvent& event) override;
 
   Fabric& fabric_;
+  const Clock& clock_;
   LogReplication::Others* const others_;
   const std::unique_ptr<RegisteredBytes> ring_;
   Rejoining::Now now_;
   LogReplication replication_;
   Rejoining rejoining_;
+  // Of rejoining_, for those who wait without the log's lock.
+  std::atomic<int64_t> next_poll_ns_;
 };
 
 }  // namespace alpheus

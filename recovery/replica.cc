@@ -305,8 +305,8 @@ absl::Status Replica<P>::CheckNothingGoesBack(
   return absl::FailedPreconditionError(absl::StrCat(
       options_.name, ": epoch ", installation.epoch.value,
       " is installed already, with the head ", DescribePosition(state_.head()),
-      " and persisted records up to LSN ", proven.value,
-      "; a log from ", DescribePosition(installation.head), " to ",
+      " and persisted records up to LSN ", proven.value, "; a log from ",
+      DescribePosition(installation.head), " to ",
       DescribePosition(installation.end),
       is_same_epoch ? "" : ", whose table starts the epoch elsewhere,",
       " would take some of it back. Nothing was changed; open a later epoch"));
@@ -347,11 +347,11 @@ absl::StatusOr<EpochTable> Replica<P>::CheckTable(
       Follows(PositionOf(entries.back()), end) &&
       std::all_of(entries.begin(), entries.end(), is_possible);
   if (!possible) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options_.name, ": the epoch table of epoch ",
-                     installation.epoch.value, " with ", entries.size(),
-                     " entries does not open it at or before ", DescribePosition(end),
-                     ". Nothing was changed; whoever asked is faulty"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.name, ": the epoch table of epoch ", installation.epoch.value,
+        " with ", entries.size(), " entries does not open it at or before ",
+        DescribePosition(end),
+        ". Nothing was changed; whoever asked is faulty"));
   }
   if (entries.size() > state_.superline.table_capacity) {
     return absl::ResourceExhaustedError(absl::StrCat(

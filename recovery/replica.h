@@ -136,8 +136,8 @@ class Replica {
   // taken over from the scan of an answer: since then a primary had the ring.
   // The head may be behind this replica's: it may have been told of a later one
   // that no other replica, and so not the primary, knows.
-  // The epoch may be installed already: then nothing goes back, neither the head
-  // nor the end of what this replica said that it has persisted (A5).
+  // The epoch may be installed already: then nothing goes back, neither the
+  // head nor the end of what this replica said that it has persisted (A5).
   // Requires, of what Continue continues: nobody writes into the ring until it
   // is done. Errors, the medium's apart, change no byte; the last one comes
   // from Continue:

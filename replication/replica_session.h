@@ -59,10 +59,10 @@ class ReplicaSession {
       const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
       ConnectionId connection);
 
-  // Posts what lies between posted() and `end`, as one batch; if it is more than
-  // terms.batch_bytes_max, as several, of which two are under way at most. What
-  // there is no credit for goes with a later call. Requires: `end` does not go back, and
-  // its bytes stay as they are until they are acknowledged.
+  // Posts what lies between posted() and `end`, as one batch; if it is more
+  // than terms.batch_bytes_max, as several, of which two are under way at most.
+  // What there is no credit for goes with a later call. Requires: `end` does
+  // not go back, and its bytes stay as they are until they are acknowledged.
   // Errors: the fabric's; the session is broken then.
   absl::Status Advance(const RingEnd& end);
 

@@ -65,8 +65,8 @@ class Replicator {
            std::unique_ptr<ReplicaSession> session);
 
   // The same for one that lacks records, at any time: its session begins where
-  // what it has ends, and brings the rest. It takes the place of the one of that
-  // name, which must be out of sync. It may be behind by more than
+  // what it has ends, and brings the rest. It takes the place of the one of
+  // that name, which must be out of sync. It may be behind by more than
   // lag_bytes_max, until it once was not. Requires: the ring holds all behind
   // its end.
   void Join(std::string name, ConnectionId connection,
@@ -112,8 +112,8 @@ class Replicator {
     std::string name;
     ConnectionId connection;
     std::unique_ptr<ReplicaSession> session;
-    absl::Status status;   // why it is out of sync
-    int64_t heard_ns = 0;  // or had nothing to say; in listened_ns_
+    absl::Status status;       // why it is out of sync
+    int64_t heard_ns = 0;      // or had nothing to say; in listened_ns_
     uint64_t lag_excused = 0;  // bytes, of one that joined
   };
 

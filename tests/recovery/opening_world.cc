@@ -119,28 +119,20 @@ class OpeningWorld::OthersOf final : public LogReplication::Others {
 class OpeningWorld::DrivenReplication final : public ReplicationSink {
  public:
   DrivenReplication(OpeningWorld& world, int host,
-                    const Replicator::Options& options, EpochOpened& opened,
-                    LogReplication::Others* others)
-      : world_(world),
-        host_(host),
-        inner_(world.network().fabric(host), world.network().clock(), options,
-               {opened.start.end.lsn - 1, opened.start.end.offset}, others) {
-    for (OpenedBackup& backup : opened.backups) {
-      inner_.Add(backup.name, backup.connection, std::move(backup.session));
-    }
-  }
+                    std::unique_ptr<ReplicationSink> inner)
+      : world_(world), host_(host), inner_(std::move(inner)) {}
 
-  void Advance(const RingEnd& finished) override { inner_.Advance(finished); }
-  void LocalPersisted(Lsn lsn) override { inner_.LocalPersisted(lsn); }
+  void Advance(const RingEnd& finished) override { inner_->Advance(finished); }
+  void LocalPersisted(Lsn lsn) override { inner_->LocalPersisted(lsn); }
   void AdvanceHead(const LogPosition& head) override {
-    inner_.AdvanceHead(head);
+    inner_->AdvanceHead(head);
   }
-  void Poll() override { inner_.Poll(); }
-  Lsn durable_lsn() const override { return inner_.durable_lsn(); }
-  RingOffset reuse_head() const override { return inner_.reuse_head(); }
-  Lsn durable_head_lsn() const override { return inner_.durable_head_lsn(); }
-  bool is_idle() const override { return inner_.is_idle(); }
-  absl::Status status() const override { return inner_.status(); }
+  void Poll() override { inner_->Poll(); }
+  Lsn durable_lsn() const override { return inner_->durable_lsn(); }
+  RingOffset reuse_head() const override { return inner_->reuse_head(); }
+  Lsn durable_head_lsn() const override { return inner_->durable_head_lsn(); }
+  bool is_idle() const override { return inner_->is_idle(); }
+  absl::Status status() const override { return inner_->status(); }
   void WaitForActivity(Deadline /*deadline*/) override {
     world_.StepOthers(host_);
   }
@@ -149,7 +141,7 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
  private:
   OpeningWorld& world_;
   const int host_;
-  LogReplication inner_;
+  const std::unique_ptr<ReplicationSink> inner_;
 };
 
 OpeningWorld::OpeningWorld(const Options& options,
@@ -285,6 +277,7 @@ std::unique_ptr<OpeningWorld::Primary> OpeningWorld::Begin(
   if (incarnation == 0) incarnation = serial << 48 | 1;
   EpochOpeningOptions options = asked;
   options.self = {NodeId(static_cast<uint64_t>(host) + 1), incarnation};
+  primary->asked = options;
   primary->random.emplace(options_.seed * 1000 + next_incarnation_);
   primary->ballots = make_ballots ? make_ballots(options.self)
                                   : std::make_unique<StaticMembership>(
@@ -331,6 +324,31 @@ OpeningWorld::Primary* OpeningWorld::PrimaryAt(
   return nullptr;
 }
 
+std::unique_ptr<ReplicationSink> OpeningWorld::MakeReplication(
+    Primary& primary, const Replicator::Options& replicator) {
+  EpochOpened& opened = *primary.opened;
+  Fabric& fabric = network_->fabric(primary.host);
+  if (options_.rejoins) {
+    RejoiningOptions rejoining;
+    rejoining.opening = primary.asked;
+    rejoining.retry_ns = 200'000;
+    rejoining.slice_bytes = 256;
+    auto replication = std::make_unique<RejoiningReplication>(
+        fabric, network_->clock(), *primary.random, replicator, rejoining,
+        opened, primary.others.get());
+    primary.rejoining = replication.get();
+    return replication;
+  }
+  auto replication = std::make_unique<LogReplication>(
+      fabric, network_->clock(), replicator,
+      RingEnd{opened.start.end.lsn - 1, opened.start.end.offset},
+      primary.others.get());
+  for (OpenedBackup& backup : opened.backups) {
+    replication->Add(backup.name, backup.connection, std::move(backup.session));
+  }
+  return replication;
+}
+
 void OpeningWorld::StartLog(Primary& primary) {
   EpochOpened& opened = *primary.opened;
   const auto member = static_cast<size_t>(primary.host);
@@ -342,7 +360,7 @@ void OpeningWorld::StartLog(Primary& primary) {
   replicator.silence_ns = 5'000'000;
   primary.others = std::make_unique<OthersOf>(node);
   primary.sink = std::make_unique<DrivenReplication>(
-      *this, primary.host, replicator, opened, primary.others.get());
+      *this, primary.host, MakeReplication(primary, replicator));
   RingLogOptions log;
   log.name = "log";
   log.exposure_records_max = 64;

@@ -21,6 +21,7 @@
 #include "log/pmem/crash_model.h"
 #include "quorum/membership.h"
 #include "recovery/epoch_opening.h"
+#include "recovery/rejoining_replication.h"
 #include "recovery/replica.h"
 #include "recovery/replica_server.h"
 #include "replication/fabric/sim/sim_network.h"
@@ -45,11 +46,14 @@ class OpeningWorld {
     uint64_t message_bytes_max = uint64_t{1} << 20;
     // Members are served by ReplicaServer, which can't be looked into.
     bool real_server = false;
+    // Logs let members join that were away; needs real_server.
+    bool rejoins = false;
   };
 
   // A process that is or wants to be primary.
   struct Primary {
     int host = 0;
+    EpochOpeningOptions asked;
     std::optional<Random> random;
     std::unique_ptr<BallotSource> ballots;
     std::unique_ptr<Model> cache_pmem;
@@ -60,6 +64,7 @@ class OpeningWorld {
     // Of StartLog.
     std::unique_ptr<LogReplication::Others> others;
     std::unique_ptr<ReplicationSink> sink;
+    const RejoiningReplication* rejoining = nullptr;  // of the sink, if it does
     SteppingClock log_clock;
     NoWaiter log_waiter;
     std::unique_ptr<RingLog<Model>> log;
@@ -135,6 +140,9 @@ class OpeningWorld {
   };
   class OthersOf;
   class DrivenReplication;
+
+  std::unique_ptr<ReplicationSink> MakeReplication(
+      Primary& primary, const Replicator::Options& replicator);
 
   void Serve(Node& node);
   void Fence(Node& node);

@@ -97,10 +97,62 @@ TEST_F(ReplicaTest, OnlyThePromisedEpochIsInstalled) {
                        "promised is epoch 7");
 }
 
-TEST_F(ReplicaTest, EpochIsInstalledOnce) {
+TEST_F(ReplicaTest, EarlierEpochIsNotInstalled) {
   InstallLog();
-  ExpectInstallRefused(log_.ToInstall(), Code::kFailedPrecondition,
-                       "over epoch 6");
+  LogImage other = log_;
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());
+  other.OpenEpoch(Epoch(7));
+  world_.CopyAll(other);
+  ASSERT_TRUE(replica().Install(other.ToInstall()).ok());
+  ExpectInstallRefused(log_.ToInstall(), Code::kFailedPrecondition, "epoch 7");
+}
+
+// A5: one that joins has installed the epoch perhaps.
+TEST_F(ReplicaTest, InstalledEpochIsInstalledAgainWithMoreRecords) {
+  InstallLog();
+  log_.Append("c");
+  world_.CopyAll(log_);
+  ASSERT_TRUE(replica().Install(log_.ToInstall()).ok());
+  world_.PowerCut();
+  EXPECT_EQ(world_.State().ProvenLsn(), Lsn(3));
+  EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(ReplicaTest, InstalledEpochTakesNothingBack) {
+  InstallLog();
+  const LogPosition start = log_.end();
+  log_.Append("c");
+  world_.CopyAll(log_);
+  Installation installation = log_.ToInstall();
+  installation.head = log_.PositionOf(Lsn(2));
+  ASSERT_TRUE(replica().Install(installation).ok());
+
+  Installation shorter = installation;
+  shorter.end = start;
+  ExpectInstallRefused(shorter, Code::kFailedPrecondition, "take some of it");
+  Installation earlier = installation;
+  earlier.head = log_.PositionOf(Lsn(1));
+  ExpectInstallRefused(earlier, Code::kFailedPrecondition, "take some of it");
+  Installation elsewhere = installation;
+  const EpochEntry last = log_.table().entries().back();
+  elsewhere.table = EpochTable::Empty(world_.State().superline.log_id);
+  for (const EpochEntry& entry : log_.table().entries()) {
+    EpochEntry changed = entry;
+    if (entry == last) ++changed.nonce;
+    elsewhere.table = elsewhere.table.With(changed, Lsn(0));
+  }
+  ExpectInstallRefused(elsewhere, Code::kFailedPrecondition, "elsewhere");
+  EXPECT_TRUE(replica().Install(installation).ok());
+}
+
+// H8: in the middle of an epoch no table says what the chain is.
+TEST_F(ReplicaTest, EndWithAnotherChainIsNotInstalled) {
+  InstallLog();
+  log_.Append("c");
+  world_.CopyAll(log_);
+  Installation installation = log_.ToInstall();
+  installation.end.chain ^= 1;
+  ExpectInstallRefused(installation, Code::kDataLoss, "the records lead to");
 }
 
 // H16, G3 (repair_plan.h).

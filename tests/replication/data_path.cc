@@ -35,6 +35,7 @@ DataPath::DataPath(const Options& options)
     const Ring ring = RingOf(b.pmem.region(), b.state.superline);
     terms_ = {b.state.superline.log_epoch, kSession, b.state.head(),
               options.credits};
+    terms_.batch_bytes_max = options.batch_bytes_max;
     b.connection = DirectFabric::Join(fabric_, b.fabric);
     const RegionKey backup_key = *b.fabric.Register(
         {ring.data(), ring.capacity()}, RemoteAccess::kWrite);

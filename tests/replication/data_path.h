@@ -46,6 +46,7 @@ class DataPath {
     uint32_t credits = 4;
     uint64_t message_bytes_max = 1 << 20;
     uint64_t ring_capacity = 4096;
+    uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
   };
 
   explicit DataPath(const Options& options);

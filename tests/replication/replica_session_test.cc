@@ -124,6 +124,47 @@ TEST(ReplicaSessionTest, ImpossibleAcksAreRefused) {
   EXPECT_TRUE(refused(Lsn(1), 1, kAckBytes - 8));
 }
 
+// S5: and records that go round the end of the ring stay whole, too.
+TEST(ReplicaSessionTest, BackupThatIsBehindGetsBatchesOfWholeRecords) {
+  DataPath path({.ring_capacity = 1024, .batch_bytes_max = 400});
+  for (int lap = 0; lap < 5; ++lap) {
+    for (int i = 0; i < 4; ++i) path.Append(100);  // 192 bytes each
+    const uint64_t before = path.session(0).batches();
+    const RingEnd end = path.End();
+    while (path.session(0).acked_lsn() != end.lsn) {
+      ASSERT_TRUE(path.session(0).Advance(end).ok());
+      ASSERT_FALSE(path.session(0).is_idle());
+      const absl::Status round = path.Round();
+      ASSERT_TRUE(round.ok()) << round;
+    }
+    EXPECT_GE(path.session(0).batches() - before, 2u);
+    ASSERT_TRUE(path.log().log().CleanupThrough(end.lsn).ok());
+    const LogPosition head = path.log().log().head();
+    ASSERT_TRUE(path.session(0).AdvanceHead(head).ok());
+    ASSERT_TRUE(path.Round().ok());
+  }
+}
+
+TEST(ReplicaSessionTest, RecordLargerThanABatchIsOne) {
+  DataPath path({.batch_bytes_max = 64});
+  path.Append(500);
+  path.Append(500);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  EXPECT_EQ(path.session(0).posted().lsn, Lsn(2));
+  EXPECT_EQ(path.session(0).batches(), 2u);
+}
+
+// Two, so that it is never idle; not all, so that it is told of what is new.
+TEST(ReplicaSessionTest, BackupThatIsBehindHasTwoBatchesUnderWay) {
+  DataPath path({.batch_bytes_max = 64});
+  for (int i = 0; i < 4; ++i) path.Append(100);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  EXPECT_EQ(path.session(0).batches(), 2u);
+  ASSERT_TRUE(path.Round().ok());
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  EXPECT_EQ(path.session(0).batches(), 4u);
+}
+
 // S4: the head may pass LSN 2 only where LSN 2 is.
 TEST(ReplicaSessionTest, HeadGoesBehindItsRecords) {
   DataPath path({.credits = 2});

@@ -18,9 +18,9 @@ class FixedClock final : public Clock {
 class ReplicatorTest : public ::testing::Test {
  protected:
   void Make(Replicator::Options options, int backups,
-            uint64_t message_bytes_max = 1 << 20) {
+            uint64_t message_bytes_max = 1 << 20, int joiners = 0) {
     path_ = std::make_unique<DataPath>(DataPath::Options{
-        .backups = backups, .message_bytes_max = message_bytes_max});
+        .backups = backups + joiners, .message_bytes_max = message_bytes_max});
     // Not at the ring's start: lags are counted from where the log is.
     path_->Append(100);
     const RingEnd start = path_->End();
@@ -34,6 +34,11 @@ class ReplicatorTest : public ::testing::Test {
       replicator_->Add("b" + std::to_string(i), path_->backup(i).connection,
                        path_->TakeSession(i));
     }
+  }
+  // One that has nothing yet, known as backup `name`.
+  void Join(int i, const std::string& name) {
+    replicator_->Join(name, path_->backup(i).connection, path_->TakeSession(i));
+    path_->fabric().Run();
   }
   void Append() {
     path_->Append(100);
@@ -202,6 +207,49 @@ TEST_F(ReplicatorTest, BackupThatLagsTooFarIsGivenUp) {
   Append();
   replicator_->Poll();
   EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
+// P2, A5.
+TEST_F(ReplicatorTest, BackupThatJoinsTakesThePlaceOfTheLostOne) {
+  Make({.write_quorum = 2}, 2, 1 << 20, /*joiners=*/1);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
+  EXPECT_FALSE(replicator_->IsInSync("b1"));
+  EXPECT_FALSE(replicator_->IsInSync("nobody"));
+  Append();
+  Join(2, "b1");
+  EXPECT_TRUE(replicator_->IsInSync("b1"));
+  EXPECT_EQ(replicator_->in_sync(), 3u);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  Serve(2);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_TRUE(replicator_->status().ok());
+}
+
+// What it has never takes back what is durable.
+TEST_F(ReplicatorTest, BackupThatJoinsTakesNothingBack) {
+  Make({.write_quorum = 1}, 0, 1 << 20, /*joiners=*/1);
+  Append();
+  replicator_->LocalPersisted(Lsn(2));
+  Join(0, "b0");
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+}
+
+TEST_F(ReplicatorTest, BackupThatJoinsMayLagUntilItOnceDidNot) {
+  Make({.write_quorum = 1, .lag_bytes_max = 300}, 0, 1 << 20, /*joiners=*/1);
+  Append();
+  Join(0, "b0");  // 384 bytes behind
+  replicator_->Poll();
+  EXPECT_TRUE(replicator_->IsInSync("b0"));
+  Serve(0);
+  replicator_->Poll();
+  Append();
+  replicator_->Poll();
+  EXPECT_TRUE(replicator_->IsInSync("b0"));
+  Append();
+  replicator_->Poll();
+  EXPECT_FALSE(replicator_->IsInSync("b0"));
 }
 
 TEST_F(ReplicatorTest, FailedWriteGivesUpTheBackup) {

@@ -73,9 +73,9 @@ std::string Describe(const Totals& totals) {
       "breaks     %12d of connections by lot; %d times bytes landed late\n",
       counters.calls, totals.PerSeed(counters.calls), totals.acknowledged,
       counters.records_checked, counters.openings, counters.openings_failed,
-      counters.repairs, counters.joins, counters.joins_failed, counters.cores, counters.left_broken, counters.traps,
-      counters.metadata_traps, counters.switches, counters.breaks,
-      counters.late_landings);
+      counters.repairs, counters.joins, counters.joins_failed, counters.cores,
+      counters.left_broken, counters.traps, counters.metadata_traps,
+      counters.switches, counters.breaks, counters.late_landings);
   absl::StrAppendFormat(
       &text,
       "elections  %12d, %d ended by their candidates, %d left to be fenced; "
