@@ -8,7 +8,8 @@ include(CMakePackageConfigHelpers)
 # can stand in for them, nor they for one.
 set(alpheus_public_headers
   alpheus atomicity cluster_reader integrity log log_reader options
-  persistent_region recovered_range recovery_report reservation)
+  persistent_region recovered_range recovery_report
+  replication_status reservation)
 list(TRANSFORM alpheus_public_headers
   REPLACE "(.+)" "api/include/alpheus/\\1.h")
 list(APPEND alpheus_public_headers

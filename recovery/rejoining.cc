@@ -56,10 +56,19 @@ bool Rejoining::Take(const ConnectionEvent& event) {
   return true;
 }
 
-std::optional<OpenedBackup> Rejoining::Poll(
-    const Now& now, const std::function<bool(const std::string&)>& is_in_sync) {
+void Rejoining::NoteWhoIsAway(const StatusOf& status_of) {
+  for (Member& member : members_) {
+    const absl::Status status = status_of(member.name);
+    // Why it could not join tells more than why it had gone.
+    if (status.ok() || !member.is_away) member.why = status;
+    member.is_away = !status.ok();
+  }
+}
+
+std::optional<OpenedBackup> Rejoining::Poll(const Now& now,
+                                            const StatusOf& status_of) {
+  NoteWhoIsAway(status_of);
   if (stopped_) return std::nullopt;
-  for (Member& member : members_) member.is_away = !is_in_sync(member.name);
   if (joining_ == nullptr) {
     if (Member* const next = NextMember()) Begin(*next);
   }
@@ -224,7 +233,7 @@ OpenedBackup Rejoining::HandOn() {
                       joining_->ReleaseConnection(),
                       joining_->ReleaseSession()};
   trying_->failures = 0;
-  trying_->why = absl::OkStatus();
+  trying_->is_away = false;
   EndTry(options_.retry_ns);
   return joined;
 }

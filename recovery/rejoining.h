@@ -71,10 +71,13 @@ class Rejoining {
     RingEnd finished;
     Lsn durable_lsn;
   };
+  using StatusOf = std::function<absl::Status(const std::string& name)>;
   struct Counters {
     uint64_t joins = 0;
     uint64_t failures = 0;
     uint64_t records_copied = 0;  // before the sessions began
+
+    bool operator==(const Counters&) const = default;
   };
 
   // `fabric`, `clock` and `random` must outlive it.
@@ -87,21 +90,20 @@ class Rejoining {
   bool Take(const ConnectionEvent& event);
   // Goes on, after everything was taken that the fabric had. Returns a member
   // that has joined: from then on its session holds what was pinned.
-  // `is_in_sync` says it of a member, by the name that DescribePeer gives.
-  std::optional<OpenedBackup> Poll(
-      const Now& now,
-      const std::function<bool(const std::string&)>& is_in_sync);
+  // `status_of` a member, by the name that DescribePeer gives, is OK if it is
+  // in sync, and else says why it is not.
+  std::optional<OpenedBackup> Poll(const Now& now, const StatusOf& status_of);
   // When Poll has something to do, though nothing is taken.
   Deadline NextPoll() const;
   // A member is on its way.
   bool is_at_work() const { return joining_ != nullptr; }
   // Ring bytes from here on must stay as they are.
   std::optional<RingOffset> pinned() const { return pinned_; }
-  // Gives up, for good: the log has failed.
+  // Gives up, for good: the log has failed. Poll then only asks who is away.
   void Stop();
 
   const Counters& counters() const { return counters_; }
-  // Those that are not in sync, as far as they were tried, and why.
+  // Those that are not in sync, as of the last Poll, and why.
   std::vector<OtherMember> Away() const;
 
  private:
@@ -112,9 +114,10 @@ class Rejoining {
     int64_t due_nanos = 0;  // of the next try
     uint32_t failures = 0;  // since it was in sync
     bool is_lost = false;   // K3
-    absl::Status why;       // it is away, as far as it was tried
+    absl::Status why;       // it is away, or could not join
   };
 
+  void NoteWhoIsAway(const StatusOf& status_of);
   Member* NextMember();
   void Begin(Member& member);
   absl::Status GoOn(const Now& now);

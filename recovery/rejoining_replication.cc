@@ -34,6 +34,8 @@ RejoiningReplication::RejoiningReplication(
     : fabric_(fabric),
       clock_(clock),
       others_(others),
+      replicas_(rejoining.opening.peers.size() +
+                (replicator.has_local_replica ? 1 : 0)),
       ring_(std::move(opened.ring)),
       now_{opened.head, EndOf(opened.end), opened.end.lsn - 1},
       replication_(fabric, clock, replicator, now_.finished, this),
@@ -43,6 +45,7 @@ RejoiningReplication::RejoiningReplication(
     replication_.Add(DescribePeer({backup.node, backup.name}),
                      backup.connection, std::move(backup.session));
   }
+  NoteState();
 }
 
 void RejoiningReplication::Advance(const RingEnd& finished) {
@@ -55,26 +58,39 @@ void RejoiningReplication::AdvanceHead(const LogPosition& head) {
   replication_.AdvanceHead(head);
 }
 
-// A log that has failed is opened anew; nobody joins it.
+// Nearly always there is nobody to wait for.
 void RejoiningReplication::Poll() {
   replication_.Poll();
-  if (replication_.status().ok()) {
-    Rejoin();
-  } else {
-    rejoining_.Stop();
+  if (replication_.in_sync() == replicas_ && noted_in_sync_ == replicas_) {
+    return;
   }
+  Rejoin();
   next_poll_ns_.store(rejoining_.NextPoll().at_nanos(),
                       std::memory_order_relaxed);
+  NoteState();
 }
 
+// A log that has failed is opened anew; nobody joins it.
 void RejoiningReplication::Rejoin() {
+  if (!replication_.status().ok()) rejoining_.Stop();
   now_.durable_lsn = replication_.durable_lsn();
   std::optional<OpenedBackup> joined = rejoining_.Poll(
       now_,
-      [this](const std::string& name) { return replication_.IsInSync(name); });
+      [this](const std::string& name) { return replication_.StatusOf(name); });
   if (!joined) return;
   replication_.Join(DescribePeer({joined->node, joined->name}),
                     joined->connection, std::move(joined->session));
+}
+
+// Costs who appends nothing while nothing changes.
+void RejoiningReplication::NoteState() {
+  const uint32_t in_sync = replication_.in_sync();
+  const Rejoining::Counters& counters = rejoining_.counters();
+  if (in_sync == noted_in_sync_ && counters == noted_) return;
+  noted_in_sync_ = in_sync;
+  noted_ = counters;
+  const MutexLock lock(state_mutex_);
+  state_ = {in_sync, counters, rejoining_.Away()};
 }
 
 RingOffset RejoiningReplication::reuse_head() const {

@@ -16,7 +16,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "log/base/mutex.h"
 #include "recovery/epoch_opening.h"
 #include "recovery/rejoining.h"
 #include "replication/log_replication.h"
@@ -55,20 +57,38 @@ class RejoiningReplication final : public ReplicationSink,
   uint32_t in_sync() const { return replication_.in_sync(); }
   const Rejoining& rejoining() const { return rejoining_; }
 
+  struct State {
+    uint32_t in_sync = 0;
+    Rejoining::Counters counters;
+    std::vector<OtherMember> away;  // and why, as far as it was tried
+  };
+  // As of the last Poll. By any thread.
+  State state() const {
+    const MutexLock lock(state_mutex_);
+    return state_;
+  }
+
  private:
   void Rejoin();
+  void NoteState();
   void Take(const Completion& completion) override;
   void Take(const ConnectionEvent& event) override;
 
   Fabric& fabric_;
   const Clock& clock_;
   LogReplication::Others* const others_;
+  const uint64_t replicas_;
   const std::unique_ptr<RegisteredBytes> ring_;
   Rejoining::Now now_;
   LogReplication replication_;
   Rejoining rejoining_;
   // Of rejoining_, for those who wait without the log's lock.
   std::atomic<int64_t> next_poll_ns_;
+  // in_sync and failures of state_, for who writes it.
+  uint32_t noted_in_sync_ = 0;
+  Rejoining::Counters noted_;
+  mutable Mutex state_mutex_;
+  State state_ ABSL_GUARDED_BY(state_mutex_);
 };
 
 }  // namespace alpheus

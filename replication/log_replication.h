@@ -52,8 +52,8 @@ class LogReplication final : public ReplicationSink {
             std::unique_ptr<ReplicaSession> session) {
     replicator_.Join(std::move(name), connection, std::move(session));
   }
-  bool IsInSync(const std::string& name) const {
-    return replicator_.IsInSync(name);
+  absl::Status StatusOf(const std::string& name) const {
+    return replicator_.StatusOf(name);
   }
 
   void Advance(const RingEnd& finished) override {

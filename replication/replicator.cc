@@ -33,7 +33,7 @@ void Replicator::Add(std::string name, ConnectionId connection,
 
 void Replicator::Join(std::string name, ConnectionId connection,
                       std::unique_ptr<ReplicaSession> session) {
-  ALPHEUS_CHECK(!IsInSync(name), "one session with each replica");
+  ALPHEUS_CHECK(!StatusOf(name).ok(), "one session with each replica");
   std::erase_if(backups_, [&](const Backup& b) { return b.name == name; });
   Add(std::move(name), connection, std::move(session));
   Backup& backup = backups_.back();
@@ -42,9 +42,11 @@ void Replicator::Join(std::string name, ConnectionId connection,
   Count();
 }
 
-bool Replicator::IsInSync(const std::string& name) const {
+absl::Status Replicator::StatusOf(const std::string& name) const {
   const auto found = std::ranges::find(backups_, name, &Backup::name);
-  return found != backups_.end() && found->status.ok();
+  return found != backups_.end()
+             ? found->status
+             : absl::NotFoundError("was not there when the epoch was opened");
 }
 
 uint64_t Replicator::LagOf(const Backup& backup) const {

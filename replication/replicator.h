@@ -71,8 +71,8 @@ class Replicator {
   // its end.
   void Join(std::string name, ConnectionId connection,
             std::unique_ptr<ReplicaSession> session);
-  // False also of a name that was never added.
-  bool IsInSync(const std::string& name) const;
+  // OK: in sync. NotFound: never added. Else why it is out of sync.
+  absl::Status StatusOf(const std::string& name) const;
 
   // The ring holds finished records up to `end`. Requires: does not go back.
   void Advance(const RingEnd& end);

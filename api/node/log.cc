@@ -154,6 +154,9 @@ RecoveredRange Log::Recovered() const {
 }
 
 const RecoveryReport& Log::report() const { return engine_->report(); }
+ReplicationStatus Log::replication_status() const {
+  return engine_->replication_status();
+}
 
 RecoveredRange::~RecoveredRange() {
   ALPHEUS_CHECK(status_was_read_ || std::uncaught_exceptions() > 0,

@@ -20,6 +20,7 @@
 #include "alpheus/options.h"
 #include "alpheus/recovered_range.h"
 #include "alpheus/recovery_report.h"
+#include "alpheus/replication_status.h"
 #include "alpheus/reservation.h"
 #include "log/base/ids.h"
 
@@ -56,6 +57,7 @@ class LogEngine {
   virtual uint64_t exposed_max() const = 0;
   virtual std::unique_ptr<RecoveredRange::Source> Recovered() const = 0;
   virtual const RecoveryReport& report() const = 0;
+  virtual ReplicationStatus replication_status() const = 0;
 };
 
 // Maps the region that `options` names, recovers it and opens an epoch.

@@ -49,13 +49,31 @@ class TcpReplication final : public EngineReplication {
   TcpReplication(std::unique_ptr<Connectivity> connectivity,
                  const Replicator::Options& replicator,
                  const RejoiningOptions& rejoining, EpochOpened& opened)
-      : connectivity_(std::move(connectivity)),
+      : sizes_(rejoining.opening.sizes),
+        connectivity_(std::move(connectivity)),
         replication_(connectivity_->fabric, Clock::Real(),
                      connectivity_->random, replicator, rejoining, opened) {}
 
   ReplicationSink& sink() override { return replication_; }
 
+  ReplicationStatus status() const override {
+    const RejoiningReplication::State state = replication_.state();
+    ReplicationStatus status;
+    status.replicas = sizes_.replica_count;
+    status.write_quorum = sizes_.write_quorum;
+    status.in_sync = state.in_sync;
+    status.joins = state.counters.joins;
+    status.failed_joins = state.counters.failures;
+    for (const OtherMember& member : state.away) {
+      status.away.push_back(absl::StrCat("node ", member.node.value,
+                                         member.why.empty() ? "" : ": ",
+                                         member.why));
+    }
+    return status;
+  }
+
  private:
+  const QuorumSizes sizes_;
   std::unique_ptr<Connectivity> connectivity_;
   RejoiningReplication replication_;
 };

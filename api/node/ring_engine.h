@@ -33,6 +33,8 @@ class EngineReplication {
  public:
   virtual ~EngineReplication() = default;
   virtual ReplicationSink& sink() = 0;
+  // By any thread.
+  virtual ReplicationStatus status() const = 0;
 };
 
 template <Persistence P>
@@ -140,6 +142,10 @@ class RingEngine final : public LogEngine {
                                              recovered_end_, region_.path());
   }
   const RecoveryReport& report() const override { return report_; }
+  ReplicationStatus replication_status() const override {
+    return replication_ == nullptr ? ReplicationStatus()
+                                   : replication_->status();
+  }
 
  private:
   // Whoever waits for backups should not keep a core that they may need.

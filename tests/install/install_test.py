@@ -23,7 +23,8 @@ PUBLIC_HEADERS = {
     "alpheus/" + name + ".h" for name in (
         "alpheus", "atomicity", "cluster_reader", "integrity", "log",
         "log_reader", "options", "persistent_region", "recovered_range",
-        "recovery_report", "reservation", "log/base/deadline", "log/base/ids",
+        "recovery_report", "replication_status", "reservation",
+        "log/base/deadline", "log/base/ids",
         "log/core/flush_order", "log/core/reserved_record")}
 
 C_ONLY = """

@@ -213,11 +213,11 @@ TEST_F(ReplicatorTest, BackupThatLagsTooFarIsGivenUp) {
 TEST_F(ReplicatorTest, BackupThatJoinsTakesThePlaceOfTheLostOne) {
   Make({.write_quorum = 2}, 2, 1 << 20, /*joiners=*/1);
   EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
-  EXPECT_FALSE(replicator_->IsInSync("b1"));
-  EXPECT_FALSE(replicator_->IsInSync("nobody"));
+  EXPECT_TRUE(absl::IsUnavailable(replicator_->StatusOf("b1")));
+  EXPECT_TRUE(absl::IsNotFound(replicator_->StatusOf("nobody")));
   Append();
   Join(2, "b1");
-  EXPECT_TRUE(replicator_->IsInSync("b1"));
+  EXPECT_TRUE(replicator_->StatusOf("b1").ok());
   EXPECT_EQ(replicator_->in_sync(), 3u);
   EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
   replicator_->LocalPersisted(Lsn(2));
@@ -241,15 +241,15 @@ TEST_F(ReplicatorTest, BackupThatJoinsMayLagUntilItOnceDidNot) {
   Append();
   Join(0, "b0");  // 384 bytes behind
   replicator_->Poll();
-  EXPECT_TRUE(replicator_->IsInSync("b0"));
+  EXPECT_TRUE(replicator_->StatusOf("b0").ok());
   Serve(0);
   replicator_->Poll();
   Append();
   replicator_->Poll();
-  EXPECT_TRUE(replicator_->IsInSync("b0"));
+  EXPECT_TRUE(replicator_->StatusOf("b0").ok());
   Append();
   replicator_->Poll();
-  EXPECT_FALSE(replicator_->IsInSync("b0"));
+  EXPECT_FALSE(replicator_->StatusOf("b0").ok());
 }
 
 TEST_F(ReplicatorTest, FailedWriteGivesUpTheBackup) {

@@ -37,6 +37,7 @@ void CheckHits(const NemesisCluster& cluster, const RoundPlan& plan) {
   switch (plan.fault) {
     case Fault::kKillBackups:
     case Fault::kPauseBackups:
+    case Fault::kRejoinBackups:
       EXPECT_LE(hits, cluster.spare_count);
       EXPECT_EQ(hits == 0, cluster.spare_count == 0);
       break;
@@ -48,6 +49,13 @@ void CheckHits(const NemesisCluster& cluster, const RoundPlan& plan) {
       EXPECT_EQ(hits, 0);
   }
   EXPECT_FALSE(plan.has_own_replica && IsHit(plan, plan.primary_node));
+  EXPECT_LE(static_cast<int>(plan.next_hits.size()), cluster.spare_count);
+  EXPECT_EQ(plan.next_hits.empty(),
+            plan.fault != Fault::kRejoinBackups || cluster.spare_count == 0);
+  for (const int node : plan.next_hits) {
+    EXPECT_FALSE(IsHit(plan, node));
+    EXPECT_FALSE(plan.has_own_replica && node == plan.primary_node);
+  }
   for (const int node : plan.hit_nodes) {
     EXPECT_GE(node, 1);
     EXPECT_LE(node, cluster.node_count);

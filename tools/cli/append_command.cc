@@ -16,6 +16,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/framing.h"
 #include "tools/cli/log_source.h"
+#include "tools/cli/member_watch.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
 
@@ -73,6 +74,7 @@ absl::Status FeedRecords(FrameReader* reader, AppendWorkers* workers) {
 
 absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
                          Log* log) {
+  const MemberWatch watch(*log, NameOf(arguments.source));
   AppendWorkersOptions options;
   options.threads = arguments.threads;
   options.frequency = arguments.frequency;

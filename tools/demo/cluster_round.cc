@@ -20,6 +20,8 @@ constexpr int64_t kPatienceNanos = 60 * kNanosPerSecond;
 // before may still be told in the first part.
 constexpr int64_t kLastWordNanos = 3 * kNanosPerSecond;
 constexpr int64_t kSilenceNanos = 2 * kNanosPerSecond;
+// Between two looks at what it has said.
+constexpr int64_t kListenNanos = 20'000'000;
 // A primary that can't open the log is given so long to do it nevertheless.
 constexpr int64_t kVainNanos = kNanosPerSecond;
 
@@ -165,7 +167,33 @@ absl::Status ClusterRounds::StrikeBackups(ClusterWriter* primary) {
   }
   ALPHEUS_RETURN_IF_ERROR(
       MustReach(primary, primary->ack_count() + plan_.acks_during));
+  if (plan_.fault == Fault::kRejoinBackups) {
+    ALPHEUS_RETURN_IF_ERROR(HaveThemRejoin(primary));
+  }
   return primary->Kill();
+}
+
+// Those that come back count: others may go then. Only a little is appended
+// until they do, so that enough is left for after.
+absl::Status ClusterRounds::HaveThemRejoin(ClusterWriter* primary) {
+  ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
+  const std::string all = absl::StrCat(cluster_.node_count(), " of ",
+                                       cluster_.node_count(), " replicas");
+  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+  primary->Hold(true);
+  while (primary->said().find(all) == std::string::npos) {
+    ALPHEUS_RETURN_IF_ERROR(
+        primary->RunUntil(UINT64_MAX, kListenNanos).status());
+    if (!primary->has_ended_output() && Clock::Real().NowNanos() < end) {
+      continue;
+    }
+    return absl::DataLossError(absl::StrCat(
+        primary->ToString(), " did not say \"", all,
+        "\" when all nodes were back; it said: ", primary->said()));
+  }
+  primary->Hold(false);
+  for (const int node : plan_.next_hits) cluster_.Kill(node);
+  return MustReach(primary, primary->ack_count() + plan_.acks_during);
 }
 
 // Without a quorum it ends with an error, or it waits.

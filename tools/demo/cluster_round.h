@@ -5,7 +5,7 @@
 //
 // A round on a log (nemesis.h draws what is open here):
 //   1. a primary appends from several threads
-//   2. the fault
+//   2. the fault; backups may join again, and others go
 //   3. what was hit starts again, at once or late
 //   4. primaries on another node that are killed while they recover
 //   5. a successor on another node recovers and appends
@@ -81,6 +81,7 @@ class ClusterRounds {
   absl::Status StrikePrimary(ClusterWriter* primary);
   absl::Status StrikeBackups(ClusterWriter* primary);
   void HitNodes();
+  absl::Status HaveThemRejoin(ClusterWriter* primary);
   absl::Status MustStop(ClusterWriter* primary);
   absl::Status TryInVain();
   absl::Status CutRecoveriesShort();

@@ -49,6 +49,8 @@ class ClusterWriter {
 
   // Its input ends: it appends what it was given, and ends.
   void EndInput() { writer_.EndInput(); }
+  // As FedWriter's.
+  void Hold(bool is_held) { writer_.Hold(is_held); }
   void Pause() { process_.Pause(); }
   void Continue() { process_.Continue(); }
   // Takes the acknowledgements that it left behind.

@@ -77,7 +77,7 @@ void FedWriter::EndInput() {
 }
 
 void FedWriter::FillPending() {
-  while (!ends_input_ && pending_.size() < kPendingBytes &&
+  while (!ends_input_ && !is_held_ && pending_.size() < kPendingBytes &&
          made_ring_bytes_ < limits_.ring_bytes_max &&
          made_count_ - acknowledgements_.size() < limits_.unacknowledged_max) {
     const std::string record = feed_.Record(first_number_ + made_count_);

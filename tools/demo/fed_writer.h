@@ -44,6 +44,8 @@ class FedWriter {
   // Feeds, and reads what it says; waits for one of it, but not for longer.
   // False when the writer has closed its output.
   bool ListenAndFeed(int64_t timeout_nanos);
+  // Nothing more is made while it is held; what was made is fed.
+  void Hold(bool is_held) { is_held_ = is_held; }
   // Nothing more is fed than the rest of a record that is fed in part; then
   // its input ends.
   void EndInput();
@@ -79,6 +81,7 @@ class FedWriter {
   const FeedLimits limits_;
 
   bool ends_input_ = false;
+  bool is_held_ = false;
   std::string pending_;       // not written to the writer yet
   uint64_t fed_bytes_ = 0;    // written to the writer
   uint64_t whole_bytes_ = 0;  // of the records wholly written

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/demo/nemesis.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -20,13 +21,9 @@ bool DrawOneIn(uint64_t n, RandomSource* random) {
   return random->Below(n) == 0;
 }
 
-// `count` of the nodes 1 to `node_count`, all but `but` (0: none).
-std::vector<int> DrawNodes(int node_count, int but, uint64_t count,
-                           RandomSource* random) {
-  std::vector<int> nodes;
-  for (int node = 1; node <= node_count; ++node) {
-    if (node != but) nodes.push_back(node);
-  }
+// `count` of these nodes, each once.
+std::vector<int> DrawOf(std::vector<int> nodes, uint64_t count,
+                        RandomSource* random) {
   for (size_t i = 0; i < count; ++i) {
     std::swap(nodes[i], nodes[i + random->Below(nodes.size() - i)]);
   }
@@ -34,8 +31,19 @@ std::vector<int> DrawNodes(int node_count, int but, uint64_t count,
   return nodes;
 }
 
+// `count` of the nodes 1 to `node_count`, all but `but` (0: none).
+std::vector<int> DrawNodes(int node_count, int but, uint64_t count,
+                           RandomSource* random) {
+  std::vector<int> nodes;
+  for (int node = 1; node <= node_count; ++node) {
+    if (node != but) nodes.push_back(node);
+  }
+  return DrawOf(std::move(nodes), count, random);
+}
+
 bool IsOfFewBackups(Fault fault) {
-  return fault == Fault::kKillBackups || fault == Fault::kPauseBackups;
+  return fault == Fault::kKillBackups || fault == Fault::kPauseBackups ||
+         fault == Fault::kRejoinBackups;
 }
 
 bool IsOfTooMany(Fault fault) {
@@ -57,6 +65,22 @@ uint64_t DrawHitCount(const NemesisCluster& cluster, const RoundPlan& plan,
          random->Below(static_cast<uint64_t>(candidates - least + 1));
 }
 
+// Without those that have joined again there would be too few.
+void DrawNextHits(const NemesisCluster& cluster, RoundPlan* plan,
+                  RandomSource* random) {
+  std::vector<int> nodes;
+  for (int node = 1; node <= cluster.node_count; ++node) {
+    const bool is_kept =
+        (plan->has_own_replica && node == plan->primary_node) ||
+        std::find(plan->hit_nodes.begin(), plan->hit_nodes.end(), node) !=
+            plan->hit_nodes.end();
+    if (!is_kept) nodes.push_back(node);
+  }
+  const uint64_t count = std::min<uint64_t>(
+      nodes.size(), static_cast<uint64_t>(cluster.spare_count));
+  plan->next_hits = DrawOf(std::move(nodes), count, random);
+}
+
 void DrawHits(const NemesisCluster& cluster, RoundPlan* plan,
               RandomSource* random) {
   // With W = 1 its own replica alone would be a quorum.
@@ -66,6 +90,7 @@ void DrawHits(const NemesisCluster& cluster, RoundPlan* plan,
   plan->hit_nodes = DrawNodes(cluster.node_count,
                               plan->has_own_replica ? plan->primary_node : 0,
                               DrawHitCount(cluster, *plan, random), random);
+  if (plan->fault == Fault::kRejoinBackups) DrawNextHits(cluster, plan, random);
   plan->return_late = IsOfFewBackups(plan->fault) && DrawOneIn(2, random);
   plan->tries_in_vain = IsOfTooMany(plan->fault) && DrawOneIn(2, random);
 }
@@ -105,6 +130,8 @@ const char* FaultName(Fault fault) {
       return "backups killed";
     case Fault::kPauseBackups:
       return "backups paused";
+    case Fault::kRejoinBackups:
+      return "backups rejoin";
     case Fault::kKillTooMany:
       return "too many killed";
     case Fault::kPauseTooMany:
@@ -138,6 +165,9 @@ std::string RoundPlan::ToString() const {
       has_own_replica ? " with" : " without", " replica, ", acks_before,
       " acknowledgements before it; nodes hit: ",
       hit_nodes.empty() ? "none" : absl::StrJoin(hit_nodes, " "),
+      next_hits.empty()
+          ? ""
+          : absl::StrCat(", then ", absl::StrJoin(next_hits, " ")),
       return_late ? ", back late" : "", "; ", short_lives_nanos.size(),
       " recoveries cut short; successor on node ", successor_node,
       successor_has_own_replica ? " with" : " without", " replica, ",

@@ -18,19 +18,20 @@
 namespace alpheus::demo {
 
 enum class Fault {
-  kNone,          // the primary comes to its end
-  kKillPrimary,   // SIGKILL in mid-stream
-  kKillMachine,   // the primary and the node's own program at once
-  kPausePrimary,  // goes on when another primary has appended
-  kKillBackups,   // so few that it must go on
-  kPauseBackups,  // the same with SIGSTOP
-  kKillTooMany,   // so many that it must fail, or wait
-  kPauseTooMany,  // the same with SIGSTOP
+  kNone,           // the primary comes to its end
+  kKillPrimary,    // SIGKILL in mid-stream
+  kKillMachine,    // the primary and the node's own program at once
+  kPausePrimary,   // goes on when another primary has appended
+  kKillBackups,    // so few that it must go on
+  kPauseBackups,   // the same with SIGSTOP
+  kRejoinBackups,  // killed, and when they have joined again others are killed
+  kKillTooMany,    // so many that it must fail, or wait
+  kPauseTooMany,   // the same with SIGSTOP
 };
-inline constexpr Fault kFaults[] = {Fault::kNone,        Fault::kKillPrimary,
-                                    Fault::kKillMachine, Fault::kPausePrimary,
-                                    Fault::kKillBackups, Fault::kPauseBackups,
-                                    Fault::kKillTooMany, Fault::kPauseTooMany};
+inline constexpr Fault kFaults[] = {
+    Fault::kNone,          Fault::kKillPrimary, Fault::kKillMachine,
+    Fault::kPausePrimary,  Fault::kKillBackups, Fault::kPauseBackups,
+    Fault::kRejoinBackups, Fault::kKillTooMany, Fault::kPauseTooMany};
 
 const char* FaultName(Fault fault);
 
@@ -48,6 +49,7 @@ struct RoundPlan {
   int64_t delay_nanos = 0;     // and then so much later
   uint64_t acks_during = 1;    // with few backups gone it acknowledges so many
   std::vector<int> hit_nodes;  // by faults of backups
+  std::vector<int> next_hits;  // when those have joined again
   bool return_late = false;    // they come back when a successor is at work
   bool tries_in_vain = false;  // with too many gone, another primary tries
   // Primaries that are killed so long after their start: while they recover,

@@ -56,6 +56,7 @@
 #include "alpheus/options.h"
 #include "alpheus/recovered_range.h"
 #include "alpheus/recovery_report.h"
+#include "alpheus/replication_status.h"
 #include "alpheus/reservation.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
@@ -194,6 +195,9 @@ class Log {
 
   // What Open found.
   const RecoveryReport& report() const;
+  // Who keeps the log now. Cheap, but for a lock; any thread. Of a local log it
+  // never changes.
+  ReplicationStatus replication_status() const;
 
  private:
   explicit Log(std::unique_ptr<LogEngine> engine);

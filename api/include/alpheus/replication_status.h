@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// replication_status: who keeps a log while it is written, for people and for
+// tests.
+#ifndef ALPHEUS_API_INCLUDE_ALPHEUS_REPLICATION_STATUS_H_
+#define ALPHEUS_API_INCLUDE_ALPHEUS_REPLICATION_STATUS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace alpheus {
+
+struct ReplicationStatus {
+  uint32_t replicas = 1;      // N
+  uint32_t write_quorum = 1;  // W: fewer in sync fail the log
+  // Replicas that get what is appended, and whose word counts. One that has
+  // joined again may still be behind.
+  uint32_t in_sync = 1;
+
+  // Since the log was opened: members that joined again, and tries in vain.
+  uint64_t joins = 0;
+  uint64_t failed_joins = 0;
+
+  // Members out of sync: "node 3", and why as far as it is known.
+  std::vector<std::string> away;
+
+  // One line for people.
+  std::string ToString() const;
+
+  bool operator==(const ReplicationStatus&) const = default;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_INCLUDE_ALPHEUS_REPLICATION_STATUS_H_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// member_watch: tells on standard error when members of a replicated log go
+// and come back while it is written.
+//
+// Thread safety: Start and the end by one thread; it looks on its own one.
+#ifndef ALPHEUS_TOOLS_CLI_MEMBER_WATCH_H_
+#define ALPHEUS_TOOLS_CLI_MEMBER_WATCH_H_
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "alpheus/log.h"
+
+namespace alpheus::cli {
+
+class MemberWatch {
+ public:
+  // `log` must outlive it; `name` is for messages.
+  MemberWatch(const Log& log, std::string name);
+  // When it has told what there is to tell.
+  ~MemberWatch();
+  MemberWatch(const MemberWatch&) = delete;
+  MemberWatch& operator=(const MemberWatch&) = delete;
+
+ private:
+  void Run();
+  void Look();
+
+  const Log& log_;
+  const std::string name_;
+  ReplicationStatus told_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace alpheus::cli
+
+#endif  // ALPHEUS_TOOLS_CLI_MEMBER_WATCH_H_
