@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
@@ -158,6 +159,52 @@ TEST_F(ClusterLogTest, MinorityMayGoAndMajorityMayNot) {
   EXPECT_EQ(recovered[0], "all");
   EXPECT_EQ(recovered[1], "two left");
   EXPECT_LE(recovered.size(), 3u);
+}
+
+// A5.
+TEST_F(ClusterLogTest, MemberThatComesBackJoinsAndCounts) {
+  TestCluster cluster(3);
+  Format(cluster);
+  const auto log = MustOpen(OptionsOf(cluster, 1));
+  ASSERT_NE(log, nullptr);
+  const auto await = [&](uint32_t in_sync) {
+    while (log->replication_status().in_sync != in_sync) {
+      std::this_thread::yield();
+    }
+  };
+  ASSERT_TRUE(log->Append("all").ok());
+  await(3);
+  EXPECT_THAT(log->replication_status().away, IsEmpty());
+  cluster.Stop(3);
+  ASSERT_TRUE(log->Append("without node 3").ok());
+  await(2);
+  const ReplicationStatus status = log->replication_status();
+  EXPECT_EQ(status.replicas, 3u);
+  EXPECT_EQ(status.write_quorum, 2u);
+  EXPECT_THAT(status.away, ElementsAre(HasSubstr("node 3: ")));
+  EXPECT_THAT(status.ToString(), HasSubstr("2 of 3 replicas are in sync"));
+  cluster.Start(3);
+  await(3);
+  EXPECT_EQ(log->replication_status().joins, 1u);
+  cluster.Stop(2);
+  ASSERT_TRUE(log->Append("without node 2").ok());
+  ASSERT_TRUE(log->Close().ok());
+  const auto reader = LogReader::Open(cluster.ReplicaPath(3));
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const VerifyReport report = (*reader)->Verify();
+  EXPECT_TRUE(report.status.ok()) << report.status;
+  EXPECT_EQ(report.data_records, 3u);
+}
+
+TEST_F(ClusterLogTest, LocalLogKeepsItself) {
+  const std::string path = ::testing::TempDir() + "/keeps_itself.alph";
+  std::remove(path.c_str());
+  ASSERT_TRUE(Log::Format({.path = path, .region_bytes = 256 * 1024}).ok());
+  LogOptions options;
+  options.path = path;
+  const auto log = MustOpen(options);
+  ASSERT_NE(log, nullptr);
+  EXPECT_EQ(log->replication_status(), ReplicationStatus());
 }
 
 TEST_F(ClusterLogTest, TooFewNodesOpenNothing) {
