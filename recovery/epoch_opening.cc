@@ -107,8 +107,11 @@ void EpochOpening::MakePeers() {
   const Hello hello{options_.cluster_id, options_.log_id, options_.self};
   for (const PeerAddress& at : options_.peers) {
     peers_.push_back(std::make_unique<OpeningPeer>(
-        OpeningPeerOptions{at, hello, options_.step_timeout_ns,
-                           options_.deadline},
+        OpeningPeerOptions{at,
+                           hello,
+                           options_.step_timeout_ns,
+                           options_.deadline,
+                           {options_.key, &random_}},
         fabric_, clock_));
     peers_.back()->Connect();
   }
@@ -328,7 +331,8 @@ absl::Status EpochOpening::PromiseItself() {
 
 void EpochOpening::AskForPromises() {
   for (const auto& peer : peers_) {
-    if (peer->state() == State::kWelcomed) peer->Ask(AskPromise{promise_});
+    if (peer->state() != State::kWelcomed) continue;
+    peer->Ask(AskPromise{promise_, options_.configuration_id});
   }
   // Asked is not sent, and the own replica is scanned next.
   if (!is_cache_ && !own_answer_) fabric_.Progress();

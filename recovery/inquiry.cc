@@ -30,7 +30,8 @@ absl::Status WithRemedy(const absl::Status& rejection) {
 Inquiry::Inquiry(Fabric& fabric, Options options, Message request)
     : fabric_(fabric),
       options_(std::move(options)),
-      request_(std::move(request)) {
+      request_(std::move(request)),
+      handshake_(options_.credentials) {
   const absl::StatusOr<ConnectionId> connection = fabric_.Connect(
       options_.address, EncodeHello(options_.hello), options_.deadline);
   Expect(connection.status());
@@ -89,12 +90,20 @@ absl::Status Inquiry::Established(const std::string& private_data) {
   }
   ALPHEUS_ASSIGN_OR_RETURN(slots_,
                            MessageSlots::Make(fabric_, 2, kMessageBytesMax));
+  if (!handshake_.is_needed()) return Ask(Step::kAsk, request_);
+  return Ask(Step::kChallenge, handshake_.Begin(options_.hello, *welcome_));
+}
+
+absl::Status Inquiry::Ask(Step step, const Message& message) {
+  step_ = step;
+  is_sent_ = false;
+  reply_bytes_.reset();
   ALPHEUS_RETURN_IF_ERROR(fabric_.PostReceive(connection_, WorkId(kReplySlot),
                                               slots_->At(kReplySlot)));
-  const std::vector<std::byte> request = EncodeMessage(request_);
+  const std::vector<std::byte> bytes = EncodeMessage(message);
   LocalBytes slot = slots_->At(kRequestSlot);
-  slot.bytes = slot.bytes.first(request.size());
-  std::copy(request.begin(), request.end(), slot.bytes.begin());
+  slot.bytes = slot.bytes.first(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), slot.bytes.begin());
   return fabric_.PostSend(connection_, WorkId(kRequestSlot), slot);
 }
 
@@ -104,8 +113,16 @@ bool Inquiry::Take(const Completion& completion) {
     Fail(absl::UnavailableError(absl::StrCat(
         "the connection broke: ", OperationName(completion.operation), ": ",
         CompletionStatusName(completion.status))));
-  } else if (completion.operation == Operation::kReceive) {
-    Expect(TakeReply(slots_->At(kReplySlot).bytes.first(completion.bytes)));
+    return true;
+  }
+  const bool receives = completion.operation == Operation::kReceive;
+  if (receives) reply_bytes_ = completion.bytes;
+  is_sent_ |= completion.operation == Operation::kSend;
+  // The request's bytes stay until they are no longer needed.
+  if (is_sent_ && reply_bytes_ && !done()) {
+    Expect(TakeReply(
+        slots_->At(kReplySlot)
+            .bytes.first(*std::exchange(reply_bytes_, std::nullopt))));
   }
   return true;
 }
@@ -117,8 +134,23 @@ absl::Status Inquiry::TakeReply(std::span<const std::byte> bytes) {
                                             " bytes that are no reply"));
   }
   if (const auto* failed = std::get_if<Failed>(&*reply)) return failed->status;
-  reply_ = std::move(reply);
-  return absl::OkStatus();
+  return TakeReply(*std::move(reply));
+}
+
+absl::Status Inquiry::TakeReply(Message reply) {
+  if (step_ == Step::kAsk) {
+    reply_ = std::move(reply);
+    return absl::OkStatus();
+  }
+  if (step_ == Step::kProve && std::holds_alternative<Proved>(reply)) {
+    return Ask(Step::kAsk, request_);
+  }
+  const auto* challenged = std::get_if<Challenged>(&reply);
+  if (step_ == Step::kProve || challenged == nullptr) {
+    return absl::DataLossError("the node said what no node says to a proof");
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const Prove prove, handshake_.Take(*challenged));
+  return Ask(Step::kProve, prove);
 }
 
 }  // namespace alpheus

@@ -11,7 +11,8 @@
 // Invariants:
 //   E1. What the replica sends is believed only if it is what was asked for:
 //       its node, and incarnation and capacity as it welcomed with, and a log
-//       from before the ballot whose table opens it.
+//       from before the ballot whose table opens it. With a key nothing is
+//       asked before the replica has proved it (P1 of handshake.h).
 //   E2. Once it failed, its connection is closed: nothing of it changes memory
 //       of this host any more (X5 of fabric.h), and its completions mean
 //       nothing.
@@ -31,6 +32,7 @@
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
 #include "recovery/answer.h"
+#include "recovery/handshake.h"
 #include "recovery/messages.h"
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
@@ -57,12 +59,15 @@ struct OpeningPeerOptions {
   // ring for it, that takes ReadingNanos more.
   int64_t step_timeout_ns = 0;
   Deadline deadline;  // of everything
+  Credentials credentials = {};
 };
 
 class OpeningPeer {
  public:
   enum class State {
     kConnecting,
+    kChallenging,  // these two if there is a key (handshake.h)
+    kProving,
     kWelcomed,  // welcome()
     kFormatting,
     kFormatted,
@@ -158,6 +163,8 @@ class OpeningPeer {
   absl::Status Send(const Message& message);
   void TakeReply();
   void TakeWelcome(const std::string& private_data);
+  void TakeChallenged(const Challenged& challenged);
+  void TakeFailed(const absl::Status& why);
   void StartReading(const Promised& promised);
   void ReadOn();
   void TakeAnswerPiece();
@@ -191,6 +198,7 @@ class OpeningPeer {
   bool is_sent_ = false;
   std::optional<uint64_t> reply_bytes_;
 
+  PrimaryHandshake handshake_;
   Welcome welcome_;
   Promise standing_;
   RegionKey ring_key_;

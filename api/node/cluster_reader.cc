@@ -197,6 +197,7 @@ class ClusterReader::Impl {
     options.at.hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
     options.at.hello.primary.incarnation = random_.Next() | 1;  // never 0
     options.at.node = NodeId(replica.reading.node);
+    options.at.credentials = {cluster_.key, &random_};
     options.deadline = [this] { return InTime(); };
     options.without_ring = options_.without_records;
     replica.remote = std::make_unique<RemoteRegion>(

@@ -59,6 +59,7 @@ EpochOpeningOptions PrimaryProcess::OpeningOptions(
     const PrimaryId& self) const {
   EpochOpeningOptions options;
   options.cluster_id = kClusterId;
+  options.key = SimulatedKey();
   options.log_id = kLogId;
   options.self = self;
   options.sizes = world_.sizes();
