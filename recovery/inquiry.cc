@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t kRequestSlot = 0;
 constexpr size_t kReplySlot = 1;
+// Of the request's slot; what is asked for comes last, and may be longer.
+constexpr size_t kStepBytes = 1024;
 
 // What a node can say in a rejection is short.
 absl::Status WithRemedy(const absl::Status& rejection) {
@@ -65,7 +67,8 @@ bool Inquiry::Take(const ConnectionEvent& event) {
       Fail(absl::UnavailableError("nobody answers; is the node running?"));
       break;
     case ConnectionEvent::Kind::kDisconnected:
-      Fail(absl::UnavailableError("the connection broke"));
+      // The reply may be there, and says why; else its receive fails (X3).
+      if (!is_asked_) Fail(absl::UnavailableError("the connection broke"));
       break;
     case ConnectionEvent::Kind::kRequested:
       break;
@@ -96,33 +99,33 @@ absl::Status Inquiry::Established(const std::string& private_data) {
 
 absl::Status Inquiry::Ask(Step step, const Message& message) {
   step_ = step;
-  is_sent_ = false;
-  reply_bytes_.reset();
   ALPHEUS_RETURN_IF_ERROR(fabric_.PostReceive(connection_, WorkId(kReplySlot),
                                               slots_->At(kReplySlot)));
   const std::vector<std::byte> bytes = EncodeMessage(message);
+  // Each at a place of its own: the one before may still be under way.
   LocalBytes slot = slots_->At(kRequestSlot);
-  slot.bytes = slot.bytes.first(bytes.size());
+  slot.bytes =
+      slot.bytes.subspan(kStepBytes * static_cast<size_t>(step), bytes.size());
+  is_asked_ = true;
   std::copy(bytes.begin(), bytes.end(), slot.bytes.begin());
   return fabric_.PostSend(connection_, WorkId(kRequestSlot), slot);
 }
 
 bool Inquiry::Take(const Completion& completion) {
   if (completion.connection != connection_) return false;
-  if (completion.status != CompletionStatus::kOk) {
+  // Of a request whose reply may be there: its receive tells.
+  const bool is_left_to_the_reply =
+      completion.operation == Operation::kSend && is_asked_ &&
+      completion.status == CompletionStatus::kFlushed;
+  if (completion.status != CompletionStatus::kOk && !is_left_to_the_reply) {
     Fail(absl::UnavailableError(absl::StrCat(
         "the connection broke: ", OperationName(completion.operation), ": ",
         CompletionStatusName(completion.status))));
     return true;
   }
-  const bool receives = completion.operation == Operation::kReceive;
-  if (receives) reply_bytes_ = completion.bytes;
-  is_sent_ |= completion.operation == Operation::kSend;
-  // The request's bytes stay until they are no longer needed.
-  if (is_sent_ && reply_bytes_ && !done()) {
-    Expect(TakeReply(
-        slots_->At(kReplySlot)
-            .bytes.first(*std::exchange(reply_bytes_, std::nullopt))));
+  if (completion.operation == Operation::kReceive && !done()) {
+    is_asked_ = false;
+    Expect(TakeReply(slots_->At(kReplySlot).bytes.first(completion.bytes)));
   }
   return true;
 }

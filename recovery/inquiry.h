@@ -12,7 +12,6 @@
 #define ALPHEUS_RECOVERY_INQUIRY_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -80,8 +79,7 @@ class Inquiry {
   absl::Status status_;
   PrimaryHandshake handshake_;
   Step step_ = Step::kAsk;
-  bool is_sent_ = false;
-  std::optional<uint64_t> reply_bytes_;  // of one that has come
+  bool is_asked_ = false;  // and its reply has not come
   std::optional<Welcome> welcome_;
   std::optional<Message> reply_;
   std::unique_ptr<MessageSlots> slots_;  // request, reply

@@ -204,6 +204,8 @@ void OpeningPeer::Take(const ConnectionEvent& event) {
       return Fail(absl::UnavailableError("nobody answers there"),
                   /*may_try_again=*/true);
     default:
+      // The reply may be there, and says why; else its receive fails (X3).
+      if (due_nanos_ != kNotWaiting) return;
       return Fail(absl::UnavailableError("the connection broke"),
                   /*may_try_again=*/true);
   }
@@ -236,7 +238,11 @@ void OpeningPeer::Take(const Completion& completion) {
   if (failed() || completion.connection != connection_) return;
   const bool receives = completion.operation == Operation::kReceive ||
                         completion.operation == Operation::kReceiveImmediate;
-  if (completion.status != CompletionStatus::kOk) {
+  // Of a request whose reply may be there: its receive tells.
+  const bool is_left_to_the_reply =
+      completion.work == kSendWork && due_nanos_ != kNotWaiting &&
+      completion.status == CompletionStatus::kFlushed;
+  if (completion.status != CompletionStatus::kOk && !is_left_to_the_reply) {
     return Fail(
         absl::UnavailableError(absl::StrCat(
             "the connection broke: ", OperationName(completion.operation), ": ",

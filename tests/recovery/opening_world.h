@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,6 +46,10 @@ class OpeningWorld {
     uint64_t message_bytes_max = uint64_t{1} << 20;
     // Members are served by ReplicaServer, which can't be looked into.
     bool real_server = false;
+    // Of primaries, and of members that are served so, but for some of them by
+    // number.
+    ClusterKey key = {};
+    std::map<int, ClusterKey> other_keys = {};
   };
 
   // A process that is or wants to be primary.
@@ -128,6 +133,7 @@ class OpeningWorld {
     Model pmem;
     std::unique_ptr<Replica<Model>> replica;
     std::unique_ptr<ScriptedReplica> server;
+    Random random{1};  // of nonces
     std::unique_ptr<ReplicaServer> real_server;
 
     explicit Node(size_t bytes) : pmem(bytes) {}
