@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kPayload[] = "alpheus/refusal";
 
-constexpr std::array<std::string_view, kRefusalCount> kNames = {
+constexpr std::array<std::string_view, kRefusalCount> kRefusalNames = {
     "malformed message",
     "other protocol version",
     "other cluster",
@@ -37,7 +37,7 @@ std::string HostOf(std::string_view peer) {
 }  // namespace
 
 std::string_view RefusalName(Refusal reason) {
-  return kNames[static_cast<size_t>(reason)];
+  return kRefusalNames[static_cast<size_t>(reason)];
 }
 
 absl::Status Refuse(Refusal reason, absl::Status status) {
@@ -71,7 +71,7 @@ std::string Refusals::ToString() const {
   std::string text;
   for (size_t i = 0; i < counts_.size(); ++i) {
     if (counts_[i] == 0) continue;
-    const std::string_view name = kNames[i];
+    const std::string_view name = kRefusalNames[i];
     absl::StrAppend(&text, text.empty() ? "" : ", ", counts_[i], " ",
                     absl::string_view(name.data(), name.size()));
   }

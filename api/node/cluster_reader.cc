@@ -239,6 +239,7 @@ class ClusterReader::Impl {
     absl::Status status = replica.remote->status();
     replica.was_reached |= replica.remote->welcome().has_value() &&
                            !absl::IsFailedPrecondition(status) &&
+                           !absl::IsUnauthenticated(status) &&
                            !absl::IsNotFound(status);
     if (!done) {
       status = absl::UnavailableError(absl::StrCat(

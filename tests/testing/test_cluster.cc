@@ -28,8 +28,8 @@ TestCluster::TestCluster(int nodes, int write_quorum,
   }
   std::ofstream file(file_);
   file << "cluster_id = \"9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a\"\n"
-       << "key_file = \"cluster.key\"\n";
-  EXPECT_TRUE(MakeClusterKeyFile(directory_.File("cluster.key"), random).ok());
+       << "key_file = \"" << key_file() << "\"\n";
+  EXPECT_TRUE(MakeClusterKeyFile(key_file(), random).ok());
   if (write_quorum != 0) file << "write_quorum = " << write_quorum << "\n";
   for (int node = 1; node <= nodes; ++node) {
     file << "[[member]]\nnode = " << node << "\naddress = \""
