@@ -127,7 +127,7 @@ TEST_F(ReplicaServerKeyTest, NothingIsGivenOutWithoutAProof) {
     }
   }
   // Of the host's many refusals one is told.
-  EXPECT_THAT(world_->reports(), SizeIs(1));
+  ASSERT_THAT(world_->reports(), SizeIs(1));
   EXPECT_THAT(world_->reports().front(), HasSubstr("key_file"));
 }
 
@@ -140,6 +140,7 @@ TEST_F(ReplicaServerKeyTest, PrimaryWithAnotherKeyGetsNothing) {
       peer, alpheus::Prove{KeyOf(2).Sign(EncodeMessage(*challenged))});
   EXPECT_EQ(FailedWith(reply), absl::StatusCode::kUnauthenticated);
   ExpectRefused(reply, Refusal::kWrongKey, "another key");
+  ASSERT_THAT(world_->reports(), SizeIs(1));
   EXPECT_THAT(world_->reports().front(), HasSubstr("same key_file"));
 }
 
@@ -276,6 +277,7 @@ TEST_F(ReplicaServerKeyTest, OlderConfigurationIsRefused) {
       world_->Ask(older, AskPromise{{Epoch(5), older.self()}, 3});
   EXPECT_EQ(FailedWith(reply), absl::StatusCode::kFailedPrecondition);
   ExpectRefused(reply, Refusal::kOlderConfiguration, "configuration 3");
+  ASSERT_THAT(world_->reports(), SizeIs(1));
   EXPECT_THAT(world_->reports().front(), HasSubstr("newest list of members"));
   Peer& newest = Proved(2, 2);
   const auto promised =
