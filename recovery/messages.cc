@@ -190,6 +190,7 @@ struct BodyWriter {
   void operator()(const Viewed& viewed) const {
     to.Id(viewed.region_key);
     to.U64(viewed.region_bytes);
+    for (const uint64_t count : viewed.refusals) to.U64(count);
   }
   void operator()(const Release& /*release*/) const {}
   void operator()(const Released& /*released*/) const {}
@@ -284,6 +285,7 @@ Viewed TakeViewed(ByteReader& from) {
   Viewed viewed;
   viewed.region_key = from.As<RegionKey>();
   viewed.region_bytes = from.U64();
+  for (uint64_t& count : viewed.refusals) count = from.U64();
   from.Expect(viewed.region_key != RegionKey() && viewed.region_bytes > 0);
   return viewed;
 }

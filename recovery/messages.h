@@ -41,6 +41,7 @@
 #include "log/format/superline.h"
 #include "quorum/cluster_key.h"
 #include "quorum/promise.h"
+#include "recovery/refusals.h"
 #include "recovery/replica.h"
 #include "replication/ack.h"
 #include "replication/fabric/fabric.h"
@@ -159,6 +160,7 @@ struct View {
 struct Viewed {
   RegionKey region_key;       // for reading: the whole region
   uint64_t region_bytes = 0;  // the ring are the last ring_capacity of them
+  RefusalCounts refusals{};   // by the node, since it started
 
   bool operator==(const Viewed&) const = default;
 };

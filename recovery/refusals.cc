@@ -67,15 +67,4 @@ uint64_t Refusals::total() const {
   return std::accumulate(counts_.begin(), counts_.end(), uint64_t{0});
 }
 
-std::string Refusals::ToString() const {
-  std::string text;
-  for (size_t i = 0; i < counts_.size(); ++i) {
-    if (counts_[i] == 0) continue;
-    const std::string_view name = kRefusalNames[i];
-    absl::StrAppend(&text, text.empty() ? "" : ", ", counts_[i], " ",
-                    absl::string_view(name.data(), name.size()));
-  }
-  return text;
-}
-
 }  // namespace alpheus

@@ -26,7 +26,7 @@
 
 namespace alpheus {
 
-// In the order of the handshake.
+// In the order of the handshake. On the wire, never renumber.
 enum class Refusal : uint32_t {
   kMalformed = 0,       // bytes that are no message
   kOtherVersion,        // of the protocol
@@ -42,6 +42,9 @@ enum class Refusal : uint32_t {
   kStaleEpoch,          // another primary was promised this one or a later one
 };
 inline constexpr size_t kRefusalCount = 12;
+
+// By reason, in their order.
+using RefusalCounts = std::array<uint64_t, kRefusalCount>;
 
 // "wrong key".
 std::string_view RefusalName(Refusal reason);
@@ -62,12 +65,11 @@ class Refusals {
   uint64_t count(Refusal reason) const {
     return counts_[static_cast<size_t>(reason)];
   }
+  const RefusalCounts& counts() const { return counts_; }
   uint64_t total() const;
-  // "3 wrong key, 1 stale epoch"; empty if there were none.
-  std::string ToString() const;
 
  private:
-  std::array<uint64_t, kRefusalCount> counts_{};
+  RefusalCounts counts_{};
   std::set<std::pair<std::string, Refusal>> told_;  // F1
 };
 

@@ -70,7 +70,7 @@ absl::StatusOr<Message> ReplicaServer::OnView(Connection& connection) {
     ALPHEUS_RETURN_IF_ERROR(
         GiveOut(connection, region, RemoteAccess::kRead).status());
   }
-  return Viewed{connection.keys.back(), region.size()};
+  return Viewed{connection.keys.back(), region.size(), refusals_.counts()};
 }
 
 absl::StatusOr<Message> ReplicaServer::OnRelease(const Connection& connection) {

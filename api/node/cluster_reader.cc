@@ -248,11 +248,22 @@ class ClusterReader::Impl {
           replica.remote->region_bytes(),
           " of its image; the node is stopped, or the way to it is"));
     }
+    replica.reading.refusals = NamedRefusals(replica.remote->refusals());
     replica.remote.reset();
     if (status.ok()) status = Look(replica);
     replica.reading.status = status;
     replica.is_read = !absl::IsDataLoss(status) && !absl::IsAborted(status);
     replica.image.reset();
+  }
+
+  static std::vector<std::pair<std::string, uint64_t>> NamedRefusals(
+      const RefusalCounts& counts) {
+    std::vector<std::pair<std::string, uint64_t>> named;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] == 0) continue;
+      named.emplace_back(RefusalName(static_cast<Refusal>(i)), counts[i]);
+    }
+    return named;
   }
 
   absl::Status Look(Replica& replica) {

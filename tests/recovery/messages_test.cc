@@ -44,7 +44,7 @@ std::vector<Message> AllMessages() {
           Installed{},
           Failed{absl::DataLossError("LSN 4 at offset 192 can't be read")},
           View{},
-          Viewed{RegionKey(7), 1 << 20},
+          Viewed{RegionKey(7), 1 << 20, {1, 2, 3}},
           Release{},
           Released{},
           Challenge{{1, 2}},

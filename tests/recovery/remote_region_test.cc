@@ -200,6 +200,12 @@ TEST(RemoteRegionTest, ReaderWithTheKeySeesTheRegionAndOthersNothing) {
         << stranger.status();
     EXPECT_EQ(stranger.region().bytes_read(), 0u);
   }
+  // They are counted for whoever may look; one saw itself that it had no key.
+  Reader again(world, kNode, key);
+  again.Finish();
+  RefusalCounts expected{};
+  expected[static_cast<size_t>(Refusal::kNoProof)] = 1;
+  EXPECT_EQ(again.region().refusals(), expected);
 }
 
 }  // namespace

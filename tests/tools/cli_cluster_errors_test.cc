@@ -103,6 +103,14 @@ TEST_F(CliClusterErrorsTest, WhoeverLacksTheKeyIsTold) {
   ExpectAll(file, kFailed, /*asks=*/true,
             AllOf(HasSubstr("proof of the cluster's key"),
                   HasSubstr("key_file"), HasSubstr("node 1")));
+  // And the operator sees that somebody came.
+  const ProgramResult status = RunAlpheus(Of("status"));
+  EXPECT_THAT(status.output, AllOf(HasSubstr("refused since it started: "),
+                                   HasSubstr(" no proof\n")));
+  const ProgramResult lines = RunAlpheus(Of("status", {"--json"}));
+  const json first =
+      json::parse(lines.output.substr(0, lines.output.find('\n')));
+  EXPECT_GE(first["refused"]["no proof"], 4);
 }
 
 TEST_F(CliClusterErrorsTest, KeyIsMadeOnceAndShownToNobody) {
