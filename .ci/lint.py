@@ -49,6 +49,7 @@ DOORS = (
     ("RocksDB", r"rocksdb/", ("api/rocksdb/",)),
     ("ISA-L", r"isa-l([./]|_)", ("log/format/checksum.cc",)),
     ("gRPC", r"(grpc|grpcpp|grpc\+\+)/|.*\.grpc\.pb\.h", ("tools/", "api/")),
+    ("libcrypto", r"openssl/", ("quorum/cluster_key.cc",)),
     ("toml++", r"toml\+\+/", ("quorum/cluster_file.cc",)),
     ("CLI11", r"CLI/", ("tools/", "bench/")),
     ("GoogleTest", r"(gtest|gmock)/", ("tests/",)),

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <initializer_list>
 #include <limits>
 #include <memory>
@@ -13,9 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "quorum/ballot.h"
+#include "quorum/cluster_key.h"
 
 // The shared library of the package throws. From the headers alone it comes
 // without exceptions, and nothing more is linked.
@@ -240,6 +243,22 @@ absl::StatusOr<std::vector<ClusterMember>> ReadMembers(
   return members;
 }
 
+absl::Status ReadKeyOptions(const TableReader& root, ClusterOptions& options) {
+  ALPHEUS_RETURN_IF_ERROR(root.Read("key_file", options.key_file));
+  ALPHEUS_RETURN_IF_ERROR(
+      root.Read("insecure_without_key", options.insecure_without_key));
+  if (root.Require("key_file").ok() && options.key_file.empty()) {
+    return root.ErrorOf(
+        "key_file", "\"key_file\" names no file. Name one, or leave it out");
+  }
+  if (options.key_file.empty() || !options.insecure_without_key) {
+    return absl::OkStatus();
+  }
+  return root.ErrorOf("insecure_without_key",
+                      "\"insecure_without_key\" is for clusters without a "
+                      "\"key_file\". Leave one of the two out");
+}
+
 // The sizes once more, for the key that is to blame.
 absl::Status CheckSizes(const TableReader& root,
                         const ClusterOptions& options) {
@@ -255,9 +274,9 @@ absl::Status CheckSizes(const TableReader& root,
 absl::StatusOr<ClusterConfiguration> ReadCluster(std::string_view file,
                                                  const toml::table& table) {
   const TableReader root(file, table);
-  ALPHEUS_RETURN_IF_ERROR(
-      root.CheckKeys({"cluster_id", "configuration_id", "write_quorum",
-                      "read_quorum", "member"}));
+  ALPHEUS_RETURN_IF_ERROR(root.CheckKeys(
+      {"cluster_id", "configuration_id", "write_quorum", "read_quorum",
+       "key_file", "insecure_without_key", "member"}));
   ClusterOptions options;
   ALPHEUS_ASSIGN_OR_RETURN(options.cluster_id, ReadClusterId(root));
   ALPHEUS_RETURN_IF_ERROR(
@@ -266,12 +285,44 @@ absl::StatusOr<ClusterConfiguration> ReadCluster(std::string_view file,
                            ReadQuorum(root, "write_quorum"));
   ALPHEUS_ASSIGN_OR_RETURN(options.read_quorum,
                            ReadQuorum(root, "read_quorum"));
+  ALPHEUS_RETURN_IF_ERROR(ReadKeyOptions(root, options));
   ALPHEUS_ASSIGN_OR_RETURN(options.members, ReadMembers(file, root, table));
   ALPHEUS_RETURN_IF_ERROR(CheckSizes(root, options));
   absl::StatusOr<ClusterConfiguration> cluster =
       MakeClusterConfiguration(std::move(options));
   if (!cluster.ok()) return root.ErrorOf("member", Why(cluster.status()));
   return cluster;
+}
+
+bool IsLoopback(const Address& address) {
+  return address.host == "localhost" || address.host == "::1" ||
+         absl::StartsWith(address.host, "127.");
+}
+
+// Without a key whoever reaches a node may end its primary and overwrite its
+// replica: not by oversight.
+absl::Status CheckMayHaveNoKey(const ClusterConfiguration& cluster,
+                               const std::string& path) {
+  if (cluster.insecure_without_key) return absl::OkStatus();
+  for (const ClusterMember& member : cluster.members) {
+    if (IsLoopback(member.address)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": no key_file, and node ", member.node.value, " at ",
+        member.address.ToString(),
+        " can be reached from other machines: whoever reaches it could open "
+        "the log. Make a key by `alpheus key new FILE`, give all nodes a copy "
+        "and name it (key_file); or say insecure_without_key = true, if the "
+        "network keeps strangers out"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoadKey(ClusterConfiguration& cluster, const std::string& path) {
+  if (cluster.key_file.empty()) return CheckMayHaveNoKey(cluster, path);
+  cluster.key_file =
+      (std::filesystem::path(path).parent_path() / cluster.key_file).string();
+  ALPHEUS_ASSIGN_OR_RETURN(cluster.key, LoadClusterKey(cluster.key_file));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -307,7 +358,10 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(const std::string& path) {
         absl::StrCat(path, " has more than ", kClusterFileBytesMax,
                      " bytes, which no cluster file has. Name another file"));
   }
-  return ParseClusterFile(text, path);
+  ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
+                           ParseClusterFile(text, path));
+  ALPHEUS_RETURN_IF_ERROR(LoadKey(cluster, path));
+  return cluster;
 }
 
 }  // namespace alpheus

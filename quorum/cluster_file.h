@@ -37,8 +37,11 @@ inline constexpr size_t kClusterFileBytesMax = size_t{256} * 1024;
 absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
                                                       std::string_view name);
 
-// Errors: as ParseClusterFile; InvalidArgument (too large); what the system
-// says of a file that can't be opened or read.
+// With the key that the file names, relative to where it lies itself.
+// Errors: as ParseClusterFile and LoadClusterKey; InvalidArgument (too large);
+// FailedPrecondition (no key, a member that other machines reach, and not
+// insecure_without_key); what the system says of a file that can't be opened or
+// read.
 absl::StatusOr<ClusterConfiguration> LoadClusterFile(const std::string& path);
 
 }  // namespace alpheus

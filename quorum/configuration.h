@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,6 +31,7 @@
 #include "log/base/ids.h"
 #include "log/format/superline.h"
 #include "quorum/address.h"
+#include "quorum/cluster_key.h"
 #include "quorum/quorum.h"
 
 namespace alpheus {
@@ -47,6 +49,10 @@ struct ClusterConfiguration {
   uint64_t id = 1;  // grows with each change
   QuorumSizes sizes;
   std::vector<ClusterMember> members;
+  // Where the key is, and the key; none: nobody proves anything.
+  std::string key_file = {};
+  bool insecure_without_key = false;  // even where other machines reach it
+  ClusterKey key = {};
 
   bool operator==(const ClusterConfiguration&) const = default;
 };
@@ -62,6 +68,8 @@ struct ClusterOptions {
   std::optional<uint32_t> write_quorum;
   std::optional<uint32_t> read_quorum;
   std::vector<ClusterMember> members;  // in any order
+  std::string key_file = {};
+  bool insecure_without_key = false;
 };
 
 // Whether each member, and no two of them, satisfy C2 and C3. That one may be

@@ -111,6 +111,7 @@ void EpochOpening::MakePeers() {
                            .hello = hello,
                            .step_timeout_ns = options_.step_timeout_ns,
                            .deadline = options_.deadline,
+                           .credentials = {options_.key, &random_},
                            .batch_bytes_max = options_.batch_bytes_max},
         fabric_, clock_));
     peers_.back()->Connect();
@@ -331,7 +332,8 @@ absl::Status EpochOpening::PromiseItself() {
 
 void EpochOpening::AskForPromises() {
   for (const auto& peer : peers_) {
-    if (peer->state() == State::kWelcomed) peer->Ask(AskPromise{promise_});
+    if (peer->state() != State::kWelcomed) continue;
+    peer->Ask(AskPromise{promise_, options_.configuration_id});
   }
   // Asked is not sent, and the own replica is scanned next.
   if (!is_cache_ && !own_answer_) fabric_.Progress();

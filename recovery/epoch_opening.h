@@ -52,6 +52,7 @@
 #include "log/base/random.h"
 #include "log/core/ring_log.h"
 #include "quorum/ballot.h"
+#include "quorum/cluster_key.h"
 #include "quorum/membership.h"
 #include "quorum/promise.h"
 #include "quorum/quorum.h"
@@ -72,6 +73,7 @@ struct EpochOpeningOptions {
   QuorumSizes sizes;
   std::vector<PeerAddress> peers;  // members, without the own replica
   uint64_t configuration_id = 1;   // that the peers' addresses are of
+  ClusterKey key = {};             // not set: nobody proves anything
 
   // Nanoseconds that more replicas than needed are waited for, once enough are
   // there. A primary that is gone costs nothing of it if its host says so.

@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t kRequestSlot = 0;
 constexpr size_t kReplySlot = 1;
+// Of the request's slot; what is asked for comes last, and may be longer.
+constexpr size_t kStepBytes = 1024;
 
 // What a node can say in a rejection is short.
 absl::Status WithRemedy(const absl::Status& rejection) {
@@ -30,7 +32,8 @@ absl::Status WithRemedy(const absl::Status& rejection) {
 Inquiry::Inquiry(Fabric& fabric, Options options, Message request)
     : fabric_(fabric),
       options_(std::move(options)),
-      request_(std::move(request)) {
+      request_(std::move(request)),
+      handshake_(options_.credentials) {
   const absl::StatusOr<ConnectionId> connection = fabric_.Connect(
       options_.address, EncodeHello(options_.hello), options_.deadline);
   Expect(connection.status());
@@ -64,7 +67,8 @@ bool Inquiry::Take(const ConnectionEvent& event) {
       Fail(absl::UnavailableError("nobody answers; is the node running?"));
       break;
     case ConnectionEvent::Kind::kDisconnected:
-      Fail(absl::UnavailableError("the connection broke"));
+      // The reply may be there, and says why; else its receive fails (X3).
+      if (!is_asked_) Fail(absl::UnavailableError("the connection broke"));
       break;
     case ConnectionEvent::Kind::kRequested:
       break;
@@ -89,22 +93,38 @@ absl::Status Inquiry::Established(const std::string& private_data) {
   }
   ALPHEUS_ASSIGN_OR_RETURN(slots_,
                            MessageSlots::Make(fabric_, 2, kMessageBytesMax));
+  if (!handshake_.is_needed()) return Ask(Step::kAsk, request_);
+  return Ask(Step::kChallenge, handshake_.Begin(options_.hello, *welcome_));
+}
+
+absl::Status Inquiry::Ask(Step step, const Message& message) {
+  step_ = step;
   ALPHEUS_RETURN_IF_ERROR(fabric_.PostReceive(connection_, WorkId(kReplySlot),
                                               slots_->At(kReplySlot)));
-  const std::vector<std::byte> request = EncodeMessage(request_);
+  const std::vector<std::byte> bytes = EncodeMessage(message);
+  // Each at a place of its own: the one before may still be under way.
   LocalBytes slot = slots_->At(kRequestSlot);
-  slot.bytes = slot.bytes.first(request.size());
-  std::copy(request.begin(), request.end(), slot.bytes.begin());
+  slot.bytes =
+      slot.bytes.subspan(kStepBytes * static_cast<size_t>(step), bytes.size());
+  is_asked_ = true;
+  std::copy(bytes.begin(), bytes.end(), slot.bytes.begin());
   return fabric_.PostSend(connection_, WorkId(kRequestSlot), slot);
 }
 
 bool Inquiry::Take(const Completion& completion) {
   if (completion.connection != connection_) return false;
-  if (completion.status != CompletionStatus::kOk) {
+  // Of a request whose reply may be there: its receive tells.
+  const bool is_left_to_the_reply =
+      completion.operation == Operation::kSend && is_asked_ &&
+      completion.status == CompletionStatus::kFlushed;
+  if (completion.status != CompletionStatus::kOk && !is_left_to_the_reply) {
     Fail(absl::UnavailableError(absl::StrCat(
         "the connection broke: ", OperationName(completion.operation), ": ",
         CompletionStatusName(completion.status))));
-  } else if (completion.operation == Operation::kReceive) {
+    return true;
+  }
+  if (completion.operation == Operation::kReceive && !done()) {
+    is_asked_ = false;
     Expect(TakeReply(slots_->At(kReplySlot).bytes.first(completion.bytes)));
   }
   return true;
@@ -117,8 +137,23 @@ absl::Status Inquiry::TakeReply(std::span<const std::byte> bytes) {
                                             " bytes that are no reply"));
   }
   if (const auto* failed = std::get_if<Failed>(&*reply)) return failed->status;
-  reply_ = std::move(reply);
-  return absl::OkStatus();
+  return TakeReply(*std::move(reply));
+}
+
+absl::Status Inquiry::TakeReply(Message reply) {
+  if (step_ == Step::kAsk) {
+    reply_ = std::move(reply);
+    return absl::OkStatus();
+  }
+  if (step_ == Step::kProve && std::holds_alternative<Proved>(reply)) {
+    return Ask(Step::kAsk, request_);
+  }
+  const auto* challenged = std::get_if<Challenged>(&reply);
+  if (step_ == Step::kProve || challenged == nullptr) {
+    return absl::DataLossError("the node said what no node says to a proof");
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const Prove prove, handshake_.Take(*challenged));
+  return Ask(Step::kProve, prove);
 }
 
 }  // namespace alpheus

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // inquiry: one question to a node, and its reply.
 //
-// Idea: a connection of its own, one request that needs no promise (View,
-// Release), one reply. The connection stays until the inquiry goes, so that
-// what the reply gave out can be used.
+// Idea: a connection of its own, the proofs of the cluster's key if there is
+// one, one request that needs no promise (View, Release), one reply. The
+// connection stays until the inquiry goes, so that what the reply gave out can
+// be used.
 //
 // Thread safety: one thread.
 // References: protocol H17; messages.h.
 #ifndef ALPHEUS_RECOVERY_INQUIRY_H_
 #define ALPHEUS_RECOVERY_INQUIRY_H_
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "log/base/deadline.h"
+#include "recovery/handshake.h"
 #include "recovery/messages.h"
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
@@ -30,6 +33,7 @@ class Inquiry {
     NodeId node;  // that is to answer there (H17)
     Hello hello;
     Deadline deadline;  // until the connection must be there
+    Credentials credentials = {};
   };
 
   // Starts to connect; errors show in status(). The fabric must outlive it.
@@ -47,8 +51,8 @@ class Inquiry {
   bool done() const { return !status_.ok() || reply_.has_value(); }
   // Errors: Unavailable (nobody is there, the connection broke); NotFound (the
   // node has no replica of the log); FailedPrecondition (another node answers
-  // at this address, or one of another cluster); DataLoss (what no node says);
-  // what the node says (Failed).
+  // at this address, or one of another cluster); Unauthenticated (it has
+  // another key); DataLoss (what no node says); what the node says (Failed).
   const absl::Status& status() const { return status_; }
   // Of a node that answered.
   const std::optional<Welcome>& welcome() const { return welcome_; }
@@ -60,7 +64,12 @@ class Inquiry {
 
  private:
   absl::Status Established(const std::string& private_data);
+  // The request under way: the one that was asked for comes last.
+  enum class Step { kChallenge, kProve, kAsk };
+
+  absl::Status Ask(Step step, const Message& message);
   absl::Status TakeReply(std::span<const std::byte> bytes);
+  absl::Status TakeReply(Message reply);
   void Expect(const absl::Status& step);
 
   Fabric& fabric_;
@@ -68,6 +77,9 @@ class Inquiry {
   const Message request_;
   ConnectionId connection_;
   absl::Status status_;
+  PrimaryHandshake handshake_;
+  Step step_ = Step::kAsk;
+  bool is_asked_ = false;  // and its reply has not come
   std::optional<Welcome> welcome_;
   std::optional<Message> reply_;
   std::unique_ptr<MessageSlots> slots_;  // request, reply

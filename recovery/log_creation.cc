@@ -24,8 +24,11 @@ LogCreation::LogCreation(Fabric& fabric, const Clock& clock,
   const Hello hello{options.cluster_id, options.log_id, options.self};
   for (const PeerAddress& at : options.peers) {
     peers_.push_back(std::make_unique<OpeningPeer>(
-        OpeningPeerOptions{at, hello, options.step_timeout_ns,
-                           options.deadline},
+        OpeningPeerOptions{at,
+                           hello,
+                           options.step_timeout_ns,
+                           options.deadline,
+                           {options.key, &random}},
         fabric, clock));
     peers_.back()->Connect();
   }

@@ -27,6 +27,7 @@
 #include "log/base/random.h"
 #include "log/format/superline.h"
 #include "quorum/ballot.h"
+#include "quorum/cluster_key.h"
 #include "quorum/quorum.h"
 #include "recovery/opening_peer.h"
 #include "replication/fabric/fabric.h"
@@ -43,6 +44,7 @@ struct LogCreationOptions {
   std::string log_name;
   int64_t step_timeout_ns = 10'000'000'000;
   Deadline deadline;
+  ClusterKey key = {};  // not set: nobody proves anything
 };
 
 class LogCreation {

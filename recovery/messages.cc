@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recovery/messages.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -36,6 +37,10 @@ enum class Kind : uint32_t {
   kViewed = 12,
   kRelease = 13,
   kReleased = 14,
+  kChallenge = 15,
+  kChallenged = 16,
+  kProve = 17,
+  kProved = 18,
 };
 
 constexpr size_t kWelcomeBytes = 56;
@@ -71,6 +76,25 @@ Promise TakePromise(ByteReader& from) {
   promise.primary.incarnation = from.U64();
   from.Expect(IsPromise(promise));
   return promise;
+}
+
+void Put(ByteWriter& to, const Nonce& nonce) {
+  to.U64(nonce.high);
+  to.U64(nonce.low);
+}
+
+Nonce TakeNonce(ByteReader& from) {
+  Nonce nonce;
+  nonce.high = from.U64();
+  nonce.low = from.U64();
+  from.Expect(nonce != Nonce());
+  return nonce;
+}
+
+Digest TakeDigest(ByteReader& from) {
+  Digest digest{};
+  std::ranges::copy(from.Raw(digest.size()), digest.begin());
+  return digest;
 }
 
 constexpr uint32_t kNativeFlush = 1;
@@ -116,8 +140,10 @@ static_assert(
 static_assert(std::is_same_v<std::variant_alternative_t<7, Message>, Install>);
 static_assert(std::is_same_v<std::variant_alternative_t<9, Message>, Failed>);
 static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
+static_assert(
+    std::is_same_v<std::variant_alternative_t<14, Message>, Challenge>);
 static_assert(std::variant_size_v<Message> ==
-              static_cast<size_t>(Kind::kReleased));
+              static_cast<size_t>(Kind::kProved));
 
 struct BodyWriter {
   ByteWriter& to;
@@ -130,7 +156,10 @@ struct BodyWriter {
     to.Text(format.log_name);
   }
   void operator()(const Formatted& /*formatted*/) const {}
-  void operator()(const AskPromise& ask) const { Put(to, ask.promise); }
+  void operator()(const AskPromise& ask) const {
+    Put(to, ask.promise);
+    to.U64(ask.configuration_id);
+  }
   void operator()(const Promised& promised) const {
     to.Id(promised.answer_key);
     to.U64(promised.answer_bytes);
@@ -161,9 +190,19 @@ struct BodyWriter {
   void operator()(const Viewed& viewed) const {
     to.Id(viewed.region_key);
     to.U64(viewed.region_bytes);
+    for (const uint64_t count : viewed.refusals) to.U64(count);
   }
   void operator()(const Release& /*release*/) const {}
   void operator()(const Released& /*released*/) const {}
+  void operator()(const Challenge& challenge) const {
+    Put(to, challenge.nonce);
+  }
+  void operator()(const Challenged& challenged) const {
+    Put(to, challenged.nonce);
+    to.Raw(challenged.proof);
+  }
+  void operator()(const Prove& prove) const { to.Raw(prove.proof); }
+  void operator()(const Proved& /*proved*/) const {}
 };
 
 absl::StatusCode TakeCode(ByteReader& from) {
@@ -227,10 +266,26 @@ Failed TakeFailed(ByteReader& from) {
   return {absl::Status(code, text)};
 }
 
+AskPromise TakeAskPromise(ByteReader& from) {
+  AskPromise ask;
+  ask.promise = TakePromise(from);
+  ask.configuration_id = from.U64();
+  from.Expect(ask.configuration_id > 0);
+  return ask;
+}
+
+Challenged TakeChallenged(ByteReader& from) {
+  Challenged challenged;
+  challenged.nonce = TakeNonce(from);
+  challenged.proof = TakeDigest(from);
+  return challenged;
+}
+
 Viewed TakeViewed(ByteReader& from) {
   Viewed viewed;
   viewed.region_key = from.As<RegionKey>();
   viewed.region_bytes = from.U64();
+  for (uint64_t& count : viewed.refusals) count = from.U64();
   from.Expect(viewed.region_key != RegionKey() && viewed.region_bytes > 0);
   return viewed;
 }
@@ -242,7 +297,7 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
     case Kind::kFormatted:
       return Formatted{};
     case Kind::kAskPromise:
-      return AskPromise{TakePromise(from)};
+      return TakeAskPromise(from);
     case Kind::kPromised:
       return TakePromised(from);
     case Kind::kRefused:
@@ -265,6 +320,14 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
       return Release{};
     case Kind::kReleased:
       return Released{};
+    case Kind::kChallenge:
+      return Challenge{TakeNonce(from)};
+    case Kind::kChallenged:
+      return TakeChallenged(from);
+    case Kind::kProve:
+      return Prove{TakeDigest(from)};
+    case Kind::kProved:
+      return Proved{};
   }
   from.Expect(false);  // of another version, or nonsense
   return Installed{};

@@ -7,6 +7,8 @@
 //
 //   primary                               replica
 //   Connect(Hello)                    ->  refuses, or Accept(Welcome)
+//   Challenge, Prove                  ->  Challenged, Proved
+//     (exactly if the cluster has a key; see handshake.h)
 //   Format (new logs only)            ->  Formatted
 //   AskPromise                        ->  Promised, or Refused
 //   (reads the answer's bytes, decides)
@@ -38,7 +40,9 @@
 #include "log/base/ids.h"
 #include "log/base/random.h"
 #include "log/format/superline.h"
+#include "quorum/cluster_key.h"
 #include "quorum/promise.h"
+#include "recovery/refusals.h"
 #include "recovery/replica.h"
 #include "replication/ack.h"
 #include "replication/fabric/fabric.h"
@@ -46,7 +50,7 @@
 
 namespace alpheus {
 
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 
 // Every fabric carries as many bytes of private data.
 inline constexpr size_t kHelloBytes = 56;
@@ -98,6 +102,9 @@ struct Formatted {
 
 struct AskPromise {
   Promise promise;  // of the primary that said Hello
+  // That the primary has its members of: an older one than the replica's is
+  // refused (A5).
+  uint64_t configuration_id = 1;
 
   bool operator==(const AskPromise&) const = default;
 };
@@ -157,6 +164,7 @@ struct View {
 struct Viewed {
   RegionKey region_key;       // for reading: the whole region
   uint64_t region_bytes = 0;  // the ring are the last ring_capacity of them
+  RefusalCounts refusals{};   // by the node, since it started
 
   bool operator==(const Viewed&) const = default;
 };
@@ -170,9 +178,39 @@ struct Released {
   bool operator==(const Released&) const = default;
 };
 
-using Message = std::variant<Format, Formatted, AskPromise, Promised, Refused,
-                             Prepare, Prepared, Install, Installed, Failed,
-                             View, Viewed, Release, Released>;
+// 128 bits that one end drew for this connection; not 0.
+struct Nonce {
+  uint64_t high = 0;
+  uint64_t low = 0;
+
+  bool operator==(const Nonce&) const = default;
+};
+
+// Before all others, where the cluster has a key (handshake.h).
+struct Challenge {
+  Nonce nonce;  // the primary's
+
+  bool operator==(const Challenge&) const = default;
+};
+struct Challenged {
+  Nonce nonce;  // the replica's
+  Digest proof{};
+
+  bool operator==(const Challenged&) const = default;
+};
+struct Prove {
+  Digest proof{};
+
+  bool operator==(const Prove&) const = default;
+};
+struct Proved {
+  bool operator==(const Proved&) const = default;
+};
+
+using Message =
+    std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
+                 Prepared, Install, Installed, Failed, View, Viewed, Release,
+                 Released, Challenge, Challenged, Prove, Proved>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

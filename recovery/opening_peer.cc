@@ -27,6 +27,9 @@ const char* WhatIsWaitedFor(OpeningPeer::State state) {
   switch (state) {
     case OpeningPeer::State::kConnecting:
       return "a welcome";
+    case OpeningPeer::State::kChallenging:
+    case OpeningPeer::State::kProving:
+      return "the proof of the cluster key";
     case OpeningPeer::State::kFormatting:
       return "the empty replica";
     case OpeningPeer::State::kPromising:
@@ -42,6 +45,11 @@ const char* WhatIsWaitedFor(OpeningPeer::State state) {
   }
 }
 
+// That of a node with too many connections, which passes.
+bool MeansNoRoom(const absl::Status& refusal) {
+  return absl::IsResourceExhausted(refusal) && !IsMutant("kNoRoomIsFinal");
+}
+
 }  // namespace
 
 OpeningPeer::OpeningPeer(const OpeningPeerOptions& options, Fabric& fabric,
@@ -52,7 +60,8 @@ OpeningPeer::OpeningPeer(const OpeningPeerOptions& options, Fabric& fabric,
       limits_(fabric.limits()),
       failure_(absl::UnavailableError("not connected yet")),
       failed_at_nanos_(std::numeric_limits<int64_t>::min() / 2),
-      due_nanos_(kNotWaiting) {}
+      due_nanos_(kNotWaiting),
+      handshake_(options.credentials) {}
 
 OpeningPeer::~OpeningPeer() {
   if (connection_ != ConnectionId()) fabric_.Close(connection_).IgnoreError();
@@ -189,13 +198,14 @@ void OpeningPeer::Take(const ConnectionEvent& event) {
     case Kind::kRejected: {
       const absl::Status why = DecodeRejection(event.private_data);
       return Fail({why.code(), absl::StrCat("refused: ", why.message())},
-                  absl::IsUnavailable(why) || (absl::IsResourceExhausted(why) &&
-                                               !IsMutant("kNoRoomIsFinal")));
+                  absl::IsUnavailable(why) || MeansNoRoom(why));
     }
     case Kind::kUnreachable:
       return Fail(absl::UnavailableError("nobody answers there"),
                   /*may_try_again=*/true);
     default:
+      // The reply may be there, and says why; else its receive fails (X3).
+      if (due_nanos_ != kNotWaiting) return;
       return Fail(absl::UnavailableError("the connection broke"),
                   /*may_try_again=*/true);
   }
@@ -211,14 +221,28 @@ void OpeningPeer::TakeWelcome(const std::string& private_data) {
                      " answers there. Correct the addresses of the cluster")));
   }
   welcome_ = *welcome;
+  if (handshake_.is_needed()) {
+    return Request(handshake_.Begin(options_.hello, welcome_),
+                   State::kChallenging);
+  }
   state_ = State::kWelcomed;
+}
+
+void OpeningPeer::TakeChallenged(const Challenged& challenged) {
+  const absl::StatusOr<Prove> prove = handshake_.Take(challenged);
+  if (!prove.ok()) return Fail(prove.status());
+  Request(*prove, State::kProving);
 }
 
 void OpeningPeer::Take(const Completion& completion) {
   if (failed() || completion.connection != connection_) return;
   const bool receives = completion.operation == Operation::kReceive ||
                         completion.operation == Operation::kReceiveImmediate;
-  if (completion.status != CompletionStatus::kOk) {
+  // Of a request whose reply may be there: its receive tells.
+  const bool is_left_to_the_reply =
+      completion.work == kSendWork && due_nanos_ != kNotWaiting &&
+      completion.status == CompletionStatus::kFlushed;
+  if (completion.status != CompletionStatus::kOk && !is_left_to_the_reply) {
     return Fail(
         absl::UnavailableError(absl::StrCat(
             "the connection broke: ", OperationName(completion.operation), ": ",
@@ -247,15 +271,17 @@ void OpeningPeer::TakeReply() {
                                  *reply_bytes_, kMessageBytesMax)));
   StopWaiting();
   if (message && std::holds_alternative<Failed>(*message)) {
-    const absl::Status& why = std::get<Failed>(*message).status;
-    return Fail({why.code(), absl::StrCat("failed at ", WhatIsWaitedFor(state_),
-                                          ": ", why.message())});
+    return TakeFailed(std::get<Failed>(*message).status);
   }
   const auto is = [&]<class Reply>(State waiting, const Reply& /*kind*/) {
     return message && state_ == waiting &&
            std::holds_alternative<Reply>(*message);
   };
-  if (is(State::kFormatting, Formatted())) {
+  if (is(State::kChallenging, Challenged())) {
+    TakeChallenged(std::get<Challenged>(*message));
+  } else if (is(State::kProving, Proved())) {
+    state_ = State::kWelcomed;
+  } else if (is(State::kFormatting, Formatted())) {
     state_ = State::kFormatted;
   } else if (is(State::kPromising, Promised())) {
     StartReading(std::get<Promised>(*message));
@@ -273,6 +299,12 @@ void OpeningPeer::TakeReply() {
         WhatIsWaitedFor(state_),
         " was waited for. Another program, or another version of this one")));
   }
+}
+
+void OpeningPeer::TakeFailed(const absl::Status& why) {
+  Fail({why.code(), absl::StrCat("failed at ", WhatIsWaitedFor(state_), ": ",
+                                 why.message())},
+       /*may_try_again=*/state_ == State::kProving && MeansNoRoom(why));
 }
 
 // The answer's bytes.

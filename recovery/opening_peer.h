@@ -12,7 +12,8 @@
 //   E1. What the replica sends is believed only if it is what was asked for:
 //       its node, and incarnation and capacity as it welcomed with, and a log
 //       from before the ballot, or of it if the replica joins, whose table
-//       opens it.
+//       opens it. With a key nothing is asked before the replica has proved it
+//       (P1 of handshake.h).
 //   E2. Once it failed, its connection is closed: nothing of it changes memory
 //       of this host any more (X5 of fabric.h), and its completions mean
 //       nothing.
@@ -32,6 +33,7 @@
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
 #include "recovery/answer.h"
+#include "recovery/handshake.h"
 #include "recovery/messages.h"
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
@@ -62,6 +64,7 @@ struct OpeningPeerOptions {
   // ring for it, that takes ReadingNanos more.
   int64_t step_timeout_ns = 0;
   Deadline deadline;  // of everything
+  Credentials credentials = {};
   // The epoch is open already, and the replica joins it: its log may be of that
   // epoch, too.
   bool joins = false;
@@ -73,6 +76,8 @@ class OpeningPeer {
  public:
   enum class State {
     kConnecting,
+    kChallenging,  // these two if there is a key (handshake.h)
+    kProving,
     kWelcomed,  // welcome()
     kFormatting,
     kFormatted,
@@ -167,6 +172,8 @@ class OpeningPeer {
   absl::Status Send(const Message& message);
   void TakeReply();
   void TakeWelcome(const std::string& private_data);
+  void TakeChallenged(const Challenged& challenged);
+  void TakeFailed(const absl::Status& why);
   void StartReading(const Promised& promised);
   void ReadOn();
   void TakeAnswerPiece();
@@ -200,6 +207,7 @@ class OpeningPeer {
   bool is_sent_ = false;
   std::optional<uint64_t> reply_bytes_;
 
+  PrimaryHandshake handshake_;
   Welcome welcome_;
   Promise standing_;
   RegionKey ring_key_;

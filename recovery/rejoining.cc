@@ -127,6 +127,7 @@ void Rejoining::Begin(Member& member) {
           .hello = {opening.cluster_id, opening.log_id, opening.self},
           .step_timeout_ns = opening.step_timeout_ns,
           .deadline = {},
+          .credentials = {opening.key, &random_},
           .joins = true,
           .batch_bytes_max = opening.batch_bytes_max},
       fabric_, clock_);

@@ -108,6 +108,7 @@ absl::Status RemoteRegion::TakeReply(const Message& reply) {
     return absl::DataLossError("the node said what no node says to a View");
   }
   remote_key_ = viewed->region_key;
+  refusals_ = viewed->refusals;
   if (stage_ == Stage::kAsking) return Begin(*viewed);
   if (welcome.incarnation != welcome_->incarnation ||
       welcome.ring_capacity != welcome_->ring_capacity ||

@@ -78,6 +78,8 @@ class RemoteRegion {
   // Grows as long as something comes; parts that are read again count again.
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t region_bytes() const { return image_.size(); }  // 0: not known yet
+  // By the node, when it gave the last view.
+  const RefusalCounts& refusals() const { return refusals_; }
 
  private:
   enum class Stage { kAsking, kBefore, kRing, kAfter, kDone };
@@ -100,6 +102,7 @@ class RemoteRegion {
   Stage stage_ = Stage::kAsking;
 
   RegionKey remote_key_;
+  RefusalCounts refusals_{};
   std::span<std::byte> image_;
   std::unique_ptr<RegisteredBytes> registered_;
   std::vector<std::byte> watermarks_;  // as they were before the ring was read

@@ -91,10 +91,19 @@ absl::StatusOr<ReplicaServer::Connection> ReplicaServer::Admit(
   connection.id = event.connection;
   connection.peer = event.peer;
   connection.heard_at = clock_.NowNanos();
+  connection.accepted_at = connection.heard_at;
   // Rejections are cut to 44 bytes.
-  ALPHEUS_ASSIGN_OR_RETURN(connection.hello, DecodeHello(event.private_data));
+  const absl::StatusOr<Hello> hello = DecodeHello(event.private_data);
+  if (!hello.ok()) {
+    return Refuse(absl::IsUnimplemented(hello.status()) ? Refusal::kOtherVersion
+                                                        : Refusal::kMalformed,
+                  hello.status());
+  }
+  connection.hello = *hello;
   if (connection.hello.cluster_id != options_.cluster_id) {
-    return absl::FailedPreconditionError("this node is of another cluster");
+    return Refuse(
+        Refusal::kOtherCluster,
+        absl::FailedPreconditionError("this node is of another cluster"));
   }
   const auto log = logs_.find(connection.hello.log_id);
   if (log != logs_.end()) {
@@ -105,12 +114,11 @@ absl::StatusOr<ReplicaServer::Connection> ReplicaServer::Admit(
       ALPHEUS_RETURN_IF_ERROR(options_.unserved(connection.hello.log_id));
     }
     if (options_.creator == nullptr) {
-      return absl::NotFoundError("the log is not kept by this node");
+      return Refuse(Refusal::kUnknownLog,
+                    absl::NotFoundError("the log is not kept by this node"));
     }
   }
-  if (WaitingConnections() >= options_.waiting_connections_max) {
-    return absl::ResourceExhaustedError("too many connections wait here");
-  }
+  if (!options_.credentials.key.is_set()) ALPHEUS_RETURN_IF_ERROR(CheckRoom());
   ALPHEUS_ASSIGN_OR_RETURN(connection.slots,
                            MessageSlots::Make(fabric_, 2, kMessageBytesMax));
   return connection;
@@ -123,6 +131,11 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   if (status.ok()) status = PostRequestReceive(*admitted);
   if (!status.ok()) {
     ++counters_.rejected;
+    // What is no refusal comes again until what it waits for is there.
+    if (ReasonOf(status).has_value()) {
+      Tell(event.peer, status,
+           absl::StrCat("the connection of ", event.peer, " is refused"));
+    }
     // It ends the request, whether the peer is still there to hear why or not.
     fabric_.Reject(event.connection, EncodeRejection(status)).IgnoreError();
     return;
@@ -131,6 +144,12 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   welcome.node = options_.node;
   if (admitted->log != nullptr) welcome = admitted->log->welcome();
   welcome.platform = options_.platform;
+  admitted->handshake.emplace(options_.credentials, admitted->hello, welcome);
+  if (Connection* const oldest = OldestTooMany(); oldest != nullptr) {
+    End(oldest->id, Refuse(Refusal::kTooSlow,
+                           absl::ResourceExhaustedError(
+                               "others came, and it had proved no key yet")));
+  }
   ++counters_.accepted;
   connections_.emplace(event.connection, *std::move(admitted));
   status = fabric_.Accept(event.connection, EncodeWelcome(welcome));
@@ -147,10 +166,29 @@ ReplicaServer::Connection* ReplicaServer::Find(ConnectionId id) {
   return found == connections_.end() ? nullptr : &found->second;
 }
 
-size_t ReplicaServer::WaitingConnections() const {
-  return static_cast<size_t>(std::ranges::count_if(
-      connections_,
-      [](const auto& entry) { return !entry.second.is_holder(); }));
+absl::Status ReplicaServer::CheckRoom() const {
+  const auto waiting =
+      std::ranges::count_if(connections_, [](const auto& entry) {
+        return entry.second.is_proved() && !entry.second.is_holder();
+      });
+  if (static_cast<size_t>(waiting) < options_.waiting_connections_max) {
+    return absl::OkStatus();
+  }
+  return Refuse(Refusal::kNoRoom,
+                absl::ResourceExhaustedError("too many connections wait here"));
+}
+
+ReplicaServer::Connection* ReplicaServer::OldestTooMany() {
+  Connection* oldest = nullptr;
+  size_t count = 0;
+  for (auto& [id, connection] : connections_) {
+    if (connection.is_proved()) continue;
+    ++count;
+    if (oldest == nullptr || connection.accepted_at < oldest->accepted_at) {
+      oldest = &connection;
+    }
+  }
+  return count < options_.unproved_connections_max ? nullptr : oldest;
 }
 
 void ReplicaServer::VoidKeys(Connection& connection) {
@@ -207,14 +245,26 @@ void ReplicaServer::Fail(Connection& connection, const absl::Status& why) {
 void ReplicaServer::Report(const Connection& connection,
                            const absl::Status& why) {
   ++counters_.failed;
-  if (!options_.report) return;
-  options_.report(absl::StrCat(
-      "node ", options_.node.value, ", log ",
-      connection.hello.log_id.ToString(), ": the connection of node ",
+  Tell(connection.peer, why, absl::StrCat(Describe(connection), ", ends"));
+}
+
+std::string ReplicaServer::Describe(const Connection& connection) {
+  return absl::StrCat(
+      "log ", connection.hello.log_id.ToString(), ": the connection of node ",
       connection.hello.primary.node.value, ", process ",
       absl::Hex(connection.hello.primary.incarnation), " at ", connection.peer,
-      ", with the promise of epoch ", connection.promise.epoch.value,
-      ", ends: ", why.ToString()));
+      ", with the promise of epoch ", connection.promise.epoch.value);
+}
+
+void ReplicaServer::Tell(const std::string& peer, const absl::Status& why,
+                         const std::string& what) {
+  const std::optional<Refusal> reason = ReasonOf(why);
+  if (reason.has_value() && !refusals_.Note(peer, *reason)) return;
+  if (!options_.report) return;
+  options_.report(absl::StrCat(
+      "node ", options_.node.value, ", ", what, ": ",
+      why.ToString(absl::StatusToStringMode::kWithNoExtraData),
+      reason.has_value() ? ". More of this host's are counted, not told" : ""));
 }
 
 // --- Requests ----------------------------------------------------------------
@@ -260,8 +310,10 @@ void ReplicaServer::OnControl(Connection& connection,
     }
     if (!connection.request.has_value()) return;
   } else if (completion.operation != Operation::kReceive) {
-    return Fail(connection, absl::InvalidArgumentError(
-                                "an immediate came before the session"));
+    return Fail(connection,
+                Refuse(Refusal::kOutOfTurn,
+                       absl::InvalidArgumentError(
+                           "an immediate came before the session")));
   } else {
     connection.request = completion.bytes;
   }
@@ -277,8 +329,10 @@ void ReplicaServer::Serve(Connection& connection, uint64_t bytes) {
       DecodeMessage(connection.hello.log_id,
                     connection.slots->At(kRequestSlot).bytes.first(bytes));
   if (!message.has_value()) {
-    return Fail(connection, absl::InvalidArgumentError(absl::StrCat(
-                                bytes, " bytes came that are no message")));
+    return Fail(connection,
+                Refuse(Refusal::kMalformed,
+                       absl::InvalidArgumentError(absl::StrCat(
+                           bytes, " bytes came that are no message"))));
   }
   absl::StatusOr<MaybeReply> reply = Reply(connection, *message);
   if (!reply.ok()) return Fail(connection, reply.status());
@@ -352,9 +406,7 @@ void ReplicaServer::Poll() {
     if (connection.phase == Phase::kSession) {
       PollSession(connection, now);
     } else if (due.has_value() && *due <= now) {
-      End(connection.id,
-          absl::DeadlineExceededError(absl::StrCat(
-              "it asked for nothing for ", options_.silence_ns_max, " ns")));
+      End(connection.id, WhyTooLate(connection));
     }
   }
 }
@@ -369,6 +421,16 @@ void ReplicaServer::PollSession(Connection& connection, int64_t now) {
   if (!status.ok()) End(connection.id, status);
 }
 
+absl::Status ReplicaServer::WhyTooLate(const Connection& connection) const {
+  if (connection.is_proved()) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "it asked for nothing for ", options_.silence_ns_max, " ns"));
+  }
+  return Refuse(Refusal::kTooSlow,
+                absl::DeadlineExceededError(absl::StrCat(
+                    "it proved no key for ", options_.proof_ns_max, " ns")));
+}
+
 std::optional<int64_t> ReplicaServer::DueAt(
     const Connection& connection) const {
   if (connection.phase == Phase::kSession) {
@@ -376,6 +438,9 @@ std::optional<int64_t> ReplicaServer::DueAt(
     return connection.heard_at + options_.idle_ns;
   }
   if (connection.is_holder()) return std::nullopt;
+  if (!connection.is_proved()) {
+    return connection.accepted_at + options_.proof_ns_max;
+  }
   return connection.heard_at + options_.silence_ns_max;
 }
 

@@ -5,6 +5,9 @@
 // Idea: a connection goes through phases, and each message has its phase; what
 // comes out of turn costs its sender the connection, and nobody else anything.
 //
+// Where the cluster has a key, a connection proves it first (handshake.h); what
+// else is asked for before that costs it the connection. Then:
+//
 //   phase      asked for            replied                then
 //   kControl   Format               Formatted              kControl
 //   (any but   View                 Viewed                 as before
@@ -37,7 +40,9 @@
 //   V3. Exactly one control receive is posted while requests may come, and none
 //       when the session posts its own: receives are used up in order.
 //   V4. Memory is bounded: connections without a promise are limited in number
-//       and in the time they may be silent; each log has one holder.
+//       and in the time they may be silent; each log has one holder. Those
+//       without a proof are counted by themselves, and the oldest makes room:
+//       strangers take no place of those who have the key.
 // Thread safety: one thread.
 // References: protocol A2, A4.2, A4.5, A7, H6, H16, H17, H21, R1, R2;
 // messages.h; docs/recovery_wire.md.
@@ -60,7 +65,9 @@
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
 #include "quorum/promise.h"
+#include "recovery/handshake.h"
 #include "recovery/messages.h"
+#include "recovery/refusals.h"
 #include "recovery/served_log.h"
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
@@ -76,6 +83,12 @@ struct ReplicaServerOptions {
   // Connections without a promise: that many, and silent for that long (V4).
   size_t waiting_connections_max = 32;
   int64_t silence_ns_max = 30'000'000'000;
+  // Without a proof of the key, where there is one: that many, for that long.
+  size_t unproved_connections_max = 32;
+  int64_t proof_ns_max = 5'000'000'000;
+  // What peers are to prove, and what this node proves; without a key nobody
+  // proves anything.
+  Credentials credentials = {};
   // A session without a batch for so long gets its watermark persisted.
   int64_t idle_ns = 10'000'000;
   // Of a ring, looked at in one Poll: a millisecond or two of a warm file. More
@@ -90,7 +103,7 @@ struct ReplicaServerOptions {
   // has none. Asked of logs that were not added; nullptr: it has none.
   std::function<absl::Status(Uuid log_id)> unserved;
   // Gets one sentence for each connection that ends by an error; that a peer
-  // has gone is none.
+  // has gone is none. Of refusals, the first of a host and reason (refusals.h).
   std::function<void(const std::string&)> report;
 };
 
@@ -139,6 +152,7 @@ class ReplicaServer {
   Deadline NextDeadline() const;
 
   const Counters& counters() const { return counters_; }
+  const Refusals& refusals() const { return refusals_; }
   size_t connection_count() const { return connections_.size(); }
 
  private:
@@ -159,6 +173,8 @@ class ReplicaServer {
     ServedLog* log = nullptr;  // nullptr: not made yet
     Phase phase = Phase::kControl;
     Promise promise;  // the last one that it got
+    std::optional<ReplicaHandshake> handshake;
+    int64_t accepted_at = 0;  // nanoseconds
 
     std::unique_ptr<MessageSlots> slots;  // request and reply
     bool replying = false;                // the reply is under way
@@ -170,6 +186,8 @@ class ReplicaServer {
     int64_t heard_at = 0;        // nanoseconds
     bool watermark_due = false;  // batches came since it was persisted
 
+    // May ask for something.
+    bool is_proved() const { return handshake->is_over(); }
     bool ever_promised() const { return promise != Promise(); }
     bool is_holder() const {
       return phase != Phase::kControl && phase != Phase::kEnding;
@@ -185,7 +203,9 @@ class ReplicaServer {
   void OnRequested(const ConnectionEvent& event);
   absl::Status PostRequestReceive(const Connection& connection);
   Connection* Find(ConnectionId id);
-  size_t WaitingConnections() const;
+  absl::Status CheckRoom() const;
+  // Without a proof; nullptr if there are fewer than may be.
+  Connection* OldestTooMany();
   // The two ways to end: at once; or when Failed has been said.
   void End(ConnectionId id, const absl::Status& why);
   void EndGone(const Connection& connection);
@@ -196,6 +216,10 @@ class ReplicaServer {
   absl::Status EndHolding(Connection& connection);
   void VoidKeys(Connection& connection);
   void Report(const Connection& connection, const absl::Status& why);
+  static std::string Describe(const Connection& connection);
+  // Counts it if it is a refusal, and is silent if it is not the first.
+  void Tell(const std::string& peer, const absl::Status& why,
+            const std::string& what);
 
   // Requests.
   void OnControl(Connection& connection, const Completion& completion);
@@ -206,10 +230,14 @@ class ReplicaServer {
   using MaybeReply = std::optional<Message>;
   absl::StatusOr<MaybeReply> Reply(Connection& connection,
                                    const Message& message);
+  absl::StatusOr<MaybeReply> OnHandshake(Connection& connection,
+                                         const Message& message);
   absl::StatusOr<Message> OnFormat(Connection& connection,
                                    const Format& format);
   absl::StatusOr<Message> OnView(Connection& connection);
   absl::StatusOr<Message> OnRelease(const Connection& connection);
+  static absl::Status CheckConfiguration(const Connection& connection,
+                                         const AskPromise& ask);
   absl::StatusOr<MaybeReply> OnAskPromise(Connection& connection,
                                           const AskPromise& ask);
   absl::StatusOr<Message> OnPrepare(Connection& connection,
@@ -236,6 +264,7 @@ class ReplicaServer {
 
   // Time.
   void PollSession(Connection& connection, int64_t now);
+  absl::Status WhyTooLate(const Connection& connection) const;
   std::optional<int64_t> DueAt(const Connection& connection) const;
 
   Fabric& fabric_;
@@ -245,6 +274,7 @@ class ReplicaServer {
   std::map<ConnectionId, Connection> connections_;
   ConnectionId worked_;  // whose slice was the last one
   Counters counters_;
+  Refusals refusals_;
 };
 
 }  // namespace alpheus

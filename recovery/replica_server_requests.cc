@@ -17,6 +17,12 @@ namespace alpheus {
 
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
     Connection& connection, const Message& message) {
+  // P1 (handshake.h).
+  const bool is_proof = std::holds_alternative<Challenge>(message) ||
+                        std::holds_alternative<Prove>(message);
+  if (is_proof || (!connection.is_proved() && !IsMutant("kProofUnasked"))) {
+    return OnHandshake(connection, message);
+  }
   if (const auto* format = std::get_if<Format>(&message)) {
     return OnFormat(connection, *format);
   }
@@ -38,7 +44,18 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
   }
   if (std::holds_alternative<View>(message)) return OnView(connection);
   if (std::holds_alternative<Release>(message)) return OnRelease(connection);
-  return absl::InvalidArgumentError("a message came that only replicas send");
+  return Refuse(
+      Refusal::kOutOfTurn,
+      absl::InvalidArgumentError("a message came that only replicas send"));
+}
+
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHandshake(
+    Connection& connection, const Message& message) {
+  // Whoever has proved the key waits among those who have.
+  if (std::holds_alternative<Prove>(message)) {
+    ALPHEUS_RETURN_IF_ERROR(CheckRoom());
+  }
+  return connection.handshake->Take(message);
 }
 
 // Reading disturbs nobody: the key goes with the connection. There is one key
@@ -53,7 +70,7 @@ absl::StatusOr<Message> ReplicaServer::OnView(Connection& connection) {
     ALPHEUS_RETURN_IF_ERROR(
         GiveOut(connection, region, RemoteAccess::kRead).status());
   }
-  return Viewed{connection.keys.back(), region.size()};
+  return Viewed{connection.keys.back(), region.size(), refusals_.counts()};
 }
 
 absl::StatusOr<Message> ReplicaServer::OnRelease(const Connection& connection) {
@@ -94,6 +111,20 @@ absl::StatusOr<PromiseVerdict> ReplicaServer::Accept(
   return connection.log->AcceptPromise(request);
 }
 
+// A5: before anything of the log changes.
+absl::Status ReplicaServer::CheckConfiguration(const Connection& connection,
+                                               const AskPromise& ask) {
+  const uint64_t own = connection.log->welcome().configuration_id;
+  if (ask.configuration_id >= own || IsMutant("kOlderConfigurationPromised")) {
+    return absl::OkStatus();
+  }
+  return Refuse(Refusal::kOlderConfiguration,
+                absl::FailedPreconditionError(absl::StrCat(
+                    "the primary has configuration ", ask.configuration_id,
+                    ", older than ", own,
+                    " of this replica. Give it the newest list of members")));
+}
+
 // A4.2, in this order.
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskPromise(
     Connection& connection, const AskPromise& ask) {
@@ -103,12 +134,16 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskPromise(
         "a promise is asked for node ", ask.promise.primary.node.value,
         ", which is not the process that connected"));
   }
+  ALPHEUS_RETURN_IF_ERROR(CheckConfiguration(connection, ask));
   const absl::StatusOr<PromiseVerdict> verdict =
       Accept(connection, ask.promise);
   if (!verdict.ok()) {
     const std::optional<Promise> standing = StandingPromise(verdict.status());
     if (!standing.has_value()) return verdict.status();
     ++counters_.refused;
+    Tell(connection.peer, Refuse(Refusal::kStaleEpoch, verdict.status()),
+         absl::StrCat(Describe(connection), ", is refused epoch ",
+                      ask.promise.epoch.value));
     return Refused{*standing};
   }
   FenceOnce(connection, /*has_scanned=*/false);
@@ -177,15 +212,16 @@ absl::Status ReplicaServer::CheckHolder(const Connection& connection,
       MayWrite(standing, connection.promise)) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      what, " of epoch ", epoch.value, " refused: ",
-      connection.phase == phase
-          ? ""
-          : "it is not this connection's turn to ask for it; ",
-      "this connection holds the promise of epoch ",
-      connection.is_holder() ? connection.promise.epoch.value : 0,
-      ", promised is epoch ", standing.epoch.value,
-      ". Nothing was changed; connect again, and ask for a promise"));
+  const bool is_due = connection.phase == phase;
+  return Refuse(
+      is_due ? Refusal::kStaleEpoch : Refusal::kOutOfTurn,
+      absl::FailedPreconditionError(absl::StrCat(
+          what, " of epoch ", epoch.value, " refused: ",
+          is_due ? "" : "it is not this connection's turn to ask for it; ",
+          "this connection holds the promise of epoch ",
+          connection.is_holder() ? connection.promise.epoch.value : 0,
+          ", promised is epoch ", standing.epoch.value,
+          ". Nothing was changed; connect again, and ask for a promise")));
 }
 
 absl::StatusOr<Message> ReplicaServer::OnPrepare(Connection& connection,

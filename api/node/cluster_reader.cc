@@ -197,6 +197,7 @@ class ClusterReader::Impl {
     options.at.hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
     options.at.hello.primary.incarnation = random_.Next() | 1;  // never 0
     options.at.node = NodeId(replica.reading.node);
+    options.at.credentials = {cluster_.key, &random_};
     options.deadline = [this] { return InTime(); };
     options.without_ring = options_.without_records;
     replica.remote = std::make_unique<RemoteRegion>(
@@ -238,6 +239,7 @@ class ClusterReader::Impl {
     absl::Status status = replica.remote->status();
     replica.was_reached |= replica.remote->welcome().has_value() &&
                            !absl::IsFailedPrecondition(status) &&
+                           !absl::IsUnauthenticated(status) &&
                            !absl::IsNotFound(status);
     if (!done) {
       status = absl::UnavailableError(absl::StrCat(
@@ -246,11 +248,22 @@ class ClusterReader::Impl {
           replica.remote->region_bytes(),
           " of its image; the node is stopped, or the way to it is"));
     }
+    replica.reading.refusals = NamedRefusals(replica.remote->refusals());
     replica.remote.reset();
     if (status.ok()) status = Look(replica);
     replica.reading.status = status;
     replica.is_read = !absl::IsDataLoss(status) && !absl::IsAborted(status);
     replica.image.reset();
+  }
+
+  static std::vector<std::pair<std::string, uint64_t>> NamedRefusals(
+      const RefusalCounts& counts) {
+    std::vector<std::pair<std::string, uint64_t>> named;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] == 0) continue;
+      named.emplace_back(RefusalName(static_cast<Refusal>(i)), counts[i]);
+    }
+    return named;
   }
 
   absl::Status Look(Replica& replica) {

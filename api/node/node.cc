@@ -51,6 +51,7 @@ Node::Node(NodeOptions options, ClusterConfiguration cluster)
   server.cluster_id = cluster_.cluster_id;
   server.node = NodeId(options_.node);
   server.platform = options_.platform;
+  server.credentials = {cluster_.key, &random_};
   server.creator = this;
   server.report = options_.tell;
   server.release = [this](Uuid log_id) { to_release_.push_back(log_id); };
@@ -69,6 +70,7 @@ absl::Status Node::Begin() {
                                             " is no member of the cluster"));
   }
   ALPHEUS_RETURN_IF_ERROR(TellPlatform());
+  TellKey();
   ALPHEUS_RETURN_IF_ERROR(FindFiles());
   ALPHEUS_ASSIGN_OR_RETURN(
       address_,
@@ -90,6 +92,15 @@ absl::Status Node::TellPlatform() const {
         "were acknowledged can be lost. Declare dmp unless you know better");
   }
   return absl::OkStatus();
+}
+
+void Node::TellKey() const {
+  options_.tell(
+      cluster_.key.is_set()
+          ? absl::StrCat("cluster key: ", cluster_.key_file)
+          : "cluster key: none. Whoever reaches this node's address may open "
+            "its logs, read them, and end their primaries; name a key_file in "
+            "the cluster file");
 }
 
 absl::Status Node::FindFiles() {

@@ -97,6 +97,7 @@ class Node final : private LogCreator {
 
   absl::Status Begin();
   absl::Status TellPlatform() const;
+  void TellKey() const;
   absl::Status FindFiles();
   void TryToServe(const std::string& log_name);
   absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,

@@ -186,6 +186,7 @@ class Opener {
       opening.peers.push_back({member.node, member.address.ToString()});
     }
     opening.configuration_id = cluster_.id;
+    opening.key = cluster_.key;
     opening.gather_ns = int64_t{replication.gather_ms} * kNanosPerMilli;
     opening.deadline = deadline_;
     opening.credits = replication.batches_max;
@@ -339,7 +340,11 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     const ClusterMember* const self =
         FindMember(cluster, NodeId(options.replication.node));
     Inquiry release(connectivity.fabric,
-                    {self->address.ToString(), self->node, hello, deadline},
+                    {self->address.ToString(),
+                     self->node,
+                     hello,
+                     deadline,
+                     {cluster.key, &connectivity.random}},
                     Release{});
     FabricPump pump(connectivity.fabric);
     pump.Add({[&](const ConnectionEvent& e) { return release.Take(e); },
@@ -389,6 +394,7 @@ absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
   creation.self = {cluster.members.front().node,
                    connectivity.random.Next() | 1};
   creation.sizes = cluster.sizes;
+  creation.key = cluster.key;
   for (const ClusterMember& member : cluster.members) {
     creation.peers.push_back({member.node, member.address.ToString()});
   }

@@ -5,15 +5,21 @@
 
 #include <chrono>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "alpheus/cluster_reader.h"
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
 #include "log/base/bytes.h"
+#include "log/base/random.h"
+#include "quorum/cluster_key.h"
+#include "tests/testing/temp_directory.h"
 #include "tests/testing/test_cluster.h"
 
 namespace alpheus {
@@ -22,6 +28,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::TempDirectory;
 using testing::TestCluster;
 using Code = absl::StatusCode;
 
@@ -365,6 +372,63 @@ TEST_F(ClusterLogTest, BadOptionsAreNamed) {
   options = OptionsOf(cluster, 1);
   options.replication.open_timeout_ms = 200;
   EXPECT_FALSE(Log::Open(options).ok());
+}
+
+// Cluster files as strangers would write them: without the key, with another.
+std::vector<std::string> FilesOfStrangers(const TestCluster& cluster,
+                                          const TempDirectory& directory) {
+  std::ifstream in(cluster.file());
+  const std::string text((std::istreambuf_iterator<char>(in)),
+                         std::istreambuf_iterator<char>());
+  const std::string line =
+      absl::StrCat("key_file = \"", cluster.key_file(), "\"");
+  const size_t at = text.find(line);
+  EXPECT_NE(at, std::string::npos);
+  std::ofstream(directory.File("keyless.toml"))
+      << std::string(text).replace(at, line.size(), "");
+  std::ofstream(directory.File("other.toml"))
+      << std::string(text).replace(at, line.size(), "key_file = \"other.key\"");
+  EntropyRandom random;
+  EXPECT_TRUE(MakeClusterKeyFile(directory.File("other.key"), random).ok());
+  return {directory.File("keyless.toml"), directory.File("other.toml")};
+}
+
+// They may know all but the key; the log goes on as if they were not there.
+TEST_F(ClusterLogTest, StrangersAreRefusedAndDisturbNobody) {
+  TestCluster cluster(3);
+  Format(cluster);
+  const auto log = MustOpen(OptionsOf(cluster, 1));
+  ASSERT_NE(log, nullptr);
+  const TempDirectory directory;
+  for (const std::string& file : FilesOfStrangers(cluster, directory)) {
+    ASSERT_TRUE(log->Append("before").ok());
+    LogOptions options = OptionsOf(cluster, 2);
+    options.replication.cluster_file = file;
+    const absl::Status opened = Log::Open(options).status();
+    EXPECT_TRUE(absl::IsUnavailable(opened)) << opened;
+    EXPECT_THAT(std::string(opened.message()), HasSubstr("key_file"));
+    FormatOptions format;
+    format.cluster_file = file;
+    format.log_name = "theirs";
+    const absl::Status formatted = Log::Format(format).status();
+    EXPECT_TRUE(absl::IsUnauthenticated(formatted)) << formatted;
+    const absl::Status read =
+        ClusterReader::Open({.cluster_file = file}).status();
+    EXPECT_TRUE(absl::IsUnauthenticated(read)) << read;
+    ASSERT_TRUE(log->Append("after").ok());
+  }
+  EXPECT_TRUE(log->Close().ok());
+  EXPECT_THAT(Durable(cluster),
+              ElementsAre("before", "after", "before", "after"));
+  // Each node told once of each kind of refusal, however often they came.
+  const std::string told = cluster.Told();
+  size_t count = 0;
+  for (size_t at = 0; (at = told.find("UNAUTHENTICATED", at)) != told.npos;) {
+    ++count;
+    ++at;
+  }
+  EXPECT_GE(count, 3u) << told;
+  EXPECT_LE(count, 6u) << told;
 }
 
 TEST_F(ClusterLogTest, LogIsFormattedOnce) {

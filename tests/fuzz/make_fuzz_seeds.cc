@@ -61,14 +61,18 @@ void WriteMessages(SeedWriter& writer) {
   const Message messages[] = {
       Format{1 << 20, members, "log"},
       Formatted{},
-      AskPromise{promise},
+      AskPromise{promise, 7},
       Promised{RegionKey(1), 1, RegionKey(2)},
       Refused{promise},
       Prepare{Epoch(9), true},
       Prepared{RegionKey(3)},
       Install{{Epoch(9), table, {}, {}}, SessionId(5), 4},
       Installed{},
-      Failed{absl::DataLossError("x")}};
+      Failed{absl::DataLossError("x")},
+      Challenge{{1, 2}},
+      Challenged{{3, 4}, {}},
+      Prove{},
+      Proved{}};
   for (const Message& message : messages) {
     writer.Write("\1" + std::string(AsText(EncodeMessage(message))));
   }

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
+#include "quorum/cluster_key.h"
 #include "tests/testing/temp_directory.h"
 
 namespace alpheus {
@@ -79,7 +82,8 @@ TEST(ClusterFileTest, TextThatIsNoTomlIsRefused) {
 TEST(ClusterFileTest, UnknownKeysAreRefused) {
   ExpectRefused(std::string(kId) + "write_qourum = 1\n" + kNode1, "2:1",
                 "unknown key \"write_qourum\". Known here are cluster_id "
-                "configuration_id write_quorum read_quorum member");
+                "configuration_id write_quorum read_quorum key_file "
+                "insecure_without_key member");
   ExpectRefused(std::string(kId) + kNode1 + "  port = 1\n", "5:3",
                 "unknown key \"port\". Known here are node address "
                 "may_be_primary");
@@ -97,6 +101,14 @@ TEST(ClusterFileTest, MissingKeysAreRefused) {
                 "key \"address\" is missing");
 }
 
+TEST(ClusterFileTest, KeyFileThatIsNoneIsRefused) {
+  ExpectRefused(std::string(kId) + "key_file = ''\n" + kNode1, "2:12",
+                "names no file");
+  ExpectRefused(std::string(kId) +
+                    "key_file = 'k'\ninsecure_without_key = true\n" + kNode1,
+                "3:24", "Leave one of the two out");
+}
+
 // One line behind kId, in front of the members.
 TEST(ClusterFileTest, WrongTypesAndValuesAreRefused) {
   const struct {
@@ -111,6 +123,8 @@ TEST(ClusterFileTest, WrongTypesAndValuesAreRefused) {
       {"write_quorum = 0", "2:16", "\"write_quorum\" is 0; it must be 1 to 16"},
       {"read_quorum = 17", "2:15", "\"read_quorum\" is 17; it must be 1 to 16"},
       {"read_quorum = -1", "2:15", "\"read_quorum\" is -1; it must be 1 to 16"},
+      {"key_file = 1", "2:12", "is an integer, not a string"},
+      {"insecure_without_key = 1", "2:24", "is an integer, not a boolean"},
       {"configuration_id = 0", "2:20", "is 0; it must be 1 to 9223372036854"},
   };
   for (const auto& c : cases) {
@@ -189,8 +203,8 @@ TEST(ClusterFileTest, SampleShowsEveryDefault) {
 
   const auto bytes = testing::ReadFile(ALPHEUS_SAMPLE_CLUSTER);
   std::string text(AsText(bytes));
-  for (const char* key :
-       {"configuration_id", "write_quorum", "read_quorum", "may_be_primary"}) {
+  for (const char* key : {"configuration_id", "write_quorum", "read_quorum",
+                          "insecure_without_key", "may_be_primary"}) {
     const size_t at = text.find(std::string("\n# ") + key + " = ");
     ASSERT_NE(at, std::string::npos) << key;
     text.erase(at + 1, 2);
@@ -214,7 +228,8 @@ TEST(ClusterFileTest, FilesThatCannotBeReadAreRefused) {
 TEST(ClusterFileTest, LargestFileIsReadAndLargerOnesAreRefused) {
   const testing::TempDirectory directory;
   const std::string path = directory.File("c.toml");
-  std::string text = std::string(kId) + kNode1;
+  std::string text =
+      std::string("insecure_without_key = true\n") + kId + kNode1;
   text.resize(kClusterFileBytesMax, '\n');
   WriteText(path, text);
   EXPECT_TRUE(LoadClusterFile(path).ok());
@@ -223,6 +238,67 @@ TEST(ClusterFileTest, LargestFileIsReadAndLargerOnesAreRefused) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr(path + " has more than 262144 bytes"));
+}
+
+// --- The key -----------------------------------------------------------------
+
+constexpr char kDigits[] =
+    "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n";
+
+class ClusterFileKeyTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<ClusterConfiguration> Load(const std::string& line,
+                                            const char* member = kNode1) {
+    const std::string path = directory_.File("c.toml");
+    WriteText(path, line + "\n" + kId + member);
+    return LoadClusterFile(path);
+  }
+  std::string KeyFile() const { return directory_.File("the.key"); }
+  void WriteKey(std::filesystem::perms mode) {
+    WriteText(KeyFile(), kDigits);
+    std::filesystem::permissions(KeyFile(), mode);
+  }
+
+  const testing::TempDirectory directory_;
+};
+
+TEST_F(ClusterFileKeyTest, LiesBesideTheClusterFileOrWhereItSays) {
+  WriteKey(std::filesystem::perms::owner_read);
+  const ClusterKey key = *ParseClusterKey(kDigits, "key");
+  for (const std::string& name : {std::string("the.key"), KeyFile()}) {
+    const auto cluster = Load("key_file = '" + name + "'");
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    EXPECT_EQ(cluster->key_file, KeyFile());
+    EXPECT_EQ(cluster->key, key);
+  }
+}
+
+TEST_F(ClusterFileKeyTest, ThatCannotBeUsedIsRefused) {
+  EXPECT_TRUE(absl::IsNotFound(Load("key_file = 'the.key'").status()));
+  WriteKey(std::filesystem::perms::owner_read |
+           std::filesystem::perms::group_read);
+  const absl::Status open = Load("key_file = 'the.key'").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(open)) << open;
+  EXPECT_THAT(std::string(open.message()), HasSubstr("chmod 600"));
+}
+
+// Whom strangers can reach has a key, or says that it wants none.
+TEST_F(ClusterFileKeyTest, MayBeLeftOutOnOneMachineOnly) {
+  for (const char* host : {"127.0.0.1", "127.9.8.7", "localhost", "[::1]"}) {
+    const std::string member =
+        absl::StrCat("[[member]]\nnode = 1\naddress = '", host, ":1'\n");
+    const auto cluster = Load("", member.c_str());
+    ASSERT_TRUE(cluster.ok()) << cluster.status();
+    EXPECT_FALSE(cluster->key.is_set());
+  }
+  for (const char* host : {"10.0.0.1", "a", "[::2]"}) {
+    const std::string member =
+        absl::StrCat("[[member]]\nnode = 1\naddress = '", host, ":1'\n");
+    const absl::Status refused = Load("", member.c_str()).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("alpheus key new"));
+    EXPECT_TRUE(Load("insecure_without_key = true", member.c_str()).ok());
+  }
 }
 
 }  // namespace

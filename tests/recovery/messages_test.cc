@@ -21,6 +21,12 @@ using ::testing::HasSubstr;
 constexpr PrimaryId kPrimary{NodeId(2), 0x1234};
 constexpr Promise kPromise{Epoch(9), kPrimary};
 
+Digest DigestOf(unsigned char byte) {
+  Digest digest{};
+  digest.fill(std::byte{byte});
+  return digest;
+}
+
 std::vector<Message> AllMessages() {
   const Installation installation{Epoch(9),
                                   TableOf(3),
@@ -28,7 +34,7 @@ std::vector<Message> AllMessages() {
                                   {Lsn(5), RingOffset(640), 4}};
   return {Format{1 << 20, TwoMembers(), "orders.wal-1"},
           Formatted{},
-          AskPromise{kPromise},
+          AskPromise{kPromise, 7},
           Promised{RegionKey(3), 4096, RegionKey(4)},
           Refused{kPromise},
           Prepare{Epoch(9), true},
@@ -38,9 +44,13 @@ std::vector<Message> AllMessages() {
           Installed{},
           Failed{absl::DataLossError("LSN 4 at offset 192 can't be read")},
           View{},
-          Viewed{RegionKey(7), 1 << 20},
+          Viewed{RegionKey(7), 1 << 20, {1, 2, 3}},
           Release{},
-          Released{}};
+          Released{},
+          Challenge{{1, 2}},
+          Challenged{{3, 0}, DigestOf(4)},
+          Prove{DigestOf(5)},
+          Proved{}};
 }
 
 bool Decodes(std::span<const std::byte> bytes) {
@@ -122,6 +132,20 @@ TEST(MessagesTest, PromiseOfNobodyIsNone) {
     const auto bytes = EncodeMessage(message);
     EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
     EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 16, 0)));
+  }
+}
+
+TEST(MessagesTest, ConfigurationThatIsNoneIsNone) {
+  const auto bytes = EncodeMessage(AskPromise{kPromise, 1});
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 24, 0)));
+}
+
+TEST(MessagesTest, NonceThatWasNotDrawnIsNone) {
+  for (const Message& message :
+       {Message(Challenge{{0, 1}}), Message(Challenged{{0, 1}, DigestOf(2)})}) {
+    const auto bytes = EncodeMessage(message);
+    EXPECT_TRUE(Decodes(bytes));
+    EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 8, 0)));
   }
 }
 
@@ -217,7 +241,7 @@ TEST(HandshakeTest, OtherVersionsAreNamed) {
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr("version 7"));
-    EXPECT_THAT(status.message(), HasSubstr("version 2"));
+    EXPECT_THAT(status.message(), HasSubstr("version 3"));
   }
 }
 
@@ -295,7 +319,7 @@ TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
   Welcome welcome{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   welcome.platform.domain = PersistenceDomain::kHierarchy;
   const std::string expected(
-      "APWE\2\0\0\0"
+      "APWE\3\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0",

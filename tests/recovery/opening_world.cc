@@ -207,6 +207,10 @@ void OpeningWorld::Serve(Node& node) {
   ReplicaServerOptions options;
   options.cluster_id = kOpeningCluster;
   options.node = NodeId(static_cast<uint64_t>(node.host) + 1);
+  const auto other = options_.other_keys.find(node.host + 1);
+  options.credentials = {
+      other == options_.other_keys.end() ? options_.key : other->second,
+      &node.random};
   node.real_server = std::make_unique<ReplicaServer>(
       network_->fabric(node.host), network_->clock(), options);
   ALPHEUS_CHECK(
@@ -255,6 +259,7 @@ EpochOpeningOptions OpeningWorld::OpeningOptions(int host) {
   EpochOpeningOptions options;
   options.cluster_id = kOpeningCluster;
   options.log_id = kOpeningLog;
+  options.key = options_.key;
   options.sizes = sizes_;
   for (const auto& node : nodes_) {
     if (node->host == host) continue;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -48,6 +49,10 @@ class OpeningWorld {
     bool real_server = false;
     // Logs let members join that were away; needs real_server.
     bool rejoins = false;
+    // Of primaries, and of members that are served so, but for some of them by
+    // number.
+    ClusterKey key = {};
+    std::map<int, ClusterKey> other_keys = {};
   };
 
   // A process that is or wants to be primary.
@@ -133,6 +138,7 @@ class OpeningWorld {
     Model pmem;
     std::unique_ptr<Replica<Model>> replica;
     std::unique_ptr<ScriptedReplica> server;
+    Random random{1};  // of nonces
     std::unique_ptr<ReplicaServer> real_server;
 
     explicit Node(size_t bytes) : pmem(bytes) {}

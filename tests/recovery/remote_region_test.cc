@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,11 +36,13 @@ ServedWorld::Options WithReader(int64_t silence_ns_max = 1'000'000'000'000) {
 
 class Reader {
  public:
-  explicit Reader(ServedWorld& world, NodeId node = kNode, Uuid log_id = kLogA)
+  explicit Reader(ServedWorld& world, NodeId node = kNode,
+                  const ClusterKey& key = {}, Uuid log_id = kLogA)
       : world_(world) {
     RemoteRegion::Options options;
     options.at.address = world.address();
     options.at.node = node;
+    options.at.credentials = {key, &random_};
     options.at.hello = {kCluster, log_id, {NodeId(7), 1}};
     region_.emplace(fabric(), std::move(options), [this](uint64_t bytes) {
       image_.resize(bytes);
@@ -69,6 +72,7 @@ class Reader {
 
  private:
   ServedWorld& world_;
+  Random random_{3};
   std::vector<std::byte> image_;
   std::optional<RemoteRegion> region_;
 };
@@ -173,6 +177,35 @@ TEST(RemoteRegionTest, AnotherNodeAtTheAddressIsNamed) {
   EXPECT_EQ(reader.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(reader.status().message()),
               HasSubstr("node 1 answers, not node 9"));
+}
+
+// Each view proves the key anew.
+TEST(RemoteRegionTest, ReaderWithTheKeySeesTheRegionAndOthersNothing) {
+  Random random(4);
+  ServedWorld::Options options = WithReader(2 * kMillisecond);
+  std::array<std::byte, kClusterKeyBytes> bytes{std::byte{1}};
+  const ClusterKey key(bytes);
+  options.server.credentials = {key, &random};
+  ServedWorld world(options);
+  Reader reader(world, kNode, key);
+  reader.Finish(1'500'000);
+  ASSERT_TRUE(reader.status().ok()) << reader.status();
+  EXPECT_TRUE(std::ranges::equal(reader.image(), world.log(kLogA).region()));
+  EXPECT_GT(world.server().counters().accepted, 1u);
+  bytes[1] = std::byte{1};
+  for (const ClusterKey& other : {ClusterKey(), ClusterKey(bytes)}) {
+    Reader stranger(world, kNode, other);
+    stranger.Finish();
+    EXPECT_TRUE(absl::IsUnauthenticated(stranger.status()))
+        << stranger.status();
+    EXPECT_EQ(stranger.region().bytes_read(), 0u);
+  }
+  // They are counted for whoever may look; one saw itself that it had no key.
+  Reader again(world, kNode, key);
+  again.Finish();
+  RefusalCounts expected{};
+  expected[static_cast<size_t>(Refusal::kNoProof)] = 1;
+  EXPECT_EQ(again.region().refusals(), expected);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "recovery/answer_wire.h"
 #include "recovery/replica_server.h"
 #include "tests/recovery/replica_server_fixture.h"
@@ -157,10 +158,11 @@ TEST(ReplicaServerTest, StrangersAreRejectedAndHearWhy) {
   EXPECT_TRUE(absl::IsNotFound(rejected(EncodeHello(hello))));
   EXPECT_TRUE(absl::IsInvalidArgument(rejected("good day")));
   std::string newer = EncodeHello(good);
-  newer[4] = 3;
+  newer[4] = kProtocolVersion + 1;
   const absl::Status version = rejected(newer);
   EXPECT_TRUE(absl::IsUnimplemented(version)) << version;
-  EXPECT_THAT(version.message(), HasSubstr("here: version 2"));
+  EXPECT_THAT(version.message(),
+              HasSubstr(absl::StrCat("here: version ", kProtocolVersion)));
   // Too many: those with a promise don't count.
   Peer& holder = world.Connected(1, 1);
   world.GetPromise(holder, Epoch(5));

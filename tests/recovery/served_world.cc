@@ -27,11 +27,14 @@ Configuration MembersOf() {
   return {1, 2, 1, {{kNode, 101}, {kPrimaryNode, 102}}};
 }
 
-std::unique_ptr<ModelPersistence> FormattedRegion(Uuid log_id, NodeId node) {
+std::unique_ptr<ModelPersistence> FormattedRegion(Uuid log_id, NodeId node,
+                                                  uint64_t configuration_id) {
+  Configuration configuration = MembersOf();
+  configuration.id = configuration_id;
   const Layout layout = *Layout::ForRing(kRingBytes, 64);
   auto pmem = std::make_unique<ModelPersistence>(layout.region_bytes);
   const absl::Status formatted = FormatRegion(
-      *pmem, pmem->region(), layout, {kCluster, log_id, node, MembersOf()});
+      *pmem, pmem->region(), layout, {kCluster, log_id, node, configuration});
   ALPHEUS_CHECK(formatted.ok(), "modelled memory does not fail unasked");
   return pmem;
 }
@@ -190,7 +193,7 @@ Answer WatchedLog::TakeAnswer() {
 ServedWorld::ServedWorld(Options options)
     : network_(options.network),
       adapter_(network_.fabric(0)),
-      pmem_a_(FormattedRegion(kLogA, kNode)),
+      pmem_a_(FormattedRegion(kLogA, kNode, options.configuration_id)),
       pmem_b_(FormattedRegion(kLogB, kNode)) {
   options.server.cluster_id = kCluster;
   options.server.node = kNode;

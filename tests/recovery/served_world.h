@@ -35,7 +35,8 @@ inline constexpr uint64_t kRingBytes = 16384;
 
 // The two members of the logs: the node, and the primaries' own replicas.
 Configuration MembersOf();
-std::unique_ptr<ModelPersistence> FormattedRegion(Uuid log_id, NodeId node);
+std::unique_ptr<ModelPersistence> FormattedRegion(
+    Uuid log_id, NodeId node, uint64_t configuration_id = 1);
 
 // A primary's own replica of a log, and the log that is written there.
 class PrimaryLog {
@@ -160,7 +161,8 @@ class ServedWorld {
  public:
   struct Options {
     SimOptions network;
-    bool serve_b = false;  // log B, too
+    bool serve_b = false;           // log B, too
+    uint64_t configuration_id = 1;  // of log A
     // Nanoseconds that a scan takes.
     int64_t scan_ns = 0;
     ReplicaServerOptions server;

@@ -120,6 +120,9 @@ Message ScriptedReplica::Reply(ConnectionId id, Connection& connection,
 absl::StatusOr<Message> ScriptedReplica::TryReply(ConnectionId id,
                                                   Connection& connection,
                                                   const Message& request) {
+  const bool is_proof = std::holds_alternative<Challenge>(request) ||
+                        std::holds_alternative<Prove>(request);
+  if (is_proof && on_proof != nullptr) return on_proof(request);
   if (const auto* format = std::get_if<Format>(&request)) {
     ALPHEUS_RETURN_IF_ERROR(format_(*format));
     return Formatted{};

@@ -42,6 +42,8 @@ class ScriptedReplica {
   std::function<void(Welcome&)> on_welcome;
   std::function<void(Answer&)> on_answer;
   std::function<void(std::vector<std::byte>&)> on_reply;
+  // The replies to Challenge and Prove; without it a test's primary has no key.
+  std::function<Message(const Message&)> on_proof;
   // An error: the connection is rejected with it.
   std::function<absl::Status()> on_connect;
 

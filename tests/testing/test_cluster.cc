@@ -8,6 +8,7 @@
 
 #include "log/base/clock.h"
 #include "log/base/random.h"
+#include "quorum/cluster_key.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 
 namespace alpheus::testing {
@@ -26,7 +27,9 @@ TestCluster::TestCluster(int nodes, int write_quorum,
     running.address = *address;
   }
   std::ofstream file(file_);
-  file << "cluster_id = \"9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a\"\n";
+  file << "cluster_id = \"9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a\"\n"
+       << "key_file = \"" << key_file() << "\"\n";
+  EXPECT_TRUE(MakeClusterKeyFile(key_file(), random).ok());
   if (write_quorum != 0) file << "write_quorum = " << write_quorum << "\n";
   for (int node = 1; node <= nodes; ++node) {
     file << "[[member]]\nnode = " << node << "\naddress = \""

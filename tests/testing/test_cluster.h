@@ -29,6 +29,7 @@ class TestCluster {
   void Stop(int node);
 
   const std::string& file() const { return file_; }
+  std::string key_file() const { return directory_.File("cluster.key"); }
   // Of a node's replica.
   std::string ReplicaPath(int node, const std::string& log = "main") const;
   // What the nodes told.

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
+#include "log/base/bytes.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
@@ -92,6 +93,44 @@ TEST_F(CliClusterErrorsTest, ClusterFileThatIsNoneIsBadUsage) {
   const std::string file = FileWith("cluster_id", "cluster");
   ExpectAll(file, kUsage, /*asks=*/false,
             AllOf(HasSubstr(file), HasSubstr("cluster")));
+}
+
+// The nodes have a key.
+TEST_F(CliClusterErrorsTest, WhoeverLacksTheKeyIsTold) {
+  FormatAndAppend("one\n");
+  const std::string file =
+      FileWith(absl::StrCat("key_file = \"", cluster_.key_file(), "\""), "");
+  ExpectAll(file, kFailed, /*asks=*/true,
+            AllOf(HasSubstr("proof of the cluster's key"),
+                  HasSubstr("key_file"), HasSubstr("node 1")));
+  // And the operator sees that somebody came.
+  const ProgramResult status = RunAlpheus(Of("status"));
+  EXPECT_THAT(status.output, AllOf(HasSubstr("refused since it started: "),
+                                   HasSubstr(" no proof\n")));
+  const ProgramResult lines = RunAlpheus(Of("status", {"--json"}));
+  const json first =
+      json::parse(lines.output.substr(0, lines.output.find('\n')));
+  EXPECT_GE(first["refused"]["no proof"], 4);
+}
+
+TEST_F(CliClusterErrorsTest, KeyIsMadeOnceAndShownToNobody) {
+  const std::string key = directory_.File("new.key");
+  const ProgramResult made = RunAlpheus({"key", "new", key});
+  EXPECT_EQ(made.end.exit_status, kGood) << made.error;
+  EXPECT_THAT(made.output, IsEmpty());
+  const auto bytes = ReadFile(key);
+  ASSERT_EQ(bytes.size(), 65u);
+  EXPECT_THAT(made.error,
+              AllOf(HasSubstr(key),
+                    Not(HasSubstr(std::string(AsText(bytes)).substr(0, 16)))));
+  const ProgramResult again = RunAlpheus({"key", "new", key});
+  EXPECT_EQ(again.end.exit_status, kFailed);
+  EXPECT_THAT(again.error, HasSubstr("what is there is left alone"));
+  EXPECT_EQ(ReadFile(key), bytes);
+  for (const Arguments& wrong : {Arguments{"key"}, Arguments{"key", "new"},
+                                 Arguments{"key", "old", key}}) {
+    EXPECT_EQ(RunAlpheus(wrong).end.exit_status, kUsage);
+  }
 }
 
 TEST_F(CliClusterErrorsTest, LogThatWasNeverFormattedIsSaidToBe) {

@@ -22,6 +22,7 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddVerifyCommand(app, chosen);
   AddCleanupCommand(app, chosen);
   AddSalvageCommand(app, chosen);
+  AddKeyCommand(app, chosen);
   AddBenchCommand(app, chosen);
   AddSimCommand(app, chosen);
 }

@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "log/base/status_macros.h"
@@ -78,7 +79,14 @@ std::string TextOf(const ReplicaReading& replica, const Tally& tally) {
         replica.info->head_lsn.value, replica.info->watermark_lsn.value);
   }
   absl::StrAppend(&text, StateOf(replica, tally), "\n");
-  return text;
+  if (replica.refusals.empty()) return text;
+  return absl::StrCat(text, "  refused since it started: ",
+                      absl::StrJoin(replica.refusals, ", ",
+                                    [](std::string* out, const auto& refusal) {
+                                      absl::StrAppend(out, refusal.second, " ",
+                                                      refusal.first);
+                                    }),
+                      "\n");
 }
 
 Json JsonOf(const ReplicaReading& replica, const Tally& tally) {
@@ -95,6 +103,10 @@ Json JsonOf(const ReplicaReading& replica, const Tally& tally) {
     json["repairing"] = replica.info->repairing;
   }
   json["state"] = StateOf(replica, tally);
+  json["refused"] = Json::object();
+  for (const auto& [reason, count] : replica.refusals) {
+    json["refused"][reason] = count;
+  }
   return json;
 }
 

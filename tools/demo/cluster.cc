@@ -18,6 +18,7 @@
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
+#include "quorum/cluster_key.h"
 #include "replication/fabric/tcp/socket.h"
 
 namespace alpheus::demo {
@@ -27,6 +28,8 @@ namespace {
 constexpr int64_t kReadyNanosMax = 60'000'000'000;
 constexpr int64_t kTerminateNanosMax = 60'000'000'000;
 constexpr int64_t kNanosPerMilli = 1'000'000;
+// Beside the cluster file.
+constexpr char kKeyName[] = "cluster.key";
 // Of what a node said, in a failure report.
 constexpr size_t kStoryBytesMax = 1500;
 
@@ -60,6 +63,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Create(
   cluster->cluster_id_ = DrawUuid(&entropy);
   std::vector<std::string> addresses;
   for (const Node& node : cluster->nodes_) addresses.push_back(node.address);
+  ALPHEUS_RETURN_IF_ERROR(MakeClusterKeyFile(cluster->key_file(), entropy));
   ALPHEUS_RETURN_IF_ERROR(cluster->WriteFile(cluster->file(), addresses));
   for (int node = 1; node <= cluster->node_count(); ++node) {
     std::error_code error;
@@ -90,7 +94,9 @@ absl::Status Cluster::DrawAddresses() {
 
 absl::Status Cluster::WriteFile(
     const std::string& path, const std::vector<std::string>& addresses) const {
-  std::string text = absl::StrCat("cluster_id = \"", cluster_id_, "\"\n");
+  std::string text =
+      absl::StrCat("cluster_id = \"", cluster_id_, "\"\nkey_file = \"",
+                   std::filesystem::absolute(key_file()).string(), "\"\n");
   if (options_.write_quorum != 0) {
     absl::StrAppend(&text, "write_quorum = ", options_.write_quorum, "\n");
   }
@@ -112,6 +118,10 @@ int Cluster::spare_count() const {
 
 std::string Cluster::file() const {
   return absl::StrCat(options_.directory, "/cluster.toml");
+}
+
+std::string Cluster::key_file() const {
+  return absl::StrCat(options_.directory, "/", kKeyName);
 }
 
 std::string Cluster::node_directory(int node) const {

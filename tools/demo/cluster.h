@@ -91,6 +91,7 @@ class Cluster {
   const std::string& alpheus() const { return options_.alpheus; }
   const std::string& address(int node) const { return At(node).address; }
   std::string file() const;
+  std::string key_file() const;
   std::string node_directory(int node) const;
   std::string region(int node, const std::string& log) const;
 

@@ -25,6 +25,7 @@ NodeProcess::NodeProcess(World& world, World::Machine& machine)
       machine_(machine),
       host_(world.NodeHost(machine)),
       process_(world.threads().NewProcess()),
+      random_(world.random().Next()),
       clock_(world.network().clock(), world.DrawClock()),
       fabric_(world.network().fabric(host_), clock_,
               [&world] { world.SwitchByLot(); }) {
@@ -122,6 +123,7 @@ bool NodeProcess::Turn() {
 void NodeProcess::Run() {
   ReplicaServerOptions options;
   options.cluster_id = kClusterId;
+  options.credentials = {SimulatedKey(), &random_};
   options.node = machine_.id();
   options.platform = world_.PlatformOf(machine_.number);
   // In the middle of a scan, too, something else may come.

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "log/base/random.h"
 #include "recovery/replica_server.h"
 #include "tools/sim/process_clock.h"
 #include "tools/sim/process_fabric.h"
@@ -43,6 +44,7 @@ class NodeProcess {
   World::Machine& machine_;
   const int host_;
   const ProcessId process_;
+  Random random_;  // of nonces
   ProcessClock clock_;
   ProcessFabric fabric_;
   std::unique_ptr<ReplicaServer> server_;

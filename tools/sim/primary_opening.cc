@@ -58,6 +58,7 @@ void PrimaryProcess::OpenReplica() {
 EpochOpeningOptions PrimaryProcess::OpeningOptions() const {
   EpochOpeningOptions options;
   options.cluster_id = kClusterId;
+  options.key = SimulatedKey();
   options.log_id = kLogId;
   options.self = self_;
   options.sizes = world_.sizes();

@@ -108,6 +108,12 @@ World::World(const RunOptions& options)
   }
 }
 
+ClusterKey SimulatedKey() {
+  std::array<std::byte, kClusterKeyBytes> bytes{};
+  bytes.fill(std::byte{0x5e});
+  return ClusterKey(bytes);
+}
+
 Configuration World::configuration() const {
   Configuration configuration;
   configuration.replica_count = sizes_.replica_count;

@@ -38,6 +38,7 @@
 #include "log/base/random.h"
 #include "log/format/layout.h"
 #include "log/pmem/crash_model.h"
+#include "quorum/cluster_key.h"
 #include "quorum/configuration.h"
 #include "quorum/quorum.h"
 #include "replication/fabric/sim/sim_network.h"
@@ -51,6 +52,8 @@ namespace alpheus::sim {
 
 inline constexpr Uuid kClusterId{0xc1, 0x57e4};
 inline constexpr Uuid kLogId{0x109, 1};
+// Nothing in a simulated world is secret; all prove that they have it.
+ClusterKey SimulatedKey();
 
 class CandidateAgent;
 class MembershipService;

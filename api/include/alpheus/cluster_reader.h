@@ -32,6 +32,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -59,11 +60,15 @@ struct ReplicaReading {
   // OK, or why this replica could not be read: Unavailable (nobody there),
   // NotFound (the node has none), DataLoss (it is damaged), FailedPrecondition
   // (another node or cluster, or other N and W, than the cluster file says),
-  // Aborted (epochs were opened too fast).
+  // Unauthenticated (it has another cluster key, or asks for one), Aborted
+  // (epochs were opened too fast).
   absl::Status status;
   std::optional<RegionInfo> info;  // of a region that can be read
   // Of all its records; nothing if without_records.
   std::optional<VerifyReport> report;
+  // How many peers the node refused since it started, by reason ("wrong key");
+  // only reasons that it had.
+  std::vector<std::pair<std::string, uint64_t>> refusals = {};
 };
 
 class ClusterReader {

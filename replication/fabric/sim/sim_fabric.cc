@@ -367,7 +367,7 @@ void SimFabric::Event(ConnectionEvent::Kind kind, const QueuePair& pair,
   events_.push_back({.kind = kind,
                      .connection = pair.id,
                      .private_data = private_data,
-                     .peer = absl::StrCat("sim:", pair.peer.host)});
+                     .peer = SimNetwork::Address(pair.peer.host, 0)});
   network_.NoteActivity(host_);
 }
 
