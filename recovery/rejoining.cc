@@ -167,7 +167,8 @@ absl::Status Rejoining::AskForThePromise() {
         "the newest list of members"));
   }
   ALPHEUS_RETURN_IF_ERROR(CheckWelcome(welcome, configuration_id));
-  joining_->Ask(AskPromise{{log_.epoch, options_.opening.self}});
+  joining_->Ask(
+      AskPromise{{log_.epoch, options_.opening.self}, configuration_id});
   return absl::OkStatus();
 }
 
