@@ -40,7 +40,8 @@ bool LogExists() {
                &Log::WaitDurable, &Log::durable_lsn, &Log::next_lsn,
                &Log::head_lsn, &Log::Exposed, &Log::payload_bytes_max,
                &Log::Cleanup, &Log::CleanupThrough, &Log::CleanupAll,
-               &Log::ForEachRecovered, &Log::Recovered, &Log::report) &&
+               &Log::Tail, &alpheus::LogTail::Next, &Log::ForEachRecovered,
+               &Log::Recovered, &Log::report) &&
          Exist(&alpheus::Deadline::In, &alpheus::Reservation::Abort,
                &alpheus::Reservation::HandOver,
                &alpheus::RecoveryReport::ToString);
