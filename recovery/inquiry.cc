@@ -89,12 +89,22 @@ absl::Status Inquiry::Established(const std::string& private_data) {
   }
   ALPHEUS_ASSIGN_OR_RETURN(slots_,
                            MessageSlots::Make(fabric_, 2, kMessageBytesMax));
+  return Send(request_);
+}
+
+void Inquiry::Ask(const Message& request) {
+  reply_.reset();
+  Expect(Send(request));
+}
+
+absl::Status Inquiry::Send(const Message& message) {
   ALPHEUS_RETURN_IF_ERROR(fabric_.PostReceive(connection_, WorkId(kReplySlot),
                                               slots_->At(kReplySlot)));
-  const std::vector<std::byte> request = EncodeMessage(request_);
+  const std::vector<std::byte> request = EncodeMessage(message);
   LocalBytes slot = slots_->At(kRequestSlot);
   slot.bytes = slot.bytes.first(request.size());
   std::copy(request.begin(), request.end(), slot.bytes.begin());
+  is_sending_ = true;
   return fabric_.PostSend(connection_, WorkId(kRequestSlot), slot);
 }
 
@@ -104,6 +114,8 @@ bool Inquiry::Take(const Completion& completion) {
     Fail(absl::UnavailableError(absl::StrCat(
         "the connection broke: ", OperationName(completion.operation), ": ",
         CompletionStatusName(completion.status))));
+  } else if (completion.operation == Operation::kSend) {
+    is_sending_ = false;
   } else if (completion.operation == Operation::kReceive) {
     Expect(TakeReply(slots_->At(kReplySlot).bytes.first(completion.bytes)));
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// inquiry: one question to a node, and its reply.
+// inquiry: questions to a node, one at a time, and their replies.
 //
-// Idea: a connection of its own, one request that needs no promise (View,
-// Release), one reply. The connection stays until the inquiry goes, so that
-// what the reply gave out can be used.
+// Idea: a connection of its own, a request that needs no promise (View, Follow,
+// Release), a reply, and perhaps the next request. The connection stays until
+// the inquiry goes, so that what a reply gave out can be used.
 //
 // Thread safety: one thread.
 // References: protocol H17; messages.h.
@@ -44,6 +44,14 @@ class Inquiry {
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
+  // The next question; reply() has nothing until it is answered. Requires:
+  // may_ask(). Errors show in status().
+  void Ask(const Message& request);
+  // The last one was answered, and its bytes are free.
+  bool may_ask() const {
+    return status_.ok() && reply_.has_value() && !is_sending_;
+  }
+
   bool done() const { return !status_.ok() || reply_.has_value(); }
   // Errors: Unavailable (nobody is there, the connection broke); NotFound (the
   // node has no replica of the log); FailedPrecondition (another node answers
@@ -60,6 +68,7 @@ class Inquiry {
 
  private:
   absl::Status Established(const std::string& private_data);
+  absl::Status Send(const Message& message);
   absl::Status TakeReply(std::span<const std::byte> bytes);
   void Expect(const absl::Status& step);
 
@@ -70,6 +79,7 @@ class Inquiry {
   absl::Status status_;
   std::optional<Welcome> welcome_;
   std::optional<Message> reply_;
+  bool is_sending_ = false;
   std::unique_ptr<MessageSlots> slots_;  // request, reply
 };
 

@@ -209,7 +209,11 @@ absl::Status BackupSession<P>::WalkAnnounced() {
   RecordCursor cursor(memory_.ring, *memory_.table, next_, announced_,
                       RecordCursor::Payloads::kSkip);
   while (cursor.position().offset < announced_) {
-    if (cursor.Next() == RecordCursor::Step::kRecord) continue;
+    if (cursor.Next() == RecordCursor::Step::kRecord) {
+      const Lsn named(cursor.record().header.durable_lsn());
+      durable_lsn_ = std::max(durable_lsn_, named);
+      continue;
+    }
     const LogPosition& at = cursor.position();
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ", LSN ", at.lsn.value, " at offset ",

@@ -90,6 +90,9 @@ class BackupSession {
   Lsn persisted_lsn() const { return next_.lsn - 1; }
   // Behind the last persisted record.
   const LogPosition& next() const { return next_; }
+  // W replicas had persisted so much when the primary wrote the last header, or
+  // said so.
+  Lsn durable_lsn() const { return durable_lsn_; }
 
  private:
   BackupSession(P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
@@ -120,6 +123,7 @@ class BackupSession {
   uint64_t batches_ = 0;    // announced, or told as a head
   uint64_t persisted_ = 0;  // of these, persisted
   uint64_t acked_ = 0;      // of these, said so
+  Lsn durable_lsn_;
   Lsn watermark_lsn_;
   int watermark_line_ = 0;
   std::unique_ptr<MessageSlots> receives_;

@@ -21,7 +21,7 @@ BUILD = ""  # the folder that is installed; set from the command line
 
 PUBLIC_HEADERS = {
     "alpheus/" + name + ".h" for name in (
-        "alpheus", "atomicity", "cluster_reader", "integrity", "log",
+        "alpheus", "atomicity", "cluster_reader", "cluster_tail", "integrity", "log",
         "log_reader", "log_tail", "options", "persistent_region",
         "recovered_range", "recovery_report", "reservation", "tail_record",
         "log/base/deadline", "log/base/ids", "log/core/flush_order",

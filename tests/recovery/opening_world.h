@@ -45,6 +45,8 @@ class OpeningWorld {
     uint64_t message_bytes_max = uint64_t{1} << 20;
     // Members are served by ReplicaServer, which can't be looked into.
     bool real_server = false;
+    // Hosts behind all others, which the world leaves alone.
+    int onlookers = 0;
   };
 
   // A process that is or wants to be primary.
