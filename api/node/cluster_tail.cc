@@ -74,6 +74,7 @@ class ClusterTail::Impl {
     tail.from = options.from;
     tail.poll_ns = int64_t{options.poll_ms} * kNanosPerMs;
     tail.silence_ns = timeout_ns_;
+    tail.retry_ns = std::min(tail.retry_ns, timeout_ns_ / 4);
     return tail;
   }
 

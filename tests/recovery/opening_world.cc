@@ -144,6 +144,7 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
   void AdvanceHead(const LogPosition& head) override {
     inner_.AdvanceHead(head);
   }
+  void TellDurable() override { inner_.TellDurable(); }
   void Poll() override { inner_.Poll(); }
   Lsn durable_lsn() const override { return inner_.durable_lsn(); }
   RingOffset reuse_head() const override { return inner_.reuse_head(); }
