@@ -132,23 +132,24 @@ void RemoteTail::GiveUp(Replica& replica, const absl::Status& why,
 }
 
 void RemoteTail::Learn() {
+  Epoch newest;
   std::vector<std::optional<ReplicaClaims>> claims;
   for (const Replica& replica : replicas_) {
     claims.push_back(ClaimsOf(replica.followed.get()));
-    if (claims.back()) {
-      newest_epoch_ = std::max(newest_epoch_, claims.back()->log_epoch);
-    }
+    if (claims.back()) newest = std::max(newest, claims.back()->log_epoch);
   }
-  durable_lsn_ = std::max(
-      durable_lsn_, FindDurableRange(options_.write_quorum, claims).known);
+  const Lsn known = FindDurableRange(options_.write_quorum, claims).known;
+  if (known <= durable_lsn_) return;
+  durable_lsn_ = known;
+  durable_epoch_ = std::max(durable_epoch_, newest);
 }
 
 // Y2.
-bool RemoteTail::IsOfNewestEpoch(const Replica& replica) const {
+bool RemoteTail::MayBeRead(const Replica& replica) const {
   if (replica.followed == nullptr || !replica.followed->said()) return false;
   const Followed& said = *replica.followed->said();
-  return !said.repairing &&
-         (said.log_epoch == newest_epoch_ || IsMutant("kTailReadsOlderEpochs"));
+  return !said.repairing && (said.log_epoch >= durable_epoch_ ||
+                             IsMutant("kTailReadsOlderEpochs"));
 }
 
 Lsn RemoteTail::ReadableLsn(const Replica& replica) const {
@@ -182,16 +183,16 @@ void RemoteTail::CheckOvertaken() {
   bool is_any = false;
   Lsn least;
   for (const Replica& replica : replicas_) {
-    if (!IsOfNewestEpoch(replica)) continue;
+    if (!MayBeRead(replica)) continue;
     const Lsn head = replica.followed->said()->head.lsn;
     least = is_any ? std::min(least, head) : head;
     is_any = true;
   }
   if (!is_any) return;
   head_lsn_ = least;
-  if (next_lsn_ == Lsn(0) || IsMutant("kOvertakenTailSkips")) {
-    next_lsn_ = std::max(next_lsn_, head_lsn_);
-  }
+  // What is shown first is where the log begins when it is read.
+  if (next_lsn_ == Lsn(0)) return;
+  if (IsMutant("kOvertakenTailSkips")) next_lsn_ = std::max(next_lsn_, least);
   if (next_lsn_ >= head_lsn_) return;
   status_ = absl::OutOfRangeError(absl::StrCat(
       "LSN ", next_lsn_.value, " was cleaned before it was read; the log ",
@@ -203,7 +204,7 @@ RemoteTail::Replica* RemoteTail::ChooseSource() {
   bool may_another = false;
   const Replica* damaged = nullptr;
   for (Replica& replica : replicas_) {
-    if (!IsOfNewestEpoch(replica)) {
+    if (!MayBeRead(replica)) {
       may_another |= !replica.is_settled && replica.member.is_asked;
       continue;
     }
@@ -212,10 +213,7 @@ RemoteTail::Replica* RemoteTail::ChooseSource() {
       continue;
     }
     may_another = true;
-    if (replica.followed->said()->head.lsn > next_lsn_ ||
-        ReadableLsn(replica) < next_lsn_ || !replica.followed->may_ask()) {
-      continue;
-    }
+    if (!HasNext(replica) || !replica.followed->may_ask()) continue;
     if (chosen == nullptr || &replica == source_) chosen = &replica;
   }
   if (damaged != nullptr && !may_another) {
@@ -225,6 +223,12 @@ RemoteTail::Replica* RemoteTail::ChooseSource() {
         damaged->member.address, "; `alpheus verify --cluster` tells more"));
   }
   return chosen;
+}
+
+bool RemoteTail::HasNext(const Replica& replica) const {
+  const Lsn head = replica.followed->said()->head.lsn;
+  const Lsn next = next_lsn_ == Lsn(0) ? head : next_lsn_;
+  return head <= next && next <= ReadableLsn(replica);
 }
 
 absl::Status RemoteTail::MakeRing(uint64_t capacity) {
@@ -335,8 +339,8 @@ Deadline RemoteTail::NextPoll() const {
 }
 
 bool RemoteTail::is_caught_up() const {
-  return stage_ != Stage::kShowing && next_lsn_ != Lsn(0) &&
-         next_lsn_ > durable_lsn_ && is_in_reach() && is_settled();
+  return stage_ != Stage::kShowing && next_lsn() > durable_lsn_ &&
+         is_in_reach() && is_settled();
 }
 
 bool RemoteTail::is_settled() const {

@@ -20,11 +20,11 @@
 //       durable_range.h, C1). So no opening ever drops what was shown.
 //   Y2. What is shown at an LSN is the record that every opening finds there
 //       (C4). It is read only from a replica that
-//         a. has the newest epoch E that any replica ever named to this tail,
-//            and is not repairing: up to what it persisted it has E's log. What
-//            is known to be durable was so in an epoch up to E, and all of it
-//            is in E's log (H3). A replica of an older epoch may have another
-//            record there, which that opening dropped;
+//         a. is not repairing, and whose epoch E is not older than any that was
+//            named when durable_lsn() was found: up to what it persisted it has
+//            E's log, and what was durable in an epoch up to E is in E's log
+//            (H3). A replica of an older epoch may have another record there,
+//            which an opening has dropped;
 //         b. says that it persisted the record, before its bytes were read.
 //       The record's epoch owns its LSN in E's table, and its checksums hold.
 //   Y3. A chunk is walked only after an answer that came after it was read,
@@ -113,7 +113,7 @@ class RemoteTail {
   // Highest LSN that is known to be durable.
   Lsn durable_lsn() const { return durable_lsn_; }
   // To be shown next; 0: the head, which is not known yet.
-  Lsn next_lsn() const { return next_lsn_; }
+  Lsn next_lsn() const { return next_lsn_ == Lsn(0) ? head_lsn_ : next_lsn_; }
   // Where the log begins, as far as it is known; 0: not yet.
   Lsn head_lsn() const { return head_lsn_; }
   // Next may have something.
@@ -152,8 +152,10 @@ class RemoteTail {
   void GiveUp(Replica& replica, const absl::Status& why, int64_t now);
   void Learn();
   Replica* ChooseSource();
-  bool IsOfNewestEpoch(const Replica& replica) const;
+  bool MayBeRead(const Replica& replica) const;
   Lsn ReadableLsn(const Replica& replica) const;
+  // Whether it has what is to be shown next.
+  bool HasNext(const Replica& replica) const;
   void CheckOvertaken();
   void Begin(Replica& source);
   absl::Status MakeRing(uint64_t capacity);
@@ -171,10 +173,10 @@ class RemoteTail {
   std::unique_ptr<RegisteredBytes> ring_;
   std::vector<Replica> replicas_;
   absl::Status status_;
-  Epoch newest_epoch_;
   Lsn durable_lsn_;
+  Epoch durable_epoch_;  // the newest one named when that was found
   Lsn head_lsn_;
-  Lsn next_lsn_;
+  Lsn next_lsn_;  // 0: nothing was shown yet, and the head is to be first
   // Of next_lsn_ or a record before it; LSN 0: not known.
   LogPosition place_{Lsn(0), RingOffset(), 0};
 

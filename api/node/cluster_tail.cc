@@ -20,6 +20,9 @@ namespace {
 
 constexpr int64_t kNanosPerMs = 1'000'000;
 constexpr uint32_t kPollMsMax = 10'000;
+// Of the time between two looks no more counts than this part of the timeout:
+// whoever calls rarely, or was stopped, tries as long as others.
+constexpr int64_t kLooks = 4;
 
 }  // namespace
 
@@ -36,7 +39,6 @@ class ClusterTail::Impl {
   }
 
   absl::StatusOr<std::optional<TailRecord>> Next(Deadline deadline) {
-    reached_at_ = Clock::Real().NowNanos();
     for (;;) {
       if (const auto record = tail_.Next()) {
         return TailRecord{record->lsn, record->epoch, record->payload};
@@ -49,7 +51,7 @@ class ClusterTail::Impl {
       if (any || tail_.has_records()) continue;
       if (deadline.HasPassed(now)) return std::nullopt;
       pump_.Sleep(std::min({deadline, tail_.NextPoll(),
-                            Deadline::AtNanos(reached_at_ + timeout_ns_)},
+                            Deadline::AtNanos(now + timeout_ns_ / kLooks)},
                            [](const Deadline& a, const Deadline& b) {
                              return a.at_nanos() < b.at_nanos();
                            }));
@@ -80,12 +82,15 @@ class ClusterTail::Impl {
 
   // What a node refuses for good is told at once.
   absl::Status CheckReach(int64_t now) {
-    if (tail_.is_in_reach()) reached_at_ = now;
+    const int64_t passed =
+        std::min(now - std::exchange(looked_at_, now), timeout_ns_ / kLooks);
+    unreached_ns_ = tail_.is_in_reach() ? 0 : unreached_ns_ + passed;
     const absl::Status absences = tail_.Absences();
-    const bool is_over = now >= reached_at_ + timeout_ns_ ||
+    const bool is_over = unreached_ns_ >= timeout_ns_ ||
                          (tail_.is_settled() && !tail_.is_in_reach() &&
                           !absl::IsUnavailable(absences));
     if (!is_over || absences.ok()) return absl::OkStatus();
+    unreached_ns_ = 0;
     return Named({absences.code(), absl::StrCat("no replica can be followed. ",
                                                 absences.message())});
   }
@@ -98,7 +103,8 @@ class ClusterTail::Impl {
 
   const std::string log_name_;
   const int64_t timeout_ns_;
-  int64_t reached_at_ = 0;
+  int64_t looked_at_ = Clock::Real().NowNanos();
+  int64_t unreached_ns_ = 0;  // as long as nobody has been in reach
   EntropyRandom random_;
   TcpFabric fabric_;
   FabricPump pump_;

@@ -229,6 +229,8 @@ class RingLog {
   }
   // Waits until W superlines have the published head.
   absl::Status WaitHeadDurable(Deadline deadline);
+  // Everything is durable, and nothing is to follow: the backups hear so.
+  void TellRest();
   static std::unique_ptr<ActivityWatch> MakeWatch(const RingLogOptions& options,
                                                   Waiter& waiter);
   std::unique_ptr<ReplicatedForcer<P>> MakeReplicated(

@@ -72,6 +72,7 @@ absl::Status RingLog<P>::Close() {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(ForceEverything());
   CheckInvariants();
+  TellRest();
   ALPHEUS_RETURN_IF_ERROR(forcer_.WriteFinalWatermarks());
   ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
   ALPHEUS_RETURN_IF_ERROR(WaitHeadDurable(Deadline()));
