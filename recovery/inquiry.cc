@@ -93,11 +93,16 @@ absl::Status Inquiry::Established(const std::string& private_data) {
   }
   ALPHEUS_ASSIGN_OR_RETURN(slots_,
                            MessageSlots::Make(fabric_, 2, kMessageBytesMax));
-  if (!handshake_.is_needed()) return Ask(Step::kAsk, request_);
-  return Ask(Step::kChallenge, handshake_.Begin(options_.hello, *welcome_));
+  if (!handshake_.is_needed()) return Send(Step::kAsk, request_);
+  return Send(Step::kChallenge, handshake_.Begin(options_.hello, *welcome_));
 }
 
-absl::Status Inquiry::Ask(Step step, const Message& message) {
+void Inquiry::Ask(const Message& request) {
+  reply_.reset();
+  Expect(Send(Step::kAsk, request));
+}
+
+absl::Status Inquiry::Send(Step step, const Message& message) {
   step_ = step;
   ALPHEUS_RETURN_IF_ERROR(fabric_.PostReceive(connection_, WorkId(kReplySlot),
                                               slots_->At(kReplySlot)));
@@ -107,6 +112,7 @@ absl::Status Inquiry::Ask(Step step, const Message& message) {
   slot.bytes =
       slot.bytes.subspan(kStepBytes * static_cast<size_t>(step), bytes.size());
   is_asked_ = true;
+  ++sends_under_way_;
   std::copy(bytes.begin(), bytes.end(), slot.bytes.begin());
   return fabric_.PostSend(connection_, WorkId(kRequestSlot), slot);
 }
@@ -123,6 +129,7 @@ bool Inquiry::Take(const Completion& completion) {
         CompletionStatusName(completion.status))));
     return true;
   }
+  if (completion.operation == Operation::kSend) --sends_under_way_;
   if (completion.operation == Operation::kReceive && !done()) {
     is_asked_ = false;
     Expect(TakeReply(slots_->At(kReplySlot).bytes.first(completion.bytes)));
@@ -146,14 +153,14 @@ absl::Status Inquiry::TakeReply(Message reply) {
     return absl::OkStatus();
   }
   if (step_ == Step::kProve && std::holds_alternative<Proved>(reply)) {
-    return Ask(Step::kAsk, request_);
+    return Send(Step::kAsk, request_);
   }
   const auto* challenged = std::get_if<Challenged>(&reply);
   if (step_ == Step::kProve || challenged == nullptr) {
     return absl::DataLossError("the node said what no node says to a proof");
   }
   ALPHEUS_ASSIGN_OR_RETURN(const Prove prove, handshake_.Take(*challenged));
-  return Ask(Step::kProve, prove);
+  return Send(Step::kProve, prove);
 }
 
 }  // namespace alpheus

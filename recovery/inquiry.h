@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// inquiry: one question to a node, and its reply.
+// inquiry: questions to a node, one at a time, and their replies.
 //
 // Idea: a connection of its own, the proofs of the cluster's key if there is
-// one, one request that needs no promise (View, Release), one reply. The
-// connection stays until the inquiry goes, so that what the reply gave out can
-// be used.
+// one, a request that needs no promise (View, Follow, Release), a reply, and
+// perhaps the next request. The connection stays until the inquiry goes, so
+// that what a reply gave out can be used.
 //
 // Thread safety: one thread.
 // References: protocol H17; messages.h.
@@ -48,6 +48,14 @@ class Inquiry {
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
+  // The next question; reply() has nothing until it is answered. Requires:
+  // may_ask(). Errors show in status().
+  void Ask(const Message& request);
+  // The last one was answered, and its bytes are free.
+  bool may_ask() const {
+    return status_.ok() && reply_.has_value() && sends_under_way_ == 0;
+  }
+
   bool done() const { return !status_.ok() || reply_.has_value(); }
   // Errors: Unavailable (nobody is there, the connection broke); NotFound (the
   // node has no replica of the log); FailedPrecondition (another node answers
@@ -67,7 +75,7 @@ class Inquiry {
   // The request under way: the one that was asked for comes last.
   enum class Step { kChallenge, kProve, kAsk };
 
-  absl::Status Ask(Step step, const Message& message);
+  absl::Status Send(Step step, const Message& message);
   absl::Status TakeReply(std::span<const std::byte> bytes);
   absl::Status TakeReply(Message reply);
   void Expect(const absl::Status& step);
@@ -82,6 +90,7 @@ class Inquiry {
   bool is_asked_ = false;  // and its reply has not come
   std::optional<Welcome> welcome_;
   std::optional<Message> reply_;
+  uint32_t sends_under_way_ = 0;
   std::unique_ptr<MessageSlots> slots_;  // request, reply
 };
 

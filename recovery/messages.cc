@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/check.h"
+#include "log/core/region_state.h"
 #include "quorum/log_id.h"
 #include "recovery/byte_stream.h"
 #include "recovery/wire_parts.h"
@@ -41,6 +42,8 @@ enum class Kind : uint32_t {
   kChallenged = 16,
   kProve = 17,
   kProved = 18,
+  kFollow = 19,
+  kFollowed = 20,
 };
 
 constexpr size_t kWelcomeBytes = 56;
@@ -143,7 +146,7 @@ static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
 static_assert(
     std::is_same_v<std::variant_alternative_t<14, Message>, Challenge>);
 static_assert(std::variant_size_v<Message> ==
-              static_cast<size_t>(Kind::kProved));
+              static_cast<size_t>(Kind::kFollowed));
 
 struct BodyWriter {
   ByteWriter& to;
@@ -203,6 +206,17 @@ struct BodyWriter {
   }
   void operator()(const Prove& prove) const { to.Raw(prove.proof); }
   void operator()(const Proved& /*proved*/) const {}
+  void operator()(const Follow& follow) const { to.Id(follow.table_epoch); }
+  void operator()(const Followed& followed) const {
+    to.Id(followed.log_epoch);
+    to.U32(followed.repairing ? 1 : 0);
+    to.U32(followed.replica_count);
+    to.U32(followed.write_quorum);
+    Put(to, followed.head);
+    to.Id(followed.persisted_lsn);
+    to.Id(followed.durable_lsn);
+    Put(to, followed.table);
+  }
 };
 
 absl::StatusCode TakeCode(ByteReader& from) {
@@ -290,6 +304,25 @@ Viewed TakeViewed(ByteReader& from) {
   return viewed;
 }
 
+Followed TakeFollowed(ByteReader& from, Uuid log_id) {
+  Followed followed;
+  followed.log_epoch = from.As<Epoch>();
+  const uint32_t repairing = from.U32();
+  followed.repairing = repairing == 1;
+  followed.replica_count = from.U32();
+  followed.write_quorum = from.U32();
+  followed.head = TakePosition(from);
+  followed.persisted_lsn = from.As<Lsn>();
+  followed.durable_lsn = from.As<Lsn>();
+  followed.table = TakeTable(from, log_id);
+  from.Expect(repairing <= 1 && followed.write_quorum >= 1 &&
+              followed.write_quorum <= followed.replica_count &&
+              followed.replica_count <= kMembersMax &&
+              followed.persisted_lsn.value <= kLsnMax &&
+              followed.durable_lsn.value <= kLsnMax);
+  return followed;
+}
+
 Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
   switch (kind) {
     case Kind::kFormat:
@@ -328,6 +361,10 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
       return Prove{TakeDigest(from)};
     case Kind::kProved:
       return Proved{};
+    case Kind::kFollow:
+      return Follow{from.As<Epoch>()};
+    case Kind::kFollowed:
+      return TakeFollowed(from, log_id);
   }
   from.Expect(false);  // of another version, or nonsense
   return Installed{};

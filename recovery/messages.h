@@ -17,7 +17,8 @@
 //   Install                           ->  Installed
 //   (from here on batches and acks; see replica_session.h)
 //
-// View and Release need no promise. Any request may be replied to with Failed.
+// View, Follow and Release need no promise. Any request may be replied to with
+// Failed.
 // Numbers are little-endian. What arrives is never trusted: a message that is
 // too short, too long, or says what can't be, decodes to nothing.
 //
@@ -39,6 +40,8 @@
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
 #include "log/base/random.h"
+#include "log/core/record_cursor.h"
+#include "log/format/epoch_table.h"
 #include "log/format/superline.h"
 #include "quorum/cluster_key.h"
 #include "quorum/promise.h"
@@ -169,6 +172,28 @@ struct Viewed {
   bool operator==(const Viewed&) const = default;
 };
 
+// How far is this replica? For who follows the log (remote_tail.h), between
+// reads of what a View gave out; as often as it likes.
+struct Follow {
+  Epoch table_epoch;  // of the table that it has; 0: none
+
+  bool operator==(const Follow&) const = default;
+};
+struct Followed {
+  Epoch log_epoch;
+  bool repairing = false;
+  uint32_t replica_count = 1;  // N and W of its configuration
+  uint32_t write_quorum = 1;
+  LogPosition head;  // in its superline
+  // In log_epoch's sessions; what was before the epoch is persisted, too.
+  Lsn persisted_lsn;
+  // Somebody who wrote the log knew that W replicas had persisted so much.
+  Lsn durable_lsn;
+  EpochTable table;  // of log_epoch; no entries if it is the asker's
+
+  bool operator==(const Followed&) const = default;
+};
+
 // The node's daemon lets go of the region, for a process of its own machine
 // that is to be primary with it (A7). It takes it back when that one ends.
 struct Release {
@@ -210,7 +235,7 @@ struct Proved {
 using Message =
     std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
                  Prepared, Install, Installed, Failed, View, Viewed, Release,
-                 Released, Challenge, Challenged, Prove, Proved>;
+                 Released, Challenge, Challenged, Prove, Proved, Follow, Followed>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

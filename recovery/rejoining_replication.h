@@ -39,6 +39,7 @@ class RejoiningReplication final : public ReplicationSink,
   void Advance(const RingEnd& finished) override;
   void LocalPersisted(Lsn lsn) override { replication_.LocalPersisted(lsn); }
   void AdvanceHead(const LogPosition& head) override;
+  void TellDurable() override { replication_.TellDurable(); }
   void Poll() override;
   Lsn durable_lsn() const override { return replication_.durable_lsn(); }
   RingOffset reuse_head() const override;

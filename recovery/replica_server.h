@@ -11,7 +11,8 @@
 //   phase      asked for            replied                then
 //   kControl   Format               Formatted              kControl
 //   (any but   View                 Viewed                 as before
-//   kSession)  Release              Released               as before
+//   kSession)  Follow               Followed               as before
+//              Release              Released               as before
 //              AskPromise           Refused                as before
 //                                   later                  kAnswering
 //   kAnswering nothing              Promised               kPromised
@@ -235,6 +236,8 @@ class ReplicaServer {
   absl::StatusOr<Message> OnFormat(Connection& connection,
                                    const Format& format);
   absl::StatusOr<Message> OnView(Connection& connection);
+  absl::StatusOr<Message> OnFollow(const Connection& connection,
+                                   const Follow& follow);
   absl::StatusOr<Message> OnRelease(const Connection& connection);
   static absl::Status CheckConfiguration(const Connection& connection,
                                          const AskPromise& ask);

@@ -43,6 +43,9 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
     return OnInstall(connection, *install);
   }
   if (std::holds_alternative<View>(message)) return OnView(connection);
+  if (const auto* follow = std::get_if<Follow>(&message)) {
+    return OnFollow(connection, *follow);
+  }
   if (std::holds_alternative<Release>(message)) return OnRelease(connection);
   return Refuse(
       Refusal::kOutOfTurn,
@@ -71,6 +74,17 @@ absl::StatusOr<Message> ReplicaServer::OnView(Connection& connection) {
         GiveOut(connection, region, RemoteAccess::kRead).status());
   }
   return Viewed{connection.keys.back(), region.size(), refusals_.counts()};
+}
+
+absl::StatusOr<Message> ReplicaServer::OnFollow(const Connection& connection,
+                                                const Follow& follow) {
+  if (connection.phase != Phase::kControl) {
+    return absl::FailedPreconditionError(
+        "whoever holds the promise is who others follow; Follow refused");
+  }
+  Followed followed = connection.log->followed();
+  if (follow.table_epoch == followed.log_epoch) followed.table = {};
+  return followed;
 }
 
 absl::StatusOr<Message> ReplicaServer::OnRelease(const Connection& connection) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recovery/served_log.h"
 
+#include <algorithm>
+
 #include "log/base/status_macros.h"
 #include "log/pmem/crash_model.h"
 #include "log/pmem/libpmem_persistence.h"
@@ -13,6 +15,25 @@ Welcome ServedReplica<P>::welcome() const {
   const Superline& superline = replica_->superline();
   return {superline.node, superline.incarnation, superline.ring_capacity,
           superline.promised_epoch, superline.configuration.id};
+}
+
+// What was durable once stays so, whoever has become primary since (C1).
+template <Persistence P>
+Followed ServedReplica<P>::followed() const {
+  Followed followed = FollowedOf(*replica_);
+  followed.durable_lsn = std::max(followed.durable_lsn, durable_lsn_);
+  if (session_ == nullptr) return followed;
+  followed.persisted_lsn = session_->persisted_lsn();
+  followed.durable_lsn =
+      std::max(followed.durable_lsn, session_->durable_lsn());
+  return followed;
+}
+
+template <Persistence P>
+void ServedReplica<P>::EndSession() {
+  if (session_ == nullptr) return;
+  durable_lsn_ = std::max(durable_lsn_, session_->durable_lsn());
+  session_.reset();
 }
 
 template <Persistence P>

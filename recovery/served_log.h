@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
+#include "log/format/layout.h"
 #include "log/pmem/persistence.h"
 #include "quorum/promise.h"
 #include "recovery/answer.h"
@@ -44,6 +45,9 @@ class ServedLog {
   virtual std::span<std::byte> ring() const = 0;
   // Those, and what the region says of itself before them.
   virtual std::span<std::byte> region() const = 0;
+
+  // How far it is, with its table: for those who follow the log.
+  virtual Followed followed() const = 0;
 
   // What it persisted last is unknown: it is of no more use. Whoever opens the
   // region again must take it for suspect (answer.h).
@@ -82,6 +86,24 @@ class LogCreator {
       Uuid log_id, const Format& format) = 0;
 };
 
+// What a replica's superline, table and watermarks say.
+template <Persistence P>
+Followed FollowedOf(const Replica<P>& replica) {
+  const Superline& superline = replica.superline();
+  Followed followed;
+  followed.log_epoch = superline.log_epoch;
+  followed.repairing = superline.repairing;
+  followed.replica_count = superline.configuration.replica_count;
+  followed.write_quorum = superline.configuration.write_quorum;
+  followed.head = {superline.head_lsn, superline.head_offset,
+                   superline.head_chain};
+  followed.persisted_lsn = ReadWatermarks(replica.region(), superline.log_id)
+                               .Proven(superline.log_epoch);
+  followed.durable_lsn = superline.head_lsn - 1;
+  followed.table = replica.table();
+  return followed;
+}
+
 // A replica that is only ever a backup.
 template <Persistence P>
 class ServedReplica final : public ServedLog {
@@ -94,6 +116,7 @@ class ServedReplica final : public ServedLog {
   Welcome welcome() const override;
   Promise standing() const override { return PromiseOf(replica_->superline()); }
   bool medium_failed() const override { return !pmem_.Error().ok(); }
+  Followed followed() const override;
   std::span<std::byte> ring() const override;
   std::span<std::byte> region() const override {
     return replica_->region().first(replica_->superline().region_bytes);
@@ -125,11 +148,12 @@ class ServedReplica final : public ServedLog {
   absl::Status PersistWatermark() override {
     return session_->PersistWatermark();
   }
-  void EndSession() override { session_.reset(); }
+  void EndSession() override;
 
  private:
   P& pmem_;
   const std::unique_ptr<Replica<P>> replica_;
+  Lsn durable_lsn_;  // known in sessions that have ended
   std::unique_ptr<BackupSession<P>> session_;
 };
 

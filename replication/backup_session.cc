@@ -12,6 +12,7 @@
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "replication/ack.h"
+#include "replication/durable_update.h"
 #include "replication/head_update.h"
 #include "replication/persist/planner.h"
 
@@ -79,7 +80,7 @@ absl::Status BackupSession<P>::Take(const Completion& completion) {
     case Operation::kReceiveImmediate:
       return TakeAnnouncement(completion);
     case Operation::kReceive:
-      return TakeHead(completion);
+      return TakeMessage(completion);
     case Operation::kSend:
       free_acks_.push_back(completion.work.value);
       return absl::OkStatus();
@@ -114,6 +115,26 @@ absl::Status BackupSession<P>::TakeAnnouncement(const Completion& completion) {
         " on, more than the ring of ", capacity,
         "; close the session, its memory may be damaged"));
   }
+  ++batches_;
+  return PostReceive(completion.work.value);
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::TakeMessage(const Completion& completion) {
+  const auto update = DecodeDurableUpdate(
+      receives_->At(completion.work.value).bytes.first(completion.bytes));
+  if (!update) return TakeHead(completion);
+  const bool is_ours =
+      (update->epoch == terms_.epoch && update->session == terms_.session) ||
+      IsMutant("kDurableOfAnotherSession");
+  if (!is_ours) {
+    return absl::DataLossError(absl::StrCat(
+        "epoch ", terms_.epoch.value,
+        ": the primary told what is durable, LSN ", update->durable_lsn.value,
+        ", of epoch ", update->epoch.value,
+        " or another session of this one; close the session"));
+  }
+  durable_lsn_ = std::max(durable_lsn_, update->durable_lsn);
   ++batches_;
   return PostReceive(completion.work.value);
 }
@@ -209,7 +230,11 @@ absl::Status BackupSession<P>::WalkAnnounced() {
   RecordCursor cursor(memory_.ring, *memory_.table, next_, announced_,
                       RecordCursor::Payloads::kSkip);
   while (cursor.position().offset < announced_) {
-    if (cursor.Next() == RecordCursor::Step::kRecord) continue;
+    if (cursor.Next() == RecordCursor::Step::kRecord) {
+      const Lsn named(cursor.record().header.durable_lsn());
+      durable_lsn_ = std::max(durable_lsn_, named);
+      continue;
+    }
     const LogPosition& at = cursor.position();
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ", LSN ", at.lsn.value, " at offset ",

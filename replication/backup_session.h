@@ -12,7 +12,8 @@
 // and to say its last LSN; only then the watermark is stored, which the next
 // batch's fence persists (A3.5).
 // A message between the batches says where the log's head is: it goes into the
-// superline, after the records of that Step and before their ack.
+// superline, after the records of that Step and before their ack. Another one
+// says what is durable, for those who follow the log here.
 //
 // Invariants:
 //   B1. An ack(n) is sent only after a fence that covers every byte of every
@@ -21,6 +22,8 @@
 //   B3. Acks never go back; their number of batches is what was received (R1).
 //   B4. A head is published only up to the next LSN, and acknowledged only when
 //       it is in the superline (L4, L10).
+//   B5. durable_lsn() follows from headers of records that were walked, and
+//       from messages of this very session (H21).
 // Crash states: between two Steps any part of what the primary wrote may be
 // persistent, in any order; none of it was acknowledged, and the scan takes
 // what is whole of it as torn or have.
@@ -90,12 +93,16 @@ class BackupSession {
   Lsn persisted_lsn() const { return next_.lsn - 1; }
   // Behind the last persisted record.
   const LogPosition& next() const { return next_; }
+  // W replicas had persisted so much when the primary wrote the last header, or
+  // said so.
+  Lsn durable_lsn() const { return durable_lsn_; }
 
  private:
   BackupSession(P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
                 const Plan& plan, Fabric& fabric, ConnectionId connection);
 
   absl::Status TakeAnnouncement(const Completion& completion);
+  absl::Status TakeMessage(const Completion& completion);
   absl::Status TakeHead(const Completion& completion);
   absl::Status PublishHead();
   absl::Status PostReceive(uint64_t number);
@@ -120,6 +127,7 @@ class BackupSession {
   uint64_t batches_ = 0;    // announced, or told as a head
   uint64_t persisted_ = 0;  // of these, persisted
   uint64_t acked_ = 0;      // of these, said so
+  Lsn durable_lsn_;
   Lsn watermark_lsn_;
   int watermark_line_ = 0;
   std::unique_ptr<MessageSlots> receives_;

@@ -65,6 +65,7 @@ class LogReplication final : public ReplicationSink {
   void AdvanceHead(const LogPosition& head) override {
     replicator_.AdvanceHead(head);
   }
+  void TellDurable() override { replicator_.TellDurable(); }
   void Poll() override;
   Lsn durable_lsn() const override { return replicator_.durable_lsn(); }
   RingOffset reuse_head() const override { return replicator_.reuse_head(); }

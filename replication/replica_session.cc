@@ -11,6 +11,7 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
+#include "replication/durable_update.h"
 #include "replication/head_update.h"
 #include "replication/persist/planner.h"
 
@@ -18,8 +19,9 @@ namespace alpheus {
 
 namespace {
 
-// Heads move every sixteenth of a ring; two are enough to never wait.
-constexpr size_t kHeadsUnderWay = 2;
+// Heads move every sixteenth of a ring, and what is durable is told of a log
+// that rests; two are enough to hardly ever wait.
+constexpr size_t kMessagesUnderWay = 2;
 // A batch that goes round the end of the ring has two.
 constexpr uint64_t kRangesMax = 2;
 // Batches to a backup that is behind: one is persisted, the next one arrives.
@@ -40,8 +42,8 @@ ReplicaSession::ReplicaSession(const ReplicatedRing& ring,
       acked_(posted_),
       head_sent_(terms.head),
       head_published_(terms.head),
-      free_heads_(kHeadsUnderWay) {
-  std::iota(free_heads_.begin(), free_heads_.end(), 0);
+      free_messages_(kMessagesUnderWay) {
+  std::iota(free_messages_.begin(), free_messages_.end(), 0);
 }
 
 absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
@@ -53,8 +55,8 @@ absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_, MessageSlots::Make(fabric, terms.credits, kAckBytes));
   ALPHEUS_ASSIGN_OR_RETURN(
-      session->heads_,
-      MessageSlots::Make(fabric, kHeadsUnderWay, kHeadUpdateBytes));
+      session->messages_,
+      MessageSlots::Make(fabric, kMessagesUnderWay, kHeadUpdateBytes));
   for (uint64_t slot = 0; slot < terms.credits; ++slot) {
     ALPHEUS_RETURN_IF_ERROR(session->PostReceive(slot));
   }
@@ -108,20 +110,42 @@ RingEnd ReplicaSession::BehindRecord(const RingEnd& at) const {
 absl::Status ReplicaSession::AdvanceHead(const LogPosition& head) {
   const bool is_behind_all =
       posted_.lsn + 1 >= head.lsn || IsMutant("kHeadOvertakesRecords");
-  if (head.lsn <= head_sent_.lsn || !is_behind_all || !HasCredit() ||
-      free_heads_.empty() || SendsUnderWay() == limits_.sends_max) {
+  if (head.lsn <= head_sent_.lsn || !is_behind_all || !HasRoomForMessage()) {
     return absl::OkStatus();
   }
-  const size_t slot = free_heads_.back();
-  const LocalBytes message = heads_->At(slot);
+  const size_t slot = free_messages_.back();
+  const LocalBytes message = messages_->At(slot);
   EncodeHeadUpdate({terms_.epoch, terms_.session, head},
                    message.bytes.first<kHeadUpdateBytes>());
-  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection_, WorkId(slot), message));
-  free_heads_.pop_back();
+  ALPHEUS_RETURN_IF_ERROR(PostMessage(message, slot));
   head_sent_ = head;
   under_way_.push_back({posted_, head});
+  return absl::OkStatus();
+}
+
+absl::Status ReplicaSession::AdvanceDurable(Lsn lsn) {
+  if (lsn <= durable_told_ || !HasRoomForMessage()) return absl::OkStatus();
+  const size_t slot = free_messages_.back();
+  LocalBytes message = messages_->At(slot);
+  message.bytes = message.bytes.first(kDurableUpdateBytes);
+  EncodeDurableUpdate({terms_.epoch, terms_.session, lsn},
+                      message.bytes.first<kDurableUpdateBytes>());
+  ALPHEUS_RETURN_IF_ERROR(PostMessage(message, slot));
+  durable_told_ = lsn;
+  under_way_.push_back({posted_, {}, /*is_durable_update=*/true});
+  return absl::OkStatus();
+}
+
+absl::Status ReplicaSession::PostMessage(LocalBytes message, size_t slot) {
+  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection_, WorkId(slot), message));
+  free_messages_.pop_back();
   ++batches_;
   return absl::OkStatus();
+}
+
+bool ReplicaSession::HasRoomForMessage() const {
+  return HasCredit() && !free_messages_.empty() &&
+         SendsUnderWay() < limits_.sends_max;
 }
 
 bool ReplicaSession::HasCredit() const {
@@ -136,7 +160,8 @@ bool ReplicaSession::HasRoomFor(uint64_t bytes) const {
 }
 
 uint64_t ReplicaSession::SendsUnderWay() const {
-  return requester_.posts_under_way() + kHeadsUnderWay - free_heads_.size();
+  return requester_.posts_under_way() + kMessagesUnderWay -
+         free_messages_.size();
 }
 
 // The immediate names the line at which the batch ends; see
@@ -176,7 +201,7 @@ absl::Status ReplicaSession::Take(const Completion& completion) {
   }
   switch (completion.operation) {
     case Operation::kSend:
-      free_heads_.push_back(completion.work.value);
+      free_messages_.push_back(completion.work.value);
       return absl::OkStatus();
     case Operation::kReceive:
       return TakeAck(completion);
@@ -225,7 +250,7 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
 void ReplicaSession::TakeAcked(const UnderWay& acked) {
   if (acked.head) {
     head_published_ = *acked.head;
-  } else {
+  } else if (!acked.is_durable_update) {
     requester_.TakeAck();
   }
 }

@@ -7,7 +7,8 @@
 // for it. So a slow backup gets fewer and larger batches, costs the others
 // nothing, and needs no memory of its own. One that is far behind catches up in
 // batches of a bounded size, a few at a time. When the log's head has moved a
-// message says so (head_update.h), in turn with the batches and counted as one.
+// message says so (head_update.h), in turn with the batches and counted as one;
+// so does one of what is durable (durable_update.h).
 // How a batch becomes persistent at the backup is the plan's for its platform;
 // the executor (persist_requester.h) runs it, and says which batches are.
 //
@@ -71,6 +72,11 @@ class ReplicaSession {
   // Requires: does not go back. Errors: as Advance.
   absl::Status AdvanceHead(const LogPosition& head);
 
+  // W replicas have persisted all up to `lsn`: tells the backup once, if it was
+  // not told of more, and a credit and a buffer are left; else with a later
+  // call. Errors: as Advance.
+  absl::Status AdvanceDurable(Lsn lsn);
+
   // One completion of the session's connection. Errors: Unavailable (the
   // connection broke), DataLoss (the backup says what can't be). The session
   // is broken then.
@@ -83,6 +89,8 @@ class ReplicaSession {
   // The last head that the backup said is in its superline; that of the terms
   // before it said any.
   const LogPosition& head_published() const { return head_published_; }
+  // What the backup was told to be durable; 0: nothing yet.
+  Lsn durable_told() const { return durable_told_; }
   // Nothing is sent and not acknowledged.
   bool is_idle() const { return under_way_.empty(); }
   // Batches and heads of the session's life, and how many were acknowledged.
@@ -97,12 +105,15 @@ class ReplicaSession {
   struct UnderWay {
     RingEnd end;                      // behind all batches up to this one
     std::optional<LogPosition> head;  // of a head, not a batch
+    bool is_durable_update = false;   // neither
   };
 
   RingEnd NextBatch(const RingEnd& end) const;
   RingEnd BehindRecord(const RingEnd& at) const;
   bool HasCredit() const;
   bool HasRoomFor(uint64_t bytes) const;
+  bool HasRoomForMessage() const;
+  absl::Status PostMessage(LocalBytes message, size_t slot);
   uint64_t SendsUnderWay() const;
   absl::Status PostBatch(RingOffset end);
   PersistRequester::Range RangeAt(RingOffset begin, uint64_t bytes) const;
@@ -123,12 +134,13 @@ class ReplicaSession {
   std::deque<RingEnd> unpersisted_;  // ends of batches
   LogPosition head_sent_;
   LogPosition head_published_;
+  Lsn durable_told_;
   std::deque<UnderWay> under_way_;  // without an ack
   uint64_t batches_ = 0;
   uint64_t batches_acked_ = 0;
   std::unique_ptr<MessageSlots> acks_;
-  std::unique_ptr<MessageSlots> heads_;
-  std::vector<size_t> free_heads_;
+  std::unique_ptr<MessageSlots> messages_;  // heads, durable updates
+  std::vector<size_t> free_messages_;
 };
 
 }  // namespace alpheus

@@ -77,9 +77,16 @@ void Replicator::AdvanceHead(const LogPosition& head) {
   Count();
 }
 
+void Replicator::TellDurable() {
+  NoteIdle();
+  told_lsn_ = durable_lsn_;
+  for (Backup& backup : backups_) Push(backup);
+}
+
 bool Replicator::IsIdle(const Backup& backup) const {
   const ReplicaSession& session = *backup.session;
   return session.is_idle() && session.posted().offset == end_.offset &&
+         session.durable_told() >= told_lsn_ &&
          (head_.lsn == Lsn(0) || session.head_published().lsn >= head_.lsn);
 }
 
@@ -215,6 +222,7 @@ void Replicator::Push(Backup& backup) {
   if (posted.ok() && head_.lsn != Lsn(0)) {
     posted = backup.session->AdvanceHead(head_);
   }
+  if (posted.ok()) posted = backup.session->AdvanceDurable(told_lsn_);
   if (!posted.ok()) GiveUp(backup, posted);
 }
 

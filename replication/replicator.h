@@ -85,6 +85,9 @@ class Replicator {
   // back.
   void AdvanceHead(const LogPosition& head);
 
+  // Nothing is to follow soon: tells the backups what is durable now.
+  void TellDurable();
+
   // True if the completion's connection is of a backup of this replicator.
   bool Take(const Completion& completion);
   // The peer broke the connection. True as above.
@@ -139,6 +142,7 @@ class Replicator {
   Lsn local_lsn_;
   LogPosition head_{Lsn(0), RingOffset(0), 0};  // LSN 0: not told yet
   Lsn durable_lsn_;
+  Lsn told_lsn_;  // that backups are to know to be durable
   Lsn durable_head_lsn_{0};
   std::vector<Backup> backups_;
   absl::Status status_;

@@ -73,6 +73,8 @@ absl::StatusOr<std::unique_ptr<Log>> Log::Open(const LogOptions& options) {
 Log::Log(std::unique_ptr<LogEngine> engine) : engine_(std::move(engine)) {}
 
 Log::~Log() {
+  ALPHEUS_CHECK(open_tails_.load(std::memory_order_acquire) == 0,
+                "a tail must not outlive its log (log_tail.h)");
   // Best effort, as a destructor can be: whoever needs to know calls Close.
   // What was acknowledged is durable already.
   (void)engine_->Close();

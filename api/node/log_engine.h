@@ -23,6 +23,7 @@
 #include "alpheus/replication_status.h"
 #include "alpheus/reservation.h"
 #include "log/base/ids.h"
+#include "log/core/reclaimer.h"
 
 namespace alpheus {
 
@@ -48,6 +49,7 @@ class LogEngine {
   virtual absl::Status CleanupThrough(Lsn lsn) = 0;
   virtual absl::Status CleanupAll() = 0;
   virtual absl::Status Close() = 0;
+  virtual absl::StatusOr<bool> CopyNext(TailPlace& place) const = 0;
 
   virtual Lsn durable_lsn() const = 0;
   virtual Lsn next_lsn() const = 0;

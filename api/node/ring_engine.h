@@ -115,6 +115,9 @@ class RingEngine final : public LogEngine {
     return log_.CleanupThrough(lsn);
   }
   absl::Status CleanupAll() override { return log_.CleanupAll(); }
+  absl::StatusOr<bool> CopyNext(TailPlace& place) const override {
+    return log_.CopyNext(place);
+  }
   absl::Status Close() override {
     // Close wants to be alone with the log.
     service_.Stop();

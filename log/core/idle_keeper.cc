@@ -19,7 +19,7 @@ typename IdleKeeper<P>::Next IdleKeeper<P>::Poll() {
   }
   const Lsn given = reserver_.next().lsn - 1;
   if (given == watermark_lsn_) return Next::kSleep;
-  if (given == last_given_ && WriteWatermark()) {
+  if (given == last_given_ && WriteWatermark() && TellDurable()) {
     watermark_lsn_ = given;
     return Next::kSleep;
   }

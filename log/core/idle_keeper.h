@@ -6,20 +6,22 @@
 // and the watermark, which is one batch behind. Poll is called once per
 // interval while anything happens. What was completed at one call and is still
 // exposed at the next is forced; when nothing moved in between and nothing is
-// exposed, the last watermark is written, and there is nothing to do until the
-// next append.
+// exposed, the last watermark is written, backups are told what is durable, and
+// there is nothing to do until the next append.
 //
 // Invariants:
 //   J1. A completed record with no open one before it is durable at most two
 //       intervals later.
 //   J2. A log that was idle for two intervals has a watermark that names its
 //       last record (A3.5).
+//   J3. Backups were told then that it is durable.
 // Thread safety: Poll by one thread; the others append meanwhile.
 // References: protocol A3.5, F6.
 #ifndef ALPHEUS_LOG_CORE_IDLE_KEEPER_H_
 #define ALPHEUS_LOG_CORE_IDLE_KEEPER_H_
 
 #include "log/base/ids.h"
+#include "log/base/mutant.h"
 #include "log/base/waiter.h"
 #include "log/core/forcer.h"
 #include "log/core/replicated_forcer.h"
@@ -55,6 +57,11 @@ class IdleKeeper {
   }
   // True if the last watermark is written.
   bool WriteWatermark();
+  // True if the backups hear that all is durable, or nobody is to hear.
+  bool TellDurable() {
+    return replicated_ == nullptr || IsMutant("kRestIsUntold") ||
+           replicated_->TellDurable();
+  }
 
   Forcer<P>& forcer_;
   ReplicatedForcer<P>* const replicated_;

@@ -83,6 +83,55 @@ absl::Status Reclaimer<P>::Publish(Lsn durable_lsn) {
 }
 
 template <Persistence P>
+absl::StatusOr<bool> Reclaimer<P>::CopyNext(TailPlace& place,
+                                            Lsn durable_lsn) const {
+  while (place.lsn <= durable_lsn) {
+    const TailPlace before = {place.lsn, place.offset, {}, {}, {}};
+    ALPHEUS_ASSIGN_OR_RETURN(const RecordView record, CopyAt(place));
+    if (record.aborted()) continue;
+    // The copy, which nobody changes any more.
+    if (!PayloadIsValid(record.seed, record.header, place.payload)) {
+      place.lsn = before.lsn;
+      place.offset = before.offset;
+      return Unreadable({record.lsn(), record.offset});
+    }
+    place.copied_lsn = record.lsn();
+    place.epoch = record.epoch();
+    return true;
+  }
+  return false;
+}
+
+template <Persistence P>
+absl::StatusOr<RecordView> Reclaimer<P>::CopyAt(TailPlace& place) const {
+  const MutexLock lock(mutex_);
+  if (place.lsn < head_.lsn && !IsMutant("kTailNotOvertaken")) {
+    return absl::OutOfRangeError(absl::StrCat(
+        name_, ": LSN ", place.lsn.value, " was cleaned before it was read; ",
+        "the log begins at LSN ", head_.lsn.value, " now. Go on there"));
+  }
+  RecordCursor cursor = HeaderCursor(Locate(place));
+  do {
+    if (cursor.Next() != RecordCursor::Step::kRecord) {
+      return Unreadable(cursor.position());
+    }
+  } while (cursor.position().lsn <= place.lsn);
+  const RecordView& record = cursor.record();
+  place.payload.assign(record.payload.begin(), record.payload.end());
+  place.lsn = cursor.position().lsn;
+  place.offset = cursor.position().offset;
+  return record;
+}
+
+template <Persistence P>
+LogPosition Reclaimer<P>::Locate(const TailPlace& place) const {
+  if (place.offset == RecordCursor::kNoOffset) {
+    return index_->Nearest(place.lsn, head_);
+  }
+  return {place.lsn, place.offset, 0};
+}
+
+template <Persistence P>
 absl::Status Reclaimer<P>::CheckDurable(Lsn lsn, Lsn durable_lsn) const {
   if (lsn <= durable_lsn || IsMutant("kExposedIsCleaned")) {
     return absl::OkStatus();

@@ -13,6 +13,8 @@
 //       after the superline update returned (L4).
 //   H3. The head moves only over records that are cleaned or aborted, or
 //       through an LSN that the application named.
+//   H4. What a tail is given was copied while its bytes could not be used
+//       again: from the head on, under the lock that publishing a head takes.
 // Persistence: a crash brings back the published head, and of the cleaned
 // words any subset.
 // Thread safety: all members concurrently.
@@ -21,9 +23,11 @@
 #define ALPHEUS_LOG_CORE_RECLAIMER_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -38,6 +42,16 @@
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
+
+// Where a tail of the log is, and a copy of the record before that.
+struct TailPlace {
+  Lsn lsn{1};                                   // to be read next
+  RingOffset offset = RecordCursor::kNoOffset;  // kNoOffset: not known yet
+
+  Lsn copied_lsn;
+  Epoch epoch;
+  std::vector<std::byte> payload;
+};
 
 template <Persistence P>
 class Reclaimer {
@@ -75,6 +89,13 @@ class Reclaimer {
   // Moves the head behind `lsn`; OK if it is there already. Same errors.
   absl::Status CleanThrough(Lsn lsn, Lsn durable_lsn);
 
+  // Copies the first record at `place` or behind that is not aborted, and moves
+  // `place` behind it. Waits for whoever moves the head, who waits for one
+  // copy. False: up to `durable_lsn` there is none. Errors: OutOfRange (the
+  // head has passed the place), DataLoss (the record can't be read any more);
+  // the place stays.
+  absl::StatusOr<bool> CopyNext(TailPlace& place, Lsn durable_lsn) const;
+
   // Moves the head over what is cleaned, then writes it to the superline if
   // that frees space.
   absl::Status Publish(Lsn durable_lsn);
@@ -89,6 +110,10 @@ class Reclaimer {
   void SetHead(const LogPosition& head) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   RecordCursor HeaderCursor(const LogPosition& from) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  LogPosition Locate(const TailPlace& place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // With the bytes of its payload, whatever they are.
+  absl::StatusOr<RecordView> CopyAt(TailPlace& place) const;
   absl::Status Unreadable(const LogPosition& at) const;
 
   P& pmem_;

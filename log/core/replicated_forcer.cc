@@ -42,6 +42,13 @@ typename ReplicatedForcer<P>::Progressed ReplicatedForcer<P>::Step(Lsn lsn) {
 }
 
 template <Persistence P>
+bool ReplicatedForcer<P>::TellDurable() {
+  is_to_tell_.store(true, std::memory_order_release);
+  Poll();
+  return !is_to_tell_.load(std::memory_order_acquire);
+}
+
+template <Persistence P>
 void ReplicatedForcer<P>::PollIfHeadMoved() {
   if (reclaimer_.reuse_limit_word().load(std::memory_order_acquire) !=
       told_limit_.load(std::memory_order_acquire)) {
@@ -92,6 +99,9 @@ bool ReplicatedForcer<P>::StepLocked(Lsn lsn) {
   bool has_polled = false;
   if (!failure_.failed()) {
     TellHead();
+    if (is_to_tell_.exchange(false, std::memory_order_acq_rel)) {
+      sink_.TellDurable();
+    }
     has_polled = lsn > offered_.lsn && OfferFinished();
   }
   if (!has_polled) sink_.Poll();

@@ -81,6 +81,10 @@ class ReplicatedForcer {
   // Poll, if the published head has moved.
   void PollIfHeadMoved();
 
+  // The log rests: the backups hear what is durable. True if they do, or have;
+  // false if another thread steps: to be called again.
+  bool TellDurable();
+
   // Up to here the backups have been told.
   Lsn offered_lsn() const {
     return Lsn(offered_lsn_.load(std::memory_order_acquire));
@@ -129,6 +133,8 @@ class ReplicatedForcer {
   alignas(kLineBytes) std::atomic<uint64_t> missed_{0};
   Mutex step_mutex_;
   RingEnd offered_ ABSL_GUARDED_BY(step_mutex_);
+  // The next step tells what is durable.
+  std::atomic<bool> is_to_tell_{false};
 };
 
 }  // namespace alpheus

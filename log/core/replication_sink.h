@@ -48,6 +48,10 @@ class ReplicationSink {
   // The log's own superline has this head. Requires: does not go back.
   virtual void AdvanceHead(const LogPosition& head) = 0;
 
+  // The log rests: nothing is exposed. Backups are to hear what is durable, for
+  // those who follow the log there; who keeps nobody informed does nothing.
+  virtual void TellDurable() {}
+
   // Takes what arrived, posts what waits. Does not block.
   virtual void Poll() = 0;
 

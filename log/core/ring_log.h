@@ -124,6 +124,10 @@ class RingLog {
   absl::Status CleanupThrough(Lsn lsn);
   absl::Status CleanupAll();
   absl::Status Close();
+  // The next durable record of a tail, copied (H4 of reclaimer.h); also once
+  // the log is closed or has failed. False: nothing new. Errors: as
+  // Reclaimer::CopyNext; OutOfRange (an LSN behind the next one).
+  absl::StatusOr<bool> CopyNext(TailPlace& place) const;
 
   // To be called by one thread, once per interval; see idle_keeper.h. Of a
   // replicated log: whenever something arrives, too.
@@ -225,6 +229,8 @@ class RingLog {
   }
   // Waits until W superlines have the published head.
   absl::Status WaitHeadDurable(Deadline deadline);
+  // Everything is durable, and nothing is to follow: the backups hear so.
+  void TellRest();
   static std::unique_ptr<ActivityWatch> MakeWatch(const RingLogOptions& options,
                                                   Waiter& waiter);
   std::unique_ptr<ReplicatedForcer<P>> MakeReplicated(

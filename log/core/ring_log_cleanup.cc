@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ring_log cleans records, and how it closes.
+// How ring_log cleans records, reads them for tails, and closes.
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
@@ -53,11 +53,26 @@ absl::Status RingLog<P>::CleanupAll() {
   return WaitHeadDurable(Deadline());
 }
 
+// No record above the durable LSN: an opening may drop it, and give its LSN to
+// another one (C4).
+template <Persistence P>
+absl::StatusOr<bool> RingLog<P>::CopyNext(TailPlace& place) const {
+  const Lsn next = next_lsn();
+  if (place.lsn > next) {
+    return absl::OutOfRangeError(absl::StrCat(
+        options_.name, ": LSN ", place.lsn.value, " is beyond the log, whose ",
+        "next LSN is ", next.value, "; was it read from another log?"));
+  }
+  return reclaimer_.CopyNext(
+      place, IsMutant("kTailShowsExposed") ? next - 1 : durable_lsn());
+}
+
 template <Persistence P>
 absl::Status RingLog<P>::Close() {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(ForceEverything());
   CheckInvariants();
+  TellRest();
   ALPHEUS_RETURN_IF_ERROR(forcer_.WriteFinalWatermarks());
   ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
   ALPHEUS_RETURN_IF_ERROR(WaitHeadDurable(Deadline()));
@@ -94,10 +109,11 @@ absl::Status RingLog<P>::WriteCleanCloseWord() {
 }
 
 // Members, not the class: that is for ring_log.cc.
-#define ALPHEUS_INSTANTIATE(P)                           \
-  template absl::Status RingLog<P>::Cleanup(Lsn);        \
-  template absl::Status RingLog<P>::CleanupThrough(Lsn); \
-  template absl::Status RingLog<P>::CleanupAll();        \
+#define ALPHEUS_INSTANTIATE(P)                                          \
+  template absl::Status RingLog<P>::Cleanup(Lsn);                       \
+  template absl::Status RingLog<P>::CleanupThrough(Lsn);                \
+  template absl::Status RingLog<P>::CleanupAll();                       \
+  template absl::StatusOr<bool> RingLog<P>::CopyNext(TailPlace&) const; \
   template absl::Status RingLog<P>::Close()
 
 ALPHEUS_INSTANTIATE(LibpmemPersistence);

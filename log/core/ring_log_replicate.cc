@@ -79,6 +79,21 @@ absl::Status RingLog<P>::WaitHeadDurable(Deadline deadline) {
   });
 }
 
+// A backup that does not answer in time only knows less.
+template <Persistence P>
+void RingLog<P>::TellRest() {
+  constexpr int64_t kAnswerNanos = 50'000'000;
+  if (replicated_ == nullptr) return;
+  replicated_->TellDurable();
+  WaitFor("tell the backups",
+          Deadline::AtNanos(clock_.NowNanos() + kAnswerNanos),
+          [&]() -> absl::StatusOr<bool> {
+            PollReplication();
+            return replicated_->is_idle() || failure_.failed();
+          })
+      .IgnoreError();
+}
+
 // Members, not the class: that is for ring_log.cc.
 #define ALPHEUS_INSTANTIATE(P)                                              \
   template std::unique_ptr<ActivityWatch> RingLog<P>::MakeWatch(            \
@@ -89,7 +104,8 @@ absl::Status RingLog<P>::WaitHeadDurable(Deadline deadline) {
   template void RingLog<P>::WaitForWork(uint32_t, Deadline);                \
   template bool RingLog<P>::WaitForAcks(Deadline,                           \
                                         const std::atomic<uint32_t>&);      \
-  template absl::Status RingLog<P>::WaitHeadDurable(Deadline)
+  template absl::Status RingLog<P>::WaitHeadDurable(Deadline);              \
+  template void RingLog<P>::TellRest()
 
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);

@@ -20,7 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
-#include "api/node/durable_range.h"
+#include "recovery/durable_range.h"
 #include "log/base/bytes.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"

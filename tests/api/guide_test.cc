@@ -23,11 +23,13 @@
 #include <vector>
 
 #include "alpheus/atomicity.h"
+#include "alpheus/cluster_tail.h"
 #include "alpheus/integrity.h"
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
 #include "alpheus/persistent_region.h"
 #include "tests/testing/temp_directory.h"
+#include "tests/testing/test_cluster.h"
 
 namespace {
 
@@ -219,6 +221,32 @@ absl::Status CheckEverything(const std::string& path) {
   if (!reader.ok()) return reader.status();
   const alpheus::VerifyReport report = (*reader)->Verify();
   return report.status;  // OK, or DataLoss with LSN, offset and remedy
+}
+
+absl::Status ShowNews(
+    alpheus::LogTail& tail,
+    const std::function<void(const alpheus::TailRecord&)>& show) {
+  for (;;) {
+    const auto record = tail.Next();
+    if (!record.ok()) return record.status();  // OutOfRange: it was cleaned
+    if (!*record) return absl::OkStatus();     // all up to tail.durable_lsn()
+    show(**record);
+  }
+}
+
+absl::StatusOr<std::vector<std::string>> ReadFromAnyHost(
+    const std::string& cluster_file, alpheus::Lsn from, size_t count) {
+  const auto tail =
+      alpheus::ClusterTail::Open({.cluster_file = cluster_file, .from = from});
+  if (!tail.ok()) return tail.status();
+  std::vector<std::string> texts;
+  while (texts.size() < count) {
+    const auto record = (*tail)->Next(alpheus::Deadline());  // waits
+    if (!record.ok()) return record.status();
+    const auto* text = reinterpret_cast<const char*>((*record)->payload.data());
+    texts.emplace_back(text, (*record)->payload.size());
+  }
+  return texts;  // to go on: (*tail)->next_lsn()
 }
 
 constexpr uint64_t kNames = 1;  // identity: names the place
@@ -502,6 +530,42 @@ TEST_F(GuideTest, VerifyReadsEverything) {
   ASSERT_TRUE(log_->Close().ok());
   EXPECT_TRUE(CheckEverything(path_).ok());
   EXPECT_TRUE(absl::IsDataLoss(CheckEverything(Crashed(kFirstPayload))));
+}
+
+TEST_F(GuideTest, TailShowsWhatIsNew) {
+  const auto tail = log_->Tail(alpheus::Lsn(0));
+  ASSERT_TRUE(tail.ok()) << tail.status();
+  std::vector<uint64_t> shown;
+  const auto show = [&](const alpheus::TailRecord& record) {
+    shown.push_back(record.lsn.value);
+  };
+  ASSERT_TRUE(log_->Append("one").ok());
+  ASSERT_TRUE(ShowNews(**tail, show).ok());
+  ASSERT_TRUE(log_->Append("two").ok());
+  ASSERT_TRUE(ShowNews(**tail, show).ok());
+  EXPECT_THAT(shown, ElementsAre(1, 2));
+  ASSERT_TRUE(log_->Append("three").ok());
+  ASSERT_TRUE(log_->CleanupAll().ok());
+  EXPECT_TRUE(absl::IsOutOfRange(ShowNews(**tail, show)));
+}
+
+TEST(GuideClusterTest, LogOfAClusterIsFollowed) {
+  const alpheus::testing::TestCluster cluster(3);
+  alpheus::FormatOptions format;
+  format.region_bytes = 1 << 20;
+  format.cluster_file = cluster.file();
+  ASSERT_TRUE(alpheus::Log::Format(format).ok());
+  alpheus::LogOptions options;
+  options.replication.cluster_file = cluster.file();
+  options.replication.node = 1;
+  const auto log = alpheus::Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  for (const char* text : {"one", "two", "three"}) {
+    ASSERT_TRUE((*log)->Append(text).ok());
+  }
+  const auto texts = ReadFromAnyHost(cluster.file(), alpheus::Lsn(2), 2);
+  ASSERT_TRUE(texts.ok()) << texts.status();
+  EXPECT_THAT(*texts, ElementsAre("two", "three"));
 }
 
 TEST_F(GuideTest, SealedBytesComeBackWholeOrNotAtAll) {

@@ -3,6 +3,7 @@
 // it links only if the installed library exports them all.
 #include <alpheus/atomicity.h>
 #include <alpheus/cluster_reader.h>
+#include <alpheus/cluster_tail.h>
 #include <alpheus/integrity.h>
 #include <alpheus/log.h>
 #include <alpheus/log_reader.h>
@@ -13,6 +14,7 @@
 namespace {
 
 using alpheus::ClusterReader;
+using alpheus::ClusterTail;
 using alpheus::Log;
 using alpheus::LogReader;
 using alpheus::PersistentRegion;
@@ -40,7 +42,8 @@ bool LogExists() {
                &Log::WaitDurable, &Log::durable_lsn, &Log::next_lsn,
                &Log::head_lsn, &Log::Exposed, &Log::payload_bytes_max,
                &Log::Cleanup, &Log::CleanupThrough, &Log::CleanupAll,
-               &Log::ForEachRecovered, &Log::Recovered, &Log::report) &&
+               &Log::Tail, &alpheus::LogTail::Next, &Log::ForEachRecovered,
+               &Log::Recovered, &Log::report) &&
          Exist(&alpheus::Deadline::In, &alpheus::Reservation::Abort,
                &alpheus::Reservation::HandOver,
                &alpheus::RecoveryReport::ToString);
@@ -50,7 +53,10 @@ bool ReaderExists() {
   return Exist(&ClusterReader::Open, &ClusterReader::replicas,
                &ClusterReader::write_quorum, &ClusterReader::durable_lsn,
                &ClusterReader::ForEachDurable, &ClusterReader::reader,
-               &LogReader::Open, &LogReader::OpenForSalvage, &LogReader::info,
+               &ClusterTail::Open, &ClusterTail::Next,
+               &ClusterTail::durable_lsn, &ClusterTail::next_lsn,
+               &ClusterTail::is_caught_up, &ClusterTail::node, &LogReader::Open,
+               &LogReader::OpenForSalvage, &LogReader::info,
                &LogReader::ForEach, &LogReader::ForEachSalvageable,
                &LogReader::Verify, &alpheus::RecordStateName);
 }

@@ -50,7 +50,16 @@ std::vector<Message> AllMessages() {
           Challenge{{1, 2}},
           Challenged{{3, 0}, DigestOf(4)},
           Prove{DigestOf(5)},
-          Proved{}};
+          Proved{},
+          Follow{Epoch(9)},
+          Followed{Epoch(9),
+                   true,
+                   3,
+                   2,
+                   {Lsn(2), RingOffset(64), 3},
+                   Lsn(8),
+                   Lsn(7),
+                   TableOf(3)}};
 }
 
 bool Decodes(std::span<const std::byte> bytes) {
@@ -163,6 +172,23 @@ TEST(MessagesTest, PrepareThatCannotBeIsNone) {
   const auto bytes = EncodeMessage(Prepare{Epoch(9), true});
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody, 0)));
   EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));
+}
+
+// Followed: repairing at 8, N 12, W 16, head 20, persisted 44, durable 52.
+TEST(MessagesTest, FollowedThatCannotBeIsNone) {
+  const auto bytes = EncodeMessage(AllMessages().back());
+  ASSERT_TRUE(Decodes(bytes));
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));
+  for (const uint32_t n : {1u, 17u}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 12, n))) << "N " << n;
+  }
+  for (const uint32_t w : {0u, 4u}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 16, w))) << "W " << w;
+  }
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 20, 0)));
+  for (const size_t at : {44, 52}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + at, kHuge))) << at;
+  }
 }
 
 // Install: epoch at 0, session 8, credits 16, head 20, end 44, count of the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/recovery/opening_world.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -22,7 +23,7 @@ constexpr int64_t kIdleNanos = 100'000;
 SimOptions NetworkOptions(const OpeningWorld::Options& options) {
   SimOptions network;
   network.seed = options.seed;
-  network.hosts = options.members + 2;
+  network.hosts = options.members + 2 + options.onlookers;
   network.limits.message_bytes_max = options.message_bytes_max;
   network.limits.retry_ns = 2'000'000;
   return network;
@@ -48,6 +49,14 @@ class LentReplica final : public ServedLog {
             own.configuration.id};
   }
   Promise standing() const override { return PromiseOf(replica_.superline()); }
+  Followed followed() const override {
+    Followed followed = FollowedOf(replica_);
+    if (session_ == nullptr) return followed;
+    followed.persisted_lsn = session_->persisted_lsn();
+    followed.durable_lsn =
+        std::max(followed.durable_lsn, session_->durable_lsn());
+    return followed;
+  }
   bool medium_failed() const override { return !pmem_.Error().ok(); }
   std::span<std::byte> ring() const override {
     return {replica_.ring().data(), replica_.ring().capacity()};
@@ -127,6 +136,7 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
   void AdvanceHead(const LogPosition& head) override {
     inner_->AdvanceHead(head);
   }
+  void TellDurable() override { inner_->TellDurable(); }
   void Poll() override { inner_->Poll(); }
   Lsn durable_lsn() const override { return inner_->durable_lsn(); }
   RingOffset reuse_head() const override { return inner_->reuse_head(); }

@@ -53,6 +53,8 @@ class OpeningWorld {
     // number.
     ClusterKey key = {};
     std::map<int, ClusterKey> other_keys = {};
+    // Hosts behind all others, which the world leaves alone.
+    int onlookers = 0;
   };
 
   // A process that is or wants to be primary.

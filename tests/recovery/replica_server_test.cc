@@ -159,11 +159,46 @@ TEST(ReplicaServerTest, ViewThatIsRepeatedRegistersNothing) {
 }
 
 TEST(ReplicaServerTest, HolderOfThePromiseHasNoViewOfTheRest) {
+  for (const Message& message : {Message(View{}), Message(Follow{})}) {
+    ServedWorld world({});
+    Peer& peer = world.Connected(1, 1);
+    world.GetPromise(peer, Epoch(5));
+    EXPECT_EQ(FailedWith(world.Ask(peer, message)),
+              absl::StatusCode::kFailedPrecondition);
+  }
+}
+
+// What is persisted is known from the session, then from the watermark; what is
+// durable stays known when the session is over (C1).
+TEST(ReplicaServerTest, WhoFollowsIsToldHowFarTheReplicaIs) {
   ServedWorld world({});
-  Peer& peer = world.Connected(1, 1);
-  world.GetPromise(peer, Epoch(5));
-  EXPECT_EQ(FailedWith(world.Ask(peer, View{})),
-            absl::StatusCode::kFailedPrecondition);
+  PrimaryLog log(kLogA);
+  Peer& primary = SessionWithOneRecord(world, log);
+  Replicate(world, primary, log, "b");
+  Peer& reader = world.Connected(2, 1);
+  const auto ask = [&](Epoch table_epoch) {
+    const auto reply = world.Ask(reader, Follow{table_epoch});
+    EXPECT_TRUE(reply && std::holds_alternative<Followed>(*reply));
+    return std::get<Followed>(*reply);
+  };
+  Followed followed = ask(Epoch(0));
+  EXPECT_EQ(followed.log_epoch, Epoch(5));
+  EXPECT_FALSE(followed.repairing);
+  EXPECT_EQ(followed.replica_count, 2u);
+  EXPECT_EQ(followed.write_quorum, 1u);
+  EXPECT_EQ(followed.head.lsn, Lsn(1));
+  EXPECT_EQ(followed.persisted_lsn, Lsn(2));
+  EXPECT_EQ(followed.durable_lsn, Lsn(1));  // says the header of "b"
+  EXPECT_EQ(followed.table, log.installation().table);
+  EXPECT_TRUE(ask(Epoch(5)).table.entries().empty());
+  ASSERT_TRUE(primary.session->AdvanceDurable(Lsn(2)).ok());
+  world.Run(kMillisecond);
+  EXPECT_EQ(ask(Epoch(5)).durable_lsn, Lsn(2));
+  ASSERT_TRUE(primary.Close().ok());
+  world.Run(kMillisecond);
+  followed = ask(Epoch(5));
+  EXPECT_EQ(followed.persisted_lsn, Lsn(2));
+  EXPECT_EQ(followed.durable_lsn, Lsn(2));
 }
 
 TEST(ReplicaServerTest, RegionIsReleasedOnlyWhereThatIsWanted) {

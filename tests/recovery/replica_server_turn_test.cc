@@ -45,12 +45,17 @@ std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
           Challenge{{1, 2}},  // nobody here has a key
           Challenged{{1, 2}, {}},
           Prove{},
-          Proved{}};
+          Proved{},
+          Follow{},
+          Followed{}};
 }
 
 bool IsInTurn(At phase, const Message& message) {
   if (std::holds_alternative<AskPromise>(message)) return true;
-  if (std::holds_alternative<View>(message)) return phase == At::kControl;
+  if (std::holds_alternative<View>(message) ||
+      std::holds_alternative<Follow>(message)) {
+    return phase == At::kControl;
+  }
   if (phase == At::kPromised) return std::holds_alternative<Prepare>(message);
   return phase == At::kPrepared && std::holds_alternative<Install>(message);
 }

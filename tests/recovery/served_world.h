@@ -117,6 +117,7 @@ class WatchedLog final : public ServedLog {
   Uuid log_id() const override { return inner_.log_id(); }
   Welcome welcome() const override { return inner_.welcome(); }
   Promise standing() const override { return inner_.standing(); }
+  Followed followed() const override { return inner_.followed(); }
   bool medium_failed() const override { return inner_.medium_failed(); }
   std::span<std::byte> ring() const override { return inner_.ring(); }
   std::span<std::byte> region() const override { return inner_.region(); }

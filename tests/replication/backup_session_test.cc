@@ -6,6 +6,7 @@
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "replication/ack.h"
+#include "replication/durable_update.h"
 #include "replication/head_update.h"
 #include "tests/replication/data_path.h"
 
@@ -32,6 +33,18 @@ TEST(HeadUpdateTest, ComesBackAsItWas) {
                    .has_value());
   bytes[0] ^= std::byte{1};
   EXPECT_FALSE(DecodeHeadUpdate(bytes).has_value());
+}
+
+TEST(DurableUpdateTest, ComesBackAsItWas) {
+  std::byte bytes[kDurableUpdateBytes];
+  const DurableUpdate update{Epoch(3), kSession, Lsn(17)};
+  EncodeDurableUpdate(update, bytes);
+  EXPECT_EQ(DecodeDurableUpdate(bytes), update);
+  EXPECT_FALSE(
+      DecodeDurableUpdate(std::span(bytes).first(kDurableUpdateBytes - 1))
+          .has_value());
+  bytes[0] ^= std::byte{1};
+  EXPECT_FALSE(DecodeDurableUpdate(bytes).has_value());
 }
 
 // Sends a head that no session made; what the backup says to it.
@@ -68,6 +81,42 @@ TEST(BackupSessionTest, HeadOfAnotherSessionIsRefused) {
   EXPECT_TRUE(refused({Epoch(1), SessionId(0), {}}, kHeadUpdateBytes));
   EXPECT_TRUE(refused({Epoch(0), SessionId(1), {}}, kHeadUpdateBytes));
   EXPECT_TRUE(refused({}, kHeadUpdateBytes - 8));
+}
+
+// H21, B5: what another session's primary took for durable is nothing here.
+TEST(BackupSessionTest, DurableOfAnotherSessionIsRefused) {
+  const auto told = [](uint64_t epoch, uint64_t session) {
+    DataPath path({});
+    const auto slots = *MessageSlots::Make(path.fabric(), 1, 64);
+    LocalBytes message = slots->At(0);
+    message.bytes = message.bytes.first(kDurableUpdateBytes);
+    EncodeDurableUpdate({path.terms().epoch + epoch,
+                         SessionId(kSession.value + session), Lsn(9)},
+                        message.bytes.first<kDurableUpdateBytes>());
+    DataPath::Backup& backup = path.backup(0);
+    EXPECT_TRUE(
+        path.fabric().PostSend(backup.connection, WorkId(), message).ok());
+    path.fabric().Run();
+    const absl::Status taken = backup.Take();
+    EXPECT_EQ(backup.session->durable_lsn(), taken.ok() ? Lsn(9) : Lsn(0));
+    return taken;
+  };
+  EXPECT_TRUE(told(0, 0).ok());
+  EXPECT_TRUE(absl::IsDataLoss(told(1, 0)));
+  EXPECT_TRUE(absl::IsDataLoss(told(0, 1)));
+}
+
+// B5: each header names what was durable when it was written.
+TEST(BackupSessionTest, HeadersTellWhatIsDurable) {
+  DataPath path({});
+  path.Append(16);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(path.backup(0).session->durable_lsn(), Lsn(0));
+  path.Append(16);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(path.backup(0).session->durable_lsn(), Lsn(1));
 }
 
 // L10: two records of 64 and 128 bytes; heads are before one or behind both.

@@ -207,6 +207,28 @@ TEST(ReplicaSessionTest, HeadIsPublishedOnceItIsAcknowledged) {
   EXPECT_EQ(path.session(0).batches(), 2u);
 }
 
+// R1: it takes a credit, as a batch does, and gives it back.
+TEST(ReplicaSessionTest, WhatIsDurableIsToldOnce) {
+  DataPath path({.credits = 1});
+  ReplicaSession& session = path.session(0);
+  path.Append(32);
+  ASSERT_TRUE(session.Advance(path.End()).ok());
+  ASSERT_TRUE(session.AdvanceDurable(Lsn(1)).ok());
+  EXPECT_EQ(session.batches(), 1u);  // no credit
+  EXPECT_EQ(session.durable_told(), Lsn(0));
+  ASSERT_TRUE(path.Round().ok());
+  ASSERT_TRUE(session.AdvanceDurable(Lsn(1)).ok());
+  EXPECT_EQ(session.batches(), 2u);
+  EXPECT_EQ(session.durable_told(), Lsn(1));
+  EXPECT_FALSE(session.is_idle());
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_TRUE(session.is_idle());
+  EXPECT_EQ(session.acked_lsn(), Lsn(1));
+  EXPECT_EQ(path.backup(0).session->durable_lsn(), Lsn(1));
+  ASSERT_TRUE(session.AdvanceDurable(Lsn(1)).ok());
+  EXPECT_EQ(session.batches(), 2u);
+}
+
 TEST(ReplicaSessionTest, BrokenConnectionIsUnavailable) {
   DataPath path({});
   path.Append(100);

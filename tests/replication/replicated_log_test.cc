@@ -156,7 +156,9 @@ TEST(ReplicatedLogTest, LostQuorumIsToldToWhoWaitsAndToAllLater) {
 TEST(ReplicatedLogTest, IdleLogHearsOfABrokenConnection) {
   ReplicatedLog world({});
   ASSERT_TRUE(world.Append(100).ok());
+  // The backup is told what is durable, and answers.
   while (world.log().Poll() != Next::kSleep) {
+    world.fabric().WaitForActivity(Deadline());
   }
   world.SetElsewhere([&] {
     world.fabric().AddEvent({ConnectionEvent::Kind::kDisconnected,

@@ -189,6 +189,23 @@ TEST_F(ReplicatorTest, BytesAreFreeBehindTheHeadsOfAllInSync) {
   EXPECT_TRUE(replicator_->is_idle());
 }
 
+// A backup without a record hears of it all the same: W others have it.
+TEST_F(ReplicatorTest, BackupsAreToldWhatIsDurable) {
+  Make({.write_quorum = 2}, 2);
+  Append();
+  replicator_->LocalPersisted(Lsn(2));
+  Serve(0);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  replicator_->TellDurable();
+  EXPECT_FALSE(replicator_->is_idle());
+  path_->fabric().Run();
+  for (const int i : {0, 1}) {
+    Serve(i);
+    EXPECT_EQ(path_->backup(i).session->durable_lsn(), Lsn(2));
+  }
+  EXPECT_TRUE(replicator_->is_idle());
+}
+
 // The head alone is under way, and nobody says a word.
 TEST_F(ReplicatorTest, SilenceAboutAHeadIsSilence) {
   Make({.write_quorum = 1, .silence_ns = 1000}, 1);

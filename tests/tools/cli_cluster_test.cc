@@ -2,7 +2,9 @@
 // The commands on a cluster's log: what they print, and what they refuse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -111,6 +113,64 @@ TEST_F(CliClusterTest, DamagedReplicaIsNamedAndTold) {
   EXPECT_EQ(RunWell(Of("cat")), "one\ntwo\n");
   // Two replicas are enough, and the third stays as it is.
   EXPECT_EQ(RunWell(Of("append", {"--node", "2"}), "three\n"), "3\n");
+}
+
+TEST_F(CliClusterTest, TailShowsWhatIsDurable) {
+  Format();
+  RunWell(Of("append", {"--node", "1"}), "one\ntwo\nthree\n");
+  EXPECT_EQ(RunWell(Of("tail")), "one\ntwo\nthree\n");
+  EXPECT_EQ(RunWell(Of("tail", {"--from", "3", "--node", "2"})), "three\n");
+  const auto lines = ParseLines(RunWell(Of("tail", {"--from", "2", "--json"})));
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0]["lsn"], 2);
+  EXPECT_EQ(lines[0]["length"], 3);
+  EXPECT_EQ(lines[0]["payload"], "two");
+  EXPECT_EQ(lines[2]["durable_lsn"], 3);
+  RunWell(Of("append", {"--node", "1", "--framing", "len32"}),
+          FrameLen32({"\xff\n"}));
+  const auto bytes = ParseLines(RunWell(Of("tail", {"--from", "4", "--json"})));
+  EXPECT_EQ(bytes.at(0)["payload_hex"], "ff0a");
+}
+
+TEST_F(CliClusterTest, TailFollowsUntilItIsInterrupted) {
+  Format();
+  RunWell(Of("append", {"--node", "1"}), "one\n");
+  auto tail =
+      demo::ChildProcess::Start(AlpheusProgram(Of("tail", {"--follow"})));
+  ASSERT_TRUE(tail.ok()) << tail.status();
+  std::string output;
+  const auto wait_for = [&](const std::string& text) {
+    while (output != text) {
+      pollfd readable{tail->output().get(), POLLIN, 0};
+      ASSERT_EQ(poll(&readable, 1, 60'000), 1) << output;
+      ASSERT_TRUE(demo::ReadSome(tail->output().get(), &output)) << output;
+    }
+  };
+  wait_for("one\n");
+  cluster_.Stop(2);
+  RunWell(Of("append", {"--node", "3"}), "two\n");
+  wait_for("one\ntwo\n");
+  tail->Signal(SIGINT);
+  const demo::ProcessEnd end = tail->Wait();
+  EXPECT_EQ(end.exit_status, kGood) << end.ToString();
+  std::string error;
+  while (demo::ReadSome(tail->error().get(), &error)) {
+  }
+  EXPECT_THAT(error, HasSubstr("next LSN 3, durable up to LSN 2"));
+}
+
+TEST_F(CliClusterTest, TailSaysWhatKeepsItFromGoingOn) {
+  Format();
+  RunWell(Of("append", {"--node", "1"}), "one\ntwo\n");
+  // What no node in reach has.
+  cluster_.Stop(1);
+  cluster_.Stop(2);
+  cluster_.Stop(3);
+  const ProgramResult result = RunAlpheus(Of("tail", {"--timeout-ms", "300"}));
+  EXPECT_EQ(result.end.exit_status, kUnavailable) << result.error;
+  EXPECT_THAT(result.error, HasSubstr("nobody answers"));
+  EXPECT_EQ(RunAlpheus({"tail"}).end.exit_status, kUsage);
+  EXPECT_EQ(RunAlpheus(Of("tail", {"--from", "x"})).end.exit_status, kUsage);
 }
 
 TEST_F(CliClusterTest, BadUsageIsRefused) {

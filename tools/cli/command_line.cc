@@ -17,6 +17,7 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddFormatCommand(app, chosen);
   AddAppendCommand(app, chosen);
   AddCatCommand(app, chosen);
+  AddTailCommand(app, chosen);
   AddStatusCommand(app, chosen);
   AddInspectCommand(app, chosen);
   AddVerifyCommand(app, chosen);

@@ -23,6 +23,7 @@ using Command = std::function<absl::Status()>;
 void AddFormatCommand(CLI::App* app, Command* chosen);
 void AddAppendCommand(CLI::App* app, Command* chosen);
 void AddCatCommand(CLI::App* app, Command* chosen);
+void AddTailCommand(CLI::App* app, Command* chosen);
 void AddInspectCommand(CLI::App* app, Command* chosen);
 void AddStatusCommand(CLI::App* app, Command* chosen);
 void AddVerifyCommand(CLI::App* app, Command* chosen);

@@ -15,14 +15,6 @@ namespace {
 
 constexpr uint64_t kNodeMax = 65'535;
 
-CLI::Option* AddNodeOption(CLI::App* command, LogSource* source,
-                           const char* meaning) {
-  return command->add_option("--node", source->node, meaning)
-      ->needs("--cluster")
-      ->check(DecimalNumber())
-      ->check(CLI::Range(uint64_t{1}, kNodeMax));
-}
-
 // P2 (cluster_reader.h).
 void TellBound(const ClusterReader& reader) {
   if (!reader.durable_is_lower_bound()) return;
@@ -48,6 +40,14 @@ void RequireEither(CLI::App* command, const LogSource* source) {
 }
 
 }  // namespace
+
+CLI::Option* AddNodeOption(CLI::App* command, LogSource* source,
+                           const char* meaning) {
+  return command->add_option("--node", source->node, meaning)
+      ->needs("--cluster")
+      ->check(DecimalNumber())
+      ->check(CLI::Range(uint64_t{1}, kNodeMax));
+}
 
 void AddClusterOptions(CLI::App* command, LogSource* source) {
   command->add_option("--cluster", source->cluster,

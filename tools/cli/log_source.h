@@ -28,6 +28,10 @@ struct LogSource {
 // --cluster and --log.
 void AddClusterOptions(CLI::App* command, LogSource* source);
 
+// --node, with --cluster.
+CLI::Option* AddNodeOption(CLI::App* command, LogSource* source,
+                           const char* meaning);
+
 // Either --file, or --cluster with --log and --node.
 void AddReadSourceOptions(CLI::App* command, LogSource* source);
 

@@ -43,6 +43,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   void AdvanceHead(const LogPosition& head) override {
     inner_.AdvanceHead(head);
   }
+  void TellDurable() override { inner_.TellDurable(); }
   void Poll() override {
     world_.ClearActivity(primary_.host_);
     inner_.Poll();

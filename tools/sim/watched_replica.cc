@@ -80,6 +80,7 @@ class WatchedLog final : public Watched<ServedLog> {
   Promise standing() const override { return inner().standing(); }
   std::span<std::byte> ring() const override { return inner().ring(); }
   std::span<std::byte> region() const override { return inner().region(); }
+  Followed followed() const override { return inner().followed(); }
   bool medium_failed() const override { return inner().medium_failed(); }
   void EndWork() override { inner().EndWork(); }
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,

@@ -43,6 +43,7 @@
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -53,6 +54,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "alpheus/log_tail.h"
 #include "alpheus/options.h"
 #include "alpheus/recovered_range.h"
 #include "alpheus/recovery_report.h"
@@ -86,8 +88,8 @@ class Log {
   // Unavailable (system error).
   static absl::StatusOr<std::unique_ptr<Log>> Open(const LogOptions& options);
 
-  // Closes if Close was not called. Aborts the process if a Reservation is
-  // still open: it points into memory that is about to go.
+  // Closes if Close was not called. Aborts the process if a Reservation or a
+  // LogTail is still there: it points into memory that is about to go.
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
@@ -193,6 +195,14 @@ class Log {
   // The same as a range; its status() must be read.
   RecoveredRange Recovered() const;
 
+  // Follows the durable records from LSN `from` on, those that come later too;
+  // Lsn(0): from the oldest one that is not cleaned. Costs those who append
+  // nothing: a record that it copies makes only cleaning wait. The tail must
+  // not outlive the log, which is checked; it may go on after Close.
+  // Errors: OutOfRange (`from` was cleaned: head_lsn() is the oldest; or was
+  // never given and is not the next one).
+  absl::StatusOr<std::unique_ptr<LogTail>> Tail(Lsn from);
+
   // What Open found.
   const RecoveryReport& report() const;
   // Who keeps the log now. Cheap, but for a lock; any thread. Of a local log it
@@ -200,9 +210,11 @@ class Log {
   ReplicationStatus replication_status() const;
 
  private:
+  friend class LogTail;
   explicit Log(std::unique_ptr<LogEngine> engine);
 
   std::unique_ptr<LogEngine> engine_;
+  std::atomic<uint32_t> open_tails_{0};
 };
 
 }  // namespace alpheus

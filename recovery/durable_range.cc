@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/node/durable_range.h"
+#include "recovery/durable_range.h"
 
 #include <algorithm>
 #include <functional>

@@ -28,8 +28,8 @@
 //       anything: W replicas would have installed it.
 // Thread safety: pure.
 // References: protocol A1, A3.3, A3.5, A4.4, A4.5; C1, C4.
-#ifndef ALPHEUS_API_NODE_DURABLE_RANGE_H_
-#define ALPHEUS_API_NODE_DURABLE_RANGE_H_
+#ifndef ALPHEUS_RECOVERY_DURABLE_RANGE_H_
+#define ALPHEUS_RECOVERY_DURABLE_RANGE_H_
 
 #include <cstdint>
 #include <optional>
@@ -63,4 +63,4 @@ DurableRange FindDurableRange(
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_API_NODE_DURABLE_RANGE_H_
+#endif  // ALPHEUS_RECOVERY_DURABLE_RANGE_H_

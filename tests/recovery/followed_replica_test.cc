@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tail makes of nodes that say what a test wants, or what no node says.
+#include "recovery/followed_replica.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "log/base/bytes.h"
+#include "recovery/remote_tail.h"
+#include "tests/recovery/served_world.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Code = absl::StatusCode;
+
+// A node of whose replica only the ring is real.
+class ScriptedNode {
+ public:
+  ScriptedNode(SimNetwork& network, int host, const PrimaryLog& log)
+      : fabric_(network.fabric(host)), region_(kTableOffset) {
+    const Ring ring = log.ring();
+    region_.insert(region_.end(), ring.data(), ring.data() + ring.capacity());
+    welcome.node = NodeId(static_cast<uint64_t>(host));
+    welcome.incarnation = 1;
+    welcome.ring_capacity = ring.capacity();
+    viewed.region_bytes = region_.size();
+    viewed.region_key = *fabric_.Register(region_, RemoteAccess::kRead);
+    followed.log_epoch = log.installation().epoch;
+    followed.table = log.installation().table;
+    followed.persisted_lsn = followed.durable_lsn = log.End().lsn;
+    EXPECT_TRUE(fabric_.Listen(SimNetwork::Address(host, 1)).ok());
+  }
+
+  Welcome welcome;
+  Viewed viewed;
+  Followed followed;
+  // In place of `followed`, to the n-th question from 1 on; may be empty.
+  std::function<Message(int)> answer;
+
+  void Poll() {
+    Completion completions[16];
+    std::vector<ConnectionEvent> events;
+    const size_t count = fabric_.Poll(completions, &events);
+    for (const ConnectionEvent& event : events) {
+      if (event.kind != ConnectionEvent::Kind::kRequested) continue;
+      slots_ = *MessageSlots::Make(fabric_, 2, kMessageBytesMax);
+      connection_ = event.connection;
+      Receive();
+      EXPECT_TRUE(fabric_.Accept(connection_, EncodeWelcome(welcome)).ok());
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (completions[i].operation == Operation::kReceive &&
+          completions[i].status == CompletionStatus::kOk) {
+        Reply(completions[i].bytes);
+      }
+    }
+  }
+
+ private:
+  void Receive() {
+    EXPECT_TRUE(
+        fabric_.PostReceive(connection_, WorkId(1), slots_->At(0)).ok());
+  }
+  void Reply(uint64_t bytes) {
+    const auto request = DecodeMessage(kLogA, slots_->At(0).bytes.first(bytes));
+    ASSERT_TRUE(request.has_value());
+    Message reply = viewed;
+    if (std::holds_alternative<Follow>(*request)) {
+      ++questions_;
+      reply = answer ? answer(questions_) : Message(followed);
+    }
+    Receive();
+    const std::vector<std::byte> encoded = EncodeMessage(reply);
+    LocalBytes slot = slots_->At(1);
+    std::ranges::copy(encoded, slot.bytes.begin());
+    slot.bytes = slot.bytes.first(encoded.size());
+    EXPECT_TRUE(fabric_.PostSend(connection_, WorkId(2), slot).ok());
+  }
+
+  Fabric& fabric_;
+  std::vector<std::byte> region_;
+  std::unique_ptr<MessageSlots> slots_;
+  ConnectionId connection_;
+  int questions_ = 0;
+};
+
+// A tail on host 0, nodes on the others; W is 1.
+class FollowedReplicaTest : public ::testing::Test {
+ protected:
+  FollowedReplicaTest() {
+    log_.OpenEpoch(Epoch(5));
+    for (const char* text : {"a", "b", "c"}) log_.Append(text);
+  }
+
+  ScriptedNode& Node(int host) {
+    nodes_.push_back(std::make_unique<ScriptedNode>(network_, host, log_));
+    return *nodes_.back();
+  }
+  // Follows all nodes.
+  void Run() {
+    RemoteTail::Options options;
+    options.cluster_id = kCluster;
+    options.log_id = kLogA;
+    options.self = {NodeId(0), 9};
+    options.poll_ns = 50'000;
+    options.retry_ns = 1'000'000'000;
+    for (const auto& node : nodes_) {
+      node->followed.replica_count = static_cast<uint32_t>(nodes_.size());
+      const NodeId id = node->welcome.node;
+      options.members.push_back(
+          {id, SimNetwork::Address(static_cast<int>(id.value), 1)});
+    }
+    tail_.emplace(network_.fabric(0), network_.clock(), options);
+    for (int i = 0; i < 20'000; ++i) Step();
+  }
+  void Step() {
+    network_.Run(1'000);
+    for (const auto& node : nodes_) node->Poll();
+    Completion completions[16];
+    std::vector<ConnectionEvent> events;
+    const size_t count = network_.fabric(0).Poll(completions, &events);
+    for (const ConnectionEvent& event : events) tail_->Take(event);
+    for (size_t i = 0; i < count; ++i) tail_->Take(completions[i]);
+    tail_->Poll();
+    while (const auto record = tail_->Next()) {
+      shown_.emplace_back(AsText(record->payload));
+    }
+  }
+  static SimOptions Hosts() {
+    SimOptions options;
+    options.hosts = 3;
+    return options;
+  }
+
+  SimNetwork network_{Hosts()};
+  PrimaryLog log_{kLogA};
+  std::vector<std::unique_ptr<ScriptedNode>> nodes_;
+  std::optional<RemoteTail> tail_;
+  std::vector<std::string> shown_;
+};
+
+TEST_F(FollowedReplicaTest, RecordsAreShown) {
+  Node(1);
+  Run();
+  EXPECT_THAT(shown_, ElementsAre("a", "b", "c"));
+  EXPECT_TRUE(tail_->is_caught_up());
+}
+
+// Goal: Y3. The head passes the first record while it is read; its bytes are
+// still there.
+TEST_F(FollowedReplicaTest, ChunkThatTheHeadHasPassedIsNotShown) {
+  ScriptedNode& node = Node(1);
+  node.answer = [&node](int question) {
+    if (question >= 2) node.followed.head = {Lsn(2), RingOffset(64), 0};
+    return Message(node.followed);
+  };
+  Run();
+  EXPECT_THAT(shown_, ElementsAre("b", "c"));
+  EXPECT_TRUE(tail_->status().ok()) << tail_->status();
+}
+
+// Goal: Y3. Nothing is shown as long as each chunk is followed by a change.
+TEST_F(FollowedReplicaTest, ChunkOfAReplicaThatChangesIsReadAnew) {
+  ScriptedNode& node = Node(1);
+  node.answer = [&](int question) {
+    node.followed.repairing = question < 100 && question % 2 == 0;
+    if (question < 100) EXPECT_THAT(shown_, IsEmpty());
+    return Message(node.followed);
+  };
+  Run();
+  EXPECT_THAT(shown_, ElementsAre("a", "b", "c"));
+}
+
+TEST_F(FollowedReplicaTest, ViewOfLessThanARegionIsDataLoss) {
+  Node(1).viewed.region_bytes = kTableOffset;
+  Run();
+  EXPECT_EQ(tail_->Absences().code(), Code::kDataLoss) << tail_->Absences();
+  EXPECT_THAT(shown_, IsEmpty());
+}
+
+TEST_F(FollowedReplicaTest, WhatNoNodeSaysIsDataLoss) {
+  Node(1).answer = [](int /*question*/) { return Message(Installed{}); };
+  Run();
+  EXPECT_EQ(tail_->Absences().code(), Code::kDataLoss) << tail_->Absences();
+  EXPECT_FALSE(tail_->is_in_reach());
+}
+
+TEST_F(FollowedReplicaTest, KeyThatIsNoneBreaksTheConnection) {
+  Node(1).viewed.region_key = RegionKey(12345);
+  Run();
+  EXPECT_EQ(tail_->Absences().code(), Code::kUnavailable) << tail_->Absences();
+  EXPECT_THAT(shown_, IsEmpty());
+}
+
+// All replicas of a log have rings of one size: the second one has not, and is
+// asked for what the first one can't read.
+TEST_F(FollowedReplicaTest, RingOfAnotherSizeIsRefused) {
+  ScriptedNode& first = Node(1);
+  first.followed.persisted_lsn = Lsn(1);
+  first.followed.table = {};
+  ScriptedNode& second = Node(2);
+  second.welcome.ring_capacity /= 2;
+  Run();
+  EXPECT_EQ(tail_->Absences().code(), Code::kFailedPrecondition)
+      << tail_->Absences();
+  EXPECT_THAT(std::string(tail_->Absences().message()), HasSubstr("8192"));
+}
+
+}  // namespace
+}  // namespace alpheus::testing
