@@ -302,9 +302,11 @@ void OpeningPeer::TakeReply() {
 }
 
 void OpeningPeer::TakeFailed(const absl::Status& why) {
+  const bool is_at_the_door =
+      state_ == State::kChallenging || state_ == State::kProving;
   Fail({why.code(), absl::StrCat("failed at ", WhatIsWaitedFor(state_), ": ",
                                  why.message())},
-       /*may_try_again=*/state_ == State::kProving && MeansNoRoom(why));
+       /*may_try_again=*/is_at_the_door && MeansNoRoom(why));
 }
 
 // The answer's bytes.

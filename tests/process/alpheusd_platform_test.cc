@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator declares of a node's platform, on the command line and in
-// its configuration.
+// its configuration; and what the node says of its key.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "log/base/random.h"
 #include "log/pmem/libpmem_persistence.h"
+#include "quorum/cluster_key.h"
 #include "tests/testing/temp_directory.h"
 #include "tools/demo/child_process.h"
 
@@ -59,6 +61,20 @@ TEST_F(AlpheusdPlatformTest, NodeSaysHowItsRecordsArePersisted) {
                         "Rsp Receive(&a), Rsp flush(&a)"));
   EXPECT_THAT(Run({"--platform", "mhp,pm"}).error,
               HasSubstr("platform mhp,ddio,pm,tcp; a record: Rq WriteImm(a)"));
+}
+
+// docs/security.md.
+TEST_F(AlpheusdPlatformTest, NodeSaysWhetherItHasAKey) {
+  EXPECT_THAT(Run({}).error,
+              HasSubstr("cluster key: none. Whoever reaches this node"));
+  EntropyRandom entropy;
+  const std::string key = directory_.File("the.key");
+  ASSERT_TRUE(MakeClusterKeyFile(key, entropy).ok());
+  std::ofstream(cluster_)
+      << "cluster_id = \"9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a\"\n"
+         "key_file = \"the.key\"\n"
+         "[[member]]\nnode = 1\naddress = \"127.0.0.1:1\"\n";
+  EXPECT_THAT(Run({}).error, HasSubstr("cluster key: " + key));
 }
 
 TEST_F(AlpheusdPlatformTest, ConfigurationDeclaresIt) {

@@ -106,6 +106,35 @@ TEST(OpeningKeyTest, ReplicaThatSkipsItsProofIsNotBelieved) {
   }
 }
 
+// Room may come, trust does not.
+TEST(OpeningKeyTest, OnlyANodeWithoutRoomIsAskedAgain) {
+  for (const bool has_no_room : {true, false}) {
+    OpeningWorld::Options options;
+    options.key = NewKeyOf(1);
+    OpeningWorld world(options);
+    int connections = 0;
+    for (const int node : {1, 2, 3}) {
+      world.server(node).on_connect = [&] {
+        ++connections;
+        return absl::OkStatus();
+      };
+      world.server(node).on_proof = [has_no_room](const Message&) {
+        return Message(Failed{has_no_room ? absl::ResourceExhaustedError("full")
+                                          : absl::UnauthenticatedError("no")});
+      };
+    }
+    EpochOpeningOptions asked = world.OpeningOptions(3);
+    asked.deadline =
+        Deadline::AtNanos(world.network().clock().NowNanos() + 5'000'000);
+    EXPECT_FALSE(world.Open(3, asked)->status().ok());
+    if (has_no_room) {
+      EXPECT_GT(connections, 6);
+    } else {
+      EXPECT_LE(connections, 3);
+    }
+  }
+}
+
 // The same for whoever only asks.
 class KeyedInquiry {
  public:

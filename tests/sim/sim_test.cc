@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated clusters: a few seeds of each size, those that once found
 // something, and canaries, which show that the checkers are alive.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -17,6 +18,7 @@ using sim::Canary;
 using sim::Fixed;
 using sim::Violation;
 using sim::Workload;
+using ::testing::AnyOf;
 
 TEST(SimTest, ClustersOfEverySizeLoseNothing) {
   JudgeTotals(ExpectGoodOfAllSizes(/*first_seed=*/1, /*seeds=*/8));
@@ -76,14 +78,16 @@ TEST(SimCanaryTest, ALogThatCountsRecordsAsDurableTooEarlyIsCaught) {
     Fixed fixed;
     fixed.nodes = 3;
     fixed.write_quorum = 2;
-    // The other one may first see a head that only one medium has (L11).
+    // The other one would mostly see a head first that only one medium has.
     fixed.workload = Workload::kWal;
     fixed.faults = {sim::FaultKind::kKillPrimary, sim::FaultKind::kPowerCut,
                     sim::FaultKind::kIsolate};
     fixed.canary = Canary::kEarlyDurable;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
-    EXPECT_EQ(violation->invariant, "INV-22") << seed << violation->what;
+    // Too few media have a record, or a head (L11).
+    EXPECT_THAT(violation->invariant, AnyOf("INV-22", "L11"))
+        << seed << violation->what;
   }
 }
 
