@@ -86,6 +86,7 @@ void RemoteTail::Care(Replica& replica, int64_t now) {
   if (followed.answers() > replica.answers) {
     replica.answers = followed.answers();
     replica.is_settled = true;
+    replica.due_ns = now + options_.poll_ns;
     Learn();
   }
   if (!followed.may_ask() || followed.is_reading()) {
@@ -100,7 +101,6 @@ void RemoteTail::Care(Replica& replica, int64_t now) {
   const bool is_of_chunk = source_ == &replica && (stage_ == Stage::kReading ||
                                                    stage_ == Stage::kChecking);
   if (is_of_chunk || now < replica.due_ns) return;
-  replica.due_ns = now + options_.poll_ns;
   replica.silent_until_ns = now + options_.silence_ns;
   followed.Ask();
 }

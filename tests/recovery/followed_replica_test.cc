@@ -176,7 +176,9 @@ TEST_F(FollowedReplicaTest, ChunkOfAReplicaThatChangesIsReadAnew) {
   ScriptedNode& node = Node(1);
   node.answer = [&](int question) {
     node.followed.repairing = question < 100 && question % 2 == 0;
-    if (question < 100) EXPECT_THAT(shown_, IsEmpty());
+    if (question < 100) {
+      EXPECT_THAT(shown_, IsEmpty());
+    }
     return Message(node.followed);
   };
   Run();
