@@ -2,6 +2,7 @@
 """A run of bench_replicated: tables, and the aims, judged by ratios within the
 run."""
 
+import replicated_peers
 from results import bytes_text, ratio
 from tables import cell, machine, skips, table
 from targets import at_most
@@ -24,7 +25,8 @@ def to_text(results):
     sections = [machine(results), processes(results)]
     for spin in (1, 0):
         sections += [latencies(results, spin), calls(results, spin)]
-    sections += [breakdown(results), skips(results),
+    sections += [breakdown(results), replicated_peers.to_text(results),
+                 skips(results),
                  "Aims: median of the rounds' ratios of p50 (lowest to "
                  "highest)\n" + aims(results)]
     return "\n".join(section for section in sections if section)
@@ -128,12 +130,14 @@ def backups_text(count):
 
 
 def judge(results):
-    return [at_most("append + force, 64 B, %s, spinning: p50, times the floor"
-                    % backups_text(backups),
-                    ratio(find(results, "alpheus", "p50", 1, backups, 64),
-                          find(results, "floor", "p50", 1, backups, 64)),
-                    RATIO_MAX)
-            for backups in FLOOR_US]
+    verdicts = [
+        at_most("append + force, 64 B, %s, spinning: p50, times the floor"
+                % backups_text(backups),
+                ratio(find(results, "alpheus", "p50", 1, backups, 64),
+                      find(results, "floor", "p50", 1, backups, 64)),
+                RATIO_MAX)
+        for backups in FLOOR_US]
+    return verdicts + list(replicated_peers.judge(results))
 
 
 def aims(results):

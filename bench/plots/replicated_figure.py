@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws latency by record size for a run of bench_replicated: left spinning,
-right blocking; one and more backups. The same run gives the same bytes."""
+"""Draws the figures of a run of bench_replicated. The same run gives the same
+bytes."""
 
 import os
 
@@ -10,7 +10,6 @@ from replicated import (CANDIDATES, SCENARIO, WAITING, backups_text, find,
                         void_reasons)
 from results import bytes_text
 
-NAME = "replicated_latency"
 COLOURS = {"floor": STYLES["floor"][0], "fabric": "#e69f00",
            "alpheus": STYLES["alpheus"][0]}
 NAMES = {"floor": "floor (sockets)", "fabric": "TCP fabric",
@@ -21,24 +20,64 @@ MARKERS = ("o", "s", "^")
 
 def draw_all(results, folder):
     """Returns the paths, and what was not drawn."""
-    if not results.find(SCENARIO):
-        return [], [NAME]
+    paths, skipped = [], []
     with matplotlib.rc_context(SETTINGS):
-        figure, panels = pyplot.subplots(1, 2, figsize=(11, 4.8))
-        figure.subplots_adjust(left=0.065, right=0.985, top=0.83, bottom=0.19,
-                               wspace=0.14)
-        figure.text(0.02, 0.945, "Append + force to backups over TCP: p50 by "
-                    "record size", fontsize=12, fontweight="bold")
-        if void_reasons(results):
-            figure.text(0.985, 0.945, "VOID: the cores were not free",
-                        ha="right", color="#a33b00", fontweight="bold")
-        for axes, spin in zip(panels, (1, 0)):
-            _draw(results, axes, spin)
-        tell_machine(figure, results)
-        path = os.path.join(folder, "figure_%s.svg" % NAME)
-        figure.savefig(path, metadata={"Date": None})
-        pyplot.close(figure)
-    return [path], []
+        for name, scenario, draw in FIGURES:
+            if not results.find(scenario):
+                skipped.append(name)
+                continue
+            figure = draw(results)
+            if void_reasons(results):
+                figure.text(0.985, 0.945, "VOID: the cores were not free",
+                            ha="right", color="#a33b00", fontweight="bold")
+            tell_machine(figure, results)
+            paths.append(os.path.join(folder, "figure_%s.svg" % name))
+            figure.savefig(paths[-1], metadata={"Date": None})
+            pyplot.close(figure)
+    return paths, skipped
+
+
+def _panels(title, count):
+    figure, panels = pyplot.subplots(1, count, figsize=(11, 4.8),
+                                     squeeze=False)
+    figure.subplots_adjust(left=0.065, right=0.985, top=0.83, bottom=0.19,
+                           wspace=0.2)
+    figure.text(0.02, 0.945, title, fontsize=12, fontweight="bold")
+    return figure, panels[0]
+
+
+def _draw_latency(results):
+    """Left spinning, right blocking; one and more backups."""
+    figure, panels = _panels(
+        "Append + force to backups over TCP: p50 by record size", 2)
+    for axes, spin in zip(panels, (1, 0)):
+        _draw(results, axes, spin)
+    return figure
+
+
+def _draw_peers(results):
+    """Bars from p50 to p99, on one logarithmic axis."""
+    figure, (axes,) = _panels(
+        "Append beside peers: p50, and p99 as the line's end", 1)
+    found = results.find("peers", None, "p50")
+    for place, m in enumerate(found):
+        where = m["parameters"]
+        p99 = results.one("peers", m["candidate"], "p99", **where)
+        colour = COLOURS.get(m["candidate"], "#cc79a7")
+        axes.barh(place, m["median"] / 1e3, color=colour)
+        axes.plot([m["median"] / 1e3, p99["median"] / 1e3], [place, place],
+                  color="#333333", linewidth=1)
+    axes.set_yticks(range(len(found)))
+    axes.set_yticklabels(
+        ["%s, %s, %d of %d, %s" % (
+            m["candidate"], bytes_text(m["parameters"]["bytes"]),
+            m["parameters"]["quorum"], m["parameters"]["backups"] + 1,
+            WAITING[m["parameters"]["spin"]].split()[0]) for m in found])
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("us")
+    figure.subplots_adjust(left=0.24)
+    return figure
 
 
 def _draw(results, axes, spin):
@@ -67,3 +106,9 @@ def _draw(results, axes, spin):
     axes.set_xlabel("payload")
     axes.set_title(WAITING[spin], loc="left", fontsize=10)
     axes.legend(frameon=False, fontsize=7.5)
+
+
+FIGURES = (
+    ("replicated_latency", "latency", _draw_latency),
+    ("replicated_peers", "peers", _draw_peers),
+)

@@ -10,14 +10,22 @@
 
 #include "absl/status/status.h"
 #include "bench/replicated/candidate.h"
+#include "log/core/flush_order.h"
 
 namespace alpheus::bench::replicated {
 
 inline constexpr const char* kAlpheusName = "alpheus";
 
+struct AlpheusVariant {
+  std::string name = kAlpheusName;
+  FlushOrder flush_order = FlushOrder::kRemoteFirst;
+  // No replica in this process: one copy less than the others keep.
+  bool is_remote_only = false;
+};
+
 // Every turn has a log and nodes of its own: how a node waits is an option of
 // its start, and one that is not asked for anything should take no core.
-MakeCandidate Alpheus();
+MakeCandidate Alpheus(AlpheusVariant variant = {});
 
 // A backup process of it: node `node` of the cluster in `folder`.
 absl::Status ServeAlpheus(std::string_view kind, const std::string& folder,

@@ -51,20 +51,50 @@ class SmokeTest(unittest.TestCase):
     def setUp(self):
         self.assertEqual(self.ran.returncode, 0, self.ran.stderr)
 
+    def of(self, scenario):
+        return [m for m in self.data["measurements"]
+                if m["scenario"] == scenario]
+
     def test_every_combination_is_measured(self):
         self.assertEqual(self.data["benchmark"], "replicated")
         self.assertEqual(self.data["schema_version"], results.SCHEMA_VERSION)
-        who = {m["candidate"] for m in self.data["measurements"]}
-        missing = {s["what"] for s in self.data["skips"]}
-        self.assertEqual(who | missing, {"floor", "fabric", "alpheus"})
-        self.assertFalse(who & missing)
         seen = [(m["candidate"], m["metric"], m["parameters"]["bytes"],
                  m["parameters"]["backups"], m["parameters"]["spin"])
-                for m in self.data["measurements"]]
+                for m in self.of("latency")]
         self.assertEqual(len(seen), len(set(seen)))
         self.assertEqual(set(seen), {
-            (a, b, c, d, e) for a in who for b in METRICS for c in (64, 16384)
+            (a, b, c, d, e) for a in ("floor", "fabric", "alpheus")
+            for b in METRICS for c in (64, 16384)
             for d in (1, 2) for e in (0, 1)})
+
+    def test_peers_are_measured_or_skipped_with_a_reason(self):
+        seen = {(m["candidate"], m["metric"], m["parameters"]["spin"])
+                for m in self.of("peers")}
+        who = {candidate for candidate, _, _ in seen}
+        skipped = {s["what"] for s in self.data["skips"]
+                   if s["scenario"] == "peers"}
+        self.assertEqual(who | skipped, {"floor", "alpheus", "redis", "etcd"})
+        self.assertFalse(who & skipped)
+        self.assertEqual(seen, {(a, b, c) for a in who for b in METRICS
+                                for c in (0, 1)})
+
+    def test_peer_that_is_not_installed_is_skipped_in_sight(self):
+        path = os.path.join(self.folder.name, "no_peers.json")
+        ran = subprocess.run(
+            [PROGRAM, "--tiny", "--rounds", "1", "--only", "peers", "--json",
+             path],
+            env=dict(os.environ, PATH="/nowhere"), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        told = run(sys.executable, "-B", REPORT, path, self.folder.name)
+        self.assertIn("skipped: peers, redis:", told.stdout)
+        self.assertIn("skipped: peers, etcd:", told.stdout)
+        self.assertIn("skipped: latency, all of it: not asked for",
+                      told.stdout)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual({m["candidate"]
+                              for m in json.load(file)["measurements"]},
+                             {"floor", "alpheus"})
 
     def test_measurements_have_their_shape(self):
         for m in self.data["measurements"]:
@@ -72,11 +102,12 @@ class SmokeTest(unittest.TestCase):
             self.assertGreater(m["min"], 0)
             self.assertLessEqual(m["min"], m["median"])
             self.assertLessEqual(m["median"], m["max"])
+        for m in self.of("latency"):
             self.assertEqual(set(m["details"]),
                              {"sends", "receives", "waits", "yields"})
 
     def test_floor_sends_once_to_each_backup(self):
-        for m in self.data["measurements"]:
+        for m in self.of("latency"):
             if m["candidate"] == "floor" and m["parameters"]["bytes"] == 64:
                 self.assertEqual(m["details"]["sends"],
                                  m["parameters"]["backups"])
@@ -85,7 +116,8 @@ class SmokeTest(unittest.TestCase):
 
     def test_waiting_is_as_asked(self):
         for m in self.data["measurements"]:
-            if m["parameters"]["spin"] == 0 and m["candidate"] != "alpheus":
+            if (m["parameters"].get("spin") == 0
+                    and m["candidate"] in ("floor", "fabric")):
                 self.assertEqual(m["details"]["yields"], 0, m)
 
     def test_report_judges_and_draws(self):
@@ -93,7 +125,7 @@ class SmokeTest(unittest.TestCase):
         self.assertEqual(told.returncode, 0, told.stderr)
         for part in ("Append + force, spinning", "Append + force, blocking",
                      "System calls", "Where the time goes", "Aims",
-                     "none is pinned", "preset tiny"):
+                     "none is pinned", "preset tiny", "Beside peers"):
             self.assertIn(part, told.stdout)
         for skip in self.data["skips"]:
             self.assertIn(skip["why"], told.stdout)
@@ -106,7 +138,7 @@ class SmokeTest(unittest.TestCase):
     def judged(self, floor_us, alpheus_us):
         """The tiny run with other times for 64 B, spinning."""
         data = copy.deepcopy(self.data)
-        data["measurements"] = [m for m in data["measurements"]
+        data["measurements"] = [m for m in copy.deepcopy(self.of("latency"))
                                 if m["candidate"] == "floor"
                                 and m["metric"] == "p50"]
         logs = copy.deepcopy(data["measurements"])
@@ -139,6 +171,7 @@ class SmokeTest(unittest.TestCase):
     def test_bad_usage_is_refused(self):
         for arguments in ([], ["--json"], ["--json", "f", "--rounds", "0"],
                           ["--json", "f", "--backups", "9"],
+                          ["--json", "f", "--only", "nothing"],
                           ["--json", "f", "--quick", "--tiny"],
                           ["backup", "floor", "/dev/shm", "many"],
                           ["backup", "nothing", "/dev/shm", "4096"]):

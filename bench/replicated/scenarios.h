@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// scenarios: what is measured of a log with backups, one file each. Each adds
+// its measurements to the report.
+#ifndef ALPHEUS_BENCH_REPLICATED_SCENARIOS_H_
+#define ALPHEUS_BENCH_REPLICATED_SCENARIOS_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "bench/local/result.h"
+
+namespace alpheus::bench::replicated {
+
+// How much of each is done; presets are in settings.cc.
+struct Settings {
+  std::string preset;
+  std::string folder = "/dev/shm";
+  uint64_t rounds = 0;
+  uint64_t ring_bytes = 0;
+  std::vector<uint64_t> sizes;  // of payloads, bytes
+  std::vector<int> backups;
+  uint64_t warm_up_ops = 0;  // of a turn; not timed
+  uint64_t spin_ops = 0;     // of a turn; timed, each for itself
+  uint64_t block_ops = 0;
+  std::vector<uint64_t> peer_sizes;
+  std::vector<int> peer_quorums;  // of three copies
+};
+
+// Minutes; within some minutes; within seconds, for tests: its figures mean
+// nothing.
+Settings FullSettings();
+Settings QuickSettings();
+Settings TinySettings();
+
+// Append + force to a quorum, by size of the record, number of backups and way
+// of waiting, beside sockets alone.
+absl::Status MeasureLatency(const Settings& settings, Report* report);
+// The same of three copies, beside etcd and Redis.
+absl::Status MeasurePeers(const Settings& settings, Report* report);
+
+struct Scenario {
+  std::string_view name;
+  absl::Status (*measure)(const Settings& settings, Report* report);
+};
+inline constexpr std::array<Scenario, 2> kScenarios = {
+    {{"latency", MeasureLatency}, {"peers", MeasurePeers}}};
+
+}  // namespace alpheus::bench::replicated
+
+#endif  // ALPHEUS_BENCH_REPLICATED_SCENARIOS_H_

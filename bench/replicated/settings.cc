@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replicated/scenarios.h"
+
+namespace alpheus::bench::replicated {
+
+Settings FullSettings() {
+  Settings s;
+  s.preset = "full";
+  s.rounds = 7;
+  s.ring_bytes = 64 << 20;
+  s.sizes = {64, 256, 1024, 4096, 16384};
+  s.backups = {1, 2};
+  s.warm_up_ops = 2'000;
+  s.spin_ops = 20'000;
+  s.block_ops = 3'000;
+  s.peer_sizes = {64, 1024};
+  s.peer_quorums = {2, 3};
+  return s;
+}
+
+Settings QuickSettings() {
+  Settings s = FullSettings();
+  s.preset = "quick";
+  s.rounds = 5;
+  s.ring_bytes = 16 << 20;
+  s.warm_up_ops = 500;
+  s.spin_ops = 5'000;
+  s.block_ops = 500;
+  s.peer_sizes = {64};
+  s.peer_quorums = {2};
+  return s;
+}
+
+Settings TinySettings() {
+  Settings s = QuickSettings();
+  s.preset = "tiny";
+  s.rounds = 2;
+  s.ring_bytes = 2 << 20;
+  s.sizes = {64, 16384};
+  s.warm_up_ops = 2;
+  s.spin_ops = 50;
+  s.block_ops = 20;
+  return s;
+}
+
+}  // namespace alpheus::bench::replicated
