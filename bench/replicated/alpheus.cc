@@ -17,7 +17,6 @@ namespace alpheus::bench::replicated {
 namespace {
 
 constexpr const char* kSpinKind = "alpheus-spin";
-constexpr const char* kBlockKind = "alpheus-block";
 // What a node waits for before it sleeps: for ever, as the floor does.
 constexpr uint32_t kForEver = std::numeric_limits<uint32_t>::max() / 2;
 
@@ -43,7 +42,7 @@ class AlpheusCandidate final : public Candidate {
       ALPHEUS_ASSIGN_OR_RETURN(
           BackupProcess process,
           BackupProcess::Start(
-              waiting == Waiting::kSpin ? kSpinKind : kBlockKind,
+              waiting == Waiting::kSpin ? kSpinKind : kAlpheusBlockKind,
               folder_->path(), static_cast<uint64_t>(node)));
       backups_.push_back(std::make_unique<BackupProcess>(std::move(process)));
     }
@@ -112,7 +111,7 @@ MakeCandidate Alpheus(AlpheusVariant variant) {
 }
 
 bool IsAlpheusKind(std::string_view kind) {
-  return kind == kSpinKind || kind == kBlockKind;
+  return kind == kSpinKind || kind == kAlpheusBlockKind;
 }
 
 absl::Status ServeAlpheus(std::string_view kind, const std::string& folder,

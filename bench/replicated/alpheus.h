@@ -15,6 +15,8 @@
 namespace alpheus::bench::replicated {
 
 inline constexpr const char* kAlpheusName = "alpheus";
+// Of a backup process that sleeps in the kernel whenever nothing comes.
+inline constexpr const char* kAlpheusBlockKind = "alpheus-block";
 
 struct AlpheusVariant {
   std::string name = kAlpheusName;

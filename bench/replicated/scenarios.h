@@ -27,7 +27,8 @@ struct Settings {
   uint64_t spin_ops = 0;     // of a turn; timed, each for itself
   uint64_t block_ops = 0;
   std::vector<uint64_t> peer_sizes;
-  std::vector<int> peer_quorums;  // of three copies
+  std::vector<int> peer_quorums;       // of three copies
+  std::vector<uint64_t> recovery_mib;  // of logs
 };
 
 // Minutes; within some minutes; within seconds, for tests: its figures mean
@@ -41,13 +42,18 @@ Settings TinySettings();
 absl::Status MeasureLatency(const Settings& settings, Report* report);
 // The same of three copies, beside etcd and Redis.
 absl::Status MeasurePeers(const Settings& settings, Report* report);
+// From the replicas of a log that was not closed to the last record visited,
+// with the primary's copy and without, beside a copy over a socket.
+absl::Status MeasureRecovery(const Settings& settings, Report* report);
 
 struct Scenario {
   std::string_view name;
   absl::Status (*measure)(const Settings& settings, Report* report);
 };
-inline constexpr std::array<Scenario, 2> kScenarios = {
-    {{"latency", MeasureLatency}, {"peers", MeasurePeers}}};
+inline constexpr std::array<Scenario, 3> kScenarios = {
+    {{"latency", MeasureLatency},
+     {"peers", MeasurePeers},
+     {"recovery", MeasureRecovery}}};
 
 }  // namespace alpheus::bench::replicated
 

@@ -15,6 +15,7 @@ Settings FullSettings() {
   s.block_ops = 3'000;
   s.peer_sizes = {64, 1024};
   s.peer_quorums = {2, 3};
+  s.recovery_mib = {16, 64, 256};
   return s;
 }
 
@@ -28,6 +29,7 @@ Settings QuickSettings() {
   s.block_ops = 500;
   s.peer_sizes = {64};
   s.peer_quorums = {2};
+  s.recovery_mib = {256};
   return s;
 }
 
@@ -40,6 +42,7 @@ Settings TinySettings() {
   s.warm_up_ops = 2;
   s.spin_ops = 50;
   s.block_ops = 20;
+  s.recovery_mib = {2};
   return s;
 }
 
