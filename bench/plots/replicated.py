@@ -2,7 +2,10 @@
 """A run of bench_replicated: tables, and the aims, judged by ratios within the
 run."""
 
+import claims
+import replicated_claims
 import replicated_peers
+import replicated_sweeps
 from results import bytes_text, ratio
 from tables import cell, machine, skips, table
 from targets import at_most
@@ -26,9 +29,11 @@ def to_text(results):
     for spin in (1, 0):
         sections += [latencies(results, spin), calls(results, spin)]
     sections += [breakdown(results), replicated_peers.to_text(results),
-                 skips(results),
-                 "Aims: median of the rounds' ratios of p50 (lowest to "
-                 "highest)\n" + aims(results)]
+                 replicated_sweeps.to_text(results), skips(results),
+                 "Aims: median of the rounds' ratios (lowest to highest)\n"
+                 + aims(results),
+                 "Claims of the Arcadia paper\n"
+                 + claims.to_text(replicated_claims.judge(results))]
     return "\n".join(section for section in sections if section)
 
 
@@ -137,7 +142,8 @@ def judge(results):
                       find(results, "floor", "p50", 1, backups, 64)),
                 RATIO_MAX)
         for backups in FLOOR_US]
-    return verdicts + list(replicated_peers.judge(results))
+    return (verdicts + list(replicated_peers.judge(results))
+            + list(replicated_sweeps.judge(results)))
 
 
 def aims(results):

@@ -2,13 +2,16 @@
 #include "bench/replicated/alpheus.h"
 
 #include <limits>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "alpheus/log.h"
 #include "api/node/node.h"
+#include "bench/local/clock.h"
 #include "bench/replicated/backup_process.h"
 #include "bench/replicated/cluster_folder.h"
 #include "log/base/status_macros.h"
@@ -53,18 +56,21 @@ class AlpheusCandidate final : public Candidate {
 
   // Cleaning, which the log needs and the floor does not, is in the time.
   absl::Status Append() override {
-    Lsn lsn;
-    for (uint64_t i = 0; i < work_.batch; ++i) {
-      ALPHEUS_ASSIGN_OR_RETURN(
-          lsn, log_->Append(payload_,
-                            {.frequency = static_cast<uint32_t>(work_.batch)}));
-    }
-    // Batches end where the policy forces, unless something took an LSN.
-    if (log_->durable_lsn() < lsn) ALPHEUS_RETURN_IF_ERROR(log_->Force(lsn));
+    ALPHEUS_RETURN_IF_ERROR(variant_.is_by_steps ? AppendBySteps()
+                                                 : AppendBatch());
     uncleaned_bytes_ += payload_.size() * work_.batch;
     if (uncleaned_bytes_ < work_.ring_bytes / 8) return absl::OkStatus();
     uncleaned_bytes_ = 0;
-    return log_->CleanupThrough(lsn);
+    return log_->CleanupThrough(log_->durable_lsn());
+  }
+
+  void StartMeasuring() override { steps_ = {}; }
+
+  void AddMetrics(std::map<std::string, double>* metrics) const override {
+    if (steps_.records == 0) return;
+    const auto count = static_cast<double>(steps_.records);
+    (*metrics)["copy"] = static_cast<double>(steps_.copy_ns) / count;
+    (*metrics)["force"] = static_cast<double>(steps_.force_ns) / count;
   }
 
   absl::Status End() override {
@@ -76,6 +82,44 @@ class AlpheusCandidate final : public Candidate {
   }
 
  private:
+  // Sums of a turn.
+  struct Steps {
+    uint64_t records = 0;
+    int64_t copy_ns = 0;
+    int64_t force_ns = 0;
+  };
+
+  absl::Status AppendBatch() {
+    if (work_.batch == 1) {
+      return log_->Append(payload_, OptionsOf(variant_.policy)).status();
+    }
+    Lsn lsn;
+    for (uint64_t i = 0; i < work_.batch; ++i) {
+      ALPHEUS_ASSIGN_OR_RETURN(
+          lsn, log_->Append(payload_,
+                            {.frequency = static_cast<uint32_t>(work_.batch)}));
+    }
+    // Batches end where the policy forces, unless something took an LSN.
+    if (log_->durable_lsn() >= lsn) return absl::OkStatus();
+    return log_->Force(lsn);
+  }
+
+  absl::Status AppendBySteps() {
+    ALPHEUS_ASSIGN_OR_RETURN(Reservation record,
+                             log_->Reserve(payload_.size()));
+    const int64_t start = NowNanos();
+    ALPHEUS_RETURN_IF_ERROR(
+        log_->Copy(record, 0, std::as_bytes(std::span(payload_))));
+    const int64_t copied = NowNanos();
+    ALPHEUS_ASSIGN_OR_RETURN(const Lsn lsn, log_->Complete(std::move(record)));
+    const int64_t completed = NowNanos();
+    ALPHEUS_RETURN_IF_ERROR(log_->Force(lsn));
+    steps_.force_ns += NowNanos() - completed;
+    steps_.copy_ns += copied - start;
+    ++steps_.records;
+    return absl::OkStatus();
+  }
+
   LogOptions OptionsFor(Waiting waiting) const {
     LogOptions options;
     if (!variant_.is_remote_only) {
@@ -99,6 +143,7 @@ class AlpheusCandidate final : public Candidate {
   std::vector<std::unique_ptr<BackupProcess>> backups_;
   std::unique_ptr<Log> log_;
   uint64_t uncleaned_bytes_ = 0;
+  Steps steps_;
 };
 
 }  // namespace

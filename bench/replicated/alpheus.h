@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "bench/local/force_policy.h"
 #include "bench/replicated/candidate.h"
 #include "log/core/flush_order.h"
 
@@ -21,6 +22,12 @@ inline constexpr const char* kAlpheusBlockKind = "alpheus-block";
 struct AlpheusVariant {
   std::string name = kAlpheusName;
   FlushOrder flush_order = FlushOrder::kRemoteFirst;
+  // Other than the default: an Append returns when the policy lets it, durable
+  // or not. Not together with batches.
+  ForcePolicy policy = {};
+  // Reserve, Copy, Complete and Force apart; the means of Copy and Force become
+  // metrics of a turn.
+  bool is_by_steps = false;
   // No replica in this process: one copy less than the others keep.
   bool is_remote_only = false;
 };

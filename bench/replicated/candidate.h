@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -56,6 +57,10 @@ class Candidate {
   // Returns when a batch of records is persistent in as many places as asked.
   virtual absl::Status Append() = 0;
   virtual absl::Status End() = 0;
+  // Between Appends: what comes next is measured.
+  virtual void StartMeasuring() {}
+  // Before End: what else it has measured of this turn, in ns.
+  virtual void AddMetrics(std::map<std::string, double>*) const {}
 };
 
 using MakeCandidate =

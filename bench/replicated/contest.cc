@@ -39,6 +39,7 @@ absl::Status RunTurn(Candidate& candidate, const Contest& contest,
   for (uint64_t i = 0; i < contest.warm_up_ops; ++i) {
     ALPHEUS_RETURN_IF_ERROR(candidate.Append());
   }
+  candidate.StartMeasuring();
   std::vector<double> times;
   times.reserve(contest.ops);
   const SystemCalls before = CountSystemCalls();
@@ -51,7 +52,9 @@ absl::Status RunTurn(Candidate& candidate, const Contest& contest,
   }
   Add(before, CountSystemCalls(), &samples->calls);
   samples->ops += contest.ops;
-  for (const auto& [metric, value] : Summarize(std::move(times))) {
+  std::map<std::string, double> metrics = Summarize(std::move(times));
+  candidate.AddMetrics(&metrics);
+  for (const auto& [metric, value] : metrics) {
     samples->by_metric[metric].push_back(value);
   }
   return candidate.End();
@@ -126,6 +129,16 @@ absl::Status RunContest(uint64_t rounds, const Candidates& candidates,
     AddTo(report, *candidates[i], contest, samples[i]);
   }
   return absl::OkStatus();
+}
+
+absl::Status MeasureOne(uint64_t rounds,
+                        const std::vector<Contestant>& contestants,
+                        const Work& work, const Contest& contest,
+                        Report* report) {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const Candidates candidates,
+      MakeCandidates(contestants, work, contest.scenario, report));
+  return RunContest(rounds, candidates, contest, report);
 }
 
 }  // namespace alpheus::bench::replicated

@@ -44,6 +44,12 @@ absl::StatusOr<Candidates> MakeCandidates(
 absl::Status RunContest(uint64_t rounds, const Candidates& candidates,
                         const Contest& contest, Report* report);
 
+// Both in one.
+absl::Status MeasureOne(uint64_t rounds,
+                        const std::vector<Contestant>& contestants,
+                        const Work& work, const Contest& contest,
+                        Report* report);
+
 // p50, p99, p99.9 and mean. Requires: not empty.
 std::map<std::string, double> Summarize(std::vector<double> times);
 

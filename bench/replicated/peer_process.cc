@@ -99,6 +99,15 @@ absl::Status PeerProcess::CheckRuns() {
       program_, " has ended; it wrote last: ", LastLine(log_path_)));
 }
 
+absl::Status PeerProcess::Wait() {
+  int ended = 0;
+  if (waitpid(pid_, &ended, 0) != pid_) return SystemError("waitpid");
+  pid_ = -1;
+  if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      program_, " has failed; it wrote last: ", LastLine(log_path_)));
+}
+
 absl::Status AwaitReady(std::vector<PeerProcess>& processes,
                         std::chrono::milliseconds timeout,
                         const std::function<absl::Status()>& check) {

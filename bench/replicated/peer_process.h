@@ -36,6 +36,9 @@ class PeerProcess {
 
   // Errors: Unavailable: it has ended; with what it wrote last.
   absl::Status CheckRuns();
+  // Until it has ended. Errors: Unavailable: not with success; with what it
+  // wrote last.
+  absl::Status Wait();
 
  private:
   PeerProcess(pid_t pid, std::string program, std::string log_path);

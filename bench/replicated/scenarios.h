@@ -29,6 +29,10 @@ struct Settings {
   std::vector<uint64_t> peer_sizes;
   std::vector<int> peer_quorums;       // of three copies
   std::vector<uint64_t> recovery_mib;  // of logs
+  std::vector<int> many_backups;
+  std::vector<uint64_t> many_sizes;   // with many backups
+  std::vector<uint64_t> order_sizes;  // where the order of flushes varies
+  std::vector<uint64_t> place_sizes;  // where the place of replicas varies
 };
 
 // Minutes; within some minutes; within seconds, for tests: its figures mean
@@ -46,13 +50,29 @@ absl::Status MeasurePeers(const Settings& settings, Report* report);
 // with the primary's copy and without, beside a copy over a socket.
 absl::Status MeasureRecovery(const Settings& settings, Report* report);
 
+// Records forced sixteen at a time to two backups, beside sockets and Redis.
+absl::Status MeasureBatches(const Settings& settings, Report* report);
+// None to five backups, all or the majority of which are waited for.
+absl::Status MeasureBackups(const Settings& settings, Report* report);
+// Force policies with two backups.
+absl::Status MeasurePolicies(const Settings& settings, Report* report);
+// What is flushed first, and the share of copy and force.
+absl::Status MeasureOrder(const Settings& settings, Report* report);
+// Two copies: one here, or both on backups.
+absl::Status MeasurePlaces(const Settings& settings, Report* report);
+
 struct Scenario {
   std::string_view name;
   absl::Status (*measure)(const Settings& settings, Report* report);
 };
-inline constexpr std::array<Scenario, 3> kScenarios = {
+inline constexpr std::array<Scenario, 8> kScenarios = {
     {{"latency", MeasureLatency},
      {"peers", MeasurePeers},
+     {"batches", MeasureBatches},
+     {"backups", MeasureBackups},
+     {"policies", MeasurePolicies},
+     {"order", MeasureOrder},
+     {"places", MeasurePlaces},
      {"recovery", MeasureRecovery}}};
 
 }  // namespace alpheus::bench::replicated

@@ -16,6 +16,10 @@ Settings FullSettings() {
   s.peer_sizes = {64, 1024};
   s.peer_quorums = {2, 3};
   s.recovery_mib = {16, 64, 256};
+  s.many_backups = {0, 1, 2, 3, 4, 5};
+  s.many_sizes = {64, 1024, 4096};
+  s.order_sizes = {64, 256, 1024, 4096, 16384};
+  s.place_sizes = {64, 1024};
   return s;
 }
 
@@ -30,6 +34,9 @@ Settings QuickSettings() {
   s.peer_sizes = {64};
   s.peer_quorums = {2};
   s.recovery_mib = {256};
+  s.many_sizes = {64};
+  s.order_sizes = {64, 4096};
+  s.place_sizes = {64};
   return s;
 }
 
@@ -43,6 +50,7 @@ Settings TinySettings() {
   s.spin_ops = 50;
   s.block_ops = 20;
   s.recovery_mib = {2};
+  s.many_backups = {0, 1, 3};
   return s;
 }
 

@@ -67,6 +67,44 @@ class SmokeTest(unittest.TestCase):
             for b in METRICS for c in (64, 16384)
             for d in (1, 2) for e in (0, 1)})
 
+    def metrics_of(self, scenario, *names):
+        return {(m["candidate"], m["metric"])
+                + tuple(m["parameters"][name] for name in names)
+                for m in self.of(scenario)}
+
+    def test_batches_backups_and_policies_are_measured(self):
+        who = {c for c, _, _ in self.metrics_of("batches", "spin")}
+        self.assertLessEqual({"floor", "alpheus"}, who)
+        self.assertEqual(self.metrics_of("batches", "spin"), {
+            (a, b, c) for a in who for b in METRICS for c in (0, 1)})
+        self.assertEqual(self.metrics_of("backups", "backups", "quorum"), {
+            (a, b) + c for a in ("floor", "alpheus") for b in METRICS
+            for c in ((0, 1), (1, 2), (3, 3), (3, 4))})
+        self.assertEqual(self.metrics_of("policies"), {
+            (a, b) for a in ("alpheus", "alpheus-freq8", "alpheus-freq16",
+                             "alpheus-group128", "alpheus-group256")
+            for b in METRICS})
+
+    def test_orders_are_measured_with_and_without_clwb(self):
+        self.assertEqual(self.metrics_of("order", "clwb", "bytes"), {
+            (a, b, c, d) for a in ("remote first", "local first", "parallel")
+            for b in METRICS | {"copy", "force"} for c in (0, 1)
+            for d in (64, 4096)})
+
+    def test_places_are_measured(self):
+        self.assertEqual(self.metrics_of("places", "spin"), {
+            (a, b, c) for a in ("local+remote", "remote-only",
+                                "remote-only, one copy")
+            for b in METRICS for c in (0, 1)})
+
+    def test_recovery_finds_all_records_with_its_copy_and_without(self):
+        self.assertEqual(self.metrics_of("recovery"), {
+            ("floor", "copy"), ("floor", "pass"), ("floor", "total")} | {
+                (a, b) for a in ("own copy", "copy lost")
+                for b in ("open", "iterate", "total")})
+        for m in self.of("recovery"):
+            self.assertGreater(m["details"]["records"], 1900)
+
     def test_peers_are_measured_or_skipped_with_a_reason(self):
         seen = {(m["candidate"], m["metric"], m["parameters"]["spin"])
                 for m in self.of("peers")}
@@ -125,15 +163,20 @@ class SmokeTest(unittest.TestCase):
         self.assertEqual(told.returncode, 0, told.stderr)
         for part in ("Append + force, spinning", "Append + force, blocking",
                      "System calls", "Where the time goes", "Aims",
-                     "none is pinned", "preset tiny", "Beside peers"):
+                     "none is pinned", "preset tiny", "Beside peers",
+                     "16 records", "By number of backups", "Force policies",
+                     "By order of flushes", "Where the copies are",
+                     "Recovery of a log", "Claims of the Arcadia paper",
+                     "clflushopt", "6d", "7b"):
             self.assertIn(part, told.stdout)
         for skip in self.data["skips"]:
             self.assertIn(skip["why"], told.stdout)
         if "skipped: plots" not in told.stdout:
-            with open(os.path.join(self.folder.name,
-                                   "figure_replicated_latency.svg"),
-                      encoding="utf-8") as file:
-                self.assertIn("<svg", file.read())
+            for name in ("latency", "peers"):
+                with open(os.path.join(self.folder.name,
+                                       "figure_replicated_%s.svg" % name),
+                          encoding="utf-8") as file:
+                    self.assertIn("<svg", file.read())
 
     def judged(self, floor_us, alpheus_us):
         """The tiny run with other times for 64 B, spinning."""

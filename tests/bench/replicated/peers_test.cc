@@ -149,6 +149,17 @@ TEST_F(PeerProcessRunTest, WaitEndsAtItsTimeoutWithTheLastReason) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("not yet"));
 }
 
+TEST_F(PeerProcessRunTest, WaitTellsWhetherItEndedWithSuccess) {
+  auto good = Run("exit 0");
+  ASSERT_TRUE(good.ok()) << good.status();
+  EXPECT_TRUE(good->Wait().ok());
+  auto bad = Run("echo the reason; exit 3");
+  ASSERT_TRUE(bad.ok()) << bad.status();
+  const absl::Status status = bad->Wait();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the reason"));
+}
+
 TEST_F(PeerProcessRunTest, LogThatCannotBeWrittenIsReported) {
   EXPECT_TRUE(
       absl::IsUnavailable(PeerProcess::Start("/bin/sh", {"-c", "exit"},
