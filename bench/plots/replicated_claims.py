@@ -7,7 +7,7 @@ processor copies the bytes, in place of an adapter that reads them from the
 cache or the medium; and the processes of all replicas share this machine.
 """
 
-from claims import Claim
+from claims import Claim, windows
 from replicated_sweeps import ORDERS, all_copies, copy_and_force, rate
 from results import bytes_text
 
@@ -21,7 +21,7 @@ def judge(results):
     for judge_figure in (_figure_6a, _figure_6b, _figure_6c, _figure_6d,
                          _figure_7b):
         claims.extend(judge_figure(results))
-    return claims
+    return claims + list(windows(results, "exposure"))
 
 
 def _orders(results):

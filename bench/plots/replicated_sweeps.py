@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches, numbers of backups, policies, flush order, places of replicas and
-recovery of the log with backups: tables and aims."""
+"""Batches, numbers of backups, policies, flush order, places of replicas,
+exposure, tenants and recovery of the log with backups: tables and aims."""
 
-from results import Ratio, bytes_text, ratio
+from results import Ratio, bytes_text, quantile, ratio
 from tables import cell, table
 from targets import Verdict, at_least, at_most
 
@@ -14,7 +14,8 @@ ORDERS = ("remote first", "local first", "parallel")
 
 def to_text(results):
     sections = [batches(results), backups(results), policies(results),
-                order(results), places(results), recovery(results)]
+                order(results), places(results), exposure(results),
+                tenants(results), recovery(results)]
     return "\n".join(section for section in sections if section)
 
 
@@ -115,6 +116,40 @@ def places(results):
         return ""
     return table("Where the copies are: us",
                  ["waiting", "record", "", "p50", "p99", "p99.9"], rows)
+
+
+def exposure(results):
+    rows = []
+    for m in results.find("exposure", None, "rate"):
+        where = m["parameters"]
+        counts = results.distribution("exposure", m["candidate"],
+                                      **where)["counts"]
+        rows.append([str(where["threads"]), m["candidate"],
+                     "%.3f" % (m["median"] / 1e6)]
+                    + [str(quantile(counts, share)) for share in (0.5, 0.99)]
+                    + [str(len(counts) - 1), str(where["bound"])])
+    if not rows:
+        return ""
+    return table("Exposure with one backup, 64 B: records that a crash would "
+                 "take, seen at each completion",
+                 ["threads", "", "M records/s", "median", "p99", "highest",
+                  "bound"], rows)
+
+
+def tenants(results):
+    rows = []
+    for count in results.values("tenants", "tenants"):
+        log, floor = (results.one("tenants", who, "rate", tenants=count)
+                      for who in ("alpheus", "floor"))
+        rows.append([str(count), "%.3f" % (floor["median"] / 1e6),
+                     "%.3f" % (log["median"] / 1e6),
+                     "%.2f" % ratio(log, floor).median])
+    if not rows:
+        return ""
+    return table("Logs with one thread each, one backup, 64 B, blocking: "
+                 "million records/s",
+                 ["logs", "floor", "alpheus", "rate, times the floor's"],
+                 rows)
 
 
 def recovery(results):

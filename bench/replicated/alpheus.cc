@@ -32,24 +32,9 @@ class AlpheusCandidate final : public Candidate {
 
   absl::Status Begin(uint64_t payload_bytes, Waiting waiting) override {
     payload_.assign(payload_bytes, 'Z');
-    const int own = variant_.is_remote_only ? 0 : 1;
-    const int nodes = work_.backups + own;
-    ALPHEUS_ASSIGN_OR_RETURN(
-        ClusterFolder folder,
-        ClusterFolder::Make({.parent = work_.folder,
-                             .ring_bytes = work_.ring_bytes,
-                             .nodes = nodes,
-                             .write_quorum = work_.copies() - 1 + own}));
-    folder_ = std::make_unique<ClusterFolder>(std::move(folder));
-    for (int node = 1 + own; node <= nodes; ++node) {
-      ALPHEUS_ASSIGN_OR_RETURN(
-          BackupProcess process,
-          BackupProcess::Start(
-              waiting == Waiting::kSpin ? kSpinKind : kAlpheusBlockKind,
-              folder_->path(), static_cast<uint64_t>(node)));
-      backups_.push_back(std::make_unique<BackupProcess>(std::move(process)));
-    }
-    ALPHEUS_ASSIGN_OR_RETURN(log_, Log::Open(OptionsFor(waiting)));
+    ALPHEUS_ASSIGN_OR_RETURN(cluster_,
+                             AlpheusCluster::Start(variant_, work_, waiting));
+    ALPHEUS_ASSIGN_OR_RETURN(log_, cluster_->Open());
     uncleaned_bytes_ = 0;
     return absl::OkStatus();
   }
@@ -76,8 +61,7 @@ class AlpheusCandidate final : public Candidate {
   absl::Status End() override {
     const absl::Status closed = log_->Close();
     log_.reset();
-    backups_.clear();
-    folder_.reset();
+    cluster_.reset();
     return closed;
   }
 
@@ -120,33 +104,56 @@ class AlpheusCandidate final : public Candidate {
     return absl::OkStatus();
   }
 
-  LogOptions OptionsFor(Waiting waiting) const {
-    LogOptions options;
-    if (!variant_.is_remote_only) {
-      options.path = ClusterFolder::ReplicaOf(folder_->path(), 1);
-    }
-    options.replication.cluster_file =
-        ClusterFolder::ClusterFile(folder_->path());
-    options.replication.node = 1;
-    options.replication.log_name = kBenchLogName;
-    options.replication.flush_order = variant_.flush_order;
-    options.replication.gather_ms = 10'000;
-    options.replication.silence_ms = 60'000;
-    options.replication.yields = waiting == Waiting::kSpin ? kForEver : 0;
-    return options;
-  }
-
   const AlpheusVariant variant_;
   const Work work_;
   std::string payload_;
-  std::unique_ptr<ClusterFolder> folder_;
-  std::vector<std::unique_ptr<BackupProcess>> backups_;
+  std::unique_ptr<AlpheusCluster> cluster_;
   std::unique_ptr<Log> log_;
   uint64_t uncleaned_bytes_ = 0;
   Steps steps_;
 };
 
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<AlpheusCluster>> AlpheusCluster::Start(
+    const AlpheusVariant& variant, const Work& work, Waiting waiting,
+    int logs) {
+  const int own = variant.is_remote_only ? 0 : 1;
+  const int nodes = work.backups + own;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      ClusterFolder folder,
+      ClusterFolder::Make({.parent = work.folder,
+                           .ring_bytes = work.ring_bytes,
+                           .nodes = nodes,
+                           .write_quorum = work.copies() - 1 + own,
+                           .logs = logs}));
+  std::unique_ptr<AlpheusCluster> made(
+      new AlpheusCluster(variant, waiting, std::move(folder)));
+  for (int node = 1 + own; node <= nodes; ++node) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        BackupProcess process,
+        BackupProcess::Start(
+            waiting == Waiting::kSpin ? kSpinKind : kAlpheusBlockKind,
+            made->folder_.path(), static_cast<uint64_t>(node)));
+    made->backups_.push_back(std::move(process));
+  }
+  return made;
+}
+
+absl::StatusOr<std::unique_ptr<Log>> AlpheusCluster::Open(int log) const {
+  LogOptions options;
+  if (!variant_.is_remote_only) {
+    options.path = ClusterFolder::ReplicaOf(folder_.path(), 1, log);
+  }
+  options.replication.cluster_file = ClusterFolder::ClusterFile(folder_.path());
+  options.replication.node = 1;
+  options.replication.log_name = BenchLogName(log);
+  options.replication.flush_order = variant_.flush_order;
+  options.replication.gather_ms = 10'000;
+  options.replication.silence_ms = 60'000;
+  options.replication.yields = waiting_ == Waiting::kSpin ? kForEver : 0;
+  return Log::Open(options);
+}
 
 MakeCandidate Alpheus(AlpheusVariant variant) {
   return [variant = std::move(variant)](

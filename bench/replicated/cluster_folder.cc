@@ -36,10 +36,10 @@ absl::Status WriteClusterFile(const std::string& path,
   return absl::UnavailableError(absl::StrCat(path, ": can't be written"));
 }
 
-Format FormatFor(const ClusterShape& shape) {
+Format FormatFor(const ClusterShape& shape, int log) {
   Format format;
   format.region_bytes = shape.ring_bytes + kFixedPartBytes;
-  format.log_name = kBenchLogName;
+  format.log_name = BenchLogName(log);
   format.configuration.replica_count = static_cast<uint32_t>(shape.nodes);
   format.configuration.write_quorum = static_cast<uint32_t>(shape.write_quorum);
   EntropyRandom random;
@@ -51,6 +51,8 @@ Format FormatFor(const ClusterShape& shape) {
 }
 
 }  // namespace
+
+std::string BenchLogName(int log) { return absl::StrCat("bench", log); }
 
 absl::StatusOr<ScratchFolder> ScratchFolder::Make(const std::string& parent) {
   std::string path = absl::StrCat(parent, "/alpheus-bench-XXXXXX");
@@ -89,19 +91,28 @@ absl::StatusOr<ClusterFolder> ClusterFolder::Make(const ClusterShape& shape) {
 
 absl::Status ClusterFolder::Fill(const ClusterShape& shape) const {
   ALPHEUS_RETURN_IF_ERROR(WriteClusterFile(ClusterFile(path()), shape));
+  for (int node = 1; node <= shape.nodes; ++node) {
+    std::error_code ignored;  // without it, no replica can be made
+    std::filesystem::create_directory(
+        DirectoryOf(path(), static_cast<uint64_t>(node)), ignored);
+  }
+  for (int log = 0; log < shape.logs; ++log) {
+    ALPHEUS_RETURN_IF_ERROR(MakeReplicas(shape, log));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ClusterFolder::MakeReplicas(const ClusterShape& shape,
+                                         int log) const {
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
                            LoadClusterFile(ClusterFile(path())));
-  const Format format = FormatFor(shape);
+  const Format format = FormatFor(shape, log);
   for (const Member& member : format.configuration.members) {
-    // Without it, Create says so.
-    std::error_code ignored;
-    std::filesystem::create_directory(DirectoryOf(path(), member.node.value),
-                                      ignored);
-    const ReplicaIdentity identity{cluster.cluster_id,
-                                   LogIdOf(cluster.cluster_id, kBenchLogName),
-                                   member.node};
+    const ReplicaIdentity identity{
+        cluster.cluster_id, LogIdOf(cluster.cluster_id, BenchLogName(log)),
+        member.node};
     ALPHEUS_RETURN_IF_ERROR(
-        ReplicaFile::Create(ReplicaOf(path(), member.node.value), identity,
+        ReplicaFile::Create(ReplicaOf(path(), member.node.value, log), identity,
                             format)
             .status());
   }
@@ -117,8 +128,9 @@ std::string ClusterFolder::DirectoryOf(const std::string& folder,
   return absl::StrCat(folder, "/node", node);
 }
 
-std::string ClusterFolder::ReplicaOf(const std::string& folder, uint64_t node) {
-  return absl::StrCat(DirectoryOf(folder, node), "/", kBenchLogName,
+std::string ClusterFolder::ReplicaOf(const std::string& folder, uint64_t node,
+                                     int log) {
+  return absl::StrCat(DirectoryOf(folder, node), "/", BenchLogName(log),
                       ".alpheus");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cluster_folder: a cluster on this machine in a folder of its own: a cluster
-// file, and for each node a directory with an empty replica of one log.
+// file, and for each node a directory with an empty replica of each log.
 //
 // It is removed with everything in it when it goes. Node 1 is the primary's.
 //
@@ -18,7 +18,8 @@
 
 namespace alpheus::bench::replicated {
 
-inline constexpr const char* kBenchLogName = "bench";
+// Of log `log`, from 0 on.
+std::string BenchLogName(int log);
 
 // A new folder below `parent`, removed when this goes.
 class ScratchFolder {
@@ -46,6 +47,7 @@ struct ClusterShape {
   uint64_t ring_bytes = 0;  // of each replica
   int nodes = 2;
   int write_quorum = 2;
+  int logs = 1;
 };
 
 class ClusterFolder {
@@ -58,12 +60,14 @@ class ClusterFolder {
   // Of a folder that this process or another one has made.
   static std::string ClusterFile(const std::string& folder);
   static std::string DirectoryOf(const std::string& folder, uint64_t node);
-  static std::string ReplicaOf(const std::string& folder, uint64_t node);
+  static std::string ReplicaOf(const std::string& folder, uint64_t node,
+                               int log = 0);
 
  private:
   explicit ClusterFolder(ScratchFolder folder) : folder_(std::move(folder)) {}
 
   absl::Status Fill(const ClusterShape& shape) const;
+  absl::Status MakeReplicas(const ClusterShape& shape, int log) const;
 
   ScratchFolder folder_;
 };

@@ -42,7 +42,7 @@ LogOptions OptionsAt(const std::string& folder, uint64_t node) {
   options.path = ClusterFolder::ReplicaOf(folder, node);
   options.replication.cluster_file = ClusterFolder::ClusterFile(folder);
   options.replication.node = node;
-  options.replication.log_name = kBenchLogName;
+  options.replication.log_name = BenchLogName(0);
   options.replication.gather_ms = kGatherMs;
   options.replication.open_timeout_ms = 60'000;
   options.replication.silence_ms = 60'000;

@@ -33,6 +33,10 @@ struct Settings {
   std::vector<uint64_t> many_sizes;   // with many backups
   std::vector<uint64_t> order_sizes;  // where the order of flushes varies
   std::vector<uint64_t> place_sizes;  // where the place of replicas varies
+  std::vector<int> exposure_threads;
+  uint64_t exposure_ops = 0;  // of all threads together
+  std::vector<int> tenants;
+  uint64_t tenant_ops = 0;  // of all logs together
 };
 
 // Minutes; within some minutes; within seconds, for tests: its figures mean
@@ -60,12 +64,16 @@ absl::Status MeasurePolicies(const Settings& settings, Report* report);
 absl::Status MeasureOrder(const Settings& settings, Report* report);
 // Two copies: one here, or both on backups.
 absl::Status MeasurePlaces(const Settings& settings, Report* report);
+// Exposure and rate of force policies by number of threads, with one backup.
+absl::Status MeasureExposure(const Settings& settings, Report* report);
+// Many logs with one thread each, on the same two nodes.
+absl::Status MeasureTenants(const Settings& settings, Report* report);
 
 struct Scenario {
   std::string_view name;
   absl::Status (*measure)(const Settings& settings, Report* report);
 };
-inline constexpr std::array<Scenario, 8> kScenarios = {
+inline constexpr std::array<Scenario, 10> kScenarios = {
     {{"latency", MeasureLatency},
      {"peers", MeasurePeers},
      {"batches", MeasureBatches},
@@ -73,6 +81,8 @@ inline constexpr std::array<Scenario, 8> kScenarios = {
      {"policies", MeasurePolicies},
      {"order", MeasureOrder},
      {"places", MeasurePlaces},
+     {"exposure", MeasureExposure},
+     {"tenants", MeasureTenants},
      {"recovery", MeasureRecovery}}};
 
 }  // namespace alpheus::bench::replicated

@@ -20,6 +20,10 @@ Settings FullSettings() {
   s.many_sizes = {64, 1024, 4096};
   s.order_sizes = {64, 256, 1024, 4096, 16384};
   s.place_sizes = {64, 1024};
+  s.exposure_threads = {1, 4, 16};
+  s.exposure_ops = 64'000;
+  s.tenants = {1, 4, 16};
+  s.tenant_ops = 32'000;
   return s;
 }
 
@@ -37,6 +41,8 @@ Settings QuickSettings() {
   s.many_sizes = {64};
   s.order_sizes = {64, 4096};
   s.place_sizes = {64};
+  s.exposure_ops = 16'000;
+  s.tenant_ops = 8'000;
   return s;
 }
 
@@ -51,6 +57,10 @@ Settings TinySettings() {
   s.block_ops = 20;
   s.recovery_mib = {2};
   s.many_backups = {0, 1, 3};
+  s.exposure_threads = {1, 4};
+  s.exposure_ops = 2'000;
+  s.tenants = {1, 4};
+  s.tenant_ops = 80;
   return s;
 }
 

@@ -105,6 +105,19 @@ class SmokeTest(unittest.TestCase):
         for m in self.of("recovery"):
             self.assertGreater(m["details"]["records"], 1900)
 
+    def test_exposure_keeps_the_bound_of_each_policy(self):
+        found = [d for d in self.data["distributions"]
+                 if d["scenario"] == "exposure"]
+        self.assertEqual(len(found), 10)
+        for d in found:
+            self.assertLessEqual(len(d["counts"]) - 1,
+                                 d["parameters"]["bound"])
+            self.assertEqual(sum(d["counts"]), 2 * 2000)
+
+    def test_tenants_are_measured(self):
+        self.assertEqual(self.metrics_of("tenants", "tenants"), {
+            (a, "rate", b) for a in ("floor", "alpheus") for b in (1, 4)})
+
     def test_peers_are_measured_or_skipped_with_a_reason(self):
         seen = {(m["candidate"], m["metric"], m["parameters"]["spin"])
                 for m in self.of("peers")}
@@ -166,13 +179,14 @@ class SmokeTest(unittest.TestCase):
                      "none is pinned", "preset tiny", "Beside peers",
                      "16 records", "By number of backups", "Force policies",
                      "By order of flushes", "Where the copies are",
-                     "Recovery of a log", "Claims of the Arcadia paper",
+                     "Recovery of a log", "Exposure with one backup",
+                     "Logs with one thread each", "Claims of the Arcadia paper",
                      "clflushopt", "6d", "7b"):
             self.assertIn(part, told.stdout)
         for skip in self.data["skips"]:
             self.assertIn(skip["why"], told.stdout)
         if "skipped: plots" not in told.stdout:
-            for name in ("latency", "peers"):
+            for name in ("latency", "peers", "6d", "6ab", "7b", "8cd"):
                 with open(os.path.join(self.folder.name,
                                        "figure_replicated_%s.svg" % name),
                           encoding="utf-8") as file:
