@@ -12,7 +12,8 @@ from replicated_sweeps import ORDERS, copy_and_force
 from results import bytes_text
 
 COLOURS = {"floor": STYLES["floor"][0], "fabric": "#e69f00",
-           "alpheus": STYLES["alpheus"][0]}
+           "alpheus": STYLES["alpheus"][0], "redis": "#cc79a7",
+          "etcd": "#009e73"}
 NAMES = {"floor": "floor (sockets)", "fabric": "TCP fabric",
          "alpheus": "Alpheus"}
 LINES = ("-", (0, (4, 2)), (0, (1, 1)))  # by number of backups
@@ -64,8 +65,7 @@ def _draw_peers(results):
     for place, m in enumerate(found):
         where = m["parameters"]
         p99 = results.one("peers", m["candidate"], "p99", **where)
-        colour = COLOURS.get(m["candidate"], "#cc79a7")
-        axes.barh(place, m["median"] / 1e3, color=colour)
+        axes.barh(place, m["median"] / 1e3, color=COLOURS[m["candidate"]])
         axes.plot([m["median"] / 1e3, p99["median"] / 1e3], [place, place],
                   color="#333333", linewidth=1)
     axes.set_yticks(range(len(found)))
@@ -128,6 +128,7 @@ def _draw_backups(results):
                            linestyle=line, marker="o", label=label)
     for axes, what in zip(panels, ("us, p50", "million records/s")):
         axes.set_xlabel("backups, all waited for")
+        axes.set_xticks(results.values("backups", "backups"))
         axes.set_ylabel(what)
         axes.set_ylim(bottom=0)
         axes.legend(frameon=False, fontsize=7.5)

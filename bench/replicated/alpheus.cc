@@ -12,6 +12,7 @@
 #include "alpheus/log.h"
 #include "api/node/node.h"
 #include "bench/local/clock.h"
+#include "bench/local/samples.h"
 #include "bench/replicated/backup_process.h"
 #include "bench/replicated/cluster_folder.h"
 #include "log/base/status_macros.h"
@@ -52,10 +53,9 @@ class AlpheusCandidate final : public Candidate {
   void StartMeasuring() override { steps_ = {}; }
 
   void AddMetrics(std::map<std::string, double>* metrics) const override {
-    if (steps_.records == 0) return;
-    const auto count = static_cast<double>(steps_.records);
-    (*metrics)["copy"] = static_cast<double>(steps_.copy_ns) / count;
-    (*metrics)["force"] = static_cast<double>(steps_.force_ns) / count;
+    if (steps_.copy_ns.empty()) return;
+    (*metrics)["copy"] = Median(steps_.copy_ns);
+    (*metrics)["force"] = Median(steps_.force_ns);
   }
 
   absl::Status End() override {
@@ -66,11 +66,10 @@ class AlpheusCandidate final : public Candidate {
   }
 
  private:
-  // Sums of a turn.
+  // What they took in this turn, by records.
   struct Steps {
-    uint64_t records = 0;
-    int64_t copy_ns = 0;
-    int64_t force_ns = 0;
+    std::vector<double> copy_ns;
+    std::vector<double> force_ns;
   };
 
   absl::Status AppendBatch() {
@@ -98,9 +97,8 @@ class AlpheusCandidate final : public Candidate {
     ALPHEUS_ASSIGN_OR_RETURN(const Lsn lsn, log_->Complete(std::move(record)));
     const int64_t completed = NowNanos();
     ALPHEUS_RETURN_IF_ERROR(log_->Force(lsn));
-    steps_.force_ns += NowNanos() - completed;
-    steps_.copy_ns += copied - start;
-    ++steps_.records;
+    steps_.force_ns.push_back(static_cast<double>(NowNanos() - completed));
+    steps_.copy_ns.push_back(static_cast<double>(copied - start));
     return absl::OkStatus();
   }
 

@@ -32,8 +32,8 @@ struct AlpheusVariant {
   // Other than the default: an Append returns when the policy lets it, durable
   // or not. Not together with batches.
   ForcePolicy policy = {};
-  // Reserve, Copy, Complete and Force apart; the means of Copy and Force become
-  // metrics of a turn.
+  // Reserve, Copy, Complete and Force apart; the medians of Copy and Force
+  // become metrics of a turn.
   bool is_by_steps = false;
   // No replica in this process: one copy less than the others keep.
   bool is_remote_only = false;

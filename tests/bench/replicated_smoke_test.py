@@ -231,7 +231,8 @@ class SmokeTest(unittest.TestCase):
                           ["--json", "f", "--only", "nothing"],
                           ["--json", "f", "--quick", "--tiny"],
                           ["backup", "floor", "/dev/shm", "many"],
-                          ["backup", "nothing", "/dev/shm", "4096"]):
+                          ["backup", "nothing", "/dev/shm", "4096"],
+                          ["backup", "copy", "/nowhere", "0"]):
             self.assertNotEqual(run(PROGRAM, *arguments).returncode, 0,
                                 arguments)
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "bench/replicated/alpheus.h"
 #include "bench/replicated/cluster_folder.h"
 #include "bench/replicated/contest.h"
+#include "bench/replicated/copy_server.h"
 #include "bench/replicated/etcd.h"
+#include "bench/replicated/floor.h"
 #include "bench/replicated/peer_process.h"
 #include "bench/replicated/protobuf_fields.h"
 #include "tests/testing/temp_directory.h"
@@ -58,6 +61,23 @@ TEST(ContestTest, EtcdIsOnlyAskedForItsMajority) {
   const Work batches{
       .folder = "/dev/shm", .backups = 2, .write_quorum = 2, .batch = 16};
   EXPECT_TRUE(absl::IsNotFound(Etcd()(batches).status()));
+}
+
+// Without backups no process is needed.
+TEST(FloorTest, BatchThatNoBackupCouldReceiveIsRefused) {
+  const testing::TempDirectory directory;
+  const auto floor = Floor()({.folder = directory.path(),
+                              .ring_bytes = 1 << 20,
+                              .backups = 0,
+                              .batch = 1 << 16});
+  ASSERT_TRUE(floor.ok()) << floor.status();
+  EXPECT_TRUE(absl::IsInvalidArgument((*floor)->Begin(64, Waiting::kBlock)));
+}
+
+TEST(CopyServerTest, AddressThatIsNoPortIsReported) {
+  std::vector<std::byte> into(1);
+  EXPECT_TRUE(absl::IsUnavailable(FetchCopy("nowhere", into)));
+  EXPECT_FALSE(FetchCopy("1", into).ok());
 }
 
 // The bytes of etcd's PutRequest{key: "k", value: 300 bytes}.
