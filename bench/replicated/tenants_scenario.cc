@@ -30,14 +30,14 @@ using Append = std::function<absl::Status(int tenant)>;
 
 // Records per second of all.
 absl::StatusOr<double> RateOf(const TenantsRun& run, const Append& append) {
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const int64_t elapsed_ns,
-      RunTogether(run.tenants, run.cores, [&](int tenant) -> absl::Status {
-        for (uint64_t i = 0; i < run.ops; ++i) {
-          ALPHEUS_RETURN_IF_ERROR(append(tenant));
-        }
-        return absl::OkStatus();
-      }));
+  const auto work = [&](int tenant) -> absl::Status {
+    for (uint64_t i = 0; i < run.ops; ++i) {
+      ALPHEUS_RETURN_IF_ERROR(append(tenant));
+    }
+    return absl::OkStatus();
+  };
+  ALPHEUS_ASSIGN_OR_RETURN(const int64_t elapsed_ns,
+                           RunTogether(run.tenants, run.cores, work));
   return static_cast<double>(run.ops) * run.tenants * 1e9 /
          static_cast<double>(elapsed_ns);
 }
@@ -67,14 +67,14 @@ absl::StatusOr<double> RunLogs(const TenantsRun& run) {
     logs.push_back(std::move(log));
   }
   const std::string payload(kTenantPayloadBytes, 'Z');
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const double rate, RateOf(run, [&](int tenant) -> absl::Status {
-        Log& log = *logs[static_cast<size_t>(tenant)];
-        const absl::StatusOr<Lsn> lsn = log.Append(payload);
-        if (!absl::IsResourceExhausted(lsn.status())) return lsn.status();
-        ALPHEUS_RETURN_IF_ERROR(log.CleanupThrough(log.durable_lsn()));
-        return log.Append(payload).status();
-      }));
+  const auto append = [&](int tenant) -> absl::Status {
+    Log& log = *logs[static_cast<size_t>(tenant)];
+    const absl::StatusOr<Lsn> lsn = log.Append(payload);
+    if (!absl::IsResourceExhausted(lsn.status())) return lsn.status();
+    ALPHEUS_RETURN_IF_ERROR(log.CleanupThrough(log.durable_lsn()));
+    return log.Append(payload).status();
+  };
+  ALPHEUS_ASSIGN_OR_RETURN(const double rate, RateOf(run, append));
   for (const auto& log : logs) ALPHEUS_RETURN_IF_ERROR(log->Close());
   return rate;
 }
