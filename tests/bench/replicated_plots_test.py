@@ -15,6 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "bench", "plots"))
 
+import replicated  # noqa: E402
 import replicated_claims  # noqa: E402
 import replicated_peers  # noqa: E402
 import replicated_sweeps  # noqa: E402
@@ -77,6 +78,18 @@ def sweeps(batch, second, lost):
         measured("recovery", "floor", "total", 100.0, log_mib=256),
         measured("recovery", "copy lost", "total", 100.0 * lost,
                  log_mib=256))
+
+
+class VoidTest(unittest.TestCase):
+
+    def test_floor_of_either_scenario_voids_the_run(self):
+        for scenario, where in (
+                ("latency", {"spin": 1}), ("backups", {"quorum": 2})):
+            for us, reasons in ((7.7, 0), (7.8, 1)):
+                run = run_of(measured(scenario, "floor", "p50", us * 1e3,
+                                      backups=1, bytes=64, **where))
+                self.assertEqual(len(replicated.void_reasons(run)), reasons,
+                                 (scenario, us))
 
 
 class SweepsTest(unittest.TestCase):
