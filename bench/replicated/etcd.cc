@@ -166,7 +166,7 @@ class EtcdCandidate final : public Candidate {
     payload_.assign(payload_bytes, 'Z');
     revision_ = 0;
     puts_ = 0;
-    return StartMembers();
+    return StartPeers([&] { return StartMembers(); }, [&] { return End(); });
   }
 
   absl::Status Append() override {

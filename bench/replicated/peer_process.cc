@@ -22,6 +22,7 @@ namespace alpheus::bench::replicated {
 namespace {
 
 constexpr std::chrono::milliseconds kAskAgain{5};
+constexpr int kStarts = 3;
 
 // Never returns. Only calls that are safe between fork and exec.
 [[noreturn]] void BecomePeer(char* const* arguments, int output, pid_t parent) {
@@ -125,6 +126,16 @@ absl::Status AwaitReady(std::vector<PeerProcess>& processes,
     }
     std::this_thread::sleep_for(kAskAgain);
   }
+}
+
+absl::Status StartPeers(const std::function<absl::Status()>& start,
+                        const std::function<absl::Status()>& end) {
+  absl::Status status = start();
+  for (int i = 1; i < kStarts && !status.ok(); ++i) {
+    ALPHEUS_RETURN_IF_ERROR(end());
+    status = start();
+  }
+  return status;
 }
 
 }  // namespace alpheus::bench::replicated

@@ -54,6 +54,11 @@ absl::Status AwaitReady(std::vector<PeerProcess>& processes,
                         std::chrono::milliseconds timeout,
                         const std::function<absl::Status()>& check);
 
+// Calls `start`; if that fails, `end` and then `start` again, up to three times
+// in all: a port that was free may have been taken. Errors: those of the last.
+absl::Status StartPeers(const std::function<absl::Status()>& start,
+                        const std::function<absl::Status()>& end);
+
 }  // namespace alpheus::bench::replicated
 
 #endif  // ALPHEUS_BENCH_REPLICATED_PEER_PROCESS_H_

@@ -150,7 +150,7 @@ class RedisCandidate final : public Candidate {
     commands_.clear();
     for (uint64_t i = 0; i < work_.batch; ++i) commands_ += add;
     commands_ += Command({"WAIT", absl::StrCat(work_.copies() - 1), "0"});
-    return StartServers();
+    return StartPeers([&] { return StartServers(); }, [&] { return End(); });
   }
 
   absl::Status Append() override {

@@ -187,6 +187,25 @@ TEST_F(PeerProcessRunTest, LogThatCannotBeWrittenIsReported) {
                               .status()));
 }
 
+TEST(PeerProcessTest, PeersAreStartedAgainAtMostTwice) {
+  for (const int failures : {0, 2, 3}) {
+    int starts = 0;
+    int ends = 0;
+    const absl::Status status = StartPeers(
+        [&] {
+          return ++starts <= failures ? absl::UnavailableError("taken")
+                                      : absl::OkStatus();
+        },
+        [&] {
+          ++ends;
+          return absl::OkStatus();
+        });
+    EXPECT_EQ(status.ok(), failures < 3);
+    EXPECT_EQ(starts, failures < 3 ? failures + 1 : 3);
+    EXPECT_EQ(ends, starts - 1);
+  }
+}
+
 TEST(ClusterFolderTest, FolderGoesWithWhatIsInIt) {
   const testing::TempDirectory parent;
   {
