@@ -48,7 +48,10 @@ DOORS = (
     ("ZooKeeper", r"zookeeper(/|\.)", ("quorum/",)),
     ("RocksDB", r"rocksdb/", ("api/rocksdb/",)),
     ("ISA-L", r"isa-l([./]|_)", ("log/format/checksum.cc",)),
-    ("gRPC", r"(grpc|grpcpp|grpc\+\+)/|.*\.grpc\.pb\.h", ("tools/", "api/")),
+    # A benchmark is a client of etcd, whose interface is gRPC.
+    ("gRPC", r"(grpc|grpcpp|grpc\+\+)/|.*\.grpc\.pb\.h",
+     ("tools/", "api/", "bench/replicated/etcd.cc")),
+    ("hiredis", r"hiredis/", ("bench/replicated/redis.cc",)),
     ("libcrypto", r"openssl/", ("quorum/cluster_key.cc",)),
     ("toml++", r"toml\+\+/", ("quorum/cluster_file.cc",)),
     ("CLI11", r"CLI/", ("tools/", "bench/")),

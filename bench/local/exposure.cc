@@ -71,7 +71,13 @@ absl::StatusOr<std::vector<uint64_t>> SampleExposure(
     const std::vector<int>& cores) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log,
                            MakeScratchLog(workload));
-  Sampler sampler(*log, run.policy, workload.payload_bytes);
+  return SampleExposure(*log, workload.payload_bytes, run, cores);
+}
+
+absl::StatusOr<std::vector<uint64_t>> SampleExposure(
+    Log& log, uint64_t payload_bytes, const ExposureRun& run,
+    const std::vector<int>& cores) {
+  Sampler sampler(log, run.policy, payload_bytes);
   std::vector<std::vector<uint64_t>> counts(
       run.threads, std::vector<uint64_t>(kExposureMax + 1));
   const auto work = [&](int worker) -> absl::Status {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "alpheus/log.h"
 #include "bench/local/candidate.h"
 #include "bench/local/force_policy.h"
 
@@ -27,6 +28,10 @@ struct ExposureRun {
 // all that saw more.
 absl::StatusOr<std::vector<uint64_t>> SampleExposure(
     const Workload& workload, const ExposureRun& run,
+    const std::vector<int>& cores);
+// The same of a log that is there. Requires: nothing was appended to it.
+absl::StatusOr<std::vector<uint64_t>> SampleExposure(
+    Log& log, uint64_t payload_bytes, const ExposureRun& run,
     const std::vector<int>& cores);
 
 }  // namespace alpheus::bench

@@ -58,7 +58,53 @@ Json ToJson(const std::vector<T>& values) {
   return array;
 }
 
+// Whether it has all that FromJson reads, of the right kind.
+bool IsMeasurement(const Json& m) {
+  const auto is_text = [&m](const char* key) {
+    return m.contains(key) && m[key].is_string();
+  };
+  const auto has_numbers = [&m](const char* key) {
+    if (!m.contains(key) || !m[key].is_structured()) return false;
+    return std::all_of(m[key].begin(), m[key].end(),
+                       [](const Json& value) { return value.is_number(); });
+  };
+  return m.is_object() && is_text("scenario") && is_text("candidate") &&
+         is_text("metric") && is_text("unit") && has_numbers("parameters") &&
+         has_numbers("samples") && has_numbers("details") &&
+         m["parameters"].is_object() && m["samples"].is_array() &&
+         m["details"].is_object();
+}
+
+// Requires: IsMeasurement.
+Measurement FromJson(const Json& m) {
+  return {.scenario = m["scenario"],
+          .candidate = m["candidate"],
+          .metric = m["metric"],
+          .unit = m["unit"],
+          .parameters = m["parameters"].get<Parameters>(),
+          .samples = m["samples"].get<std::vector<double>>(),
+          .details = m["details"].get<std::map<std::string, double>>()};
+}
+
 }  // namespace
+
+absl::StatusOr<std::vector<Measurement>> MeasurementsOf(
+    const std::string& json_text) {
+  const Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("measurements") ||
+      !json["measurements"].is_array()) {
+    return absl::DataLossError("result: no JSON object with measurements");
+  }
+  std::vector<Measurement> measurements;
+  for (const Json& m : json["measurements"]) {
+    if (!IsMeasurement(m)) {
+      return absl::DataLossError("result: a measurement lacks something: " +
+                                 m.dump());
+    }
+    measurements.push_back(FromJson(m));
+  }
+  return measurements;
+}
 
 std::string ToJson(const Report& report) {
   const Json json = {{"benchmark", report.benchmark},

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "bench/local/machine.h"
 
 namespace alpheus::bench {
@@ -64,6 +65,11 @@ struct Report {
 
 // One object; its shape is described in docs/performance.md.
 std::string ToJson(const Report& report);
+
+// The measurements of such an object, as another process has written it.
+// Errors: DataLoss: it is none.
+absl::StatusOr<std::vector<Measurement>> MeasurementsOf(
+    const std::string& json_text);
 
 }  // namespace alpheus::bench
 

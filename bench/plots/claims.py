@@ -317,14 +317,18 @@ def _figure_8b(results):
 
 
 def _figure_8cd(results):
-    numbers = results.values("policies", "threads")
+    return windows(results, "policies")
+
+
+def windows(results, scenario):
+    numbers = results.values(scenario, "threads")
     most = numbers[-1] if numbers else 0
     for figure, frequency in (("8c", 8), ("8d", 16)):
         text = ("with frequency %d the vulnerability window is far below its "
                 "bound" % frequency)
         rule = ("with most threads, median at most a quarter of F x T and "
                 "never more than F x T")
-        found = results.distribution("policies", "alpheus-freq%d" % frequency,
+        found = results.distribution(scenario, "alpheus-freq%d" % frequency,
                                      threads=most)
         if found is None:
             yield _not_measured(figure, text, rule)

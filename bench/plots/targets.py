@@ -37,7 +37,7 @@ def at_most(what, found, limit):
     return Verdict(what, found, "at most %.2fx" % limit, passed)
 
 
-def _at_least(what, found, limit):
+def at_least(what, found, limit):
     passed = None if found is None else found.median >= limit
     return Verdict(what, found, "at least %.2fx" % limit, passed)
 
@@ -51,14 +51,14 @@ def _append_targets(results):
                        ratio(alpheus, floor), FLOOR_RATIO_MAX)
     alpheus = results.one("append", "alpheus", bytes=64)
     pmemlog = results.one("append", "libpmemlog", bytes=64)
-    yield _at_least("append + force(1), 64 B: faster than libpmemlog",
+    yield at_least("append + force(1), 64 B: faster than libpmemlog",
                     ratio(pmemlog, alpheus), PMEMLOG_RATIO_MIN)
 
 
 def _frequency_targets(results):
     rare = results.one("append", "alpheus-freq16", bytes=64)
     pmemlog = results.one("append", "libpmemlog", bytes=64)
-    yield _at_least("frequency 16, 64 B: rate, times libpmemlog's",
+    yield at_least("frequency 16, 64 B: rate, times libpmemlog's",
                     ratio(pmemlog, rare), FREQUENCY_RATIO_MIN)
     for size in results.values("append", "bytes"):
         rare = results.one("append", "alpheus-freq16", bytes=size)

@@ -31,39 +31,49 @@ static_assert(sizeof(Envelope) <= kRecordHeaderBytes);
 
 constexpr size_t kAnswerBytes = kAckBytes;  // starts with the sequence
 
-// A primary may not have more than one record on its way.
-constexpr size_t kReceiveBytes = size_t{256} << 10;
+// Holds the largest record; where not all backups are waited for, those that
+// are late find several in it.
+constexpr size_t kReceiveBytes = size_t{4} << 20;
 
 class FloorCandidate final : public Candidate {
  public:
   static absl::StatusOr<std::unique_ptr<Candidate>> Make(const Work& work) {
     ALPHEUS_ASSIGN_OR_RETURN(Replica replica,
                              Replica::Make(work.folder, work.ring_bytes));
-    auto made = std::make_unique<FloorCandidate>(std::move(replica));
+    auto made = std::make_unique<FloorCandidate>(work, std::move(replica));
     for (int i = 0; i < work.backups; ++i) {
       ALPHEUS_RETURN_IF_ERROR(made->AddBackup(work));
     }
     return made;
   }
 
-  explicit FloorCandidate(Replica replica) : replica_(std::move(replica)) {}
+  FloorCandidate(const Work& work, Replica replica)
+      : work_(work), replica_(std::move(replica)) {}
 
   std::string name() const override { return kFloorName; }
 
   absl::Status Begin(uint64_t payload_bytes, Waiting waiting) override {
-    record_.assign(RecordBytes(payload_bytes), std::byte{0x5a});
+    record_.assign(RecordBytes(payload_bytes) * work_.batch, std::byte{0x5a});
     waiting_ = waiting;
-    return absl::OkStatus();
+    if (record_.size() <= kReceiveBytes) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("floor: a batch of ", record_.size(), " bytes, at most ",
+                     kReceiveBytes, " can be received; ask for smaller ones"));
   }
-  absl::Status Append() override { return AppendOne(waiting_); }
-  absl::Status End() override { return AppendOne(Waiting::kBlock); }
+  absl::Status Append() override {
+    return AppendOne(waiting_, work_.copies() - 1);
+  }
+  absl::Status End() override {
+    return AppendOne(Waiting::kBlock, work_.backups);
+  }
 
  private:
   struct Backup {
     BackupProcess process;
     RawSocket socket;
     std::array<std::byte, kAnswerBytes> answer{};
-    size_t answer_bytes = 0;  // of the answer that is coming in
+    size_t answer_bytes = 0;     // of the answer that is coming in
+    uint64_t last_answered = 0;  // sequence
   };
 
   absl::Status AddBackup(const Work& work) {
@@ -82,51 +92,56 @@ class FloorCandidate final : public Candidate {
     return absl::OkStatus();
   }
 
-  absl::Status AppendOne(Waiting next) {
+  // Returns when `answers` backups have it.
+  absl::Status AppendOne(Waiting next, int answers) {
     const Envelope envelope{
         .record_bytes = record_.size(), .sequence = ++sequence_, .next = next};
     std::memcpy(record_.data(), &envelope, sizeof(envelope));
     for (Backup& backup : backups_) {
-      backup.answer_bytes = 0;
       ALPHEUS_RETURN_IF_ERROR(backup.socket.Send(record_));
     }
     const std::span<std::byte> place = replica_.Next(record_.size());
     replica_.Store(place, record_);
     replica_.Persist(place);
-    return AwaitAnswers();
+    return AwaitAnswers(answers);
   }
 
-  absl::Status AwaitAnswers() {
+  absl::Status AwaitAnswers(int needed) {
     std::array<int, kSocketsMax> open{};
     for (;;) {
-      bool is_done = true;
+      int answered = 0;
       for (size_t i = 0; i < backups_.size(); ++i) {
-        ALPHEUS_ASSIGN_OR_RETURN(const bool has_answered,
-                                 ReceiveAnswer(&backups_[i]));
-        open[i] = has_answered ? -1 : backups_[i].socket.fd();
-        is_done &= has_answered;
+        ALPHEUS_ASSIGN_OR_RETURN(const bool is_it, ReceiveAnswer(&backups_[i]));
+        open[i] = is_it ? -1 : backups_[i].socket.fd();
+        answered += is_it ? 1 : 0;
       }
-      if (is_done) return absl::OkStatus();
+      if (answered >= needed) return absl::OkStatus();
       WaitForAny(std::span(open).first(backups_.size()), waiting_);
     }
   }
 
+  // Whether the record that was sent last is answered; takes in at most one
+  // answer in each call.
   absl::StatusOr<bool> ReceiveAnswer(Backup* backup) const {
-    if (backup->answer_bytes == kAnswerBytes) return true;
+    if (backup->last_answered == sequence_) return true;
     ALPHEUS_ASSIGN_OR_RETURN(
         const size_t got,
         backup->socket.Receive(
             std::span(backup->answer).subspan(backup->answer_bytes)));
     backup->answer_bytes += got;
     if (backup->answer_bytes < kAnswerBytes) return false;
+    backup->answer_bytes = 0;
     uint64_t sequence = 0;
     std::memcpy(&sequence, backup->answer.data(), sizeof(sequence));
-    if (sequence == sequence_) return true;
-    return absl::UnavailableError(
-        absl::StrCat("a backup of the floor answers record ", sequence,
-                     " instead of ", sequence_));
+    if (sequence != ++backup->last_answered) {
+      return absl::UnavailableError(
+          absl::StrCat("a backup of the floor answers record ", sequence,
+                       " instead of ", backup->last_answered));
+    }
+    return sequence == sequence_;
   }
 
+  const Work work_;
   Replica replica_;
   std::vector<Backup> backups_;
   std::vector<std::byte> record_;
@@ -134,23 +149,46 @@ class FloorCandidate final : public Candidate {
   Waiting waiting_ = Waiting::kBlock;
 };
 
-// The record that comes next, whole, at the front of `buffer`.
-absl::StatusOr<Envelope> ReceiveRecord(const RawSocket& socket, Waiting waiting,
-                                       std::span<std::byte> buffer) {
-  const int fd = socket.fd();
-  Envelope envelope{};
-  size_t bytes = 0;
-  for (;;) {
-    ALPHEUS_ASSIGN_OR_RETURN(const size_t got,
-                             socket.Receive(buffer.subspan(bytes)));
-    bytes += got;
-    if (bytes >= sizeof(envelope)) {
-      std::memcpy(&envelope, buffer.data(), sizeof(envelope));
-      if (bytes == envelope.record_bytes) return envelope;
+// Records as they come in, at the front of a buffer.
+class Inbox {
+ public:
+  explicit Inbox(const RawSocket& socket)
+      : socket_(socket), buffer_(kReceiveBytes) {}
+
+  // The record that comes next, whole; valid until the next call.
+  // Errors: OutOfRange (the primary has gone), Unavailable.
+  absl::StatusOr<std::span<const std::byte>> Next(Waiting waiting) {
+    const int fd = socket_.fd();
+    std::memmove(buffer_.data(), buffer_.data() + used_, bytes_ - used_);
+    bytes_ -= std::exchange(used_, 0);
+    while (!HasRecord()) {
+      ALPHEUS_ASSIGN_OR_RETURN(
+          const size_t got,
+          socket_.Receive(std::span(buffer_).subspan(bytes_)));
+      bytes_ += got;
+      if (got == 0) WaitForAny(std::span(&fd, 1), waiting);
     }
-    if (got == 0) WaitForAny(std::span(&fd, 1), waiting);
+    used_ = envelope().record_bytes;
+    return std::span<const std::byte>(buffer_).first(used_);
   }
-}
+
+  // Requires: Next has returned a record.
+  Envelope envelope() const {
+    Envelope envelope{};
+    std::memcpy(&envelope, buffer_.data(), sizeof(envelope));
+    return envelope;
+  }
+
+ private:
+  bool HasRecord() const {
+    return bytes_ >= sizeof(Envelope) && bytes_ >= envelope().record_bytes;
+  }
+
+  const RawSocket& socket_;
+  std::vector<std::byte> buffer_;
+  size_t bytes_ = 0;  // in it
+  size_t used_ = 0;   // of the record that was handed out
+};
 
 }  // namespace
 
@@ -162,20 +200,21 @@ absl::Status ServeFloor(const std::string& folder, uint64_t ring_bytes) {
   ALPHEUS_ASSIGN_OR_RETURN(const uint16_t port, listener.Port());
   AnnounceAddress(absl::StrCat(port));
   ALPHEUS_ASSIGN_OR_RETURN(const RawSocket socket, listener.Accept());
-  std::vector<std::byte> buffer(kReceiveBytes);
+  Inbox inbox(socket);
   std::array<std::byte, kAnswerBytes> answer{};
   Waiting waiting = Waiting::kBlock;
   for (;;) {
-    const absl::StatusOr<Envelope> envelope =
-        ReceiveRecord(socket, waiting, buffer);
-    if (absl::IsOutOfRange(envelope.status())) return absl::OkStatus();
-    ALPHEUS_RETURN_IF_ERROR(envelope.status());
-    const auto place = replica.Next(envelope->record_bytes);
-    replica.Store(place, std::span(buffer).first(envelope->record_bytes));
+    const absl::StatusOr<std::span<const std::byte>> record =
+        inbox.Next(waiting);
+    if (absl::IsOutOfRange(record.status())) return absl::OkStatus();
+    ALPHEUS_RETURN_IF_ERROR(record.status());
+    const auto place = replica.Next(record->size());
+    replica.Store(place, *record);
     replica.Persist(place);
-    std::memcpy(answer.data(), &envelope->sequence, sizeof(envelope->sequence));
+    const Envelope envelope = inbox.envelope();
+    std::memcpy(answer.data(), &envelope.sequence, sizeof(envelope.sequence));
     ALPHEUS_RETURN_IF_ERROR(socket.Send(answer));
-    waiting = envelope->next;
+    waiting = envelope.next;
   }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_replicated: measures append + force to backups beside its floor, by
-// turns in one run, and writes what it measured as JSON (docs/performance.md).
-// bench/plots judges and draws it.
+// bench_replicated: measures the log with backups beside its floor and its
+// peers, by turns in one run, and writes what it measured as JSON
+// (docs/performance.md). bench/plots judges and draws it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -14,12 +15,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "bench/local/clock.h"
 #include "bench/local/machine.h"
 #include "bench/local/result.h"
 #include "bench/replicated/alpheus.h"
 #include "bench/replicated/bare_fabric.h"
+#include "bench/replicated/copy_server.h"
 #include "bench/replicated/floor.h"
-#include "bench/replicated/scenario.h"
+#include "bench/replicated/scenarios.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench::replicated {
@@ -28,6 +31,7 @@ namespace {
 struct Options {
   bool quick = false;
   bool tiny = false;
+  std::vector<std::string> only;
   std::vector<uint64_t> sizes;
   std::vector<int> backups;
   std::string folder = "/dev/shm";
@@ -36,16 +40,27 @@ struct Options {
   std::string commit = "unknown";
 };
 
+std::vector<std::string> ScenarioNames() {
+  std::vector<std::string> names;
+  for (const Scenario& scenario : kScenarios) names.emplace_back(scenario.name);
+  return names;
+}
+
 void Declare(CLI::App& app, Options& options) {
-  auto* quick =
-      app.add_flag("--quick", options.quick, "Less of all, within a minute");
+  auto* quick = app.add_flag("--quick", options.quick,
+                             "Less of all, within some minutes");
   app.add_flag("--tiny", options.tiny,
                "Hardly anything, to see that it runs; figures mean nothing")
       ->excludes(quick);
-  app.add_option("--sizes", options.sizes, "Records of these bytes only")
+  app.add_option("--only", options.only, "These scenarios only")
+      ->delimiter(',')
+      ->check(CLI::IsMember(ScenarioNames()));
+  app.add_option("--sizes", options.sizes,
+                 "latency: records of these bytes only")
       ->delimiter(',')
       ->check(CLI::Range(1, 128 << 10));
-  app.add_option("--backups", options.backups, "These numbers of backups only")
+  app.add_option("--backups", options.backups,
+                 "latency: these numbers of backups only")
       ->delimiter(',')
       ->check(CLI::Range(1, 8));
   app.add_option("--rounds", options.rounds, "Samples of each measurement")
@@ -78,6 +93,30 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
   return absl::UnavailableError(absl::StrCat(path, ": can't be written"));
 }
 
+bool IsWanted(const Options& options, const Scenario& scenario) {
+  return options.only.empty() ||
+         std::find(options.only.begin(), options.only.end(), scenario.name) !=
+             options.only.end();
+}
+
+absl::Status RunScenarios(const Options& options, const Settings& settings,
+                          Report* report) {
+  for (const Scenario& scenario : kScenarios) {
+    const std::string name(scenario.name);
+    if (!IsWanted(options, scenario)) {
+      report->skips.push_back(
+          {.scenario = name, .what = "all of it", .why = "not asked for"});
+      continue;
+    }
+    std::fprintf(stderr, "bench_replicated: %s ...", name.c_str());
+    const int64_t start = NowNanos();
+    ALPHEUS_RETURN_IF_ERROR(scenario.measure(settings, report));
+    std::fprintf(stderr, " %.1f s\n",
+                 static_cast<double>(NowNanos() - start) / 1e9);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Run(const Options& options) {
   const Settings settings = SettingsFor(options);
   Report report;
@@ -87,7 +126,7 @@ absl::Status Run(const Options& options) {
   report.folder = settings.folder;
   report.rounds = settings.rounds;
   ALPHEUS_ASSIGN_OR_RETURN(report.machine, DescribeMachine());
-  ALPHEUS_RETURN_IF_ERROR(MeasureLatency(settings, &report));
+  ALPHEUS_RETURN_IF_ERROR(RunScenarios(options, settings, &report));
   return WriteFile(options.json_path, ToJson(report));
 }
 
@@ -98,6 +137,7 @@ absl::Status Serve(const std::string& kind, const std::string& folder,
   if (absl::SimpleAtoi(ring_bytes, &bytes)) {
     if (kind == kFloorName) return ServeFloor(folder, bytes);
     if (kind == kBareFabricName) return ServeBareFabric(folder, bytes);
+    if (kind == kCopyKind) return ServeCopy(folder);  // a file
     // The number is the node's.
     if (IsAlpheusKind(kind)) return ServeAlpheus(kind, folder, bytes);
   }

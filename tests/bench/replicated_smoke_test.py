@@ -51,20 +51,101 @@ class SmokeTest(unittest.TestCase):
     def setUp(self):
         self.assertEqual(self.ran.returncode, 0, self.ran.stderr)
 
+    def of(self, scenario):
+        return [m for m in self.data["measurements"]
+                if m["scenario"] == scenario]
+
     def test_every_combination_is_measured(self):
         self.assertEqual(self.data["benchmark"], "replicated")
         self.assertEqual(self.data["schema_version"], results.SCHEMA_VERSION)
-        who = {m["candidate"] for m in self.data["measurements"]}
-        missing = {s["what"] for s in self.data["skips"]}
-        self.assertEqual(who | missing, {"floor", "fabric", "alpheus"})
-        self.assertFalse(who & missing)
         seen = [(m["candidate"], m["metric"], m["parameters"]["bytes"],
                  m["parameters"]["backups"], m["parameters"]["spin"])
-                for m in self.data["measurements"]]
+                for m in self.of("latency")]
         self.assertEqual(len(seen), len(set(seen)))
         self.assertEqual(set(seen), {
-            (a, b, c, d, e) for a in who for b in METRICS for c in (64, 16384)
+            (a, b, c, d, e) for a in ("floor", "fabric", "alpheus")
+            for b in METRICS for c in (64, 16384)
             for d in (1, 2) for e in (0, 1)})
+
+    def metrics_of(self, scenario, *names):
+        return {(m["candidate"], m["metric"])
+                + tuple(m["parameters"][name] for name in names)
+                for m in self.of(scenario)}
+
+    def test_batches_backups_and_policies_are_measured(self):
+        who = {c for c, _, _ in self.metrics_of("batches", "spin")}
+        self.assertLessEqual({"floor", "alpheus"}, who)
+        self.assertEqual(self.metrics_of("batches", "spin"), {
+            (a, b, c) for a in who for b in METRICS for c in (0, 1)})
+        self.assertEqual(self.metrics_of("backups", "backups", "quorum"), {
+            (a, b) + c for a in ("floor", "alpheus") for b in METRICS
+            for c in ((0, 1), (1, 2), (3, 3), (3, 4))})
+        self.assertEqual(self.metrics_of("policies"), {
+            (a, b) for a in ("alpheus", "alpheus-freq8", "alpheus-freq16",
+                             "alpheus-group128", "alpheus-group256")
+            for b in METRICS})
+
+    def test_orders_are_measured_with_and_without_clwb(self):
+        self.assertEqual(self.metrics_of("order", "clwb", "bytes"), {
+            (a, b, c, d) for a in ("remote first", "local first", "parallel")
+            for b in METRICS | {"copy", "force"} for c in (0, 1)
+            for d in (64, 4096)})
+
+    def test_places_are_measured(self):
+        self.assertEqual(self.metrics_of("places", "spin"), {
+            (a, b, c) for a in ("local+remote", "remote-only",
+                                "remote-only, one copy")
+            for b in METRICS for c in (0, 1)})
+
+    def test_recovery_finds_all_records_with_its_copy_and_without(self):
+        self.assertEqual(self.metrics_of("recovery"), {
+            ("floor", "copy"), ("floor", "pass"), ("floor", "total")} | {
+                (a, b) for a in ("own copy", "copy lost")
+                for b in ("open", "iterate", "total")})
+        for m in self.of("recovery"):
+            self.assertGreater(m["details"]["records"], 1900)
+
+    def test_exposure_keeps_the_bound_of_each_policy(self):
+        found = [d for d in self.data["distributions"]
+                 if d["scenario"] == "exposure"]
+        self.assertEqual(len(found), 10)
+        for d in found:
+            self.assertLessEqual(len(d["counts"]) - 1,
+                                 d["parameters"]["bound"])
+            self.assertEqual(sum(d["counts"]), 2 * 2000)
+
+    def test_tenants_are_measured(self):
+        self.assertEqual(self.metrics_of("tenants", "tenants"), {
+            (a, "rate", b) for a in ("floor", "alpheus") for b in (1, 4)})
+
+    def test_peers_are_measured_or_skipped_with_a_reason(self):
+        seen = {(m["candidate"], m["metric"], m["parameters"]["spin"])
+                for m in self.of("peers")}
+        who = {candidate for candidate, _, _ in seen}
+        skipped = {s["what"] for s in self.data["skips"]
+                   if s["scenario"] == "peers"}
+        self.assertEqual(who | skipped, {"floor", "alpheus", "redis", "etcd"})
+        self.assertFalse(who & skipped)
+        self.assertEqual(seen, {(a, b, c) for a in who for b in METRICS
+                                for c in (0, 1)})
+
+    def test_peer_that_is_not_installed_is_skipped_in_sight(self):
+        path = os.path.join(self.folder.name, "no_peers.json")
+        ran = subprocess.run(
+            [PROGRAM, "--tiny", "--rounds", "1", "--only", "peers", "--json",
+             path],
+            env=dict(os.environ, PATH="/nowhere"), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        told = run(sys.executable, "-B", REPORT, path, self.folder.name)
+        self.assertIn("skipped: peers, redis:", told.stdout)
+        self.assertIn("skipped: peers, etcd:", told.stdout)
+        self.assertIn("skipped: latency, all of it: not asked for",
+                      told.stdout)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual({m["candidate"]
+                              for m in json.load(file)["measurements"]},
+                             {"floor", "alpheus"})
 
     def test_measurements_have_their_shape(self):
         for m in self.data["measurements"]:
@@ -72,11 +153,12 @@ class SmokeTest(unittest.TestCase):
             self.assertGreater(m["min"], 0)
             self.assertLessEqual(m["min"], m["median"])
             self.assertLessEqual(m["median"], m["max"])
+        for m in self.of("latency"):
             self.assertEqual(set(m["details"]),
                              {"sends", "receives", "waits", "yields"})
 
     def test_floor_sends_once_to_each_backup(self):
-        for m in self.data["measurements"]:
+        for m in self.of("latency"):
             if m["candidate"] == "floor" and m["parameters"]["bytes"] == 64:
                 self.assertEqual(m["details"]["sends"],
                                  m["parameters"]["backups"])
@@ -85,7 +167,8 @@ class SmokeTest(unittest.TestCase):
 
     def test_waiting_is_as_asked(self):
         for m in self.data["measurements"]:
-            if m["parameters"]["spin"] == 0 and m["candidate"] != "alpheus":
+            if (m["parameters"].get("spin") == 0
+                    and m["candidate"] in ("floor", "fabric")):
                 self.assertEqual(m["details"]["yields"], 0, m)
 
     def test_report_judges_and_draws(self):
@@ -93,20 +176,26 @@ class SmokeTest(unittest.TestCase):
         self.assertEqual(told.returncode, 0, told.stderr)
         for part in ("Append + force, spinning", "Append + force, blocking",
                      "System calls", "Where the time goes", "Aims",
-                     "none is pinned", "preset tiny"):
+                     "none is pinned", "preset tiny", "Beside peers",
+                     "16 records", "By number of backups", "Force policies",
+                     "By order of flushes", "Where the copies are",
+                     "Recovery of a log", "Exposure with one backup",
+                     "Logs with one thread each", "Claims of the Arcadia paper",
+                     "clflushopt", "6d", "7b"):
             self.assertIn(part, told.stdout)
         for skip in self.data["skips"]:
             self.assertIn(skip["why"], told.stdout)
         if "skipped: plots" not in told.stdout:
-            with open(os.path.join(self.folder.name,
-                                   "figure_replicated_latency.svg"),
-                      encoding="utf-8") as file:
-                self.assertIn("<svg", file.read())
+            for name in ("latency", "peers", "6d", "6ab", "7b", "8cd"):
+                with open(os.path.join(self.folder.name,
+                                       "figure_replicated_%s.svg" % name),
+                          encoding="utf-8") as file:
+                    self.assertIn("<svg", file.read())
 
     def judged(self, floor_us, alpheus_us):
         """The tiny run with other times for 64 B, spinning."""
         data = copy.deepcopy(self.data)
-        data["measurements"] = [m for m in data["measurements"]
+        data["measurements"] = [m for m in copy.deepcopy(self.of("latency"))
                                 if m["candidate"] == "floor"
                                 and m["metric"] == "p50"]
         logs = copy.deepcopy(data["measurements"])
@@ -139,9 +228,11 @@ class SmokeTest(unittest.TestCase):
     def test_bad_usage_is_refused(self):
         for arguments in ([], ["--json"], ["--json", "f", "--rounds", "0"],
                           ["--json", "f", "--backups", "9"],
+                          ["--json", "f", "--only", "nothing"],
                           ["--json", "f", "--quick", "--tiny"],
                           ["backup", "floor", "/dev/shm", "many"],
-                          ["backup", "nothing", "/dev/shm", "4096"]):
+                          ["backup", "nothing", "/dev/shm", "4096"],
+                          ["backup", "copy", "/nowhere", "0"]):
             self.assertNotEqual(run(PROGRAM, *arguments).returncode, 0,
                                 arguments)
 

@@ -113,6 +113,31 @@ TEST(ResultTest, JsonHasEveryMeasurementAndSkip) {
   EXPECT_EQ(json["skips"][0]["why"], "b");
 }
 
+TEST(ResultTest, MeasurementsComeBackFromTheirJson) {
+  Report report;
+  report.measurements.push_back({.scenario = "order",
+                                 .candidate = "parallel",
+                                 .metric = "p50",
+                                 .unit = "ns",
+                                 .parameters = {{"clwb", 0}},
+                                 .samples = {3, 1.5},
+                                 .details = {{"sends", 1}}});
+  const auto read = MeasurementsOf(ToJson(report));
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->size(), 1u);
+  EXPECT_EQ((*read)[0].scenario, "order");
+  EXPECT_EQ((*read)[0].candidate, "parallel");
+  EXPECT_EQ((*read)[0].metric, "p50");
+  EXPECT_EQ((*read)[0].unit, "ns");
+  EXPECT_EQ((*read)[0].parameters, (Parameters{{"clwb", 0}}));
+  EXPECT_THAT((*read)[0].samples, ElementsAre(3, 1.5));
+  EXPECT_EQ((*read)[0].details.at("sends"), 1);
+  for (const char* bad : {"", "{", "[]", "{}", R"({"measurements": 1})",
+                          R"({"measurements": [{"scenario": "order"}]})"}) {
+    EXPECT_TRUE(absl::IsDataLoss(MeasurementsOf(bad).status())) << bad;
+  }
+}
+
 // Without the counter the reason must be told.
 TEST(PerfCounterTest, CountsOrSaysWhyNot) {
   for (const CacheMiss kind : {CacheMiss::kL1dRead, CacheMiss::kLastLevel}) {
