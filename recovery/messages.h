@@ -232,10 +232,10 @@ struct Proved {
   bool operator==(const Proved&) const = default;
 };
 
-using Message =
-    std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
-                 Prepared, Install, Installed, Failed, View, Viewed, Release,
-                 Released, Challenge, Challenged, Prove, Proved, Follow, Followed>;
+using Message = std::variant<Format, Formatted, AskPromise, Promised, Refused,
+                             Prepare, Prepared, Install, Installed, Failed,
+                             View, Viewed, Release, Released, Challenge,
+                             Challenged, Prove, Proved, Follow, Followed>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

@@ -79,7 +79,7 @@ class RemoteTail {
     std::vector<Member> members;  // all N
     PrimaryId self;               // of who reads: an incarnation of its own
     Credentials credentials = {};
-    Lsn from;                     // first to be shown; 0: the head
+    Lsn from;  // first to be shown; 0: the head
     // Between two questions to a replica.
     int64_t poll_ns = 10'000'000;
     // Until one that has gone is tried again.

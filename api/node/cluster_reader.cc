@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "recovery/durable_range.h"
 #include "api/node/fabric_pump.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
@@ -15,6 +14,7 @@
 #include "log/pmem/region.h"
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
+#include "recovery/durable_range.h"
 #include "recovery/remote_region.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 

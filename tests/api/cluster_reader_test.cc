@@ -20,10 +20,10 @@
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
-#include "recovery/durable_range.h"
 #include "log/base/bytes.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
+#include "recovery/durable_range.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "tests/testing/test_cluster.h"
 
