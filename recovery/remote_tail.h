@@ -27,10 +27,9 @@
 //            which an opening has dropped;
 //         b. says that it persisted the record, before its bytes were read.
 //       The record's epoch owns its LSN in E's table, and its checksums hold.
-//   Y3. A chunk is walked only after an answer that came after it was read,
-//   with
-//       the same epoch, not repairing, and a head not beyond the chunk: the
-//       bytes were not used again (L4), so a checksum is no matter of luck.
+//   Y3. A chunk is walked only after an answer later than its reading, with the
+//       same epoch, not repairing, and a head not beyond the chunk: the bytes
+//       were not used again (L4), so a checksum is no matter of luck.
 //   Y4. Each record once, in LSN order, from the first to be shown on; ABORTED
 //       ones are left out. If the head has passed the next one, that is
 //       OutOfRange, on each replica that could be read from.
