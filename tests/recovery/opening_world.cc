@@ -347,7 +347,7 @@ std::unique_ptr<ReplicationSink> OpeningWorld::MakeReplication(
     RejoiningOptions rejoining;
     rejoining.opening = primary.asked;
     rejoining.retry_ns = 200'000;
-    rejoining.slice_bytes = 256;
+    rejoining.slice_bytes = 64;  // comparing takes its time
     auto replication = std::make_unique<RejoiningReplication>(
         fabric, network_->clock(), *primary.random, replicator, rejoining,
         opened, primary.others.get());
