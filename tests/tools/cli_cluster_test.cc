@@ -18,6 +18,7 @@ namespace {
 
 using ::alpheus::demo::ProgramResult;
 using ::nlohmann::json;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class CliClusterTest : public ::testing::Test {
@@ -168,7 +169,9 @@ TEST_F(CliClusterTest, TailSaysWhatKeepsItFromGoingOn) {
   cluster_.Stop(3);
   const ProgramResult result = RunAlpheus(Of("tail", {"--timeout-ms", "300"}));
   EXPECT_EQ(result.end.exit_status, kUnavailable) << result.error;
-  EXPECT_THAT(result.error, HasSubstr("nobody answers"));
+  // On a busy machine its own time may be over before the nodes' is.
+  EXPECT_THAT(result.error, AnyOf(HasSubstr("nobody answers"),
+                                  HasSubstr("did not come for 300 ms")));
   EXPECT_EQ(RunAlpheus({"tail"}).end.exit_status, kUsage);
   EXPECT_EQ(RunAlpheus(Of("tail", {"--from", "x"})).end.exit_status, kUsage);
 }
