@@ -45,6 +45,8 @@ RejoiningReplication::RejoiningReplication(
     replication_.Add(DescribePeer({backup.node, backup.name}),
                      backup.connection, std::move(backup.session));
   }
+  // Nobody is due yet: it only notes who is away.
+  Rejoin();
   NoteState();
 }
 

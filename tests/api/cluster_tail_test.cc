@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using testing::TestCluster;
 using Code = absl::StatusCode;
 
-Deadline InAMinute() { return Deadline::In(std::chrono::seconds(20)); }
+Deadline InTime() { return Deadline::In(std::chrono::seconds(20)); }
 
 class ClusterTailTest : public ::testing::Test {
  protected:
@@ -67,7 +67,7 @@ class ClusterTailTest : public ::testing::Test {
   static std::vector<std::string> Take(ClusterTail& tail, int count) {
     std::vector<std::string> payloads;
     for (int i = 0; i < count; ++i) {
-      const auto record = tail.Next(InAMinute());
+      const auto record = tail.Next(InTime());
       EXPECT_TRUE(record.ok() && *record) << record.status();
       if (!record.ok() || !*record) break;
       payloads.emplace_back(AsText((*record)->payload));
@@ -141,7 +141,7 @@ TEST_F(ClusterTailTest, TailThatIsOvertakenIsToldSo) {
   Append(*log, "one");
   Append(*log, "two");
   ASSERT_TRUE(log->CleanupAll().ok());
-  const auto overtaken = OpenTail(1)->Next(InAMinute());
+  const auto overtaken = OpenTail(1)->Next(InTime());
   EXPECT_EQ(overtaken.status().code(), Code::kOutOfRange);
   EXPECT_THAT(std::string(overtaken.status().message()),
               AllOf(HasSubstr("log main"), HasSubstr("LSN 3")));
@@ -155,7 +155,7 @@ TEST_F(ClusterTailTest, WhatNodesRefuseForGoodIsTold) {
                                           .log_name = "nosuch",
                                           .timeout_ms = 60'000});
   ASSERT_TRUE(unknown.ok());
-  const absl::Status status = (*unknown)->Next(InAMinute()).status();
+  const absl::Status status = (*unknown)->Next(InTime()).status();
   EXPECT_EQ(status.code(), Code::kNotFound) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("nosuch"));
 
@@ -169,7 +169,7 @@ TEST_F(ClusterTailTest, WhatNodesRefuseForGoodIsTold) {
   const auto other =
       ClusterTail::Open({.cluster_file = file, .timeout_ms = 60'000});
   ASSERT_TRUE(other.ok()) << other.status();
-  const absl::Status refused = (*other)->Next(InAMinute()).status();
+  const absl::Status refused = (*other)->Next(InTime()).status();
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("W = 2"));
 }
@@ -180,7 +180,7 @@ TEST_F(ClusterTailTest, NobodyInReachIsUnavailableUntilSomebodyIs) {
   const auto tail =
       ClusterTail::Open({.cluster_file = cluster_.file(), .timeout_ms = 500});
   ASSERT_TRUE(tail.ok());
-  const absl::Status status = (*tail)->Next(InAMinute()).status();
+  const absl::Status status = (*tail)->Next(InTime()).status();
   EXPECT_EQ(status.code(), Code::kUnavailable) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("node 3"));
   for (int node = 1; node <= 3; ++node) cluster_.Start(node);

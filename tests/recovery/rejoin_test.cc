@@ -168,6 +168,11 @@ TEST_F(RejoinTest, MemberOfAnEarlierEpochJoins) {
   CloseLog();
   OpenLog();
   EXPECT_EQ(in_sync(), 2u);
+  // Known from the start, not only once it could not join.
+  const RejoiningReplication::State state = primary_->rejoining->state();
+  ASSERT_EQ(state.away.size(), 1u);
+  EXPECT_EQ(state.away[0].node, NodeId(kJoiner));
+  EXPECT_THAT(state.away[0].why, HasSubstr("was not there"));
   Append(3);
   ComeBack();
   EXPECT_EQ(counters().records_copied, 4u);
