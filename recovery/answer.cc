@@ -8,10 +8,8 @@
 namespace alpheus {
 
 bool IsBlank(const Superline& superline) {
-  const auto& members = superline.configuration.members;
-  return std::find(members.begin(), members.end(),
-                   Member{superline.node, superline.incarnation}) ==
-         members.end();
+  return !Names(superline.configuration,
+                {superline.node, superline.incarnation});
 }
 
 const char* VerdictName(Verdict verdict) {

@@ -99,6 +99,19 @@ struct Tally {
   bool conflict = false;
 };
 
+const Answer* NewestAnswer(std::span<const Answer> answers) {
+  const Answer* newest = nullptr;
+  for (const Answer& answer : answers) {
+    if (answer.blank) continue;
+    if (newest == nullptr || newest->log_epoch < answer.log_epoch ||
+        (newest->log_epoch == answer.log_epoch &&
+         newest->configuration.id < answer.configuration.id)) {
+      newest = &answer;
+    }
+  }
+  return newest;
+}
+
 class Chooser {
  public:
   Chooser(const QuorumSizes& sizes, std::span<const Answer> answers)
@@ -124,6 +137,7 @@ class Chooser {
   void FindOwner();
 
   Lsn lsn() const { return decision_.end.lsn; }
+  bool IsOfAMember(NodeId node) const;
   bool AllAnswered() const;
   std::string Where(size_t index) const;
   std::string WhatIsSeen();
@@ -131,6 +145,7 @@ class Chooser {
   const QuorumSizes sizes_;
   const std::span<const Answer> answers_;
   const Configuration* configuration_ = nullptr;
+  Epoch newest_epoch_;  // that has it
   uint64_t ring_capacity_ = 0;
   std::vector<VerdictReader> readers_;
   Epoch owner_;  // of lsn() in E's table
@@ -150,7 +165,7 @@ std::string Chooser::Where(size_t index) const {
 std::string Chooser::WhatIsSeen() {
   std::string seen;
   for (size_t i = 0; i < answers_.size(); ++i) {
-    const char* verdict = Contains(decision_.members, i)
+    const char* verdict = Contains(decision_.members | decision_.newcomers, i)
                               ? VerdictName(readers_[i].At(lsn()).verdict)
                               : "not a member of this incarnation";
     absl::StrAppend(&seen, seen.empty() ? "" : ", ", Where(i), ": ", verdict);
@@ -175,26 +190,19 @@ absl::Status Chooser::CheckSizes() const {
 // Whose answers count: those of the incarnations that the configuration names,
 // which changes only together with the log epoch.
 absl::Status Chooser::FindMembers() {
-  const Answer* newest = nullptr;
-  for (const Answer& answer : answers_) {
-    if (answer.blank) continue;
-    if (newest == nullptr || newest->log_epoch < answer.log_epoch ||
-        (newest->log_epoch == answer.log_epoch &&
-         newest->configuration.id < answer.configuration.id)) {
-      newest = &answer;
-    }
-  }
+  const Answer* const newest = NewestAnswer(answers_);
   if (newest == nullptr) return absl::OkStatus();
   configuration_ = &newest->configuration;
+  newest_epoch_ = newest->log_epoch;
+  decision_.configuration = *configuration_;
   for (size_t i = 0; i < answers_.size(); ++i) {
     const Answer& answer = answers_[i];
-    const auto& members = configuration_->members;
-    if (answer.blank ||
-        std::find(members.begin(), members.end(),
-                  Member{answer.node, answer.incarnation}) == members.end()) {
+    if (!Names(*configuration_, {answer.node, answer.incarnation})) continue;
+    const AnswerSet bit = AnswerSet{1} << i;
+    if (answer.blank) {
+      if (!answer.suspect) decision_.newcomers |= bit;
       continue;
     }
-    const AnswerSet bit = AnswerSet{1} << i;
     decision_.members |= bit;
     if (!answer.suspect) decision_.counts |= bit;
   }
@@ -223,12 +231,13 @@ absl::Status Chooser::CheckMembers() const {
           "identity: remove the copy"));
     }
     const Answer& answer = answers_[i];
-    if (answer.configuration.id == configuration_->id &&
+    if (answer.log_epoch == newest_epoch_ &&
         answer.configuration != *configuration_) {
       return absl::FailedPreconditionError(absl::StrCat(
-          Where(i), " has another configuration ", configuration_->id,
-          " than the replica with the highest log epoch. Format the members "
-          "of a log with one command"));
+          Where(i), " has another configuration, ", answer.configuration.id,
+          ", than ", configuration_->id,
+          " of that epoch elsewhere. Format the members of a log with one "
+          "command"));
     }
     if (answer.ring_capacity != first->ring_capacity &&
         !IsMutant("kAnyCapacity")) {
@@ -241,6 +250,13 @@ absl::Status Chooser::CheckMembers() const {
   return absl::OkStatus();
 }
 
+bool Chooser::IsOfAMember(NodeId node) const {
+  if (configuration_ == nullptr) return true;
+  const std::vector<Member>& members = configuration_->members;
+  return std::any_of(members.begin(), members.end(),
+                     [&](const Member& member) { return member.node == node; });
+}
+
 // Whether no node is left that could say more: one that came back blank has no
 // earlier incarnation that could still answer.
 bool Chooser::AllAnswered() const {
@@ -250,6 +266,7 @@ bool Chooser::AllAnswered() const {
       return answer.node == answers_[i].node;
     };
     const auto before = answers_.first(i);
+    if (!IsOfAMember(answers_[i].node)) continue;
     nodes += std::none_of(before.begin(), before.end(), same_node) ? 1 : 0;
   }
   return nodes >= sizes_.replica_count;
@@ -339,6 +356,7 @@ CountsAs Chooser::Judge(size_t index, const VerdictReader::Seen& seen) const {
   const Answer& answer = answers_[index];
   bool owns = seen.record != nullptr && seen.record->epoch == owner_;
   if (IsMutant("kUnionWithoutTable")) owns = true;
+  const bool knows_only_itself = answer.repairing || answer.blank;
   Verdict verdict = seen.verdict;
   if (IsMutant("kCorruptIsNack") && verdict == Verdict::kCorrupt) {
     verdict = Verdict::kAbsent;
@@ -347,7 +365,7 @@ CountsAs Chooser::Judge(size_t index, const VerdictReader::Seen& seen) const {
     return CountsAs::kSilence;
   }
   for (const AnswerRow& row : kAnswerRows) {
-    if (row.verdict == verdict && Fits(row.repairing, answer.repairing) &&
+    if (row.verdict == verdict && Fits(row.repairing, knows_only_itself) &&
         Fits(row.of_highest_epoch, answer.log_epoch == decision_.epoch) &&
         Fits(row.below_start, lsn() < start_) && Fits(row.owns, owns)) {
       return row.counts_as;
@@ -361,7 +379,7 @@ Tally Chooser::Count() {
   Tally tally;
   for (size_t i = 0; i < answers_.size(); ++i) {
     const AnswerSet bit = AnswerSet{1} << i;
-    if (!Contains(decision_.counts, i)) {
+    if (!Contains(decision_.counts | decision_.newcomers, i)) {
       if (IsMutant("kUnknownAnswerNacks")) tally.nacks |= bit;
       continue;
     }
@@ -520,7 +538,10 @@ absl::StatusOr<Decision> Chooser::Run() {
   ALPHEUS_RETURN_IF_ERROR(FindMembers());
   // A repairing replica counts here: its superline says truly which epoch it
   // installed last, and that is all that R answers are needed for.
-  const auto counted = static_cast<uint32_t>(std::popcount(decision_.counts));
+  // So does a newcomer, which says truly that it never installed any; whether
+  // that is enough is opening_quorums.h's.
+  const auto counted = static_cast<uint32_t>(
+      std::popcount(decision_.counts | decision_.newcomers));
   if (counted < sizes_.read_quorum) {
     const std::string seen =
         absl::StrCat(counted,
@@ -546,6 +567,11 @@ absl::StatusOr<Decision> Chooser::Run() {
 }
 
 }  // namespace
+
+const Configuration* NewestConfiguration(std::span<const Answer> answers) {
+  const Answer* const newest = NewestAnswer(answers);
+  return newest == nullptr ? nullptr : &newest->configuration;
+}
 
 absl::StatusOr<Decision> Choose(const QuorumSizes& sizes,
                                 std::span<const Answer> answers) {

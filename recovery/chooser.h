@@ -24,11 +24,12 @@
 //   corrupt  -          below E    >= start(E) -          nack
 //   corrupt  -          -          -           -          silence
 //
+// A blank replica that E's configuration names counts as a repairing one.
 // A replica below E never acknowledged an LSN that E owns, whatever its ring is
-// like: repairing, or with a broken record there, which an opening leaves that
-// was cut off while it wrote records of E over others beyond the chosen end. A
-// record of E on a replica that never installed E is what
-// a rejoin that was cut off left: neither held nor denied.
+// like: blank, repairing, or with a broken record there, which an opening
+// leaves that was cut off while it wrote records of E over others beyond the
+// chosen end. A record of E on a replica that never installed E is what a
+// rejoin that was cut off left: neither held nor denied.
 //
 // What the counts decide (the first row that fits):
 //
@@ -41,7 +42,7 @@
 //
 // Invariants:
 //   D1. Every drop has N - W + 1 nacks of distinct, fenced replicas that are
-//       neither blank nor suspect (INV-2).
+//       not suspect, nor blank but where they never acknowledged (INV-2, H16).
 //   D2. The end is at or behind that of every answer with log_epoch E (INV-1).
 //   D3. The chain of what is kept is unbroken, from the head's value through
 //       every start in E's table (INV-8).
@@ -62,6 +63,7 @@
 #include "log/base/ids.h"
 #include "log/core/record_cursor.h"
 #include "log/format/epoch_table.h"
+#include "log/format/superline.h"
 #include "quorum/quorum.h"
 #include "recovery/answer.h"
 
@@ -90,11 +92,13 @@ enum class Outcome {
 
 struct Decision {
   Outcome outcome = Outcome::kWait;
-  std::string reason;     // of kWait
-  Epoch epoch;            // E
-  EpochTable table;       // of E
+  std::string reason;           // of kWait
+  Epoch epoch;                  // E
+  EpochTable table;             // of E
+  Configuration configuration;  // of E: names who is a member
   AnswerSet members = 0;  // answers of named incarnations, blank ones left out
   AnswerSet counts = 0;   // of these, all that are not suspect
+  AnswerSet newcomers = 0;  // named, but blank: they never installed an epoch
 
   // Of kChosen:
   LogPosition head;
@@ -102,6 +106,9 @@ struct Decision {
   std::vector<KeptRun> kept;  // unbroken from head to end
   AnswerSet nacks = 0;        // of end.lsn
 };
+
+// Of the highest log epoch among those that are not blank; nullptr if all are.
+const Configuration* NewestConfiguration(std::span<const Answer> answers);
 
 // Errors, each with node, epoch, LSN, what was seen and expected, and remedy:
 //   InvalidArgument     sizes that are no quorums, two answers of one replica

@@ -43,6 +43,7 @@ absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
   ALPHEUS_RETURN_IF_ERROR(opening->CheckOptions());
   ALPHEUS_RETURN_IF_ERROR(opening->CheckOwn());
   ALPHEUS_RETURN_IF_ERROR(opening->RegisterOwnRing());
+  opening->MakeElectorates();
   opening->MakePeers();
   return opening;
 }
@@ -56,6 +57,7 @@ absl::StatusOr<std::unique_ptr<EpochOpening>> EpochOpening::Start(
   opening->is_cache_ = true;
   opening->cache_factory_ = std::move(make_cache);
   ALPHEUS_RETURN_IF_ERROR(opening->CheckOptions());
+  opening->MakeElectorates();
   opening->MakePeers();
   return opening;
 }
@@ -66,11 +68,25 @@ absl::Status EpochOpening::CheckOptions() const {
   std::set<NodeId> nodes;
   for (const PeerAddress& peer : options_.peers) nodes.insert(peer.node);
   if (own_ != nullptr) nodes.insert(own_->superline().node);
-  if (members != options_.sizes.replica_count || nodes.size() != members) {
+  size_t expected = options_.sizes.replica_count;
+  if (const auto& change = options_.change) {
+    if (!is_cache_ || change->to != options_.sizes ||
+        change->to_id != options_.configuration_id) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "opening log ", options_.log_id.ToString(), " to change its ",
+          "configuration to ", change->to_id, " with a replica of its own or ",
+          "other sizes; expected neither. Change it from a process without"));
+    }
+    ALPHEUS_RETURN_IF_ERROR(CheckChange(*change));
+    std::set<NodeId> all(change->from_nodes.begin(), change->from_nodes.end());
+    all.insert(change->to_nodes.begin(), change->to_nodes.end());
+    expected = all.size();
+  }
+  if (members != expected || nodes.size() != members) {
     return absl::InvalidArgumentError(absl::StrCat(
         "opening log ", options_.log_id.ToString(), " with ", members,
-        " replicas of ", nodes.size(), " nodes, expected N = ",
-        options_.sizes.replica_count, " of as many. Correct the members"));
+        " replicas of ", nodes.size(), " nodes, expected N = ", expected,
+        " of as many. Correct the members"));
   }
   const uint32_t receives = fabric_.limits().receives_max;
   if (options_.credits >= 1 && options_.credits < receives) {
@@ -83,8 +99,9 @@ absl::Status EpochOpening::CheckOptions() const {
 
 absl::Status EpochOpening::CheckOwn() const {
   const Superline& own = own_->superline();
+  // An older one: it was away when the members changed.
   if (own.cluster_id == options_.cluster_id && own.log_id == options_.log_id &&
-      own.configuration.id == options_.configuration_id) {
+      own.configuration.id <= options_.configuration_id) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
@@ -224,10 +241,29 @@ bool EpochOpening::MayComeYet(const OpeningPeer& peer) const {
          !DeadlineHasPassed();
 }
 
-uint32_t EpochOpening::CountPossible() const {
-  uint32_t possible = is_cache_ ? 0 : 1;
-  for (const auto& peer : peers_) possible += MayComeYet(*peer) ? 1 : 0;
-  return possible;
+// Of a process without a replica nobody counts but the peers.
+void EpochOpening::MakeElectorates() {
+  std::vector<NodeId> nodes;
+  for (const PeerAddress& peer : options_.peers) nodes.push_back(peer.node);
+  if (!is_cache_) nodes.push_back(own_->superline().node);
+  if (!options_.change) {
+    electorates_ = {{std::move(nodes), options_.sizes}};
+    return;
+  }
+  electorates_ = {{options_.change->from_nodes, options_.change->from},
+                  {options_.change->to_nodes, options_.change->to}};
+}
+
+uint32_t EpochOpening::Count(
+    const Electorate& electorate,
+    const std::function<bool(const OpeningPeer&)>& is_so) const {
+  uint32_t count = is_cache_ ? 0 : 1;
+  for (const NodeId node : electorate.nodes) {
+    for (const auto& peer : peers_) {
+      if (peer->node() == node && is_so(*peer)) ++count;
+    }
+  }
+  return count;
 }
 
 // A refusal counts only if it leaves too few: who has the others' promises is
@@ -236,11 +272,16 @@ absl::Status EpochOpening::CheckPossible() {
   for (const auto& peer : peers_) {
     if (peer->state() == State::kRefused) NoteStanding(peer->standing());
   }
-  const uint32_t needed = OpeningQuorum(options_.sizes);
-  const uint32_t possible = CountPossible();
-  if (possible < needed) {
-    return TooFew(absl::StrCat("at most ", possible, " replicas can promise, ",
-                               needed, " are needed"));
+  uint32_t needed = 0;
+  for (const Electorate& electorate : electorates_) {
+    needed = OpeningQuorum(electorate.sizes);
+    const uint32_t possible = Count(
+        electorate, [this](const OpeningPeer& p) { return MayComeYet(p); });
+    if (possible < needed) {
+      return TooFew(absl::StrCat("at most ", possible,
+                                 " replicas can promise, ", needed,
+                                 " are needed"));
+    }
   }
   if (!DeadlineHasPassed()) return absl::OkStatus();
   if (phase_ == Phase::kBallot) {
@@ -279,22 +320,36 @@ absl::Status EpochOpening::CheckWelcomes() {
                        ", newer than ", options_.configuration_id,
                        " of this process. Give it the newest list of members"));
     }
-    const absl::Status status =
-        CheckWelcome(peer->welcome(), options_.configuration_id);
+    const absl::Status status = CheckWelcome(peer->welcome());
     if (!status.ok()) peer->Fail(status);
   }
   return absl::OkStatus();
 }
 
 absl::Status EpochOpening::AskBallot() {
-  std::vector<Epoch> promised;
-  if (!is_cache_) promised.push_back(own_->superline().promised_epoch);
-  for (const auto& peer : peers_) {
-    if (peer->state() == State::kWelcomed) {
-      promised.push_back(peer->welcome().promised);
+  const auto is_welcomed = [](const OpeningPeer& peer) {
+    return peer.state() == State::kWelcomed;
+  };
+  for (const Electorate& electorate : electorates_) {
+    if (Count(electorate, is_welcomed) < OpeningQuorum(electorate.sizes)) {
+      return absl::OkStatus();
     }
   }
-  if (promised.size() < OpeningQuorum(options_.sizes)) return absl::OkStatus();
+  std::vector<Epoch> promised;
+  uint64_t newest = 0;
+  if (!is_cache_) {
+    promised.push_back(own_->superline().promised_epoch);
+    newest = own_->superline().configuration.id;
+  }
+  for (const auto& peer : peers_) {
+    if (!is_welcomed(*peer)) continue;
+    promised.push_back(peer->welcome().promised);
+    newest = std::max(newest, peer->welcome().configuration_id);
+  }
+  // Before anybody promises: who runs the log by the old list goes on.
+  if (newest < options_.configuration_id && !options_.change) {
+    return NotYet(newest);
+  }
   promised.push_back(options_.above);
   if (IsMutant("kBallotBelowPromised")) {
     std::fill(promised.begin(), promised.end(), Epoch(0));
@@ -302,6 +357,14 @@ absl::Status EpochOpening::AskBallot() {
   ballot_ = ballots_.Ask({std::move(promised), options_.sizes});
   phase_ = Phase::kBallot;
   return absl::OkStatus();
+}
+
+absl::Status EpochOpening::NotYet(uint64_t found) const {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the log has configuration ", found, ", the list of members is ",
+      options_.configuration_id,
+      ". Give the list that the log has, or change its members first "
+      "(`alpheus reconfigure`)"));
 }
 
 absl::Status EpochOpening::TakeBallot() {
@@ -339,9 +402,9 @@ void EpochOpening::AskForPromises() {
   if (!is_cache_ && !own_answer_) fabric_.Progress();
 }
 
-uint32_t EpochOpening::AnswersNeeded() const {
+uint32_t EpochOpening::AnswersNeeded(const QuorumSizes& sizes) const {
   if (IsMutant("kChosenTooEarly")) return 1;
-  return OpeningQuorum(options_.sizes);
+  return OpeningQuorum(sizes);
 }
 
 absl::Status EpochOpening::ScanOn() {
@@ -376,8 +439,14 @@ absl::Status EpochOpening::Gather() {
     if (has) from.push_back(peer.get());
     all &= has || peer->failed() || peer->state() == State::kRefused;
   }
-  const size_t answered = from.size() + (is_cache_ ? 0 : 1);
-  if (answered < AnswersNeeded()) return absl::OkStatus();
+  const auto has_answered = [](const OpeningPeer& peer) {
+    return peer.state() == State::kAnswered;
+  };
+  for (const Electorate& electorate : electorates_) {
+    if (Count(electorate, has_answered) < AnswersNeeded(electorate.sizes)) {
+      return absl::OkStatus();
+    }
+  }
   const int64_t now = clock_.NowNanos();
   if (!gathered_at_) gathered_at_ = now;
   wake_at_ = *gathered_at_ + options_.gather_ns;
@@ -404,17 +473,48 @@ absl::Status EpochOpening::ChooseFromAnswers() {
     answers.push_back(peer->answer());
     peers.push_back(peer.get());
   }
-  ALPHEUS_ASSIGN_OR_RETURN(Decision decision, Choose(options_.sizes, answers));
-  const auto members = static_cast<uint32_t>(std::popcount(decision.members));
-  const uint32_t needed = AnswersNeeded();
+  const QuorumSizes sizes = SizesToChooseBy(answers);
+  ALPHEUS_ASSIGN_OR_RETURN(Decision decision, Choose(sizes, answers));
   wait_reason_ = decision.reason;
-  if (decision.outcome == Outcome::kChosen && members < needed) {
-    wait_reason_ = absl::StrCat(members, " of the replicas that answered are ",
-                                "members, ", needed, " are needed");
-  } else if (decision.outcome == Outcome::kChosen) {
-    return Begin(std::move(decision), std::move(answers), std::move(peers));
+  if (decision.outcome != Outcome::kChosen) return absl::OkStatus();
+  auto target = Target(decision, answers);
+  if (absl::IsUnavailable(target.status())) {
+    wait_reason_ = std::string(target.status().message());
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  ALPHEUS_RETURN_IF_ERROR(target.status());
+  const bool is_change = options_.change.has_value();
+  const Promises promises = JudgePromises(
+      decision, answers, *target, is_change ? &*options_.change : nullptr);
+  const absl::Status enough = CheckPromises(
+      promises, decision, answers, *target, is_change, AnswersNeeded(sizes));
+  if (!enough.ok()) {
+    wait_reason_ = std::string(enough.message());
+    return absl::OkStatus();
+  }
+  configuration_ = *std::move(target);
+  return Begin(std::move(decision), promises, std::move(answers),
+               std::move(peers));
+}
+
+// In a change, of whichever of both configurations the log has: the change may
+// have been cut off before.
+QuorumSizes EpochOpening::SizesToChooseBy(
+    const std::vector<Answer>& answers) const {
+  if (!options_.change) return options_.sizes;
+  const Configuration* const found = NewestConfiguration(answers);
+  const bool is_changed =
+      found != nullptr && found->id == options_.change->to_id;
+  return is_changed ? options_.change->to : options_.change->from;
+}
+
+absl::StatusOr<Configuration> EpochOpening::Target(
+    const Decision& decision, const std::vector<Answer>& answers) {
+  if (options_.change) return TargetOf(*options_.change, decision, answers);
+  if (decision.configuration.id == options_.configuration_id) {
+    return decision.configuration;
+  }
+  return NotYet(decision.configuration.id);
 }
 
 absl::Status EpochOpening::CheckAnyoneIsLeft() {

@@ -21,12 +21,16 @@
 //   install   plan_runner.h; over when W have installed, and what else is
 //             under way has got gather_ns more since it last got on
 //
+// It may change the configuration, too (`change`): members of both are asked
+// then, and the quorums of both count in each step (opening_quorums.h).
+//
 // Invariants:
 //   V1. The own replica promises before any other is asked: a process never
 //       asks for what its own replica refuses.
 //   V2. Nothing is chosen, and nothing is written, before OpeningQuorum members
 //       promised and answered (B4 of ballot.h, A4.4).
-//   V3. The log is shown only after W members have installed (A4.6).
+//   V3. The log is shown only after W members have installed (A4.6); more, in
+//       a change and after one that was cut off (opening_quorums.h).
 //   V4. It may be given up at any moment; another opening with a higher ballot
 //       then finds everything that was durable. Nothing was shown.
 //   V5. No peer is given up for what this process did not do: whoever polls
@@ -57,6 +61,7 @@
 #include "quorum/promise.h"
 #include "quorum/quorum.h"
 #include "recovery/opening_peer.h"
+#include "recovery/opening_quorums.h"
 #include "recovery/own_replica.h"
 #include "recovery/plan_runner.h"
 #include "replication/fabric/fabric.h"
@@ -71,9 +76,13 @@ struct EpochOpeningOptions {
   Uuid log_id;
   PrimaryId self;
   QuorumSizes sizes;
-  std::vector<PeerAddress> peers;  // members, without the own replica
-  uint64_t configuration_id = 1;   // that the peers' addresses are of
-  ClusterKey key = {};             // not set: nobody proves anything
+  // Members, without the own replica; in a change, all of before and after.
+  std::vector<PeerAddress> peers;
+  uint64_t configuration_id = 1;  // of the list of members; in a change, the
+                                  // new one, as are `sizes`
+  // By a primary without a replica of its own only.
+  std::optional<MembersChange> change = std::nullopt;
+  ClusterKey key = {};  // not set: nobody proves anything
 
   // Nanoseconds that more replicas than needed are waited for, once enough are
   // there. A primary that is gone costs nothing of it if its host says so.
@@ -117,7 +126,7 @@ struct EpochOpened {
   LogPosition head;
   LogPosition end;
   std::vector<std::string> repairs;        // one sentence each
-  Configuration configuration;             // of the log
+  Configuration configuration;             // of the log, from here on
   std::vector<OtherMember> not_installed;  // and why
   std::vector<OpenedBackup> backups;
   // The own ring, that the sessions send from; it must outlive them. After
@@ -168,7 +177,8 @@ class EpochOpening {
   //                       random time, then try again with `above`
   //   ResourceExhausted   the epoch table is full
   //   FailedPrecondition  the own replica is no member (blank: its medium was
-  //                       replaced); a newer configuration exists
+  //                       replaced); the log has another configuration than
+  //                       the list of members, or the change, starts from
   //   others              as Choose, Replica, and the cache's factory
   // Whatever the error, nothing was shown.
   const absl::Status& status() const { return status_; }
@@ -189,8 +199,15 @@ class EpochOpening {
   EpochOpening(Fabric& fabric, const Clock& clock, RandomSource& random,
                BallotSource& ballots, const EpochOpeningOptions& options);
 
+  // Of whom so many must promise.
+  struct Electorate {
+    std::vector<NodeId> nodes;
+    QuorumSizes sizes;
+  };
+
   absl::Status CheckOptions() const;
   absl::Status CheckOwn() const;
+  void MakeElectorates();
   void MakePeers();
 
   void RenewTimeAfterAPause(int64_t now);
@@ -198,26 +215,35 @@ class EpochOpening {
   void Reconnect();
   absl::Status CheckWelcomes();
   absl::Status AskBallot();
+  // The list of members is newer than the log's configuration.
+  absl::Status NotYet(uint64_t found) const;
   absl::Status TakeBallot();
   absl::Status PromiseItself();
   void AskForPromises();
   absl::Status ScanOn();
   absl::Status Gather();
   absl::Status ChooseFromAnswers();
+  QuorumSizes SizesToChooseBy(const std::vector<Answer>& answers) const;
+  absl::StatusOr<Configuration> Target(const Decision& decision,
+                                       const std::vector<Answer>& answers);
   absl::Status CheckAnyoneIsLeft();
   bool OwnPromisedAnother();
-  absl::Status Begin(Decision decision, std::vector<Answer> answers,
+  absl::Status Begin(Decision decision, const Promises& promises,
+                     std::vector<Answer> answers,
                      std::vector<OpeningPeer*> peers);
   absl::Status MakeCache(const Decision& decision,
                          const std::vector<Answer>& answers);
   absl::Status RegisterOwnRing();
   absl::Status InstallOn();
+  bool IsLeaving(NodeId node) const;
   void Finish();
   void End(const absl::Status& status);
 
-  uint32_t AnswersNeeded() const;
+  uint32_t AnswersNeeded(const QuorumSizes& sizes) const;
   bool MayComeYet(const OpeningPeer& peer) const;
-  uint32_t CountPossible() const;
+  // The members of the electorate whose peers are so, and the own replica.
+  uint32_t Count(const Electorate& electorate,
+                 const std::function<bool(const OpeningPeer&)>& is_so) const;
   absl::Status CheckPossible();
   absl::Status TooFew(const std::string& what) const;
   void NoteStanding(const Promise& standing);
@@ -232,6 +258,7 @@ class EpochOpening {
   BallotSource& ballots_;
   const EpochOpeningOptions options_;
 
+  std::vector<Electorate> electorates_;
   Phase phase_ = Phase::kWelcome;
   absl::Status status_;
   bool may_try_again_ = false;
@@ -254,7 +281,7 @@ class EpochOpening {
   // Whose answers were too few to choose from, last time.
   std::optional<std::vector<const OpeningPeer*>> tried_with_;
   std::string wait_reason_;
-  Configuration configuration_;  // of the log that was chosen
+  Configuration configuration_;  // that is installed
   std::unique_ptr<PlanRunner> runner_;
   // Destroyed first: closed connections use no memory any more.
   std::vector<std::unique_ptr<OpeningPeer>> peers_;

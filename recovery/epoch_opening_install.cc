@@ -30,7 +30,8 @@ const Answer& AnswerOfHighestEpoch(const Decision& decision,
 
 }  // namespace
 
-absl::Status EpochOpening::Begin(Decision decision, std::vector<Answer> answers,
+absl::Status EpochOpening::Begin(Decision decision, const Promises& promises,
+                                 std::vector<Answer> answers,
                                  std::vector<OpeningPeer*> peers) {
   for (const auto& peer : peers_) {
     if (peer->state() == State::kAnswered) continue;
@@ -50,8 +51,9 @@ absl::Status EpochOpening::Begin(Decision decision, std::vector<Answer> answers,
         "Open the log on another node; the replica rejoins there"));
   }
   PlanInput input;
-  input.plan = PlanRepair(options_.sizes, decision, answers,
-                          {options_.log_id, promise_.epoch, random_.Next()});
+  input.plan = PlanRepair(
+      SizesOf(decision.configuration), decision, answers,
+      {options_.log_id, promise_.epoch, random_.Next(), configuration_});
   const size_t entries = input.plan.table.entries().size();
   if (entries > own_->superline().table_capacity ||
       entries > kEpochTableCapacity) {
@@ -61,7 +63,8 @@ absl::Status EpochOpening::Begin(Decision decision, std::vector<Answer> answers,
                      " openings are live. Nothing was changed but promises. "
                      "Clean the oldest records"));
   }
-  configuration_ = AnswerOfHighestEpoch(decision, answers).configuration;
+  InstallQuorums quorums = QuorumsToInstall(
+      promises, decision, answers, configuration_, options_.change.has_value());
   input.answers = std::move(answers);
   input.peers = std::move(peers);
   input.decision = std::move(decision);
@@ -69,7 +72,7 @@ absl::Status EpochOpening::Begin(Decision decision, std::vector<Answer> answers,
   input.is_cache = is_cache_;
   input.own_key = own_ring_->key();
   runner_ = std::make_unique<PlanRunner>(
-      PlanTerms{options_.sizes, promise_, options_.credits,
+      PlanTerms{std::move(quorums), configuration_, promise_, options_.credits,
                 options_.copy_bytes_max, options_.slice_bytes},
       std::move(input), fabric_, random_);
   gathered_at_.reset();
@@ -99,7 +102,8 @@ absl::Status EpochOpening::InstallOn() {
     if (!late) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat(
         "the deadline passed before W = ", options_.sizes.write_quorum,
-        " replicas had installed"));
+        " replicas had installed",
+        options_.change ? ", or as many as a change takes" : ""));
   }
   const int64_t now = clock_.NowNanos();
   const uint64_t progress = runner_->progress();
@@ -115,6 +119,12 @@ absl::Status EpochOpening::InstallOn() {
       "was too slow: the epoch was opened without it; let it rejoin"));
   phase_ = Phase::kStop;
   return absl::OkStatus();
+}
+
+bool EpochOpening::IsLeaving(NodeId node) const {
+  if (!options_.change) return false;
+  const std::vector<NodeId>& stay = options_.change->to_nodes;
+  return std::find(stay.begin(), stay.end(), node) == stay.end();
 }
 
 void EpochOpening::Finish() {
@@ -136,7 +146,9 @@ void EpochOpening::Finish() {
   opened.repairs = runner_->Sentences();
   opened.configuration = std::move(configuration_);
   for (const auto& peer : peers_) {
-    if (peer->state() == State::kInstalled) {
+    if (IsLeaving(peer->node())) {
+      peer->Fail(absl::CancelledError("leaves the log"));
+    } else if (peer->state() == State::kInstalled) {
       opened.backups.push_back({peer->node(), peer->address(),
                                 peer->ReleaseConnection(),
                                 peer->ReleaseSession()});

@@ -25,6 +25,7 @@
 #include "log/core/scan.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
+#include "log/format/superline.h"
 
 namespace alpheus {
 
@@ -35,6 +36,9 @@ struct Installation {
   EpochTable table;  // ends with the entry of `epoch`
   LogPosition head;
   LogPosition end;  // where the epoch starts, or behind some of its records
+  // Who keeps the log from this epoch on. Without members: as before, in the
+  // cache of a primary, which is no member.
+  Configuration configuration = {};
 
   bool operator==(const Installation&) const = default;
 };

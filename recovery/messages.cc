@@ -156,6 +156,7 @@ struct BodyWriter {
                   "names are checked before");
     to.U64(format.region_bytes);
     Put(to, format.configuration);
+    to.U64(format.incarnation);
     to.Text(format.log_name);
   }
   void operator()(const Formatted& /*formatted*/) const {}
@@ -181,6 +182,7 @@ struct BodyWriter {
     to.U32(install.credits);
     Put(to, installation.head);
     Put(to, installation.end);
+    Put(to, installation.configuration);
     Put(to, installation.table);
   }
   void operator()(const Installed& /*installed*/) const {}
@@ -232,6 +234,7 @@ Format TakeFormat(ByteReader& from) {
   Format format;
   format.region_bytes = from.U64();
   format.configuration = TakeConfiguration(from);
+  format.incarnation = from.U64();
   format.log_name = from.Text(kLogNameBytesMax);
   from.Expect(CheckLogName(format.log_name).ok());
   return format;
@@ -269,6 +272,7 @@ Install TakeInstall(ByteReader& from, Uuid log_id) {
   install.credits = from.U32();
   install.installation.head = TakePosition(from);
   install.installation.end = TakePosition(from);
+  install.installation.configuration = TakeConfiguration(from);
   install.installation.table = TakeTable(from, log_id);
   from.Expect(install.installation.epoch.value > 0 && install.credits > 0);
   return install;

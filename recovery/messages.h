@@ -53,7 +53,7 @@
 
 namespace alpheus {
 
-inline constexpr uint32_t kProtocolVersion = 3;
+inline constexpr uint32_t kProtocolVersion = 4;
 
 // Every fabric carries as many bytes of private data.
 inline constexpr size_t kHelloBytes = 56;
@@ -91,11 +91,14 @@ std::string EncodeRejection(const absl::Status& why);
 absl::Status DecodeRejection(std::string_view bytes);
 
 // Makes an empty replica where there is none (A4: "formatted on all N members
-// by one operator's command").
+// by one operator's command"); or a blank one of a log that is there (A5).
 struct Format {
   uint64_t region_bytes = 0;
   Configuration configuration;  // names all members with their incarnations
   std::string log_name;         // for messages and file names; see log_id.h
+  // 0: that of the configuration, which names this node; else the configuration
+  // does not name it, and the replica is blank.
+  uint64_t incarnation = 0;
 
   bool operator==(const Format&) const = default;
 };

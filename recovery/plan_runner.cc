@@ -31,7 +31,7 @@ PlanRunner::PlanRunner(const PlanTerms& terms, PlanInput input, Fabric& fabric,
 
 Installation PlanRunner::WhatIsInstalled() const {
   return {terms_.promise.epoch, input_.plan.table, input_.decision.head,
-          input_.decision.end};
+          input_.decision.end, terms_.configuration};
 }
 
 absl::StatusOr<std::unique_ptr<RingCopier>> PlanRunner::MakeCopier(
@@ -71,22 +71,30 @@ absl::Status PlanRunner::Poll() {
 }
 
 absl::Status PlanRunner::CheckPossible() const {
-  const uint32_t possible = CountPossible();
-  if (possible >= terms_.sizes.write_quorum) return absl::OkStatus();
-  bool any_barred = false;
-  for (size_t i = 0; i < runs_.size(); ++i) any_barred |= IsBarred(i);
-  return absl::UnavailableError(absl::StrCat(
-      possible, " replicas can still install the epoch, W = ",
-      terms_.sizes.write_quorum, " are needed",
-      any_barred ? "; others hold records that were not chosen, which are "
-                   "overwritten only once another replica holds the log"
-                 : ""));
+  for (const InstallQuorum& quorum : terms_.quorums.to_show) {
+    const uint32_t possible =
+        Count(quorum, [this](const Run& run) { return MayInstall(run); });
+    if (possible >= quorum.needed) continue;
+    bool any_barred = false;
+    for (size_t i = 0; i < runs_.size(); ++i) any_barred |= IsBarred(i);
+    return absl::UnavailableError(absl::StrCat(
+        possible, " replicas can still install the epoch, ", quorum.needed,
+        " of ", quorum.members.size(), " members are needed",
+        any_barred ? "; others hold records that were not chosen, which are "
+                     "overwritten only once another replica holds the log"
+                   : ""));
+  }
+  return absl::OkStatus();
 }
 
-// L2.
+// L2, L4.
 bool PlanRunner::MayBegin(size_t index) const {
+  if (runs_[index].repair.is_newcomer) {
+    return HaveInstalled(terms_.quorums.before_newcomers) ||
+           IsMutant("kNewcomersAtOnce");
+  }
   if (!runs_[index].repair.destructive) return true;
-  if (CountInstalled() >= terms_.sizes.write_quorum) return true;
+  if (HaveInstalled(terms_.quorums.to_show)) return true;
   return !IsBarred(index) &&
          std::all_of(runs_.begin(),
                      runs_.begin() + static_cast<ptrdiff_t>(index), IsSettled);
@@ -205,7 +213,9 @@ absl::Status PlanRunner::OfOwn(const absl::Status& status) const {
 
 absl::Status PlanRunner::StartInstallingOwn() {
   own_installing_ = true;
-  return OfOwn(input_.own->StartInstall(WhatIsInstalled()));
+  Installation installation = WhatIsInstalled();
+  if (input_.is_cache) installation.configuration = {};
+  return OfOwn(input_.own->StartInstall(installation));
 }
 
 absl::Status PlanRunner::InstallOwnOn() {
@@ -253,9 +263,7 @@ void PlanRunner::Take(const Completion& completion) {
 }
 
 bool PlanRunner::is_enough() const {
-  uint32_t needed = terms_.sizes.write_quorum;
-  if (IsMutant("kInstalledBelowW")) --needed;
-  return own_installed_ && CountInstalled() >= needed;
+  return own_installed_ && HaveInstalled(terms_.quorums.to_show);
 }
 
 uint64_t PlanRunner::progress() const {
@@ -293,23 +301,38 @@ bool PlanRunner::is_quiet() const {
   });
 }
 
-uint32_t PlanRunner::CountInstalled() const {
+Member PlanRunner::MemberOf(const Run& run) const {
+  const Answer& answer = input_.answers[run.repair.answer];
+  return {answer.node, answer.incarnation};
+}
+
+uint32_t PlanRunner::Count(const InstallQuorum& quorum,
+                           const std::function<bool(const Run&)>& is_so) const {
   return static_cast<uint32_t>(
-      std::count_if(runs_.begin(), runs_.end(), [](const Run& run) {
-        return run.step == Step::kInstalled &&
-               (run.peer == nullptr || !run.peer->failed());
+      std::count_if(runs_.begin(), runs_.end(), [&](const Run& run) {
+        return std::find(quorum.members.begin(), quorum.members.end(),
+                         MemberOf(run)) != quorum.members.end() &&
+               is_so(run);
       }));
 }
 
-uint32_t PlanRunner::CountPossible() const {
-  uint32_t count = 0;
-  for (size_t i = 0; i < runs_.size(); ++i) {
-    const Run& run = runs_[i];
-    const bool failed = run.step == Step::kFailed ||
-                        (run.peer != nullptr && run.peer->failed());
-    count += failed || IsBarred(i) ? 0 : 1;
-  }
-  return count;
+bool PlanRunner::HaveInstalled(
+    const std::vector<InstallQuorum>& quorums) const {
+  const auto has_installed = [](const Run& run) {
+    return run.step == Step::kInstalled &&
+           (run.peer == nullptr || !run.peer->failed());
+  };
+  return std::all_of(
+      quorums.begin(), quorums.end(), [&](const InstallQuorum& quorum) {
+        const uint32_t short_by = IsMutant("kInstalledBelowW") ? 1 : 0;
+        return Count(quorum, has_installed) + short_by >= quorum.needed;
+      });
+}
+
+bool PlanRunner::MayInstall(const Run& run) const {
+  const bool failed =
+      run.step == Step::kFailed || (run.peer != nullptr && run.peer->failed());
+  return !failed && !IsBarred(static_cast<size_t>(&run - runs_.data()));
 }
 
 std::vector<std::string> PlanRunner::Sentences() const {

@@ -8,7 +8,7 @@
 // Invariants:
 //   L1. A replica's ring is written only after it said that it is prepared;
 //       `repairing` is on media by then, where the plan wants it (H12).
-//   L2. A destructive repair begins when W members have installed; or when
+//   L2. A destructive repair begins when the quorums have installed; or when
 //       nothing else is under way any more, so that it is needed for them (G2
 //       of repair_plan.h), and one has installed at least. The replica that
 //       holds the last chosen record needs none: what it lacks lies between
@@ -17,7 +17,8 @@
 //       many where all have to say that they never acknowledged what comes next
 //       (W = 1): if it goes before, the opening ends.
 //   L3. A replica installs only after all that it lacked was copied.
-//   L4. A cache counts for nothing (A3); it is filled first, and everything
+//   L4. A newcomer's copy begins when the quorums before it have installed.
+//   L5. A cache counts for nothing (A3); it is filled first, and everything
 //       else is copied from there.
 // Thread safety: one thread.
 // References: protocol A4.5, H3, H12, H13.
@@ -25,6 +26,7 @@
 #define ALPHEUS_RECOVERY_PLAN_RUNNER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,9 +34,9 @@
 #include "absl/status/status.h"
 #include "log/base/random.h"
 #include "quorum/promise.h"
-#include "quorum/quorum.h"
 #include "recovery/chooser.h"
 #include "recovery/opening_peer.h"
+#include "recovery/opening_quorums.h"
 #include "recovery/own_replica.h"
 #include "recovery/repair_plan.h"
 #include "recovery/ring_copier.h"
@@ -42,7 +44,8 @@
 namespace alpheus {
 
 struct PlanTerms {
-  QuorumSizes sizes;
+  InstallQuorums quorums;
+  Configuration configuration;  // that is installed
   Promise promise;
   uint32_t credits = 0;
   uint64_t copy_bytes_max = 0;  // under way, of one copy
@@ -66,9 +69,9 @@ class PlanRunner {
   PlanRunner(const PlanTerms& terms, PlanInput input, Fabric& fabric,
              RandomSource& random);
 
-  // Goes on. Errors, after which the opening is over: Unavailable (fewer than
-  // W members can install), Aborted (the own replica promised another primary
-  // in between), the own replica's.
+  // Goes on. Errors, after which the opening is over: Unavailable (fewer
+  // members can install than a quorum takes), Aborted (the own replica promised
+  // another primary in between), the own replica's.
   absl::Status Poll();
   void Take(const Completion& completion);
 
@@ -80,7 +83,7 @@ class PlanRunner {
   // before its end: to read the whole log that it installs.
   int64_t PatienceNanos() const;
 
-  // W members have installed, and the own replica or the cache has.
+  // The quorums have installed, and the own replica or the cache has.
   bool is_enough() const;
   // Nothing is under way any more.
   bool is_settled() const;
@@ -133,8 +136,12 @@ class PlanRunner {
       size_t number, OpeningPeer* destination,
       const std::vector<CopyRun>& copies);
   Installation WhatIsInstalled() const;
-  uint32_t CountInstalled() const;
-  uint32_t CountPossible() const;
+  Member MemberOf(const Run& run) const;
+  // Of the members of a quorum, those whose runs are so.
+  uint32_t Count(const InstallQuorum& quorum,
+                 const std::function<bool(const Run&)>& is_so) const;
+  bool HaveInstalled(const std::vector<InstallQuorum>& quorums) const;
+  bool MayInstall(const Run& run) const;
   absl::Status CheckPossible() const;
 
   const PlanTerms terms_;

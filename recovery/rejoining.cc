@@ -166,7 +166,7 @@ absl::Status Rejoining::AskForThePromise() {
         " of this process. Open the log with "
         "the newest list of members"));
   }
-  ALPHEUS_RETURN_IF_ERROR(CheckWelcome(welcome, configuration_id));
+  ALPHEUS_RETURN_IF_ERROR(CheckWelcome(welcome));
   joining_->Ask(
       AskPromise{{log_.epoch, options_.opening.self}, configuration_id});
   return absl::OkStatus();
@@ -205,11 +205,11 @@ absl::Status Rejoining::CopyOn() {
   }
   ALPHEUS_RETURN_IF_ERROR(copier_->Poll());
   if (!copier_->is_done()) return absl::OkStatus();
-  joining_->Ask(
-      Install{{log_.epoch, log_.table, planner_->running().head, plan.next},
-              NewSession(random_),
-              options_.opening.credits},
-      log_.ring, log_.ring_key);
+  joining_->Ask(Install{{log_.epoch, log_.table, planner_->running().head,
+                         plan.next, log_.configuration},
+                        NewSession(random_),
+                        options_.opening.credits},
+                log_.ring, log_.ring_key);
   return absl::OkStatus();
 }
 

@@ -27,6 +27,7 @@ class Planner {
   EpochTable Table(const NewEpoch& next) const;
   std::vector<ReplicaRepair> Order(
       const std::vector<ReplicaRepair>& repairs) const;
+  ReplicaRepair NewcomersRepair(size_t index) const;
 
   const QuorumSizes sizes_;
   const Decision& decision_;
@@ -100,13 +101,27 @@ ReplicaRepair Planner::Repair(size_t index) const {
   return repair;
 }
 
-// Extensions first, each in the order of the answers.
+// G3.
+ReplicaRepair Planner::NewcomersRepair(size_t index) const {
+  ReplicaRepair repair;
+  repair.answer = index;
+  repair.is_newcomer = true;
+  for (const KeptRun& run : decision_.kept) {
+    repair.copies.push_back({run.first, run.end, run.holders});
+  }
+  return repair;
+}
+
+// Extensions first, newcomers last, each in the order of the answers.
 std::vector<ReplicaRepair> Planner::Order(
     const std::vector<ReplicaRepair>& repairs) const {
+  const auto place = [](const ReplicaRepair& repair) {
+    return repair.is_newcomer ? 2 : repair.destructive ? 1 : 0;
+  };
   std::vector<ReplicaRepair> ordered;
-  for (const bool destructive : {false, true}) {
+  for (const int now : {0, 1, 2}) {
     for (const ReplicaRepair& repair : repairs) {
-      if (repair.destructive == destructive) ordered.push_back(repair);
+      if (place(repair) == now) ordered.push_back(repair);
     }
   }
   for (size_t i = 0; i < ordered.size(); ++i) {
@@ -137,8 +152,13 @@ RepairPlan Planner::Run(const NewEpoch& next) const {
   RepairPlan plan;
   plan.table = Table(next);
   for (size_t i = 0; i < answers_.size(); ++i) {
-    if (Contains(decision_.members, i)) {
+    const bool is_member = Contains(decision_.members, i);
+    const bool is_named =
+        Names(next.configuration, {answers_[i].node, answers_[i].incarnation});
+    if (is_member && is_named) {
       plan.repairs.push_back(Repair(i));
+    } else if (is_named && answers_[i].blank && !answers_[i].suspect) {
+      plan.repairs.push_back(NewcomersRepair(i));
     } else if (answers_[i].blank) {
       plan.to_rejoin.push_back(i);
     }

@@ -16,7 +16,10 @@
 //       records everywhere.
 //   G2. A destructive repair waits for W installed replicas, unless it is
 //       needed for them; for one at least, in any case (L2 of plan_runner.h).
-//   G3. A blank replica is not repaired: it is a change of members (A5).
+//   G3. A blank replica is repaired only if the configuration that is installed
+//       names it, as the last of all, and not before a quorum has installed
+//       (A5; opening_quorums.h). It holds nothing until then, so that nothing
+//       of it has to be marked. Who is not named is not touched.
 // Thread safety: pure.
 // References: protocol A4.5, A5, H12, H13.
 #ifndef ALPHEUS_RECOVERY_REPAIR_PLAN_H_
@@ -29,6 +32,7 @@
 
 #include "log/base/ids.h"
 #include "log/format/epoch_table.h"
+#include "log/format/superline.h"
 #include "recovery/answer.h"
 #include "recovery/chooser.h"
 
@@ -49,6 +53,7 @@ struct ReplicaRepair {
   bool destructive = false;         // overwrites valid records
   bool set_repairing = false;       // in the superline, before any copy
   bool after_write_quorum = false;  // not before W others are installed
+  bool is_newcomer = false;         // not before quorums are installed (G3)
 };
 
 struct RepairPlan {
@@ -63,6 +68,7 @@ struct NewEpoch {
   Uuid log_id;
   Epoch epoch;
   uint64_t nonce = 0;
+  Configuration configuration = {};  // that it is installed with
 };
 
 // Requires: `decision` was chosen from these answers.

@@ -279,14 +279,34 @@ absl::Status Replica<P>::CheckInstallable(
   if (installation.epoch == found.log_epoch) {
     ALPHEUS_RETURN_IF_ERROR(CheckNothingGoesBack(installation));
   }
-  if (is_blank() && !IsMutant("kBlankInstalls")) {
+  return CheckMembership(installation);
+}
+
+// R7.
+template <Persistence P>
+absl::Status Replica<P>::CheckMembership(
+    const Installation& installation) const {
+  const Superline& found = state_.superline;
+  const Configuration& next = ConfigurationWith(installation);
+  if (!Names(next, {found.node, found.incarnation}) &&
+      !IsMutant("kBlankInstalls")) {
     return absl::FailedPreconditionError(absl::StrCat(
-        options_.name, ": configuration ", found.configuration.id,
-        " does not name node ", found.node.value, " with incarnation ",
-        absl::Hex(found.incarnation),
+        options_.name, ": configuration ", next.id, " does not name node ",
+        found.node.value, " with incarnation ", absl::Hex(found.incarnation),
         ": the replica is blank, and joins by a change of members only"));
   }
-  return absl::OkStatus();
+  const bool is_older =
+      next.id < found.configuration.id && !IsMutant("kConfigurationGoesBack");
+  const bool is_another = installation.epoch == found.log_epoch &&
+                          next != found.configuration &&
+                          !IsMutant("kConfigurationChangesInAnEpoch");
+  if (!is_older && !is_another) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      options_.name, ": epoch ", installation.epoch.value,
+      " can't be installed with configuration ", next.id,
+      is_older ? ", which is older than " : ", which is another one than ",
+      found.configuration.id, " of epoch ", found.log_epoch.value,
+      ". Nothing was changed; open the log with the newest list of members"));
 }
 
 template <Persistence P>
@@ -379,6 +399,9 @@ Superline Replica<P>::SuperlineWith(const Installation& installation) const {
   next.log_epoch = installation.epoch;
   if (!IsMutant("kRepairNeverEnds")) next.repairing = false;
   next.table_seq = state_.superline.table_seq + 1;
+  if (!IsMutant("kConfigurationStays")) {
+    next.configuration = ConfigurationWith(installation);
+  }
   if (IsMutant("kOwnHeadStays")) return next;
   next.head_lsn = installation.head.lsn;
   next.head_offset = installation.head.offset;

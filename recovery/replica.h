@@ -22,12 +22,15 @@
 //       it both copies of superline and table are equal (S2).
 //   R6. After a failure of the medium, which leaves open what is on it, this
 //       object says and changes nothing any more.
+//   R7. The configuration changes only together with R3, to one that names this
+//       replica and is no older (A5, H18).
 // Persistence, crash states of Install in order; each reopened as before it or,
 // from the superline on, as after:
 //   1. installed records flushed
 //   2. clean-close word cleared (by the promise already)
 //   3. epoch table with the new entry in the copy that no superline names
-//   4. superline: log_epoch = e, head, names the new table     <- commit
+//   4. superline: log_epoch = e, head, configuration, names the new table
+//                                                              <- commit
 //   5. epoch table in the other copy
 //   6. watermark lines of epoch e, one after the other
 //   7. damaged PADs written anew: under the new table nothing that is valid
@@ -142,8 +145,9 @@ class Replica {
   // is done. Errors, the medium's apart, change no byte; the last one comes
   // from Continue:
   //   FailedPrecondition  the epoch is not the promised one, or below the log
-  //                       epoch, or that one and something would go back; the
-  //                       replica is blank (G3 of repair_plan.h)
+  //                       epoch, or that one and something would go back, or
+  //                       with another configuration; the configuration is
+  //                       older, or does not name this replica (A5)
   //   InvalidArgument     what no primary sends: a table that does not end with
   //                       the epoch where the log ends, positions that can't be
   //   ResourceExhausted   the table has more entries than the region has room
@@ -196,11 +200,18 @@ class Replica {
   // Of this replica, and of where the log starts and ends.
   absl::Status CheckInstallable(const Installation& installation) const;
   absl::Status CheckNothingGoesBack(const Installation& installation) const;
+  absl::Status CheckMembership(const Installation& installation) const;
   absl::Status CheckPositions(const Installation& installation) const;
   // Both, and that the numbers leave room.
   absl::Status CheckInstallation(const Installation& installation) const;
   // The table with keys of this log.
   absl::StatusOr<EpochTable> CheckTable(const Installation& installation) const;
+  const Configuration& ConfigurationWith(
+      const Installation& installation) const {
+    return installation.configuration.members.empty()
+               ? state_.superline.configuration
+               : installation.configuration;
+  }
   Superline SuperlineWith(const Installation& installation) const;
 
   // Says on the medium that nothing here is to be believed.

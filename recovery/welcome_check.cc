@@ -17,16 +17,11 @@ absl::Status CheckReplicatedRing(uint64_t ring_capacity) {
       " (256 GiB), as a replicated log's"));
 }
 
-absl::Status CheckWelcome(const Welcome& welcome, uint64_t configuration_id) {
+absl::Status CheckWelcome(const Welcome& welcome) {
   if (welcome.incarnation == 0 || welcome.ring_capacity == 0) {
     return absl::NotFoundError(
         "has no replica of this log. Make a new log with `alpheus format "
         "--cluster`, or replace the member");
-  }
-  if (welcome.configuration_id < configuration_id) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "has configuration ", welcome.configuration_id, ", older than ",
-        configuration_id, ": it is no member any more"));
   }
   const absl::Status ring = CheckReplicatedRing(welcome.ring_capacity);
   if (ring.ok()) return absl::OkStatus();

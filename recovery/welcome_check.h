@@ -3,7 +3,7 @@
 // the log that is about to be opened.
 //
 // Thread safety: pure.
-// References: protocol A2 (ring capacity, configuration); messages.h.
+// References: protocol A2 (ring capacity); messages.h.
 #ifndef ALPHEUS_RECOVERY_WELCOME_CHECK_H_
 #define ALPHEUS_RECOVERY_WELCOME_CHECK_H_
 
@@ -21,10 +21,10 @@ inline constexpr uint64_t kReplicatedRingBytesMax = uint64_t{1} << 38;
 absl::Status CheckReplicatedRing(uint64_t ring_capacity);
 
 // Each error is the replica's alone. Whether capacities are equal is judged
-// with the answers (chooser.h): a replica that is new may have another one.
-// Requires: the replica's configuration is no newer; with one that is, no
-// opening may go on. Errors: NotFound, FailedPrecondition, DataLoss.
-absl::Status CheckWelcome(const Welcome& welcome, uint64_t configuration_id);
+// with the answers (chooser.h): a replica that is new may have another one. So
+// is whether it is a member still, if its configuration is older.
+// Errors: NotFound, DataLoss.
+absl::Status CheckWelcome(const Welcome& welcome);
 
 }  // namespace alpheus
 

@@ -14,6 +14,17 @@ namespace {
 
 absl::Status CheckFormat(const ReplicaIdentity& identity,
                          const Format& format) {
+  if (format.incarnation != 0) {
+    const bool is_named =
+        Names(format.configuration, {identity.node, format.incarnation});
+    if (!is_named) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "log ", format.log_name, ": the configuration names node ",
+        identity.node.value, " with incarnation ",
+        absl::Hex(format.incarnation),
+        " already: a replica that replaces another is blank. Nothing was "
+        "formatted"));
+  }
   const auto& members = format.configuration.members;
   const auto named =
       std::find_if(members.begin(), members.end(), [&](const Member& member) {
@@ -77,6 +88,7 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
   format_identity.log_id = identity.log_id;
   format_identity.node = identity.node;
   format_identity.configuration = format.configuration;
+  format_identity.incarnation = format.incarnation;
   ALPHEUS_RETURN_IF_ERROR(std::visit(
       [&](const auto& pmem) {
         return FormatRegion(*pmem, file->region_.bytes(), layout,

@@ -12,6 +12,7 @@ namespace alpheus {
 namespace {
 
 uint64_t IncarnationOf(const FormatIdentity& identity) {
+  if (identity.incarnation != 0) return identity.incarnation;
   for (const Member& member : identity.configuration.members) {
     if (member.node == identity.node) return member.incarnation;
   }

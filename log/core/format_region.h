@@ -26,7 +26,10 @@ struct FormatIdentity {
   Uuid cluster_id;
   Uuid log_id;
   NodeId node;
-  Configuration configuration;  // names `node` with its incarnation
+  Configuration configuration;
+  // Of this replica; 0: the one with which the configuration names `node`. With
+  // another one the replica is blank: it is to replace one that was lost.
+  uint64_t incarnation = 0;
 };
 
 // Fresh identities for a log in local mode: node 0, N = W = 1.

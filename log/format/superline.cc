@@ -15,6 +15,11 @@ constexpr uint32_t kFlagRepairing = 1;
 
 }  // namespace
 
+bool Names(const Configuration& configuration, const Member& member) {
+  const std::vector<Member>& members = configuration.members;
+  return std::find(members.begin(), members.end(), member) != members.end();
+}
+
 std::vector<std::byte> EncodeSuperline(const Superline& superline) {
   const Configuration& configuration = superline.configuration;
   ALPHEUS_CHECK(configuration.members.size() <= kMembersMax,

@@ -54,6 +54,9 @@ struct Configuration {
   bool operator==(const Configuration&) const = default;
 };
 
+// Whether it is a member, with that incarnation.
+bool Names(const Configuration& configuration, const Member& member);
+
 struct Superline {
   Uuid cluster_id;
   Uuid log_id;

@@ -234,7 +234,8 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
                   const Decision& decision) {
     const RepairPlan plan =
         PlanRepair(sizes_, decision, answers,
-                   {Uuid{7, 7}, Epoch(ballot), static_cast<uint64_t>(ballot)});
+                   {Uuid{7, 7}, Epoch(ballot), static_cast<uint64_t>(ballot),
+                    decision.configuration});
     const size_t count = plan.repairs.size();
     for (uint32_t installed = 0; installed < 1u << count; ++installed) {
       for (const bool half : {false, true}) {

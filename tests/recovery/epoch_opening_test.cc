@@ -574,7 +574,7 @@ TEST(EpochOpeningTest, OptionsThatCannotBeAreRefused) {
   options.log_id = {5, 6};
   EXPECT_TRUE(absl::IsFailedPrecondition(start(options)));
   options = world.OpeningOptions(0);
-  options.configuration_id = 2;
+  options.configuration_id = 0;
   EXPECT_TRUE(absl::IsFailedPrecondition(start(options)));
 }
 

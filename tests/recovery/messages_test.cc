@@ -31,7 +31,8 @@ std::vector<Message> AllMessages() {
   const Installation installation{Epoch(9),
                                   TableOf(3),
                                   {Lsn(2), RingOffset(64), 3},
-                                  {Lsn(5), RingOffset(640), 4}};
+                                  {Lsn(5), RingOffset(640), 4},
+                                  TwoMembers()};
   return {Format{1 << 20, TwoMembers(), "orders.wal-1"},
           Formatted{},
           AskPromise{kPromise, 7},
@@ -191,8 +192,9 @@ TEST(MessagesTest, FollowedThatCannotBeIsNone) {
   }
 }
 
-// Install: epoch at 0, session 8, credits 16, head 20, end 44, count of the
-// table's entries 68, entries of 40 bytes from 72 on.
+// Install: epoch at 0, session 8, credits 16, head 20, end 44, configuration of
+// two members 68, count of the table's entries 116, entries of 40 bytes from
+// 120 on.
 TEST(MessagesTest, InstallThatCannotBeIsNone) {
   const auto bytes = EncodeMessage(AllMessages()[8]);
   ASSERT_TRUE(Decodes(bytes));
@@ -204,12 +206,15 @@ TEST(MessagesTest, InstallThatCannotBeIsNone) {
       EXPECT_FALSE(Decodes(With(bytes, kBody + position + 8, offset)));
     }
   }
+  for (const uint32_t members : {0u, 1u, 3u, 17u}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 76, members))) << members;
+  }
   for (const uint32_t count : {0u, 2u, 4u, 0xffffffffu}) {
-    EXPECT_FALSE(Decodes(With(bytes, kBody + 68, count))) << count;
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 116, count))) << count;
   }
   // T1: epochs increase, start LSNs never decrease.
-  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 72 + 40, 1)));
-  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 72 + 40 + 16, 0)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 120 + 40, 1)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 120 + 40 + 16, 0)));
 }
 
 TEST(MessagesTest, FailureThatIsNoneIsNone) {
@@ -267,7 +272,7 @@ TEST(HandshakeTest, OtherVersionsAreNamed) {
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr("version 7"));
-    EXPECT_THAT(status.message(), HasSubstr("version 3"));
+    EXPECT_THAT(status.message(), HasSubstr("version 4"));
   }
 }
 
@@ -345,7 +350,7 @@ TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
   Welcome welcome{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   welcome.platform.domain = PersistenceDomain::kHierarchy;
   const std::string expected(
-      "APWE\3\0\0\0"
+      "APWE\4\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0",

@@ -90,7 +90,6 @@ TEST(OpeningFaultsTest, WelcomeThatCannotBeCostsItsReplicaOnly) {
               w.node = node;
             },
             "has no replica"},
-           {[](Welcome& w) { w.configuration_id = 0; }, "older than 1"},
            {[](Welcome& w) { w.ring_capacity += 1; }, "are no welcome"},
            {[](Welcome& w) { w.ring_capacity = uint64_t{1} << 40; },
             "256 GiB"}}) {

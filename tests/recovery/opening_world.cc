@@ -23,7 +23,7 @@ constexpr int64_t kIdleNanos = 100'000;
 SimOptions NetworkOptions(const OpeningWorld::Options& options) {
   SimOptions network;
   network.seed = options.seed;
-  network.hosts = options.members + 2 + options.onlookers;
+  network.hosts = options.members + options.spares + 2 + options.onlookers;
   network.limits.message_bytes_max = options.message_bytes_max;
   network.limits.retry_ns = 2'000'000;
   return network;
@@ -173,14 +173,23 @@ OpeningWorld::OpeningWorld(const Options& options)
       layout_(*Layout::ForRing(options.ring_capacity, kTableEntries)),
       network_(std::make_unique<SimNetwork>(NetworkOptions(options))) {
   for (int node = 1; node <= options.members; ++node) {
-    nodes_.push_back(std::make_unique<Node>(layout_.region_bytes));
-    nodes_.back()->host = node - 1;
-    Model& pmem = nodes_.back()->pmem;
-    ALPHEUS_CHECK(
-        FormatRegion(pmem, pmem.region(), layout_, IdentityOf(node)).ok(),
-        "modelled memory does not fail unasked");
+    MakeNode(IdentityOf(node));
   }
-  for (int node = 1; node <= options.members; ++node) Restart(node);
+  for (int i = 1; i <= options.spares; ++i) {
+    FormatIdentity identity = IdentityOf(1);
+    identity.node = NodeId(static_cast<uint64_t>(options.members + i));
+    identity.incarnation = 500 + identity.node.value;
+    MakeNode(identity);
+  }
+  for (size_t i = 0; i < nodes_.size(); ++i) Restart(static_cast<int>(i) + 1);
+}
+
+void OpeningWorld::MakeNode(const FormatIdentity& identity) {
+  nodes_.push_back(std::make_unique<Node>(layout_.region_bytes));
+  nodes_.back()->host = static_cast<int>(nodes_.size()) - 1;
+  Model& pmem = nodes_.back()->pmem;
+  ALPHEUS_CHECK(FormatRegion(pmem, pmem.region(), layout_, identity).ok(),
+                "modelled memory does not fail unasked");
 }
 
 FormatIdentity OpeningWorld::IdentityOf(int node) const {
@@ -265,16 +274,45 @@ void OpeningWorld::Reformat(int number) {
   Restart(number);
 }
 
+void OpeningWorld::Replace(int number, int like) {
+  FormatIdentity identity = IdentityOf(number);
+  identity.configuration = replica(like).superline().configuration;
+  identity.incarnation = 600 + next_incarnation_++;
+  Crash(number);
+  Node& node = node_at(number);
+  node.pmem.Reset(std::vector<std::byte>(layout_.region_bytes));
+  ALPHEUS_CHECK(
+      FormatRegion(node.pmem, node.pmem.region(), layout_, identity).ok(),
+      "modelled memory does not fail unasked");
+  Restart(number);
+}
+
+PeerAddress OpeningWorld::AddressOf(int node) const {
+  return {NodeId(static_cast<uint64_t>(node)),
+          SimNetwork::Address(node - 1, 1)};
+}
+
+EpochOpeningOptions OpeningWorld::OpeningOptions(int host, uint64_t id,
+                                                 const std::vector<int>& nodes,
+                                                 const QuorumSizes& sizes) {
+  EpochOpeningOptions options = OpeningOptions(host);
+  options.configuration_id = id;
+  options.sizes = sizes;
+  options.peers.clear();
+  for (const int node : nodes) {
+    if (node != host + 1) options.peers.push_back(AddressOf(node));
+  }
+  return options;
+}
+
 EpochOpeningOptions OpeningWorld::OpeningOptions(int host) {
   EpochOpeningOptions options;
   options.cluster_id = kOpeningCluster;
   options.log_id = kOpeningLog;
   options.key = options_.key;
   options.sizes = sizes_;
-  for (const auto& node : nodes_) {
-    if (node->host == host) continue;
-    options.peers.push_back({NodeId(static_cast<uint64_t>(node->host) + 1),
-                             SimNetwork::Address(node->host, 1)});
+  for (int node = 1; node <= options_.members; ++node) {
+    if (node != host + 1) options.peers.push_back(AddressOf(node));
   }
   options.gather_ns = 1'000'000;
   options.step_timeout_ns = 5'000'000;
@@ -369,7 +407,7 @@ void OpeningWorld::StartLog(Primary& primary) {
   const auto member = static_cast<size_t>(primary.host);
   Node* const node = member < nodes_.size() ? nodes_[member].get() : nullptr;
   Replicator::Options replicator;
-  replicator.write_quorum = sizes_.write_quorum;
+  replicator.write_quorum = primary.asked.sizes.write_quorum;
   replicator.has_local_replica = node != nullptr;
   replicator.lag_bytes_max = options_.ring_capacity;
   replicator.silence_ns = 5'000'000;
@@ -393,15 +431,16 @@ void OpeningWorld::StepOthers(int host) {
 }
 
 void OpeningWorld::Poll(const std::vector<Primary*>& primaries, int but_not) {
-  for (int host = 0; host < options_.members + 2; ++host) {
+  const int served = static_cast<int>(nodes_.size());
+  for (int host = 0; host < served + 2; ++host) {
     if (host == but_not || host == paused_host) continue;
     if (!network_->IsUp(host)) continue;
     Fabric& fabric = network_->fabric(host);
     Primary* const primary = PrimaryAt(primaries, host);
     ScriptedReplica* const server =
-        host < options_.members ? nodes_[host]->server.get() : nullptr;
+        host < served ? nodes_[host]->server.get() : nullptr;
     ReplicaServer* const real =
-        host < options_.members ? nodes_[host]->real_server.get() : nullptr;
+        host < served ? nodes_[host]->real_server.get() : nullptr;
     if (primary != nullptr && primary->log != nullptr) {
       primary->log->Poll();
       continue;

@@ -53,6 +53,8 @@ class OpeningWorld {
     // number.
     ClusterKey key = {};
     std::map<int, ClusterKey> other_keys = {};
+    // Nodes behind the members, each with a blank replica.
+    int spares = 0;
     // Hosts behind all others, which the world leaves alone.
     int onlookers = 0;
   };
@@ -95,6 +97,12 @@ class OpeningWorld {
 
   // What a process on that host would open with.
   EpochOpeningOptions OpeningOptions(int host);
+  // The same by another list of members.
+  EpochOpeningOptions OpeningOptions(int host, uint64_t id,
+                                     const std::vector<int>& nodes,
+                                     const QuorumSizes& sizes);
+  // A host without a replica.
+  int outsider() const { return static_cast<int>(nodes_.size()); }
   // Begins to open; the primary's host may or may not have a replica.
   std::unique_ptr<Primary> Begin(int host, const EpochOpeningOptions& asked,
                                  uint64_t incarnation = 0);
@@ -111,6 +119,9 @@ class OpeningWorld {
   bool IsUp(int node) { return node_at(node).replica != nullptr; }
   // As a new incarnation, empty.
   void Reformat(int number);
+  // The medium of that node was lost: a blank replica is there now, which knows
+  // the configuration of `like`'s superline.
+  void Replace(int number, int like);
 
   // The log of the epoch that was opened, whose calls let the network go on
   // while they wait. Requires: no Append below.
@@ -156,6 +167,8 @@ class OpeningWorld {
   void Fence(Node& node);
   Node& node_at(int node) { return *nodes_[node - 1]; }
   FormatIdentity IdentityOf(int node) const;
+  void MakeNode(const FormatIdentity& identity);
+  PeerAddress AddressOf(int node) const;
   void Poll(const std::vector<Primary*>& primaries, int but_not = -1);
   Primary* PrimaryAt(const std::vector<Primary*>& primaries, int host);
 

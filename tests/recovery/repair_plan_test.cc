@@ -25,7 +25,8 @@ RepairPlan Planned(const QuorumSizes& sizes,
   const auto decision = Choose(sizes, answers);
   EXPECT_TRUE(decision.ok()) << decision.status();
   EXPECT_EQ(decision->outcome, Outcome::kChosen) << decision->reason;
-  return PlanRepair(sizes, *decision, answers, {Uuid{7, 7}, Epoch(9), 99});
+  return PlanRepair(sizes, *decision, answers,
+                    {Uuid{7, 7}, Epoch(9), 99, decision->configuration});
 }
 
 TEST(RepairPlanTest, LaggingReplicaIsExtendedWithoutAMark) {

@@ -74,6 +74,7 @@ void PrimaryLog::OpenEpoch(Epoch epoch) {
   log_.reset();
   const LogPosition end = WalkToTheEnd();
   installation_.epoch = epoch;
+  installation_.configuration = MembersOf();
   installation_.end = end;
   installation_.table = installation_.table.With(
       {epoch, epoch.value * 1'000'003, end.lsn, end.offset, end.chain},

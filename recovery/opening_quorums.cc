@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/opening_quorums.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+namespace {
+
+uint32_t LeastOpeningQuorum(const QuorumSizes& sizes) {
+  return std::max(sizes.replica_count - sizes.write_quorum + 1,
+                  sizes.write_quorum);
+}
+
+// So many members that none of the opening quorums goes without them.
+uint32_t Blocking(const QuorumSizes& sizes) {
+  return sizes.replica_count - LeastOpeningQuorum(sizes) + 1;
+}
+
+bool Has(const std::vector<NodeId>& nodes, NodeId node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+Member MemberOf(const Answer& answer) {
+  return {answer.node, answer.incarnation};
+}
+
+uint32_t Count(AnswerSet set) {
+  return static_cast<uint32_t>(std::popcount(set));
+}
+
+// Those of `among` that are so.
+AnswerSet Where(std::span<const Answer> answers, AnswerSet among,
+                const std::function<bool(const Answer&)>& is_so) {
+  AnswerSet set = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (Contains(among, i) && is_so(answers[i])) set |= AnswerSet{1} << i;
+  }
+  return set;
+}
+
+std::vector<Member> Both(const Configuration& a, const Configuration& b) {
+  std::vector<Member> both;
+  for (const Member& member : a.members) {
+    if (Names(b, member)) both.push_back(member);
+  }
+  return both;
+}
+
+bool Fits(const std::vector<NodeId>& nodes, const QuorumSizes& sizes) {
+  return nodes.size() == sizes.replica_count &&
+         std::is_sorted(nodes.begin(), nodes.end()) &&
+         std::adjacent_find(nodes.begin(), nodes.end()) == nodes.end();
+}
+
+// Whether it is the configuration that the change ends with.
+bool IsAfter(const MembersChange& change, const Configuration& found) {
+  return found.id == change.to_id && change.to_id != change.from_id;
+}
+
+bool IsBefore(const MembersChange& change, const Configuration& found) {
+  const auto same = [](const Member& member, NodeId node) {
+    return member.node == node;
+  };
+  return found.id == change.from_id &&
+         found.replica_count == change.from.replica_count &&
+         found.write_quorum == change.from.write_quorum &&
+         std::equal(found.members.begin(), found.members.end(),
+                    change.from_nodes.begin(), change.from_nodes.end(), same);
+}
+
+// Of the incarnation that answers at a node, whoever names it.
+const Answer* AnswerOf(std::span<const Answer> answers, NodeId node) {
+  const auto at =
+      std::find_if(answers.begin(), answers.end(),
+                   [&](const Answer& answer) { return answer.node == node; });
+  return at == answers.end() ? nullptr : &*at;
+}
+
+// Whether the configuration before the change, when E's is the one after it
+// already, is settled, or its quorum has answered.
+bool IsCaredFor(const MembersChange& change, const Decision& decision,
+                std::span<const Answer> answers) {
+  const AnswerSet of_from =
+      Where(answers, decision.members, [&](const Answer& answer) {
+        return Has(change.from_nodes, answer.node);
+      });
+  const AnswerSet settled = Where(answers, of_from, [&](const Answer& answer) {
+    return answer.configuration == decision.configuration;
+  });
+  return Count(settled) >= Blocking(change.from) ||
+         Count(of_from) >= LeastOpeningQuorum(change.from);
+}
+
+absl::Status CheckSafe(const MembersChange& change) {
+  uint32_t stay = 0;
+  for (const NodeId node : change.from_nodes) {
+    stay += Has(change.to_nodes, node) && !Has(change.replaced, node) ? 1 : 0;
+  }
+  const uint32_t blocking = Blocking(change.from);
+  const uint32_t opening = LeastOpeningQuorum(change.to);
+  const bool few_stay = stay < change.from.write_quorum;
+  const bool few_open = opening < blocking && !IsMutant("kAnyChangeIsMade");
+  if (!few_stay && !few_open) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "from configuration ", change.from_id,
+      " (N = ", change.from.replica_count, ", W = ", change.from.write_quorum,
+      ") to ", change.to_id, " (N = ", change.to.replica_count,
+      ", W = ", change.to.write_quorum, "): ",
+      few_stay ? absl::StrCat(stay, " members stay, W = ",
+                              change.from.write_quorum, " must")
+               : absl::StrCat("the new one can be opened by ", opening,
+                              " members, but only by ", blocking,
+                              " nobody can open the old one any more"),
+      ". Nothing was changed; make the change in several, of one member or one "
+      "step of W each"));
+}
+
+}  // namespace
+
+QuorumSizes SizesOf(const Configuration& configuration) {
+  return {configuration.replica_count, configuration.write_quorum,
+          configuration.replica_count - configuration.write_quorum + 1};
+}
+
+absl::Status CheckChange(const MembersChange& change) {
+  const bool is_replaced_in_both = std::all_of(
+      change.replaced.begin(), change.replaced.end(), [&](NodeId node) {
+        return Has(change.from_nodes, node) && Has(change.to_nodes, node);
+      });
+  if (!Fits(change.from_nodes, change.from) ||
+      !Fits(change.to_nodes, change.to) || !is_replaced_in_both) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a change from ", change.from_nodes.size(), " nodes with N = ",
+        change.from.replica_count, " to ", change.to_nodes.size(),
+        " with N = ", change.to.replica_count, ", ", change.replaced.size(),
+        " replaced: expected N nodes each, in order, and only such replaced "
+        "that are in both. Correct the lists of members"));
+  }
+  const bool same = change.from_nodes == change.to_nodes &&
+                    change.from.write_quorum == change.to.write_quorum;
+  if (same && change.replaced.empty() && change.from_id == change.to_id) {
+    return absl::InvalidArgumentError(
+        "nothing changes between the two lists of members");
+  }
+  if (change.to_id < change.from_id ||
+      (change.to_id == change.from_id && !same)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("configuration ", change.to_id, " after ", change.from_id,
+                     ": other members or another W need a higher number. Raise "
+                     "configuration_id in the new list of members"));
+  }
+  return CheckSafe(change);
+}
+
+absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
+                                       const Decision& decision,
+                                       std::span<const Answer> answers) {
+  const Configuration& found = decision.configuration;
+  if (!IsBefore(change, found) && !IsAfter(change, found)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the log has configuration ", found.id,
+        " with N = ", found.replica_count, " and W = ", found.write_quorum,
+        ", expected ", change.from_id, " with N = ", change.from.replica_count,
+        " and W = ", change.from.write_quorum,
+        ", of the nodes in the old list. Nothing was changed; give the list "
+        "of members that the log has"));
+  }
+  Configuration target;
+  target.id = change.to_id;
+  target.replica_count = change.to.replica_count;
+  target.write_quorum = change.to.write_quorum;
+  for (const NodeId node : change.to_nodes) {
+    const auto named =
+        std::find_if(found.members.begin(), found.members.end(),
+                     [&](const Member& member) { return member.node == node; });
+    const Answer* const answer = AnswerOf(answers, node);
+    const bool is_new =
+        named == found.members.end() ||
+        (Has(change.replaced, node) && answer != nullptr && answer->blank);
+    if (!is_new) {
+      target.members.push_back(*named);
+    } else if (answer != nullptr && !answer->blank &&
+               !IsMutant("kLeaversComeBack")) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "node ", node.value, " holds a replica, of configuration ",
+          answer->configuration.id,
+          ", that is no member: what it promised and acknowledged then says "
+          "nothing now. Remove it there, so that the node joins blank"));
+    } else if (answer != nullptr) {
+      target.members.push_back(MemberOf(*answer));
+    } else {
+      return absl::UnavailableError(absl::StrCat(
+          "node ", node.value, ", which is new, has not answered"));
+    }
+  }
+  return target;
+}
+
+Promises JudgePromises(const Decision& decision,
+                       std::span<const Answer> answers,
+                       const Configuration& target,
+                       const MembersChange* change) {
+  const Configuration& newest = decision.configuration;
+  Promises promises;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (!Contains(decision.members, i)) continue;
+    const AnswerSet bit = AnswerSet{1} << i;
+    const Configuration& own = answers[i].configuration;
+    if (own == newest || IsMutant("kOlderConfigurationCounts")) {
+      promises.counts |= bit;
+      continue;
+    }
+    const QuorumSizes sizes = SizesOf(own);
+    const AnswerSet of_own = Where(
+        answers, decision.members,
+        [&](const Answer& answer) { return Names(own, MemberOf(answer)); });
+    const AnswerSet settled = Where(answers, of_own, [&](const Answer& answer) {
+      return answer.configuration == newest;
+    });
+    if (Count(settled) >= Blocking(sizes)) {
+      promises.counts |= bit;
+    } else if (Count(of_own) >= LeastOpeningQuorum(sizes) &&
+               Both(own, target).size() >= sizes.write_quorum) {
+      promises.counts |= bit;
+      auto& live = promises.unsettled;
+      if (std::find(live.begin(), live.end(), own) == live.end()) {
+        live.push_back(own);
+      }
+    }
+  }
+  promises.is_half_done = change != nullptr && newest == target &&
+                          IsCaredFor(*change, decision, answers);
+  return promises;
+}
+
+namespace {
+
+AnswerSet Suspects(std::span<const Answer> answers) {
+  return Where(answers, ~AnswerSet{0},
+               [](const Answer& answer) { return answer.suspect; });
+}
+
+bool IsNewcomer(const Member& member, const Decision& decision,
+                std::span<const Answer> answers) {
+  return Where(answers, decision.newcomers, [&](const Answer& answer) {
+           return MemberOf(answer) == member;
+         }) != 0;
+}
+
+absl::Status CheckEnough(uint32_t counted, uint32_t needed, const char* what,
+                         const Configuration& of) {
+  if (counted >= needed) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat(counted, " of the replicas that answered ", what,
+                   " configuration ", of.id, ", ", needed, " are needed"));
+}
+
+}  // namespace
+
+absl::Status CheckPromises(const Promises& promises, const Decision& decision,
+                           std::span<const Answer> answers,
+                           const Configuration& target, bool is_change,
+                           uint32_t needed) {
+  const Configuration& found = decision.configuration;
+  AnswerSet counted = promises.counts;
+  if (promises.is_half_done || IsMutant("kNewcomersPromise")) {
+    counted |= decision.newcomers;
+  }
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckEnough(Count(counted), needed, "are members of", found));
+  ALPHEUS_RETURN_IF_ERROR(CheckEnough(Count(counted & ~Suspects(answers)),
+                                      SizesOf(found).read_quorum,
+                                      "know what they did in", found));
+  if (!is_change) return absl::OkStatus();
+  const AnswerSet of_target = Where(
+      answers, ~AnswerSet{0},
+      [&](const Answer& answer) { return Names(target, MemberOf(answer)); });
+  return CheckEnough(Count(of_target), LeastOpeningQuorum(SizesOf(target)),
+                     "are to be members of", target);
+}
+
+InstallQuorums QuorumsToInstall(const Promises& promises,
+                                const Decision& decision,
+                                std::span<const Answer> answers,
+                                const Configuration& target, bool is_change) {
+  const Configuration& found = decision.configuration;
+  InstallQuorums quorums;
+  std::vector<InstallQuorum>& before = quorums.before_newcomers;
+  const auto add = [&](const Configuration& of) {
+    InstallQuorum quorum{Both(of, target), of.write_quorum};
+    std::erase_if(quorum.members, [&](const Member& member) {
+      return IsNewcomer(member, decision, answers);
+    });
+    before.push_back(std::move(quorum));
+  };
+  if (!promises.is_half_done && !IsMutant("kOldQuorumNotInstalled")) {
+    add(found);
+  }
+  for (const Configuration& live : promises.unsettled) add(live);
+  quorums.to_show = before;
+  const QuorumSizes sizes = SizesOf(target);
+  quorums.to_show.push_back({target.members, is_change
+                                                 ? LeastOpeningQuorum(sizes)
+                                                 : sizes.write_quorum});
+  return quorums;
+}
+
+}  // namespace alpheus

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// opening_quorums: whose promises and installations an opening needs while the
+// members of a log, W or incarnations change.
+//
+// Idea: a configuration is in force as long as a primary could open the log by
+// it. It changes by an opening, from the configuration c that the highest log
+// epoch E names to a `target`, and such an opening may be cut off anywhere:
+// then some members have installed the target and others have not. So each
+// opening looks at what the replicas that answered have, and takes care of
+// every configuration that it finds: it is *settled* if so many of its members
+// have installed E's that no opening quorum of it is left; else its quorums
+// count, too, or those who still have it don't.
+//
+// With OQ(c) = max(N - W + 1, W), which is what a primary of c needs:
+//
+//   a change is possible   W(c) members stay (S), with their incarnations; and
+//     (CheckChange)        OQ(target) >= N(c) - OQ(c) + 1
+//   to choose              OQ(E's) replicas that E's configuration names and
+//     (JudgePromises)      that are not blank have answered; one that has
+//                          another configuration a counts only if a is settled,
+//                          or OQ(a) of a's members have answered. A change
+//                          needs OQ(target) of the target's as well, blank
+//                          newcomers among them
+//   to show                W of the target's members have installed (a change:
+//     (QuorumsToInstall)   OQ), and W(a) of each a that counted and is not
+//                          settled. Newcomers begin when W(a) of each, and W(c)
+//                          of S that are no newcomers, have: before that they
+//                          hold nothing
+//
+// Invariants:
+//   Q1. From the moment at which the target can be opened by itself, c cannot
+//       be opened any more, nor any configuration before it: so long only
+//       members of S have installed the target, and OQ(target) of them are too
+//       many for an opening quorum of c.
+//   Q2. W(c) replicas that hold everything durable have the target before any
+//       newcomer has; and what promised in an opening meets every W(c): INV-18.
+//   Q3. A newcomer counts for no W before it has installed, and for no promise
+//       but of a change that also has OQ(c): what its predecessor promised and
+//       acknowledged is lost (H16).
+// Thread safety: pure.
+// References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
+// members".
+#ifndef ALPHEUS_RECOVERY_OPENING_QUORUMS_H_
+#define ALPHEUS_RECOVERY_OPENING_QUORUMS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/format/superline.h"
+#include "quorum/quorum.h"
+#include "recovery/answer.h"
+#include "recovery/chooser.h"
+
+namespace alpheus {
+
+// N, W and the least R of what superlines record.
+QuorumSizes SizesOf(const Configuration& configuration);
+
+// A change of the configuration that an opening is to make.
+struct MembersChange {
+  // Before and after; the nodes in the order of their numbers.
+  uint64_t from_id = 1;
+  QuorumSizes from;
+  std::vector<NodeId> from_nodes;
+  uint64_t to_id = 1;
+  QuorumSizes to;
+  std::vector<NodeId> to_nodes;
+  // Of both: their replica is lost, and the one that is there is another.
+  std::vector<NodeId> replaced;
+};
+
+// Whether an opening can make the change, whatever is cut off in its middle.
+// Errors: InvalidArgument (nothing changes; sizes and nodes do not fit; a node
+// that is replaced is not in both; the id goes back, or stays though nodes or W
+// change); FailedPrecondition (more members leave at once than may, or the new
+// quorums are too small: what to do instead).
+absl::Status CheckChange(const MembersChange& change);
+
+// The configuration that the change leads to. `answers` tell the incarnations
+// of newcomers: of nodes that E's configuration does not name, and of those
+// that are replaced.
+// Errors: FailedPrecondition (E's configuration is neither the one before nor
+// the one after the change; what a newcomer holds is of an earlier membership);
+// Unavailable (a newcomer has not answered).
+absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
+                                       const Decision& decision,
+                                       std::span<const Answer> answers);
+
+// Which configurations count in an opening that installs `target`, by what was
+// answered.
+struct Promises {
+  AnswerSet counts = 0;  // for OQ of E's configuration
+  // Neither E's nor settled: W of each must have installed.
+  std::vector<Configuration> unsettled;
+  // A change is made again whose configuration before is settled or has
+  // promised: newcomers count as members of the one after.
+  bool is_half_done = false;
+};
+// `change`: nullptr if the opening makes none.
+Promises JudgePromises(const Decision& decision,
+                       std::span<const Answer> answers,
+                       const Configuration& target,
+                       const MembersChange* change);
+
+// OK if OQ(E's) and, in a change, OQ(target) have promised. `needed` of E's
+// configuration are, where the operator's R asks for more than OQ.
+// Errors: Unavailable (how many did, how many must).
+absl::Status CheckPromises(const Promises& promises, const Decision& decision,
+                           std::span<const Answer> answers,
+                           const Configuration& target, bool is_change,
+                           uint32_t needed);
+
+// So many of the members must have installed the epoch.
+struct InstallQuorum {
+  std::vector<Member> members;
+  uint32_t needed = 0;
+
+  bool operator==(const InstallQuorum&) const = default;
+};
+struct InstallQuorums {
+  std::vector<InstallQuorum> before_newcomers;
+  std::vector<InstallQuorum> to_show;
+};
+InstallQuorums QuorumsToInstall(const Promises& promises,
+                                const Decision& decision,
+                                std::span<const Answer> answers,
+                                const Configuration& target, bool is_change);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_OPENING_QUORUMS_H_
