@@ -39,13 +39,14 @@ absl::StatusOr<std::unique_ptr<LogCreation>> LogCreation::Start(
     const LogCreationOptions& options) {
   std::set<NodeId> nodes;
   for (const PeerAddress& peer : options.peers) nodes.insert(peer.node);
-  if (options.peers.size() != options.sizes.replica_count ||
+  const size_t expected =
+      options.joined ? options.peers.size() : options.sizes.replica_count;
+  if (options.peers.size() != expected ||
       nodes.size() != options.peers.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("creating log ", options.log_id.ToString(), " on ",
-                     options.peers.size(), " members of ", nodes.size(),
-                     " nodes, expected N = ", options.sizes.replica_count,
-                     " of as many. Correct the members"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "creating log ", options.log_id.ToString(), " on ",
+        options.peers.size(), " members of ", nodes.size(),
+        " nodes, expected N = ", expected, " of as many. Correct the members"));
   }
   ALPHEUS_ASSIGN_OR_RETURN(const Layout layout,
                            Layout::ForRegion(options.region_bytes));
@@ -107,10 +108,7 @@ absl::Status LogCreation::CheckWelcomes() {
   for (const auto& peer : peers_) {
     if (peer->failed()) return NothingDone(peer->failure());
     all &= peer->state() == State::kWelcomed;
-    if (peer->state() != State::kWelcomed ||
-        peer->welcome().ring_capacity == 0) {
-      continue;
-    }
+    if (!HasReplica(*peer) || options_.joined) continue;
     return NothingDone(absl::AlreadyExistsError(
         absl::StrCat(peer->Describe(),
                      " holds a replica of the log already, with a ring "
@@ -118,16 +116,33 @@ absl::Status LogCreation::CheckWelcomes() {
                      peer->welcome().ring_capacity, " bytes")));
   }
   if (!all) return absl::OkStatus();
+  phase_ = Phase::kFormat;
+  if (options_.joined) {
+    AskForBlanks();
+    return absl::OkStatus();
+  }
   DrawIncarnations();
   for (const auto& peer : peers_) {
     peer->Ask(Format{options_.region_bytes, configuration_, options_.log_name});
   }
-  phase_ = Phase::kFormat;
   return absl::OkStatus();
 }
 
+bool LogCreation::HasReplica(const OpeningPeer& peer) {
+  return peer.state() == State::kWelcomed && peer.welcome().ring_capacity != 0;
+}
+
+void LogCreation::AskForBlanks() {
+  configuration_ = *options_.joined;
+  for (const auto& peer : peers_) {
+    if (HasReplica(*peer)) continue;
+    peer->Ask(Format{options_.region_bytes, configuration_, options_.log_name,
+                     random_.Next() | 1});
+  }
+}
+
 void LogCreation::DrawIncarnations() {
-  configuration_.id = 1;
+  configuration_.id = options_.configuration_id;
   configuration_.replica_count = options_.sizes.replica_count;
   configuration_.write_quorum = options_.sizes.write_quorum;
   std::set<uint64_t> drawn = {0};  // names none
@@ -144,7 +159,8 @@ void LogCreation::DrawIncarnations() {
 absl::Status LogCreation::CheckFormatted() {
   bool all = true;
   for (const auto& peer : peers_) {
-    const bool is_over = peer->failed() || peer->state() == State::kFormatted;
+    const bool is_over = peer->failed() || HasReplica(*peer) ||
+                         peer->state() == State::kFormatted;
     if (!is_over) return absl::OkStatus();
     all &= !peer->failed();
   }

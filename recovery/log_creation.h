@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// log_creation: makes a new log on all its members, by one operator's command.
+// log_creation: makes a new log on all its members, by one operator's command;
+// or blank replicas of a log that is there, on nodes that are to join it.
 //
 // Idea: every member must be there and have nothing of this log; only then are
 // incarnations drawn and the replicas formatted, each with the configuration
-// that names all of them, so that all are empty and none is blank (A4).
+// that names all of them, so that all are empty and none is blank (A4). A blank
+// replica gets the log's present configuration, which does not name it; the
+// change of members that follows does (A5). Where one is already it stays.
 //
 // Invariants:
 //   C1. Nothing is formatted unless all N members said that they hold no
-//       replica of the log.
+//       replica of the log; and nothing where one is.
 // What a failure leaves: replicas on some members, which the error names. They
 // are of no use; the log's id is not to be used again before they are removed.
 // Thread safety: one thread.
@@ -17,6 +20,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +43,10 @@ struct LogCreationOptions {
   Uuid log_id;     // new
   PrimaryId self;  // who asks
   QuorumSizes sizes;
-  std::vector<PeerAddress> peers;  // all N members
+  std::vector<PeerAddress> peers;  // all N members, or those who join
+  uint64_t configuration_id = 1;   // of a new log
+  // Of the log that is there, if `peers` are to get blank replicas of it.
+  std::optional<Configuration> joined = std::nullopt;
   uint64_t region_bytes = 0;
   std::string log_name;
   int64_t step_timeout_ns = 10'000'000'000;
@@ -78,7 +85,9 @@ class LogCreation {
 
   absl::Status GoOn();
   absl::Status CheckWelcomes();
+  static bool HasReplica(const OpeningPeer& peer);
   void DrawIncarnations();
+  void AskForBlanks();
   absl::Status CheckFormatted();
   absl::Status NothingDone(const absl::Status& why) const;
   absl::Status PartlyDone() const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "api/node/change_members.h"
 #include "api/node/log_engine.h"
 #include "log/base/check.h"
 #include "log/base/mutant.h"
@@ -39,6 +40,11 @@ absl::Status WriteEmptyLog(Region& region, const Layout& layout,
 }
 
 }  // namespace
+
+absl::StatusOr<RecoveryReport> Log::ChangeMembers(
+    const ChangeMembersOptions& options) {
+  return ChangeLogMembers(options);
+}
 
 absl::StatusOr<Uuid> Log::Format(const FormatOptions& options) {
   if (!options.cluster_file.empty()) return FormatReplicatedLog(options);

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "api/node/change_members.h"
 #include "api/node/fabric_pump.h"
 #include "api/node/log_engine.h"
 #include "api/node/replica_file.h"
@@ -24,6 +25,7 @@
 #include "recovery/epoch_opening.h"
 #include "recovery/inquiry.h"
 #include "recovery/log_creation.h"
+#include "recovery/opening_quorums.h"
 #include "recovery/rejoining_replication.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 
@@ -163,6 +165,19 @@ class Opener {
     return Open(/*is_member=*/true);
   }
 
+  // Only to change the members; `asked` are those of before and after.
+  absl::StatusOr<RecoveryReport> ChangeMembers(MembersChange change,
+                                               std::vector<PeerAddress> asked) {
+    change_ = std::move(change);
+    asked_ = std::move(asked);
+    ALPHEUS_ASSIGN_OR_RETURN(const EpochOpened opened,
+                             TryUntilDeadline(/*is_member=*/false));
+    for (const OpenedBackup& backup : opened.backups) {
+      connectivity_->fabric.Close(backup.connection).IgnoreError();
+    }
+    return MakeReport(opened);
+  }
+
   // Remote-only.
   absl::StatusOr<std::unique_ptr<LogEngine>> OpenWithCache() {
     return Open(/*is_member=*/false);
@@ -181,8 +196,10 @@ class Opener {
     opening.log_id = log_id();
     opening.self = self;
     opening.sizes = cluster_.sizes;
+    opening.change = change_;
+    if (change_) opening.peers = asked_;
     for (const ClusterMember& member : cluster_.members) {
-      if (is_member && member.node == self.node) continue;
+      if (change_ || (is_member && member.node == self.node)) continue;
       opening.peers.push_back({member.node, member.address.ToString()});
     }
     opening.configuration_id = cluster_.id;
@@ -312,6 +329,8 @@ class Opener {
   const ClusterConfiguration& cluster_;
   std::unique_ptr<Connectivity> connectivity_;
   const Deadline deadline_;
+  std::optional<MembersChange> change_;
+  std::vector<PeerAddress> asked_;
   EpochOpeningOptions opening_;  // of the last try
   std::optional<Region> region_;
   std::unique_ptr<P> pmem_;
@@ -382,6 +401,13 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
       file->pmem());
 }
 
+absl::StatusOr<RecoveryReport> OpenToChangeMembers(
+    const LogOptions& options, const ClusterConfiguration& to,
+    MembersChange change, std::vector<PeerAddress> asked) {
+  return Opener<LibpmemPersistence>(options, to)
+      .ChangeMembers(std::move(change), std::move(asked));
+}
+
 absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
                            LoadClusterFile(options.cluster_file));
@@ -394,6 +420,7 @@ absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
   creation.self = {cluster.members.front().node,
                    connectivity.random.Next() | 1};
   creation.sizes = cluster.sizes;
+  creation.configuration_id = cluster.id;
   creation.key = cluster.key;
   for (const ClusterMember& member : cluster.members) {
     creation.peers.push_back({member.node, member.address.ToString()});

@@ -239,6 +239,80 @@ TEST_F(MembersChangeTest, ChangeIsNotMadeWithoutTheNewcomersItNeeds) {
   ExpectServedBy(four, {});
 }
 
+TEST_F(MembersChangeTest, ChangeThatCannotBeMadeAtOnceIsRefused) {
+  const List five{1, {1, 2, 3, 4, 5}, 3};
+  struct Case {
+    List from;
+    List to;
+    std::vector<int> replaced;
+    const char* why;
+  };
+  for (const Case& c : std::vector<Case>{
+           {kThree, {2, {1, 4, 5}, 2}, {}, "1 members stay, W = 2 must"},
+           {kThree, kThree, {2, 3}, "1 members stay, W = 2 must"},
+           {kThree, {2, {1}, 1}, {}, "1 members stay, W = 2 must"},
+           {five, {2, {1, 2, 3}, 2}, {}, "opened by 2 members, but only by 3"},
+       }) {
+    const absl::Status status = CheckChange(ChangeOf(c.from, c.to, c.replaced));
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr(c.why));
+  }
+  EXPECT_TRUE(CheckChange(ChangeOf(five, {2, {1, 2, 3, 4}, 3})).ok());
+  EXPECT_TRUE(CheckChange(ChangeOf(five, {2, {1, 2, 3, 4, 6}, 3})).ok());
+}
+
+TEST_F(MembersChangeTest, ChangeThatIsNoneIsRefused) {
+  MembersChange unsorted = ChangeOf(kThree, {2, {1, 2, 3, 4}, 3});
+  std::swap(unsorted.to_nodes[0], unsorted.to_nodes[1]);
+  MembersChange wrong_count = ChangeOf(kThree, {2, {1, 2, 3, 4}, 3});
+  wrong_count.from_nodes.pop_back();
+  for (const MembersChange& change :
+       {ChangeOf(kThree, kThree), unsorted, wrong_count,
+        ChangeOf(kThree, kThree, {4}), ChangeOf(kThree, {1, {1, 2, 3}, 3}),
+        ChangeOf({2, {1, 2, 3}, 2}, kThree)}) {
+    const absl::Status status = CheckChange(change);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  }
+}
+
+// What node 4 held when it left says nothing when it comes back.
+TEST_F(MembersChangeTest, NodeThatLeftComesBackBlankOnly) {
+  const List four{1, {1, 2, 3, 4}, 3};
+  const List without{2, {1, 2, 3}, 2};
+  const List again{3, {1, 2, 3, 4}, 3};
+  Make(four, 0);
+  Write(four, 2);
+  ASSERT_TRUE(Change(four, without)->status().ok());
+  Write(without, 2);
+  const auto refused = Change(without, again);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused->status()))
+      << refused->status();
+  EXPECT_THAT(refused->status().message(), HasSubstr("Remove it there"));
+  world_->Replace(4, /*like=*/1);
+  const auto changed = Change(without, again);
+  ASSERT_TRUE(changed->status().ok()) << changed->status();
+  ExpectServedBy(again, {2});
+}
+
+// Q1, Q2: whatever the moment, if a newcomer has the epoch then W of the
+// members before have it, too.
+TEST_F(MembersChangeTest, OldMembersInstallBeforeNewOnes) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Make(kThree, 1, seed);
+    acknowledged_.clear();
+    Write(kThree, 3);
+    auto primary = world_->Begin(world_->outsider(),
+                                 Options(kThree, {2, {1, 2, 4}, 2}, {}));
+    const auto has_it = [&](int node) {
+      return ConfigurationOf(node).id == 2 ? 1 : 0;
+    };
+    do {
+      if (has_it(4) == 1) EXPECT_EQ(has_it(1) + has_it(2), 2) << seed;
+    } while (world_->Step({primary.get()}));
+    ASSERT_TRUE(primary->status().ok()) << primary->status();
+  }
+}
+
 // After each event: it is made again, and nothing is missing. Or it is not,
 // and either list may be tried.
 TEST_F(MembersChangeTest, ChangeThatIsCutOffAnywhereIsMadeAgain) {

@@ -145,6 +145,51 @@ TEST_F(ReplicaTest, InstalledEpochTakesNothingBack) {
   EXPECT_TRUE(replica().Install(installation).ok());
 }
 
+// H18: the superline says who keeps the log, from the epoch that changed it on.
+TEST_F(ReplicaTest, ConfigurationChangesWithAnEpochOnly) {
+  InstallLog();
+  const Configuration before = world_.State().superline.configuration;
+  log_.Append("c");
+  world_.CopyAll(log_);
+  Installation installation = log_.ToInstall();
+  installation.configuration = before;
+  installation.configuration.id = before.id + 1;
+  installation.configuration.write_quorum = 3;
+  ExpectInstallRefused(installation, Code::kFailedPrecondition,
+                       "another one than");
+
+  log_.OpenEpoch(Epoch(9), 99);
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(9)).ok());
+  Installation next = log_.ToInstall();
+  next.configuration = installation.configuration;
+  ASSERT_TRUE(replica().Install(next).ok());
+  world_.PowerCut();
+  EXPECT_EQ(world_.State().superline.configuration, installation.configuration);
+}
+
+TEST_F(ReplicaTest, ConfigurationNeverGoesBack) {
+  InstallLog();
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(9)).ok());
+  log_.OpenEpoch(Epoch(9), 99);
+  Installation installation = log_.ToInstall();
+  installation.configuration = world_.State().superline.configuration;
+  --installation.configuration.id;
+  ExpectInstallRefused(installation, Code::kFailedPrecondition, "older than");
+}
+
+TEST_F(ReplicaTest, ConfigurationThatDoesNotNameItIsNotInstalled) {
+  InstallLog();
+  ASSERT_TRUE(world_.AcceptPromise(Epoch(9)).ok());
+  log_.OpenEpoch(Epoch(9), 99);
+  Installation installation = log_.ToInstall();
+  installation.configuration = world_.State().superline.configuration;
+  for (Member& member : installation.configuration.members) {
+    ++member.incarnation;
+  }
+  ExpectInstallRefused(installation, Code::kFailedPrecondition,
+                       "does not name node");
+}
+
 // H8: in the middle of an epoch no table says what the chain is.
 TEST_F(ReplicaTest, EndWithAnotherChainIsNotInstalled) {
   InstallLog();

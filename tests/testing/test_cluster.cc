@@ -41,6 +41,23 @@ TestCluster::TestCluster(int nodes, int write_quorum,
   for (int node = 1; node <= nodes; ++node) Start(node);
 }
 
+std::string TestCluster::WriteList(int configuration_id,
+                                   const std::vector<int>& nodes,
+                                   int write_quorum) const {
+  const std::string path =
+      directory_.File("cluster" + std::to_string(configuration_id) + ".toml");
+  std::ofstream file(path);
+  file << "cluster_id = \"9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a\"\n"
+       << "configuration_id = " << configuration_id << "\n"
+       << "write_quorum = " << write_quorum << "\n"
+       << "key_file = \"" << key_file() << "\"\n";
+  for (const int node : nodes) {
+    file << "[[member]]\nnode = " << node << "\naddress = \""
+         << nodes_[node - 1].address << "\"\n";
+  }
+  return path;
+}
+
 TestCluster::~TestCluster() {
   for (int node = 1; node <= size(); ++node) Stop(node);
   if (::testing::Test::HasFailure()) {

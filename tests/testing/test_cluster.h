@@ -28,7 +28,10 @@ class TestCluster {
   void Start(int node);
   void Stop(int node);
 
+  // The list of members that the nodes have; and a file with another one.
   const std::string& file() const { return file_; }
+  std::string WriteList(int configuration_id, const std::vector<int>& nodes,
+                        int write_quorum) const;
   std::string key_file() const { return directory_.File("cluster.key"); }
   // Of a node's replica.
   std::string ReplicaPath(int node, const std::string& log = "main") const;

@@ -23,6 +23,8 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddVerifyCommand(app, chosen);
   AddCleanupCommand(app, chosen);
   AddSalvageCommand(app, chosen);
+  AddReplaceCommand(app, chosen);
+  AddReconfigureCommand(app, chosen);
   AddKeyCommand(app, chosen);
   AddBenchCommand(app, chosen);
   AddSimCommand(app, chosen);

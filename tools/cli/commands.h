@@ -29,6 +29,8 @@ void AddStatusCommand(CLI::App* app, Command* chosen);
 void AddVerifyCommand(CLI::App* app, Command* chosen);
 void AddCleanupCommand(CLI::App* app, Command* chosen);
 void AddSalvageCommand(CLI::App* app, Command* chosen);
+void AddReplaceCommand(CLI::App* app, Command* chosen);
+void AddReconfigureCommand(CLI::App* app, Command* chosen);
 void AddKeyCommand(CLI::App* app, Command* chosen);
 void AddBenchCommand(CLI::App* app, Command* chosen);
 void AddSimCommand(CLI::App* app, Command* chosen);

@@ -75,6 +75,22 @@ class Log {
   // system full; no file is left behind); Unavailable (system error).
   static absl::StatusOr<Uuid> Format(const FormatOptions& options);
 
+  // Changes the members of a replicated log, W, or a member's lost replica, by
+  // opening an epoch that satisfies the quorums of before and after. Whoever
+  // has the log open then finds that it failed, outcome unknown (Aborted), and
+  // opens it again, by the new list of members if there is one.
+  // On return the log is kept by the new members; the report tells who of them
+  // is behind. Blocking: as Open, and a copy of the log to each newcomer.
+  // Errors: InvalidArgument (lists or nodes that don't fit; nothing changes);
+  // FailedPrecondition (the log has another list than the previous one; a
+  // change that is too large to be made at once: message names the steps; a
+  // replica that is to be replaced is there; a node that joins has one);
+  // Unavailable (too few members could be reached or the deadline passed:
+  // nothing was shown, the change may be half made, and is made again by the
+  // same call); others as Open.
+  static absl::StatusOr<RecoveryReport> ChangeMembers(
+      const ChangeMembersOptions& options);
+
   // Recovers the log and opens a new epoch. Takes the region's lock.
   // On return every recovered record is durable and report() tells what was
   // found. Blocking: one pass over the records, then a flush of those that

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
@@ -24,6 +25,21 @@ struct FormatOptions {
   // cluster, whose nodes must run.
   std::string cluster_file = {};
   std::string log_name = "main";
+};
+
+// A change of who keeps a replicated log.
+struct ChangeMembersOptions {
+  // The list of members from then on, with a higher configuration_id, and the
+  // one that the log has. Empty: no node and no W changes.
+  std::string cluster_file = {};
+  std::string previous_cluster_file = {};
+  // Members whose replica was lost, with its medium: an empty one takes its
+  // place there.
+  std::vector<uint64_t> replaced = {};
+  std::string log_name = "main";
+  // Until it is given up, in milliseconds: a whole log is copied to each
+  // newcomer, by way of this process.
+  uint32_t timeout_ms = 60'000;
 };
 
 // A log that several nodes keep.

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/node/change_members.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "api/node/log_members.h"
+#include "log/base/clock.h"
+#include "log/base/random.h"
+#include "log/base/status_macros.h"
+#include "quorum/cluster_file.h"
+#include "quorum/log_id.h"
+#include "recovery/answer.h"
+#include "replication/fabric/tcp/tcp_fabric.h"
+
+namespace alpheus {
+namespace {
+
+NodeId SomePrimary(const ClusterConfiguration& cluster) {
+  const auto some =
+      std::find_if(cluster.members.begin(), cluster.members.end(),
+                   [](const ClusterMember& m) { return m.may_be_primary; });
+  return some->node;  // C3 (configuration.h)
+}
+
+std::vector<NodeId> NodesOf(const ClusterConfiguration& cluster) {
+  std::vector<NodeId> nodes;
+  for (const ClusterMember& member : cluster.members) {
+    nodes.push_back(member.node);
+  }
+  return nodes;
+}
+
+// Of both lists, by the addresses of the later one.
+std::vector<PeerAddress> PeersOf(const ClusterConfiguration& from,
+                                 const ClusterConfiguration& to) {
+  std::vector<PeerAddress> peers;
+  for (const ClusterMember& member : to.members) {
+    peers.push_back({member.node, member.address.ToString()});
+  }
+  for (const ClusterMember& member : from.members) {
+    if (FindMember(to, member.node) != nullptr) continue;
+    peers.push_back({member.node, member.address.ToString()});
+  }
+  return peers;
+}
+
+absl::StatusOr<MembersChange> ChangeBetween(
+    const ClusterConfiguration& from, const ClusterConfiguration& to,
+    const std::vector<uint64_t>& replaced) {
+  if (from.cluster_id != to.cluster_id) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the lists of members are of two clusters, ",
+        from.cluster_id.ToString(), " and ", to.cluster_id.ToString()));
+  }
+  MembersChange change{from.id,     from.sizes, NodesOf(from), to.id, to.sizes,
+                       NodesOf(to), {}};
+  for (const uint64_t node : replaced) change.replaced.push_back(NodeId(node));
+  std::sort(change.replaced.begin(), change.replaced.end());
+  ALPHEUS_RETURN_IF_ERROR(CheckChange(change));
+  return change;
+}
+
+absl::Status CheckIsLost(const PeerAddress& peer,
+                         const std::vector<Superline>& superlines,
+                         const Superline& newest) {
+  for (const Superline& superline : superlines) {
+    if (superline.node != peer.node || IsBlank(superline)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        DescribePeer(peer), " has its replica of log ",
+        newest.log_id.ToString(), ", of epoch ", superline.log_epoch.value,
+        ": it is not lost, and what it holds may count. Nothing was changed. "
+        "If "
+        "it is not to be kept, stop the node and move the file away first"));
+  }
+  return absl::OkStatus();
+}
+
+// Those who join get blank replicas; nobody is disturbed yet.
+absl::Status PrepareNewcomers(const ClusterConfiguration& from,
+                              const ClusterConfiguration& to,
+                              const MembersChange& change,
+                              const LogOptions& options) {
+  EntropyRandom random;
+  TcpFabric fabric(TcpFabricOptions(), Clock::Real(), random);
+  LogMembersOptions members;
+  members.cluster_id = to.cluster_id;
+  members.log_name = options.replication.log_name;
+  members.log_id = LogIdOf(to.cluster_id, members.log_name);
+  members.self = NodeId(options.replication.node);
+  members.key = to.key;
+  members.deadline = Deadline::In(
+      std::chrono::milliseconds(options.replication.open_timeout_ms));
+  const std::vector<PeerAddress> all = PeersOf(from, to);
+  ALPHEUS_ASSIGN_OR_RETURN(const std::vector<Superline> superlines,
+                           ReadSuperlines(fabric, random, members, all));
+  ALPHEUS_ASSIGN_OR_RETURN(const Superline newest, NewestOf(superlines));
+  std::vector<PeerAddress> newcomers;
+  for (const PeerAddress& peer : all) {
+    const bool is_replaced = std::binary_search(
+        change.replaced.begin(), change.replaced.end(), peer.node);
+    const bool joins = FindMember(from, peer.node) == nullptr;
+    if (is_replaced) {
+      ALPHEUS_RETURN_IF_ERROR(CheckIsLost(peer, superlines, newest));
+    }
+    if (is_replaced || joins) newcomers.push_back(peer);
+  }
+  return MakeBlankReplicas(fabric, random, members, newest, newcomers);
+}
+
+}  // namespace
+
+absl::StatusOr<RecoveryReport> ChangeLogMembers(
+    const ChangeMembersOptions& options) {
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration to,
+                           LoadClusterFile(options.cluster_file));
+  ClusterConfiguration from = to;
+  if (!options.previous_cluster_file.empty()) {
+    ALPHEUS_ASSIGN_OR_RETURN(from,
+                             LoadClusterFile(options.previous_cluster_file));
+  }
+  ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
+  ALPHEUS_ASSIGN_OR_RETURN(MembersChange change,
+                           ChangeBetween(from, to, options.replaced));
+  LogOptions open;
+  open.replication.log_name = options.log_name;
+  open.replication.node = SomePrimary(to).value;
+  open.replication.open_timeout_ms = options.timeout_ms;
+  ALPHEUS_RETURN_IF_ERROR(PrepareNewcomers(from, to, change, open));
+  return OpenToChangeMembers(open, to, std::move(change), PeersOf(from, to));
+}
+
+}  // namespace alpheus

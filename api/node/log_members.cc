@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/node/log_members.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "api/node/fabric_pump.h"
+#include "log/base/clock.h"
+#include "log/base/status_macros.h"
+#include "log/core/region_state.h"
+#include "recovery/answer.h"
+#include "recovery/log_creation.h"
+#include "recovery/remote_region.h"
+
+namespace alpheus {
+namespace {
+
+PrimaryId NewProcess(const LogMembersOptions& options, RandomSource& random) {
+  return {options.self, random.Next() | 1};
+}
+
+absl::StatusOr<Superline> ReadSuperline(TcpFabric& fabric, RandomSource& random,
+                                        const LogMembersOptions& options,
+                                        const PeerAddress& peer) {
+  std::vector<std::byte> image;
+  RemoteRegion remote(
+      fabric,
+      {.at = {.address = peer.address,
+              .node = peer.node,
+              .hello = {options.cluster_id, options.log_id,
+                        NewProcess(options, random)},
+              .deadline = {},
+              .credentials = {options.key, &random}},
+       .deadline = [&] { return options.deadline; },
+       .without_ring = true},
+      [&](uint64_t bytes) -> absl::StatusOr<std::span<std::byte>> {
+        image.resize(bytes);
+        return std::span(image);
+      });
+  FabricPump pump(fabric);
+  pump.Add({[&](const ConnectionEvent& e) { return remote.Take(e); },
+            [&](const Completion& c) { return remote.Take(c); }});
+  while (!remote.done()) {
+    if (options.deadline.HasPassed(Clock::Real().NowNanos())) {
+      return absl::UnavailableError("did not answer in time");
+    }
+    if (!pump.Turn()) pump.Sleep(options.deadline);
+  }
+  ALPHEUS_RETURN_IF_ERROR(remote.status());
+  ALPHEUS_ASSIGN_OR_RETURN(const RegionState state,
+                           ReadRegionState(image, DescribePeer(peer)));
+  return state.superline;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Superline>> ReadSuperlines(
+    TcpFabric& fabric, RandomSource& random, const LogMembersOptions& options,
+    const std::vector<PeerAddress>& peers) {
+  std::vector<Superline> superlines;
+  std::string why;
+  for (const PeerAddress& peer : peers) {
+    absl::StatusOr<Superline> read =
+        ReadSuperline(fabric, random, options, peer);
+    if (read.ok()) {
+      superlines.push_back(*std::move(read));
+    } else {
+      absl::StrAppend(&why, " ", DescribePeer(peer), ": ",
+                      read.status().message(), ".");
+    }
+  }
+  if (!superlines.empty()) return superlines;
+  return absl::UnavailableError(absl::StrCat("log ", options.log_name,
+                                             ": no member tells who its "
+                                             "members are.",
+                                             why, " Nothing was changed"));
+}
+
+absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines) {
+  const Superline* newest = nullptr;
+  for (const Superline& superline : superlines) {
+    if (IsBlank(superline)) continue;
+    if (newest == nullptr || newest->log_epoch < superline.log_epoch) {
+      newest = &superline;
+    }
+  }
+  if (newest != nullptr) return *newest;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "log ", superlines.front().log_id.ToString(),
+      ": all replicas that can be reached are blank, and say nothing of who "
+      "keeps it. Start more nodes"));
+}
+
+absl::Status MakeBlankReplicas(TcpFabric& fabric, RandomSource& random,
+                               const LogMembersOptions& options,
+                               const Superline& newest,
+                               const std::vector<PeerAddress>& peers) {
+  if (peers.empty()) return absl::OkStatus();
+  LogCreationOptions creation;
+  creation.cluster_id = options.cluster_id;
+  creation.log_id = options.log_id;
+  creation.self = NewProcess(options, random);
+  creation.peers = peers;
+  creation.joined = newest.configuration;
+  creation.region_bytes = newest.region_bytes;
+  creation.log_name = options.log_name;
+  creation.deadline = options.deadline;
+  creation.key = options.key;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<LogCreation> created,
+      LogCreation::Start(fabric, Clock::Real(), random, creation));
+  FabricPump pump(fabric);
+  pump.Add({[&](const ConnectionEvent& e) { return created->Take(e); },
+            [&](const Completion& c) { return created->Take(c); }});
+  while (!created->Poll()) {
+    if (!pump.Turn()) pump.Sleep(created->NextPoll());
+  }
+  return created->status();
+}
+
+}  // namespace alpheus
