@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaServer::RemoveLog(
     if (connection.log == found->second.get()) of_log.push_back(id);
   }
   for (const ConnectionId id : of_log) End(id, absl::OkStatus());
-  scrubbing_.Interrupt(log_id);
+  scrubbing_.Forget(log_id);
   std::unique_ptr<ServedLog> log = std::move(found->second);
   logs_.erase(found);
   return log;

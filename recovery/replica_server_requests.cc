@@ -175,7 +175,6 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskPromise(
                       ask.promise.epoch.value));
     return Refused{*standing};
   }
-  scrubbing_.Interrupt(log.log_id());
   FenceOnce(connection, /*has_scanned=*/false);
   connection.promise = ask.promise;
   ALPHEUS_RETURN_IF_ERROR(log.StartAnswer());

@@ -67,9 +67,9 @@ bool Scrubbing::Take(const Completion& completion) {
 
 void Scrubbing::Ask(Uuid log_id) { logs_[log_id].is_asked = true; }
 
-void Scrubbing::Interrupt(Uuid log_id) {
+void Scrubbing::Forget(Uuid log_id) {
   if (pass_ != nullptr && pass_->log_id == log_id &&
-      !IsMutant("kScrubOutlivesAPromise")) {
+      !IsMutant("kScrubOutlivesItsReplica")) {
     DropPass();
   }
 }

@@ -15,9 +15,9 @@
 //   J1. Only records between the replica's head and the last LSN that it has
 //       persisted in its log epoch are looked at or written. A record that the
 //       head has passed is no damage.
-//   J2. While somebody opens or joins an epoch nothing is looked at or written;
-//       whoever is promised an epoch ends the pass, which begins anew when the
-//       session has begun or the connection ended (R6, V2 of replica_server.h).
+//   J2. From a promise on until its session has begun, or its connection ended,
+//       nothing is looked at or written: the ring is somebody else's (V2 of
+//       replica_server.h). The pass begins anew then.
 //   J3. Nothing of a `repairing` replica is looked at.
 //   J4. What is written is what record_repair.h has checked (M1), and counts as
 //       repaired when it was persisted and read again here.
@@ -96,8 +96,8 @@ class Scrubbing {
 
   // A whole pass soon; one that was asked for and runs is as good.
   void Ask(Uuid log_id);
-  // The replica was promised to somebody, or is served no more (J2).
-  void Interrupt(Uuid log_id);
+  // The replica is served no more: the pass over it ends.
+  void Forget(Uuid log_id);
 
   Scrubbed StateOf(Uuid log_id) const;
 
