@@ -12,8 +12,8 @@ namespace alpheus {
 namespace {
 
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
-// Of a finding, at first; then eight times as much, until a record is whole.
-constexpr uint64_t kFirstReadBytes = uint64_t{1} << 20;
+// How often the logs are looked at while none is scrubbed.
+constexpr int64_t kScrubLookNanos = 1'000'000;
 // A View needs no promise: no process is told from another by it.
 constexpr uint64_t kScrubberIncarnation = 1;
 
@@ -65,7 +65,10 @@ bool Scrubbing::Take(const Completion& completion) {
   return source_ != nullptr && source_->ring->Take(completion);
 }
 
-void Scrubbing::Ask(Uuid log_id) { logs_[log_id].is_asked = true; }
+void Scrubbing::Ask(Uuid log_id) {
+  logs_[log_id].is_asked = true;
+  look_again_at_ = 0;
+}
 
 void Scrubbing::Forget(Uuid log_id) {
   if (pass_ != nullptr && pass_->log_id == log_id &&
@@ -90,17 +93,15 @@ Scrubbed Scrubbing::StateOf(Uuid log_id) const {
 Deadline Scrubbing::NextDeadline() const {
   const int64_t now = clock_.NowNanos();
   if (pass_ != nullptr) {
-    const bool has_finding =
-        pass_->scrub != nullptr && pass_->scrub->has_finding();
-    if (has_finding && source_ != nullptr && source_->ring->status().ok() &&
-        !source_->ring->is_ready()) {
-      return Deadline::AtNanos(source_->until);
-    }
-    return Deadline::AtNanos(
-        pass_->is_asked || has_finding ? now : std::max(now, next_slice_at_));
+    const bool is_reading = HasFinding() && source_ != nullptr &&
+                            source_->ring->status().ok() &&
+                            !source_->ring->is_ready();
+    if (is_reading) return Deadline::AtNanos(source_->until);
+    const bool is_at_once = pass_->is_asked || HasFinding();
+    return Deadline::AtNanos(is_at_once ? now : std::max(now, next_slice_at_));
   }
-  // What is due and does not run waits for somebody, who wakes the node.
   Deadline next;
+  if (is_waiting_) next = Deadline::AtNanos(look_again_at_);
   for (const auto& [id, state] : logs_) {
     if (options_.bytes_per_second > 0 && state.due_at > now &&
         state.due_at < next.at_nanos()) {
@@ -112,23 +113,28 @@ Deadline Scrubbing::NextDeadline() const {
 
 // --- Passes ------------------------------------------------------------------
 
+bool Scrubbing::IsIdle(int64_t now) const {
+  if (now >= look_again_at_) return false;
+  return pass_ == nullptr ||
+         (!pass_->is_asked && !HasFinding() && now < next_slice_at_);
+}
+
 void Scrubbing::Poll(const Logs& logs, const IsBusy& is_busy) {
+  const int64_t now = clock_.NowNanos();
+  if (IsIdle(now)) return;
+  look_again_at_ = now + kScrubLookNanos;
   NoteLogs(logs);
   ChoosePass(logs, is_busy);
   if (pass_ == nullptr) return;
+  if (!pass_->is_asked && !HasFinding() && now < next_slice_at_) return;
   ServedLog& log = *logs.at(pass_->log_id);
-  const bool has_finding =
-      pass_->scrub != nullptr && pass_->scrub->has_finding();
-  if (!pass_->is_asked && !has_finding && clock_.NowNanos() < next_slice_at_) {
-    return;
-  }
   const Followed said = log.followed();
   if (pass_->scrub == nullptr || pass_->epoch != said.log_epoch ||
       said.repairing) {
     return Begin(log, said);
   }
   if (!pass_->scrub->MoveHead(said.head)) return EndFinding();
-  has_finding ? RepairOn(log, said) : WalkOn();
+  HasFinding() ? RepairOn(log, said) : WalkOn();
 }
 
 void Scrubbing::NoteLogs(const Logs& logs) {
@@ -152,12 +158,17 @@ void Scrubbing::ChoosePass(const Logs& logs, const IsBusy& is_busy) {
   }
   if (pass_ != nullptr && pass_->is_asked) return;
   const int64_t now = clock_.NowNanos();
+  is_waiting_ = false;
   const LogState* chosen = nullptr;
   Uuid chosen_id;
   for (const auto& [id, log] : logs) {
     const LogState& state = logs_[id];
     const bool is_due = options_.bytes_per_second > 0 && state.due_at <= now;
-    if ((!state.is_asked && !is_due) || !may_be_scrubbed(*log)) continue;
+    if (!state.is_asked && !is_due) continue;
+    if (!may_be_scrubbed(*log)) {
+      is_waiting_ = true;
+      continue;
+    }
     if (chosen != nullptr && (chosen->is_asked || !state.is_asked)) continue;
     chosen = &state;
     chosen_id = id;
@@ -332,7 +343,7 @@ void Scrubbing::ReadOn(ServedLog& log, const Followed& said) {
     return;
   }
   pass_->read_bytes =
-      std::min(bytes_max, std::max(kFirstReadBytes, 8 * pass_->read_bytes));
+      std::min(bytes_max, std::max(options_.read_bytes, 8 * pass_->read_bytes));
   source_->until = clock_.NowNanos() + options_.silence_ns;
   peer.Read(finding.at.offset, pass_->read_bytes);
 }

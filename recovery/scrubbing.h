@@ -63,6 +63,9 @@ struct ScrubbingOptions {
   uint64_t slice_bytes = uint64_t{256} << 10;
   // Who has replicas of the same logs; this node is passed over.
   std::vector<PeerAddress> peers;
+  // Of a finding, read from a peer at first; then eight times as much, until a
+  // record is whole.
+  uint64_t read_bytes = uint64_t{1} << 20;
   // Until a peer must have answered.
   int64_t silence_ns = 3'000'000'000;
 };
@@ -127,6 +130,12 @@ class Scrubbing {
     std::unique_ptr<PeerRing> ring;
   };
 
+  bool HasFinding() const {
+    return pass_ != nullptr && pass_->scrub != nullptr &&
+           pass_->scrub->has_finding();
+  }
+  // Nothing is to be done: this is asked between any two batches of a session.
+  bool IsIdle(int64_t now) const;
   void NoteLogs(const Logs& logs);
   void ChoosePass(const Logs& logs, const IsBusy& is_busy);
   void Begin(ServedLog& log, const Followed& said);
@@ -154,6 +163,8 @@ class Scrubbing {
 
   std::unique_ptr<Source> source_;
   int64_t next_slice_at_ = 0;
+  int64_t look_again_at_ = 0;  // at the logs
+  bool is_waiting_ = false;    // a log is due, and its ring somebody else's
 };
 
 }  // namespace alpheus

@@ -31,7 +31,7 @@ struct ReplicaScrub {
 };
 
 struct ClusterScrubOptions {
-  std::string cluster_file;
+  std::string cluster_file = {};
   std::string log_name = "main";
   uint64_t node = 0;  // only the replica of this node; 0: all
   // A node that says nothing for so long is given up; it goes on by itself.
@@ -39,7 +39,7 @@ struct ClusterScrubOptions {
   // Between two questions.
   uint32_t interval_ms = 50;
   // Is told whenever a node has said how far it is.
-  std::function<void(const ReplicaScrub&)> progress;
+  std::function<void(const ReplicaScrub&)> progress = {};
 };
 
 // One for each replica, in the order of the cluster file. Errors: as

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
+#include "log/core/format_region.h"
 #include "tests/recovery/replica_server_fixture.h"
 #include "tests/testing/crash_enumerator.h"
 #include "tests/testing/log_harness.h"
@@ -265,6 +266,53 @@ TEST_F(ScrubbingTest, HeadersInARowAreRepairedToTheLastRecord) {
   for (const Lsn lsn : {Lsn(1), Lsn(2), Lsn(3), Lsn(7), Lsn(8)}) Flip(lsn, 0);
   EXPECT_EQ(ScrubNow().pass.repaired, 5u);
   ExpectWhole();
+}
+
+// Records are larger than what is read at first.
+TEST_F(ScrubbingTest, SmallReadsGrowUntilARecordIsWhole) {
+  ScrubbingOptions scrubbing;
+  scrubbing.read_bytes = kLineBytes;
+  Start(WithPeers(scrubbing));
+  ASSERT_NO_FATAL_FAILURE(WriteRecords(8));
+  AddPeer(kPeerHost, log_->Image());
+  for (const Lsn lsn : {Lsn(2), Lsn(3), Lsn(4), Lsn(8)}) Flip(lsn, 0);
+  EXPECT_EQ(ScrubNow().pass.repaired, 4u);
+  ExpectWhole();
+}
+
+TEST_F(ScrubbingTest, PeerWithAnotherRingIsOfNoUse) {
+  Start();
+  ASSERT_NO_FATAL_FAILURE(WriteRecords(4));
+  const Layout layout = *Layout::ForRing(2 * kRingBytes, 64);
+  ModelPersistence other(layout.region_bytes);
+  ASSERT_TRUE(FormatRegion(other, other.region(), layout,
+                           {kCluster, kLogA, kPeerNode, MembersOf()})
+                  .ok());
+  AddPeer(kPeerHost, other.region());
+  Flip(Lsn(2), 0);
+  EXPECT_EQ(ScrubNow().pass.unrepairable, 1u);
+  EXPECT_THAT(world_->reports(), Contains(HasSubstr("rings of one size")));
+}
+
+// Whatever the adapter refuses, damage is repaired, or said not to be.
+TEST_F(ScrubbingTest, EveryCallOfTheAdapterMayFail) {
+  bool has_failed = true;
+  for (uint64_t n = 1; has_failed && n < 100; ++n) {
+    WriteWithPeer(4);
+    AskFor(Scrub{});
+    Flip(Lsn(2), 0);
+    world_->adapter().FailCall(n);
+    asker_->Send(Scrub{true});
+    world_->Run(20 * kMillisecond);
+    has_failed = world_->adapter().has_failed();
+    world_->adapter().FailCall(0);
+    asker_ = nullptr;
+    const Scrubbed scrubbed = ScrubNow();
+    EXPECT_EQ(scrubbed.total.repaired, 1u) << n;
+    EXPECT_EQ(scrubbed.pass.unrepairable, 0u) << n;
+    ExpectWhole();
+  }
+  EXPECT_FALSE(has_failed);
 }
 
 TEST_F(ScrubbingTest, NobodyThereLeavesTheDamageUntilSomebodyIs) {
