@@ -44,6 +44,8 @@ enum class Kind : uint32_t {
   kProved = 18,
   kFollow = 19,
   kFollowed = 20,
+  kScrub = 21,
+  kScrubbed = 22,
 };
 
 constexpr size_t kWelcomeBytes = 56;
@@ -132,6 +134,24 @@ Platform TakePlatform(ByteReader& from) {
   return platform;
 }
 
+void Put(ByteWriter& to, const ScrubCounts& counts) {
+  to.U64(counts.records);
+  to.U64(counts.bytes);
+  to.U64(counts.damaged);
+  to.U64(counts.repaired);
+  to.U64(counts.unrepairable);
+}
+
+ScrubCounts TakeScrubCounts(ByteReader& from) {
+  ScrubCounts counts;
+  counts.records = from.U64();
+  counts.bytes = from.U64();
+  counts.damaged = from.U64();
+  counts.repaired = from.U64();
+  counts.unrepairable = from.U64();
+  return counts;
+}
+
 // --- Messages ----------------------------------------------------------------
 
 Kind KindOf(const Message& message) {
@@ -146,7 +166,7 @@ static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
 static_assert(
     std::is_same_v<std::variant_alternative_t<14, Message>, Challenge>);
 static_assert(std::variant_size_v<Message> ==
-              static_cast<size_t>(Kind::kFollowed));
+              static_cast<size_t>(Kind::kScrubbed));
 
 struct BodyWriter {
   ByteWriter& to;
@@ -196,6 +216,7 @@ struct BodyWriter {
     to.Id(viewed.region_key);
     to.U64(viewed.region_bytes);
     for (const uint64_t count : viewed.refusals) to.U64(count);
+    Put(to, viewed.scrubbed);
   }
   void operator()(const Release& /*release*/) const {}
   void operator()(const Released& /*released*/) const {}
@@ -218,6 +239,19 @@ struct BodyWriter {
     to.Id(followed.persisted_lsn);
     to.Id(followed.durable_lsn);
     Put(to, followed.table);
+  }
+  void operator()(const Scrub& scrub) const { to.U32(scrub.start ? 1 : 0); }
+  void operator()(const Scrubbed& scrubbed) const {
+    to.U64(scrubbed.passes);
+    to.U32(scrubbed.is_running ? 1 : 0);
+    to.U32(scrubbed.is_empty ? 1 : 0);
+    Put(to, scrubbed.total);
+    Put(to, scrubbed.pass);
+    to.U64(scrubbed.unrepairable.size());
+    for (const LsnRun& run : scrubbed.unrepairable) {
+      to.Id(run.first);
+      to.Id(run.end);
+    }
   }
 };
 
@@ -304,6 +338,7 @@ Viewed TakeViewed(ByteReader& from) {
   viewed.region_key = from.As<RegionKey>();
   viewed.region_bytes = from.U64();
   for (uint64_t& count : viewed.refusals) count = from.U64();
+  viewed.scrubbed = TakeScrubCounts(from);
   from.Expect(viewed.region_key != RegionKey() && viewed.region_bytes > 0);
   return viewed;
 }
@@ -325,6 +360,31 @@ Followed TakeFollowed(ByteReader& from, Uuid log_id) {
               followed.persisted_lsn.value <= kLsnMax &&
               followed.durable_lsn.value <= kLsnMax);
   return followed;
+}
+
+bool TakeFlag(ByteReader& from) {
+  const uint32_t flag = from.U32();
+  return from.Expect(flag <= 1) && flag == 1;
+}
+
+Scrubbed TakeScrubbed(ByteReader& from) {
+  Scrubbed scrubbed;
+  scrubbed.passes = from.U64();
+  scrubbed.is_running = TakeFlag(from);
+  scrubbed.is_empty = TakeFlag(from);
+  scrubbed.total = TakeScrubCounts(from);
+  scrubbed.pass = TakeScrubCounts(from);
+  const uint64_t count = from.U64();
+  from.Expect(count <= kScrubbedRunsMax);
+  if (!from.Holds(count, 2 * sizeof(uint64_t))) return scrubbed;
+  for (uint64_t i = 0; i < count; ++i) {
+    LsnRun run;
+    run.first = from.As<Lsn>();
+    run.end = from.As<Lsn>();
+    from.Expect(run.first < run.end && run.end.value <= kLsnMax);
+    scrubbed.unrepairable.push_back(run);
+  }
+  return scrubbed;
 }
 
 Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
@@ -369,6 +429,10 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
       return Follow{from.As<Epoch>()};
     case Kind::kFollowed:
       return TakeFollowed(from, log_id);
+    case Kind::kScrub:
+      return Scrub{TakeFlag(from)};
+    case Kind::kScrubbed:
+      return TakeScrubbed(from);
   }
   from.Expect(false);  // of another version, or nonsense
   return Installed{};

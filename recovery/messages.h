@@ -17,10 +17,10 @@
 //   Install                           ->  Installed
 //   (from here on batches and acks; see replica_session.h)
 //
-// View, Follow and Release need no promise. Any request may be replied to with
-// Failed.
-// Numbers are little-endian. What arrives is never trusted: a message that is
-// too short, too long, or says what can't be, decodes to nothing.
+// View, Follow, Release and Scrub need no promise. Any request may be replied
+// to with Failed. Numbers are little-endian. What arrives is never trusted: a
+// message that is too short, too long, or says what can't be, decodes to
+// nothing.
 //
 // Thread safety: values and pure functions.
 // References: protocol A4; docs/replication.md.
@@ -47,6 +47,7 @@
 #include "quorum/promise.h"
 #include "recovery/refusals.h"
 #include "recovery/replica.h"
+#include "recovery/scrub_counts.h"
 #include "replication/ack.h"
 #include "replication/fabric/fabric.h"
 #include "replication/persist/platform.h"
@@ -171,6 +172,7 @@ struct Viewed {
   RegionKey region_key;       // for reading: the whole region
   uint64_t region_bytes = 0;  // the ring are the last ring_capacity of them
   RefusalCounts refusals{};   // by the node, since it started
+  ScrubCounts scrubbed{};     // of this replica, since then
 
   bool operator==(const Viewed&) const = default;
 };
@@ -235,10 +237,40 @@ struct Proved {
   bool operator==(const Proved&) const = default;
 };
 
-using Message = std::variant<Format, Formatted, AskPromise, Promised, Refused,
-                             Prepare, Prepared, Install, Installed, Failed,
-                             View, Viewed, Release, Released, Challenge,
-                             Challenged, Prove, Proved, Follow, Followed>;
+// How is this replica, and shall it be scrubbed (scrubbing.h)? As often as
+// somebody wants to know; a pass is over when there is one pass more.
+struct Scrub {
+  bool start = false;
+
+  bool operator==(const Scrub&) const = default;
+};
+// LSNs, [first, end).
+struct LsnRun {
+  Lsn first;
+  Lsn end;
+
+  bool operator==(const LsnRun&) const = default;
+};
+inline constexpr size_t kScrubbedRunsMax = 64;
+struct Scrubbed {
+  uint64_t passes = 0;  // whole ones, since the node started
+  // One that was asked for has not ended; `pass` says how far it is.
+  bool is_running = false;
+  // Nothing counts here: the replica is empty, or `repairing`.
+  bool is_empty = false;
+  ScrubCounts total{};  // since the node started
+  ScrubCounts pass{};   // the one that runs, or the last one
+  // The first ones that `pass` could not repair.
+  std::vector<LsnRun> unrepairable;
+
+  bool operator==(const Scrubbed&) const = default;
+};
+
+using Message =
+    std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
+                 Prepared, Install, Installed, Failed, View, Viewed, Release,
+                 Released, Challenge, Challenged, Prove, Proved, Follow,
+                 Followed, Scrub, Scrubbed>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

@@ -109,6 +109,7 @@ absl::Status RemoteRegion::TakeReply(const Message& reply) {
   }
   remote_key_ = viewed->region_key;
   refusals_ = viewed->refusals;
+  scrubbed_ = viewed->scrubbed;
   if (stage_ == Stage::kAsking) return Begin(*viewed);
   if (welcome.incarnation != welcome_->incarnation ||
       welcome.ring_capacity != welcome_->ring_capacity ||

@@ -80,6 +80,7 @@ class RemoteRegion {
   uint64_t region_bytes() const { return image_.size(); }  // 0: not known yet
   // By the node, when it gave the last view.
   const RefusalCounts& refusals() const { return refusals_; }
+  const ScrubCounts& scrubbed() const { return scrubbed_; }
 
  private:
   enum class Stage { kAsking, kBefore, kRing, kAfter, kDone };
@@ -103,6 +104,7 @@ class RemoteRegion {
 
   RegionKey remote_key_;
   RefusalCounts refusals_{};
+  ScrubCounts scrubbed_{};
   std::span<std::byte> image_;
   std::unique_ptr<RegisteredBytes> registered_;
   std::vector<std::byte> watermarks_;  // as they were before the ring was read

@@ -496,6 +496,21 @@ absl::Status Replica<P>::PublishHead(Epoch epoch, const LogPosition& head) {
 }
 
 template <Persistence P>
+absl::StatusOr<int> Replica<P>::MendCopies() {
+  ALPHEUS_RETURN_IF_ERROR(Begin());
+  int mended = 0;
+  if (!state_.table_cell.at_rest()) {
+    ALPHEUS_RETURN_IF_ERROR(MendTable());
+    ++mended;
+  }
+  if (!state_.superline_cell.at_rest()) {
+    ALPHEUS_RETURN_IF_ERROR(UpdateSuperline(Superline(state_.superline)));
+    ++mended;
+  }
+  return mended;
+}
+
+template <Persistence P>
 RingLogStart Replica<P>::StartOfLog() {
   ALPHEUS_CHECK(condition_ == Condition::kGood, "open (replica.h)");
   ALPHEUS_CHECK(installed_.has_value(), "only an installed log starts (A4.6)");

@@ -29,7 +29,13 @@ bool SaysThatPeerIsGone(CompletionStatus status) {
 
 ReplicaServer::ReplicaServer(Fabric& fabric, const Clock& clock,
                              ReplicaServerOptions options)
-    : fabric_(fabric), clock_(clock), options_(std::move(options)) {}
+    : fabric_(fabric),
+      clock_(clock),
+      options_(std::move(options)),
+      scrubbing_(fabric, clock,
+                 {options_.cluster_id, options_.node, options_.credentials,
+                  options_.report},
+                 options_.scrubbing) {}
 
 ReplicaServer::~ReplicaServer() {
   while (!connections_.empty()) {
@@ -58,6 +64,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaServer::RemoveLog(
     if (connection.log == found->second.get()) of_log.push_back(id);
   }
   for (const ConnectionId id : of_log) End(id, absl::OkStatus());
+  scrubbing_.Forget(log_id);
   std::unique_ptr<ServedLog> log = std::move(found->second);
   logs_.erase(found);
   return log;
@@ -78,7 +85,7 @@ bool ReplicaServer::Take(const ConnectionEvent& event) {
     OnRequested(event);
     return true;
   }
-  if (Find(event.connection) == nullptr) return false;
+  if (Find(event.connection) == nullptr) return scrubbing_.Take(event);
   if (event.kind != ConnectionEvent::Kind::kEstablished) {
     EndGone(*Find(event.connection));
   }
@@ -271,7 +278,7 @@ void ReplicaServer::Tell(const std::string& peer, const absl::Status& why,
 
 bool ReplicaServer::Take(const Completion& completion) {
   Connection* const connection = Find(completion.connection);
-  if (connection == nullptr) return false;
+  if (connection == nullptr) return scrubbing_.Take(completion);
   const bool is_control =
       completion.work == kRequestWork || completion.work == kReplyWork;
   if (is_control) {
@@ -409,6 +416,16 @@ void ReplicaServer::Poll() {
       End(connection.id, WhyTooLate(connection));
     }
   }
+  scrubbing_.Poll(logs_,
+                  [this](const ServedLog& log) { return IsBeingOpened(log); });
+}
+
+bool ReplicaServer::IsBeingOpened(const ServedLog& log) const {
+  return std::ranges::any_of(connections_, [&log](const auto& entry) {
+    const Connection& connection = entry.second;
+    return connection.log == &log && connection.is_holder() &&
+           connection.phase != Phase::kSession;
+  });
 }
 
 void ReplicaServer::PollSession(Connection& connection, int64_t now) {
@@ -445,7 +462,7 @@ std::optional<int64_t> ReplicaServer::DueAt(
 }
 
 Deadline ReplicaServer::NextDeadline() const {
-  Deadline next;
+  Deadline next = scrubbing_.NextDeadline();
   for (const auto& [id, connection] : connections_) {
     if (connection.is_at_work()) return Deadline::AtNanos(clock_.NowNanos());
     const std::optional<int64_t> due = DueAt(connection);

@@ -13,6 +13,7 @@
 //   (any but   View                 Viewed                 as before
 //   kSession)  Follow               Followed               as before
 //              Release              Released               as before
+//              Scrub                Scrubbed               as before
 //              AskPromise           Refused                as before
 //                                   later                  kAnswering
 //   kAnswering nothing              Promised               kPromised
@@ -69,6 +70,7 @@
 #include "recovery/handshake.h"
 #include "recovery/messages.h"
 #include "recovery/refusals.h"
+#include "recovery/scrubbing.h"
 #include "recovery/served_log.h"
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
@@ -95,6 +97,8 @@ struct ReplicaServerOptions {
   // Of a ring, looked at in one Poll: a millisecond or two of a warm file. More
   // than 0.
   uint64_t slice_bytes = uint64_t{4} << 20;
+  // Of its replicas, one after the other.
+  ScrubbingOptions scrubbing = {};
   // Makes logs that are asked for (Format); nullptr: none are made.
   LogCreator* creator = nullptr;
   // Is told that a process of this machine wants the log's region (Release);
@@ -239,6 +243,8 @@ class ReplicaServer {
   absl::StatusOr<Message> OnFollow(const Connection& connection,
                                    const Follow& follow);
   absl::StatusOr<Message> OnRelease(const Connection& connection);
+  absl::StatusOr<Message> OnScrub(const Connection& connection,
+                                  const Scrub& scrub);
   static absl::Status CheckConfiguration(const Connection& connection,
                                          const AskPromise& ask);
   absl::StatusOr<MaybeReply> OnAskPromise(Connection& connection,
@@ -257,6 +263,9 @@ class ReplicaServer {
   absl::StatusOr<RegionKey> GiveOut(Connection& connection,
                                     std::span<std::byte> bytes,
                                     RemoteAccess access);
+
+  // Whether its log's ring is somebody's who has no session yet.
+  bool IsBeingOpened(const ServedLog& log) const;
 
   // Work in slices.
   void WorkOn();
@@ -278,6 +287,7 @@ class ReplicaServer {
   ConnectionId worked_;  // whose slice was the last one
   Counters counters_;
   Refusals refusals_;
+  Scrubbing scrubbing_;
 };
 
 }  // namespace alpheus

@@ -47,6 +47,9 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
     return OnFollow(connection, *follow);
   }
   if (std::holds_alternative<Release>(message)) return OnRelease(connection);
+  if (const auto* scrub = std::get_if<Scrub>(&message)) {
+    return OnScrub(connection, *scrub);
+  }
   return Refuse(
       Refusal::kOutOfTurn,
       absl::InvalidArgumentError("a message came that only replicas send"));
@@ -73,7 +76,8 @@ absl::StatusOr<Message> ReplicaServer::OnView(Connection& connection) {
     ALPHEUS_RETURN_IF_ERROR(
         GiveOut(connection, region, RemoteAccess::kRead).status());
   }
-  return Viewed{connection.keys.back(), region.size(), refusals_.counts()};
+  return Viewed{connection.keys.back(), region.size(), refusals_.counts(),
+                scrubbing_.StateOf(connection.log->log_id()).total};
 }
 
 absl::StatusOr<Message> ReplicaServer::OnFollow(const Connection& connection,
@@ -97,6 +101,17 @@ absl::StatusOr<Message> ReplicaServer::OnRelease(const Connection& connection) {
   }
   options_.release(connection.log->log_id());
   return Released{};
+}
+
+absl::StatusOr<Message> ReplicaServer::OnScrub(const Connection& connection,
+                                               const Scrub& scrub) {
+  if (connection.phase != Phase::kControl) {
+    return absl::FailedPreconditionError(
+        "whoever holds the promise keeps scrubbing out; Scrub refused");
+  }
+  const Uuid log_id = connection.log->log_id();
+  if (scrub.start) scrubbing_.Ask(log_id);
+  return scrubbing_.StateOf(log_id);
 }
 
 absl::StatusOr<Message> ReplicaServer::OnFormat(Connection& connection,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/crash_model.h"
 #include "log/pmem/libpmem_persistence.h"
@@ -34,6 +35,15 @@ void ServedReplica<P>::EndSession() {
   if (session_ == nullptr) return;
   durable_lsn_ = std::max(durable_lsn_, session_->durable_lsn());
   session_.reset();
+}
+
+template <Persistence P>
+absl::Status ServedReplica<P>::RestoreBytes(RingOffset offset,
+                                            std::span<const std::byte> bytes) {
+  std::byte* const place = replica_->ring().At(offset);
+  pmem_.Copy(place, bytes.data(), bytes.size());
+  if (IsMutant("kScrubUnpersisted")) return absl::OkStatus();
+  return Persist(pmem_, place, bytes.size()) ? absl::OkStatus() : pmem_.Error();
 }
 
 template <Persistence P>

@@ -63,6 +63,14 @@ class ServedLog {
   virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
   virtual void EndWork() = 0;
 
+  // For scrubbing (J1, J2 of scrubbing.h). Writes the bytes at their place in
+  // the ring, and persists them. Requires: they don't cross the ring's end.
+  // Errors: the medium's.
+  virtual absl::Status RestoreBytes(RingOffset offset,
+                                    std::span<const std::byte> bytes) = 0;
+  // As that of Replica.
+  virtual absl::StatusOr<int> MendCopies() = 0;
+
   // The session of the epoch that was installed; one at a time. Take, Step
   // and PersistWatermark as those of BackupSession. Requires, for all but
   // StartSession and EndSession: it was started and not ended.
@@ -138,6 +146,9 @@ class ServedReplica final : public ServedLog {
     return replica_->Continue(bytes_max);
   }
   void EndWork() override { replica_->EndWork(); }
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes) override;
+  absl::StatusOr<int> MendCopies() override { return replica_->MendCopies(); }
 
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override;

@@ -249,6 +249,7 @@ class ClusterReader::Impl {
           " of its image; the node is stopped, or the way to it is"));
     }
     replica.reading.refusals = NamedRefusals(replica.remote->refusals());
+    replica.reading.scrubbed = NamedCounts(replica.remote->scrubbed());
     replica.remote.reset();
     if (status.ok()) status = Look(replica);
     replica.reading.status = status;
@@ -263,6 +264,18 @@ class ClusterReader::Impl {
       if (counts[i] == 0) continue;
       named.emplace_back(RefusalName(static_cast<Refusal>(i)), counts[i]);
     }
+    return named;
+  }
+
+  static std::vector<std::pair<std::string, uint64_t>> NamedCounts(
+      const ScrubCounts& counts) {
+    std::vector<std::pair<std::string, uint64_t>> named{
+        {"records", counts.records},
+        {"bytes", counts.bytes},
+        {"damaged", counts.damaged},
+        {"repaired", counts.repaired},
+        {"unrepairable", counts.unrepairable}};
+    std::erase_if(named, [](const auto& count) { return count.second == 0; });
     return named;
   }
 

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -26,6 +27,8 @@ constexpr int64_t kLookAgainNanos = 200'000'000;
 constexpr uint32_t kBusyTurns = 4096;
 // Whoever asked for a file has so long to take its lock.
 constexpr int64_t kReleasedNanos = 2'000'000'000;
+// Ten years: its nanoseconds are a number.
+constexpr uint64_t kScrubIntervalSecondsMax = 315'360'000;
 
 TcpFabricOptions FabricOptions(const NodeOptions& options) {
   TcpFabricOptions fabric;
@@ -52,6 +55,7 @@ Node::Node(NodeOptions options, ClusterConfiguration cluster)
   server.node = NodeId(options_.node);
   server.platform = options_.platform;
   server.credentials = {cluster_.key, &random_};
+  server.scrubbing = Scrubbing();
   server.creator = this;
   server.report = options_.tell;
   server.release = [this](Uuid log_id) { to_release_.push_back(log_id); };
@@ -61,6 +65,18 @@ Node::Node(NodeOptions options, ClusterConfiguration cluster)
 }
 
 Node::~Node() = default;
+
+ScrubbingOptions Node::Scrubbing() const {
+  ScrubbingOptions scrubbing;
+  scrubbing.bytes_per_second = options_.scrub_bytes_per_second;
+  scrubbing.interval_ns = static_cast<int64_t>(
+      std::min(options_.scrub_interval_seconds, kScrubIntervalSecondsMax) *
+      uint64_t{1'000'000'000});
+  for (const ClusterMember& member : cluster_.members) {
+    scrubbing.peers.push_back({member.node, member.address.ToString()});
+  }
+  return scrubbing;
+}
 
 absl::Status Node::Begin() {
   const ClusterMember* const self = FindMember(cluster_, NodeId(options_.node));

@@ -60,6 +60,11 @@ struct NodeOptions {
   Platform platform = {};
   // Turns without sleeping after the last activity; each yields the core.
   uint32_t yield_turns = 200;
+  // Of its replicas, all the time, so many bytes of records each second; 0:
+  // only when somebody asks for it.
+  uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
+  // From the end of a pass over a log to the next one.
+  uint64_t scrub_interval_seconds = 24 * uint64_t{3'600};
   // What persists pages of a plain file.
   MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
   // Gets one sentence for each thing that an operator may want to know.
@@ -96,6 +101,7 @@ class Node final : private LogCreator {
   Node(NodeOptions options, ClusterConfiguration cluster);
 
   absl::Status Begin();
+  ScrubbingOptions Scrubbing() const;
   absl::Status TellPlatform() const;
   void TellKey() const;
   absl::Status FindFiles();

@@ -137,9 +137,8 @@ WordsBesideHeader StoreParts(P& pmem, std::byte* to, const Payload& payload) {
 
 }  // namespace
 
-template <Persistence P>
-void WritePad(P& pmem, const Ring& ring, const EpochKey& key, Epoch epoch,
-              Lsn next_lsn, Lsn durable_lsn, RingOffset begin) {
+RecordHeader MakePad(const Ring& ring, const EpochKey& key, Epoch epoch,
+                     Lsn next_lsn, Lsn durable_lsn, RingOffset begin) {
   RecordHeader header{};
   header.lsn = next_lsn.value;
   header.epoch = epoch.value;
@@ -149,7 +148,14 @@ void WritePad(P& pmem, const Ring& ring, const EpochKey& key, Epoch epoch,
   header.magic = kRecordMagic;
   header.type = static_cast<uint8_t>(RecordType::kPad);
   header.header_crc = HeaderChecksum(key.Seed(next_lsn, begin), header);
-  StoreHeader(pmem, ring.At(begin), header);
+  return header;
+}
+
+template <Persistence P>
+void WritePad(P& pmem, const Ring& ring, const EpochKey& key, Epoch epoch,
+              Lsn next_lsn, Lsn durable_lsn, RingOffset begin) {
+  StoreHeader(pmem, ring.At(begin),
+              MakePad(ring, key, epoch, next_lsn, durable_lsn, begin));
 }
 
 template <Persistence P>

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -264,6 +265,74 @@ TEST_F(ReplicaDamageTest, DamageInTheLastBatchOfOneReplicaLosesNothing) {
   Append(2, "");
   const std::string lines = Cat();
   EXPECT_EQ(CatReplica(kVictim), lines);
+  for (const auto& ack : primary->Facts().acknowledgements) {
+    EXPECT_THAT(lines, HasSubstr(feed_.Record(ack.record.number) + "\n"));
+  }
+}
+
+// --- Scrubbing ---------------------------------------------------------------
+
+// While its node serves it.
+void FlipInPlace(const std::string& path, uint64_t offset) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekg(static_cast<std::streamoff>(offset));
+  const char byte = static_cast<char>(file.get() ^ 1);
+  file.seekp(static_cast<std::streamoff>(offset));
+  file.put(byte);
+  file.flush();
+  ASSERT_TRUE(file.good()) << path;
+}
+
+TEST_F(ReplicaDamageTest, ScrubRepairsWhatIsDamagedWhileItIsServed) {
+  const uint64_t payload = PayloadOffset(Region(), 20);
+  const uint64_t header = PayloadOffset(Region(), 30) - kRecordHeaderBytes;
+  FlipInPlace(Region(), payload);
+  FlipInPlace(Region(), header + 8);
+  FlipInPlace(Region(), header + kLineBytes);  // the next one's LSN
+  FlipInPlace(Region(), kSuperlineCopyBytes + 40);
+  EXPECT_EQ(RunOnReplica("verify", kVictim, {}).end.exit_status, kDataLoss);
+  const std::string text = RunWell("scrub", {});
+  EXPECT_THAT(text, HasSubstr("4 damaged, 4 repaired\n"));
+  EXPECT_THAT(text, HasSubstr("40 records verified"));
+  EXPECT_EQ(CatReplica(kVictim), CountLines(kLines));
+  EXPECT_EQ(RunOnReplica("verify", kVictim, {}).end.exit_status, kGood);
+  EXPECT_EQ(Status()[kVictim - 1]["scrubbed"]["repaired"], 4);
+  EXPECT_THAT(RunWell("scrub", {"--node", "3"}), HasSubstr("; no damage\n"));
+  EXPECT_THAT(cluster_->Story(), HasSubstr("repaired: 2"));
+  // Alone, too: the nodes that it had the bytes from are gone.
+  Stop(1);
+  Stop(2);
+  EXPECT_EQ(CatReplica(kVictim), CountLines(kLines));
+}
+
+TEST_F(ReplicaDamageTest, ScrubSaysWhatNobodyHasWhole) {
+  const uint64_t everywhere = PayloadOffset(Region(), 5);
+  FlipInPlace(Region(), PayloadOffset(Region(), 7));
+  for (int node = 1; node <= 3; ++node) FlipInPlace(Region(node), everywhere);
+  const std::vector<std::byte> before = ReadFile(Region(1));
+  const ProgramResult result = Run("scrub", {"--json"});
+  EXPECT_EQ(result.end.exit_status, kDataLoss) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("\"damaged\":2,\"repaired\":1"));
+  EXPECT_THAT(result.output, HasSubstr("\"unrepairable_lsns\":[[6,6]]"));
+  EXPECT_THAT(result.error, HasSubstr("could not be repaired"));
+  EXPECT_TRUE(ReadFile(Region(1)) == before);
+  Stop(2);
+  const ProgramResult without = Run("scrub", {"--node", "2"});
+  EXPECT_EQ(without.end.exit_status, kUnavailable) << without.error;
+}
+
+// A primary appends without end.
+TEST_F(ReplicaDamageTest, ScrubRepairsWhileThePrimaryWrites) {
+  const std::unique_ptr<ClusterWriter> primary = StartWriter();
+  ASSERT_NO_FATAL_FAILURE(MustReach(primary.get(), 200));
+  FlipInPlace(Region(), PayloadOffset(Region(), 3));
+  EXPECT_THAT(RunWell("scrub", {"--node", "3"}),
+              HasSubstr("1 damaged, 1 repaired"));
+  ASSERT_NO_FATAL_FAILURE(MustReach(primary.get(), 400));
+  ASSERT_TRUE(primary->Kill().ok());
+  EXPECT_EQ(RunOnReplica("verify", kVictim, {}).end.exit_status, kGood);
+  Append(2, "");
+  const std::string lines = Cat();
   for (const auto& ack : primary->Facts().acknowledgements) {
     EXPECT_THAT(lines, HasSubstr(feed_.Record(ack.record.number) + "\n"));
   }

@@ -45,7 +45,7 @@ std::vector<Message> AllMessages() {
           Installed{},
           Failed{absl::DataLossError("LSN 4 at offset 192 can't be read")},
           View{},
-          Viewed{RegionKey(7), 1 << 20, {1, 2, 3}},
+          Viewed{RegionKey(7), 1 << 20, {1, 2, 3}, {4, 5, 6, 7, 8}},
           Release{},
           Released{},
           Challenge{{1, 2}},
@@ -60,7 +60,14 @@ std::vector<Message> AllMessages() {
                    {Lsn(2), RingOffset(64), 3},
                    Lsn(8),
                    Lsn(7),
-                   TableOf(3)}};
+                   TableOf(3)},
+          Scrub{true},
+          Scrubbed{3,
+                   true,
+                   false,
+                   {1, 2, 3, 4, 5},
+                   {6, 7, 8, 9, 10},
+                   {{Lsn(4), Lsn(5)}, {Lsn(8), Lsn(9)}}}};
 }
 
 bool Decodes(std::span<const std::byte> bytes) {
@@ -189,6 +196,25 @@ TEST(MessagesTest, FollowedThatCannotBeIsNone) {
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 20, 0)));
   for (const size_t at : {44, 52}) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + at, kHuge))) << at;
+  }
+}
+
+// Scrubbed: running at 8, empty 12, count of the runs 96, runs from 104 on.
+TEST(MessagesTest, ImpossibleScrubsAreNone) {
+  const auto scrub = EncodeMessage(Scrub{true});
+  EXPECT_FALSE(Decodes(With<uint32_t>(scrub, kBody, 2)));
+  Scrubbed scrubbed;
+  scrubbed.unrepairable = {{Lsn(4), Lsn(6)}};
+  const auto bytes = EncodeMessage(scrubbed);
+  ASSERT_TRUE(Decodes(bytes));
+  for (const size_t flag : {8, 12}) {
+    EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + flag, 2))) << flag;
+  }
+  for (const uint64_t count : {uint64_t{0}, uint64_t{2}, kHuge}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 96, count))) << count;
+  }
+  for (const uint64_t end : {uint64_t{4}, kHuge}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 112, end))) << end;
   }
 }
 

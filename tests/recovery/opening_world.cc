@@ -78,6 +78,14 @@ class LentReplica final : public ServedLog {
     return replica_.Continue(bytes_max);
   }
   void EndWork() override { replica_.EndWork(); }
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes) override {
+    std::byte* const place = replica_.ring().At(offset);
+    pmem_.Copy(place, bytes.data(), bytes.size());
+    return Persist(pmem_, place, bytes.size()) ? absl::OkStatus()
+                                               : pmem_.Error();
+  }
+  absl::StatusOr<int> MendCopies() override { return replica_.MendCopies(); }
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override {
     ALPHEUS_ASSIGN_OR_RETURN(

@@ -47,13 +47,16 @@ std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
           Prove{},
           Proved{},
           Follow{},
-          Followed{}};
+          Followed{},
+          Scrub{},
+          Scrubbed{}};
 }
 
 bool IsInTurn(At phase, const Message& message) {
   if (std::holds_alternative<AskPromise>(message)) return true;
   if (std::holds_alternative<View>(message) ||
-      std::holds_alternative<Follow>(message)) {
+      std::holds_alternative<Follow>(message) ||
+      std::holds_alternative<Scrub>(message)) {
     return phase == At::kControl;
   }
   if (phase == At::kPromised) return std::holds_alternative<Prepare>(message);

@@ -70,6 +70,10 @@ RingEnd PrimaryLog::End() const {
   return {end.lsn - 1, end.offset};
 }
 
+std::vector<std::byte> PrimaryLog::Image() const {
+  return {pmem_->region().begin(), pmem_->region().end()};
+}
+
 void PrimaryLog::OpenEpoch(Epoch epoch) {
   log_.reset();
   const LogPosition end = WalkToTheEnd();
@@ -277,6 +281,7 @@ void ServedWorld::Run(int64_t ns) {
   for (;;) {
     PollNode();
     PollPeers();
+    if (also) also();
     const int64_t now = network_.clock().NowNanos();
     if (now >= end) break;
     network_.Run(std::min<int64_t>(200, end - now));

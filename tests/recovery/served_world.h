@@ -52,6 +52,9 @@ class PrimaryLog {
   Ring ring() const;
   // Behind the last record.
   RingEnd End() const;
+  LogPosition EndPosition() const { return WalkToTheEnd(); }
+  // Its region, as it is now.
+  std::vector<std::byte> Image() const;
 
  private:
   LogPosition WalkToTheEnd() const;
@@ -134,6 +137,13 @@ class WatchedLog final : public ServedLog {
   }
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override;
   void EndWork() override { inner_.EndWork(); }
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes) override {
+    ++restored;
+    if (forgets) return absl::OkStatus();
+    return inner_.RestoreBytes(offset, bytes);
+  }
+  absl::StatusOr<int> MendCopies() override { return inner_.MendCopies(); }
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override {
     return inner_.StartSession(terms, fabric, connection);
@@ -151,7 +161,9 @@ class WatchedLog final : public ServedLog {
   // The ring as the last scan saw it.
   std::vector<std::byte> seen;
   int watermarks = 0;
-  int slices = 0;  // of scans and installations
+  int slices = 0;        // of scans and installations
+  int restored = 0;      // places
+  bool forgets = false;  // what is restored
 
  private:
   ServedReplica<ModelPersistence> inner_;
@@ -193,6 +205,8 @@ class ServedWorld {
 
   // Lets events happen, each seen by all at once, for so long.
   void Run(int64_t ns);
+  // Other hosts that have something to do whenever time passes.
+  std::function<void()> also;
   // Takes what arrived at the node only.
   void PollNode();
 

@@ -53,7 +53,8 @@ class CliClusterErrorsTest : public ::testing::Test {
   // asks the nodes (`asks`) it can't tell whether more of them would help.
   void ExpectAll(const std::string& file, int exit_status, bool asks,
                  const ::testing::Matcher<std::string>& error) {
-    for (const std::string command : {"status", "cat", "verify", "inspect"}) {
+    for (const std::string command :
+         {"status", "cat", "verify", "inspect", "scrub"}) {
       const ProgramResult result = RunAlpheus(OfFile(command, file));
       EXPECT_EQ(result.end.exit_status, exit_status)
           << command << ": " << result.error;
@@ -142,7 +143,8 @@ TEST_F(CliClusterErrorsTest, LogThatWasNeverFormattedIsSaidToBe) {
 
 TEST_F(CliClusterErrorsTest, UnknownLogIsNamed) {
   FormatAndAppend("one\n");
-  for (const std::string command : {"cat", "verify", "inspect", "append"}) {
+  for (const std::string command :
+       {"cat", "verify", "inspect", "append", "scrub"}) {
     Arguments arguments = Of(command, {"--log", "nosuch"});
     if (command == "append") {
       arguments.insert(arguments.end(), {"--node", "1"});

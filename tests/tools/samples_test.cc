@@ -106,9 +106,15 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
     if (setting.is_default) defaults.insert(key);
   }
   ASSERT_THAT(defaults,
-              UnorderedElementsAre("listen", "platform", "yield-turns"));
+              UnorderedElementsAre("listen", "platform",
+                                   "scrub-bytes-per-second",
+                                   "scrub-interval-seconds", "yield-turns"));
   EXPECT_EQ(sample.at("yield-turns").value,
             absl::StrCat(NodeOptions().yield_turns));
+  EXPECT_EQ(sample.at("scrub-bytes-per-second").value,
+            absl::StrCat(NodeOptions().scrub_bytes_per_second));
+  EXPECT_EQ(sample.at("scrub-interval-seconds").value,
+            absl::StrCat(NodeOptions().scrub_interval_seconds));
   EXPECT_EQ(sample.at("platform").value,
             absl::StrCat("\"", PlatformToString(NodeOptions().platform), "\""));
   EXPECT_THAT(NodeOptions().listen, IsEmpty());  // the member's address

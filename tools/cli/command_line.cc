@@ -21,6 +21,7 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddStatusCommand(app, chosen);
   AddInspectCommand(app, chosen);
   AddVerifyCommand(app, chosen);
+  AddScrubCommand(app, chosen);
   AddCleanupCommand(app, chosen);
   AddSalvageCommand(app, chosen);
   AddReplaceCommand(app, chosen);

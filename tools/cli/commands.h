@@ -27,6 +27,7 @@ void AddTailCommand(CLI::App* app, Command* chosen);
 void AddInspectCommand(CLI::App* app, Command* chosen);
 void AddStatusCommand(CLI::App* app, Command* chosen);
 void AddVerifyCommand(CLI::App* app, Command* chosen);
+void AddScrubCommand(CLI::App* app, Command* chosen);
 void AddCleanupCommand(CLI::App* app, Command* chosen);
 void AddSalvageCommand(CLI::App* app, Command* chosen);
 void AddReplaceCommand(CLI::App* app, Command* chosen);

@@ -69,6 +69,18 @@ std::string StateOf(const ReplicaReading& replica, const Tally& tally) {
   return "in the newest epoch";
 }
 
+void AddCounts(const std::vector<std::pair<std::string, uint64_t>>& counts,
+               absl::string_view what, std::string* text) {
+  if (counts.empty()) return;
+  absl::StrAppend(text, "  ", what, ": ",
+                  absl::StrJoin(counts, ", ",
+                                [](std::string* out, const auto& count) {
+                                  absl::StrAppend(out, count.second, " ",
+                                                  count.first);
+                                }),
+                  "\n");
+}
+
 std::string TextOf(const ReplicaReading& replica, const Tally& tally) {
   std::string text =
       absl::StrFormat("node %-5d %-21s ", replica.node, replica.address);
@@ -79,14 +91,9 @@ std::string TextOf(const ReplicaReading& replica, const Tally& tally) {
         replica.info->head_lsn.value, replica.info->watermark_lsn.value);
   }
   absl::StrAppend(&text, StateOf(replica, tally), "\n");
-  if (replica.refusals.empty()) return text;
-  return absl::StrCat(text, "  refused since it started: ",
-                      absl::StrJoin(replica.refusals, ", ",
-                                    [](std::string* out, const auto& refusal) {
-                                      absl::StrAppend(out, refusal.second, " ",
-                                                      refusal.first);
-                                    }),
-                      "\n");
+  AddCounts(replica.refusals, "refused since it started", &text);
+  AddCounts(replica.scrubbed, "scrubbed since then", &text);
+  return text;
 }
 
 Json JsonOf(const ReplicaReading& replica, const Tally& tally) {
@@ -106,6 +113,10 @@ Json JsonOf(const ReplicaReading& replica, const Tally& tally) {
   json["refused"] = Json::object();
   for (const auto& [reason, count] : replica.refusals) {
     json["refused"][reason] = count;
+  }
+  json["scrubbed"] = Json::object();
+  for (const auto& [what, count] : replica.scrubbed) {
+    json["scrubbed"][what] = count;
   }
   return json;
 }

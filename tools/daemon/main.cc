@@ -59,6 +59,15 @@ void AddOptions(CLI::App* app, NodeOptions* options) {
                   "yields the core. 0: sleeps at once")
       ->check(cli::DecimalNumber())
       ->capture_default_str();
+  app->add_option("--scrub-bytes-per-second", options->scrub_bytes_per_second,
+                  "How much of its replicas the node verifies by itself. 0: "
+                  "nothing, unless it is asked to (alpheus scrub)")
+      ->check(cli::DecimalNumber())
+      ->capture_default_str();
+  app->add_option("--scrub-interval-seconds", options->scrub_interval_seconds,
+                  "From the end of one such pass over a log to the next one")
+      ->check(cli::DecimalNumber())
+      ->capture_default_str();
 }
 
 // SIGTERM and SIGINT end the node; a thread waits for them, so that nothing

@@ -83,6 +83,11 @@ class WatchedLog final : public Watched<ServedLog> {
   Followed followed() const override { return inner().followed(); }
   bool medium_failed() const override { return inner().medium_failed(); }
   void EndWork() override { inner().EndWork(); }
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes) override {
+    return inner().RestoreBytes(offset, bytes);
+  }
+  absl::StatusOr<int> MendCopies() override { return inner().MendCopies(); }
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override {
     return inner().StartSession(terms, fabric, connection);

@@ -69,6 +69,9 @@ struct ReplicaReading {
   // How many peers the node refused since it started, by reason ("wrong key");
   // only reasons that it had.
   std::vector<std::pair<std::string, uint64_t>> refusals = {};
+  // What the node's scrubbing of this replica came to since the node started,
+  // by name ("damaged"); only what is not 0.
+  std::vector<std::pair<std::string, uint64_t>> scrubbed = {};
 };
 
 class ClusterReader {

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/scrubbing.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+
+namespace alpheus {
+namespace {
+
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
+// How often the logs are looked at while none is scrubbed.
+constexpr int64_t kScrubLookNanos = 1'000'000;
+// A View needs no promise: no process is told from another by it.
+constexpr uint64_t kScrubberIncarnation = 1;
+
+std::string DescribeFinding(const ScrubFinding& finding) {
+  const std::string lsns =
+      finding.records() == 1 ? absl::StrCat("LSN ", finding.at.lsn.value)
+                             : absl::StrCat("LSNs ", finding.at.lsn.value,
+                                            " to ", finding.end_lsn.value - 1);
+  const std::string where =
+      absl::StrCat(lsns, " at ring offset ", finding.at.offset.value);
+  switch (finding.kind) {
+    case RingDamage::kHeaders:
+      return absl::StrCat(where, ": can't be read");
+    case RingDamage::kPayload:
+      return absl::StrCat(where, ": the payload is damaged");
+    case RingDamage::kPad:
+      return absl::StrCat(where, ": the PAD before it is damaged");
+    case RingDamage::kCleanedWord:
+      return absl::StrCat(where, ": its CLEANED word is damaged");
+    case RingDamage::kChain:
+      return absl::StrCat(where,
+                          ": its epoch starts elsewhere than the records "
+                          "before it end");
+  }
+  return where;
+}
+
+// What this replica has persisted (J1).
+Lsn LastOf(const Followed& said) {
+  const Lsn before_epoch = said.table.entries().back().start_lsn - 1;
+  const Lsn last = std::max(said.persisted_lsn, before_epoch);
+  return IsMutant("kScrubBeyondTheWatermark") ? last + 1 : last;
+}
+
+}  // namespace
+
+Scrubbing::Scrubbing(Fabric& fabric, const Clock& clock, Node node,
+                     ScrubbingOptions options)
+    : fabric_(fabric),
+      clock_(clock),
+      node_(std::move(node)),
+      options_(std::move(options)) {}
+
+bool Scrubbing::Take(const ConnectionEvent& event) {
+  return source_ != nullptr && source_->ring->Take(event);
+}
+
+bool Scrubbing::Take(const Completion& completion) {
+  return source_ != nullptr && source_->ring->Take(completion);
+}
+
+void Scrubbing::Ask(Uuid log_id) {
+  logs_[log_id].is_asked = true;
+  look_again_at_ = 0;
+}
+
+void Scrubbing::Forget(Uuid log_id) {
+  if (pass_ != nullptr && pass_->log_id == log_id &&
+      !IsMutant("kScrubOutlivesItsReplica")) {
+    DropPass();
+  }
+}
+
+Scrubbed Scrubbing::StateOf(Uuid log_id) const {
+  const auto found = logs_.find(log_id);
+  if (found == logs_.end()) return {};
+  Scrubbed said = found->second.said;
+  said.is_running = found->second.is_asked;
+  if (pass_ != nullptr && pass_->log_id == log_id) {
+    said.pass = CountsOf(*pass_);
+    said.unrepairable = pass_->unrepairable;
+    Add(said.pass, &said.total);
+  }
+  return said;
+}
+
+Deadline Scrubbing::NextDeadline() const {
+  const int64_t now = clock_.NowNanos();
+  if (pass_ != nullptr) {
+    const bool is_reading = HasFinding() && source_ != nullptr &&
+                            source_->ring->status().ok() &&
+                            !source_->ring->is_ready();
+    if (is_reading) return Deadline::AtNanos(source_->until);
+    const bool is_at_once = pass_->is_asked || HasFinding();
+    return Deadline::AtNanos(is_at_once ? now : std::max(now, next_slice_at_));
+  }
+  Deadline next;
+  if (is_waiting_) next = Deadline::AtNanos(look_again_at_);
+  for (const auto& [id, state] : logs_) {
+    if (options_.bytes_per_second > 0 && state.due_at > now &&
+        state.due_at < next.at_nanos()) {
+      next = Deadline::AtNanos(state.due_at);
+    }
+  }
+  return next;
+}
+
+// --- Passes ------------------------------------------------------------------
+
+bool Scrubbing::IsIdle(int64_t now) const {
+  if (now >= look_again_at_) return false;
+  return pass_ == nullptr ||
+         (!pass_->is_asked && !HasFinding() && now < next_slice_at_);
+}
+
+void Scrubbing::Poll(const Logs& logs, const IsBusy& is_busy) {
+  const int64_t now = clock_.NowNanos();
+  if (IsIdle(now)) return;
+  look_again_at_ = now + kScrubLookNanos;
+  NoteLogs(logs);
+  ChoosePass(logs, is_busy);
+  if (pass_ == nullptr) return;
+  if (!pass_->is_asked && !HasFinding() && now < next_slice_at_) return;
+  ServedLog& log = *logs.at(pass_->log_id);
+  const Followed said = log.followed();
+  if (pass_->scrub == nullptr || pass_->epoch != said.log_epoch ||
+      said.repairing) {
+    return Begin(log, said);
+  }
+  if (!pass_->scrub->MoveHead(said.head)) return EndFinding();
+  HasFinding() ? RepairOn(log, said) : WalkOn();
+}
+
+void Scrubbing::NoteLogs(const Logs& logs) {
+  for (const auto& [id, log] : logs) {
+    LogState& state = logs_[id];
+    if (state.due_at == 0) {
+      state.due_at = clock_.NowNanos() + options_.interval_ns;
+    }
+  }
+}
+
+// What was asked for goes first.
+void Scrubbing::ChoosePass(const Logs& logs, const IsBusy& is_busy) {
+  const auto may_be_scrubbed = [&](const ServedLog& log) {
+    return !log.medium_failed() &&
+           (!is_busy(log) || IsMutant("kScrubWhileOpening"));
+  };
+  if (pass_ != nullptr) {
+    const auto found = logs.find(pass_->log_id);
+    if (found == logs.end() || !may_be_scrubbed(*found->second)) DropPass();
+  }
+  if (pass_ != nullptr && pass_->is_asked) return;
+  const int64_t now = clock_.NowNanos();
+  is_waiting_ = false;
+  const LogState* chosen = nullptr;
+  Uuid chosen_id;
+  for (const auto& [id, log] : logs) {
+    const LogState& state = logs_[id];
+    const bool is_due = options_.bytes_per_second > 0 && state.due_at <= now;
+    if (!state.is_asked && !is_due) continue;
+    if (!may_be_scrubbed(*log)) {
+      is_waiting_ = true;
+      continue;
+    }
+    if (chosen != nullptr && (chosen->is_asked || !state.is_asked)) continue;
+    chosen = &state;
+    chosen_id = id;
+  }
+  if (chosen == nullptr || (pass_ != nullptr && !chosen->is_asked)) return;
+  DropPass();
+  pass_ = std::make_unique<Pass>();
+  pass_->log_id = chosen_id;
+  pass_->is_asked = chosen->is_asked;
+}
+
+void Scrubbing::Begin(ServedLog& log, const Followed& said) {
+  auto fresh = std::make_unique<Pass>();
+  fresh->log_id = pass_->log_id;
+  fresh->is_asked = pass_->is_asked;
+  fresh->epoch = said.log_epoch;
+  DropPass();
+  pass_ = std::move(fresh);
+  const bool is_empty = said.log_epoch == Epoch() ||
+                        said.table.entries().empty() ||
+                        (said.repairing && !IsMutant("kScrubOfARepair"));
+  logs_[pass_->log_id].said.is_empty = is_empty;
+  if (is_empty) return EndPass();
+  Mend(log);
+  const std::span<std::byte> ring = log.ring();
+  pass_->scrub = std::make_unique<RingScrub>(
+      Ring(ring.data(), ring.size()), said.table, said.head, LastOf(said));
+}
+
+void Scrubbing::Mend(ServedLog& log) {
+  const absl::StatusOr<int> mended = log.MendCopies();
+  if (mended.ok()) {
+    pass_->found.damaged += static_cast<uint64_t>(*mended);
+    pass_->found.repaired += static_cast<uint64_t>(*mended);
+    if (*mended > 0) {
+      Tell(
+          absl::StrCat("a copy of superline or epoch table was not equal to "
+                       "the other one, and was written anew"));
+    }
+    return;
+  }
+  ++pass_->found.damaged;
+  ++pass_->found.unrepairable;
+  Tell(mended.status().ToString());
+}
+
+void Scrubbing::WalkOn() {
+  const RingScrub::Step step = pass_->scrub->Continue(options_.slice_bytes);
+  if (!pass_->is_asked && options_.bytes_per_second > 0) {
+    next_slice_at_ =
+        clock_.NowNanos() +
+        static_cast<int64_t>(static_cast<double>(options_.slice_bytes) *
+                             kNanosPerSecond /
+                             static_cast<double>(options_.bytes_per_second));
+  }
+  if (step == RingScrub::Step::kDone) return EndPass();
+  if (step == RingScrub::Step::kFinding && IsMutant("kScrubDropsAFinding")) {
+    pass_->scrub->PassOver();
+  }
+}
+
+ScrubCounts Scrubbing::CountsOf(const Pass& pass) const {
+  ScrubCounts counts = pass.found;
+  if (pass.scrub != nullptr) {
+    counts.records = pass.scrub->records();
+    counts.bytes = pass.scrub->bytes();
+  }
+  return counts;
+}
+
+void Scrubbing::EndPass() {
+  LogState& state = logs_[pass_->log_id];
+  state.said.pass = CountsOf(*pass_);
+  state.said.unrepairable = pass_->unrepairable;
+  ++state.said.passes;
+  state.is_asked = false;
+  state.due_at = clock_.NowNanos() + options_.interval_ns;
+  if (pass_->found.damaged > 0) {
+    Tell(absl::StrCat("scrubbed: of ", state.said.pass.records, " records and ",
+                      pass_->found.damaged, " damages ", pass_->found.repaired,
+                      " were repaired, ", pass_->found.unrepairable,
+                      " could not be"));
+  }
+  DropPass();
+}
+
+void Scrubbing::DropPass() {
+  if (pass_ == nullptr) return;
+  Add(CountsOf(*pass_), &logs_[pass_->log_id].said.total);
+  pass_.reset();
+  source_.reset();
+}
+
+void Scrubbing::Tell(const std::string& what) const {
+  if (!node_.report) return;
+  node_.report(absl::StrCat("node ", node_.node.value, ", log ",
+                            pass_->log_id.ToString(), ": ", what));
+}
+
+// --- Repairs -----------------------------------------------------------------
+
+void Scrubbing::RepairOn(ServedLog& log, const Followed& said) {
+  const RingScrub& scrub = *pass_->scrub;
+  const MendedRecords mended = MendedWithoutPeer(scrub);
+  if (mended.records > 0) return Restore(log, mended);
+  if (scrub.finding().kind == RingDamage::kChain) {
+    return GiveUp("every record holds by itself");
+  }
+  ReadOn(log, said);
+}
+
+void Scrubbing::Connect(const Followed& said) {
+  size_t peer = 0;
+  const auto is_of_no_use = [this](size_t i) {
+    return options_.peers[i].node == node_.node || pass_->tried.contains(i) ||
+           pass_->silent.contains(i);
+  };
+  while (peer < options_.peers.size() && is_of_no_use(peer)) ++peer;
+  if (peer == options_.peers.size()) {
+    return GiveUp("no peer that could be reached has it whole");
+  }
+  source_ = std::make_unique<Source>();
+  source_->peer = peer;
+  source_->until = clock_.NowNanos() + options_.silence_ns;
+  Inquiry::Options at;
+  at.address = options_.peers[peer].address;
+  at.node = options_.peers[peer].node;
+  at.hello = {
+      node_.cluster_id, pass_->log_id, {node_.node, kScrubberIncarnation}};
+  at.deadline = Deadline::AtNanos(source_->until);
+  at.credentials = node_.credentials;
+  source_->ring = std::make_unique<PeerRing>(
+      fabric_, std::move(at), said.replica_count, said.write_quorum,
+      pass_->scrub->ring().capacity());
+}
+
+// Nodes end views that were silent for long: such a peer may be asked again.
+void Scrubbing::LeaveSource(const std::string& why) {
+  if (pass_->read_bytes > 0) {
+    pass_->tried.insert(source_->peer);
+  } else if (!source_->was_ready) {
+    pass_->silent.insert(source_->peer);
+    Tell(absl::StrCat("can't repair from ",
+                      DescribePeer(options_.peers[source_->peer]), ": ", why));
+  }
+  pass_->read_bytes = 0;
+  source_.reset();
+}
+
+void Scrubbing::ReadOn(ServedLog& log, const Followed& said) {
+  if (source_ == nullptr) return Connect(said);
+  PeerRing& peer = *source_->ring;
+  if (!peer.status().ok()) {
+    return LeaveSource(std::string(peer.status().message()));
+  }
+  if (!peer.is_ready()) {
+    if (clock_.NowNanos() >= source_->until) LeaveSource("it is silent");
+    return;
+  }
+  source_->was_ready = true;
+  const ScrubFinding& finding = pass_->scrub->finding();
+  const uint64_t bytes_max = finding.end_offset - finding.at.offset;
+  if (pass_->read_bytes > 0) {
+    const MendedRecords mended =
+        MendedFromPeer(peer.ring(), peer.read_end(), *pass_->scrub);
+    if (mended.records > 0) return Restore(log, mended);
+  }
+  if (pass_->read_bytes >= bytes_max) {
+    pass_->tried.insert(source_->peer);
+    pass_->read_bytes = 0;
+    source_.reset();
+    return;
+  }
+  pass_->read_bytes =
+      std::min(bytes_max, std::max(options_.read_bytes, 8 * pass_->read_bytes));
+  source_->until = clock_.NowNanos() + options_.silence_ns;
+  peer.Read(finding.at.offset, pass_->read_bytes);
+}
+
+void Scrubbing::Restore(ServedLog& log, const MendedRecords& mended) {
+  for (const MendedBytes& place : mended.places) {
+    const absl::Status restored = log.RestoreBytes(place.offset, place.bytes);
+    if (!restored.ok()) return GiveUp(restored.ToString());
+  }
+  const uint64_t held = HeldOfFinding(*pass_->scrub, mended.records);
+  if (held < mended.records && !IsMutant("kScrubRepairUnread")) {
+    return GiveUp("what was written there can't be read again");
+  }
+  Tell(absl::StrCat(DescribeFinding(pass_->scrub->finding()),
+                    "; repaired: ", mended.records));
+  pass_->found.damaged += mended.records;
+  pass_->found.repaired += mended.records;
+  pass_->scrub->GoBack();
+  EndFinding();
+}
+
+void Scrubbing::GiveUp(const std::string& why) {
+  const ScrubFinding& finding = pass_->scrub->finding();
+  pass_->found.damaged += finding.records();
+  pass_->found.unrepairable += finding.records();
+  if (pass_->unrepairable.size() < kScrubbedRunsMax) {
+    pass_->unrepairable.push_back({finding.at.lsn, finding.end_lsn});
+    Tell(absl::StrCat(DescribeFinding(finding), "; not repaired: ", why));
+  }
+  pass_->scrub->PassOver();
+  EndFinding();
+}
+
+void Scrubbing::EndFinding() {
+  pass_->tried.clear();
+  pass_->read_bytes = 0;
+}
+
+}  // namespace alpheus

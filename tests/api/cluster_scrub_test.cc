@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes of a cluster, asked over TCP to scrub their replicas.
+#include "api/node/cluster_scrub.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "alpheus/log.h"
+#include "log/base/clock.h"
+#include "log/base/random.h"
+#include "replication/fabric/tcp/tcp_fabric.h"
+#include "tests/testing/test_cluster.h"
+
+namespace alpheus {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TestCluster;
+
+class ClusterScrubTest : public ::testing::Test {
+ protected:
+  ClusterScrubTest() {
+    FormatOptions options;
+    options.region_bytes = 256 * 1024;
+    options.cluster_file = cluster_.file();
+    EXPECT_TRUE(Log::Format(options).ok());
+  }
+
+  void AppendTwo() {
+    LogOptions options;
+    options.replication.cluster_file = cluster_.file();
+    options.replication.node = 1;
+    options.replication.open_timeout_ms = 60'000;
+    options.replication.silence_ms = 60'000;
+    const auto log = Log::Open(options);
+    ASSERT_TRUE(log.ok()) << log.status();
+    for (const char* text : {"one", "two"}) {
+      ASSERT_TRUE((*log)->Append(text).ok());
+    }
+    ASSERT_TRUE((*log)->Close().ok());
+  }
+  std::vector<ReplicaScrub> ScrubAll(ClusterScrubOptions options = {}) {
+    if (options.cluster_file.empty()) options.cluster_file = cluster_.file();
+    auto scrubs = ScrubCluster(options);
+    EXPECT_TRUE(scrubs.ok()) << scrubs.status();
+    return scrubs.ok() ? *std::move(scrubs) : std::vector<ReplicaScrub>();
+  }
+
+  TestCluster cluster_{3};
+};
+
+TEST_F(ClusterScrubTest, AllNodesSayWhatTheyFound) {
+  AppendTwo();
+  int told = 0;
+  ClusterScrubOptions options;
+  options.timeout_ms = 60'000;
+  options.progress = [&told](const ReplicaScrub&) { ++told; };
+  const std::vector<ReplicaScrub> scrubs = ScrubAll(options);
+  ASSERT_EQ(scrubs.size(), 3u);
+  for (const ReplicaScrub& scrub : scrubs) {
+    EXPECT_TRUE(scrub.status.ok()) << scrub.status;
+    EXPECT_EQ(scrub.said.pass.records, 2u);
+    EXPECT_EQ(scrub.said.pass.damaged, 0u);
+    EXPECT_EQ(scrub.said.passes, 1u);
+  }
+  EXPECT_GE(told, 3);
+}
+
+TEST_F(ClusterScrubTest, OneNodeAloneIsAsked) {
+  const std::vector<ReplicaScrub> scrubs =
+      ScrubAll({.node = 2, .timeout_ms = 60'000});
+  ASSERT_EQ(scrubs.size(), 1u);
+  EXPECT_EQ(scrubs[0].node, 2u);
+  EXPECT_TRUE(scrubs[0].status.ok()) << scrubs[0].status;
+  EXPECT_TRUE(scrubs[0].said.is_empty);
+}
+
+TEST_F(ClusterScrubTest, NodeThatIsNotThereIsNamedAndTheOthersAreScrubbed) {
+  AppendTwo();
+  cluster_.Stop(2);
+  const std::vector<ReplicaScrub> scrubs = ScrubAll({.timeout_ms = 60'000});
+  ASSERT_EQ(scrubs.size(), 3u);
+  EXPECT_TRUE(scrubs[0].status.ok()) << scrubs[0].status;
+  EXPECT_TRUE(absl::IsUnavailable(scrubs[1].status)) << scrubs[1].status;
+  EXPECT_EQ(scrubs[2].said.pass.records, 2u);
+}
+
+// Somebody listens there and says nothing.
+TEST_F(ClusterScrubTest, NodeThatIsSilentIsGivenUp) {
+  AppendTwo();
+  EntropyRandom random;
+  TcpFabric mute(TcpFabricOptions(), Clock::Real(), random);
+  const auto address = mute.Listen("127.0.0.1:0");
+  ASSERT_TRUE(address.ok()) << address.status();
+  std::ifstream in(cluster_.file());
+  std::string text((std::istreambuf_iterator<char>(in)),
+                   std::istreambuf_iterator<char>());
+  text.replace(text.rfind("address = "), std::string::npos,
+               absl::StrCat("address = \"", *address, "\"\n"));
+  const testing::TempDirectory directory;
+  const std::string file = directory.File("mute.toml");
+  std::ofstream(file) << text;
+  const std::vector<ReplicaScrub> scrubs =
+      ScrubAll({.cluster_file = file, .node = 3, .timeout_ms = 200});
+  ASSERT_EQ(scrubs.size(), 1u);
+  EXPECT_TRUE(absl::IsUnavailable(scrubs[0].status)) << scrubs[0].status;
+  EXPECT_THAT(std::string(scrubs[0].status.message()), HasSubstr(*address));
+}
+
+TEST_F(ClusterScrubTest, WhatIsNotThereIsRefused) {
+  const auto node = ScrubCluster({.cluster_file = cluster_.file(), .node = 9});
+  EXPECT_TRUE(absl::IsNotFound(node.status())) << node.status();
+  const auto file = ScrubCluster({.cluster_file = "/nonexistent"});
+  EXPECT_FALSE(file.ok());
+  const auto name =
+      ScrubCluster({.cluster_file = cluster_.file(), .log_name = "../x"});
+  EXPECT_TRUE(absl::IsInvalidArgument(name.status())) << name.status();
+  for (const ReplicaScrub& scrub :
+       ScrubAll({.log_name = "nosuch", .timeout_ms = 60'000})) {
+    EXPECT_TRUE(absl::IsNotFound(scrub.status)) << scrub.status;
+  }
+}
+
+}  // namespace
+}  // namespace alpheus
