@@ -44,6 +44,8 @@ enum class Kind : uint32_t {
   kProved = 18,
   kFollow = 19,
   kFollowed = 20,
+  kHold = 23,
+  kWanted = 24,
 };
 
 constexpr size_t kWelcomeBytes = 56;
@@ -135,7 +137,10 @@ Platform TakePlatform(ByteReader& from) {
 // --- Messages ----------------------------------------------------------------
 
 Kind KindOf(const Message& message) {
-  return static_cast<Kind>(message.index() + 1);
+  const auto kind = static_cast<uint32_t>(message.index() + 1);
+  // 21 and 22 are others'.
+  return static_cast<Kind>(
+      kind <= static_cast<uint32_t>(Kind::kFollowed) ? kind : kind + 2);
 }
 static_assert(std::is_same_v<std::variant_alternative_t<0, Message>, Format>);
 static_assert(
@@ -146,7 +151,7 @@ static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
 static_assert(
     std::is_same_v<std::variant_alternative_t<14, Message>, Challenge>);
 static_assert(std::variant_size_v<Message> ==
-              static_cast<size_t>(Kind::kFollowed));
+              static_cast<size_t>(Kind::kWanted) - 2);
 
 struct BodyWriter {
   ByteWriter& to;
@@ -217,6 +222,8 @@ struct BodyWriter {
     to.Id(followed.durable_lsn);
     Put(to, followed.table);
   }
+  void operator()(const Hold& hold) const { Put(to, hold.promise); }
+  void operator()(const Wanted& wanted) const { Put(to, wanted.promise); }
 };
 
 absl::StatusCode TakeCode(ByteReader& from) {
@@ -365,6 +372,10 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
       return Follow{from.As<Epoch>()};
     case Kind::kFollowed:
       return TakeFollowed(from, log_id);
+    case Kind::kHold:
+      return Hold{TakePromise(from)};
+    case Kind::kWanted:
+      return Wanted{TakePromise(from)};
   }
   from.Expect(false);  // of another version, or nonsense
   return Installed{};

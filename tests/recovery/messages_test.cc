@@ -59,7 +59,9 @@ std::vector<Message> AllMessages() {
                    {Lsn(2), RingOffset(64), 3},
                    Lsn(8),
                    Lsn(7),
-                   TableOf(3)}};
+                   TableOf(3)},
+          Hold{kPromise},
+          Wanted{kPromise}};
 }
 
 bool Decodes(std::span<const std::byte> bytes) {

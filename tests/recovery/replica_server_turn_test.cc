@@ -47,7 +47,9 @@ std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
           Prove{},
           Proved{},
           Follow{},
-          Followed{}};
+          Followed{},
+          Hold{{epoch, peer.self()}},  // of another machine
+          Wanted{{epoch, peer.self()}}};
 }
 
 bool IsInTurn(At phase, const Message& message) {
