@@ -51,6 +51,8 @@ std::vector<Message> AllMessages() {
           Challenged{{3, 0}, DigestOf(4)},
           Prove{DigestOf(5)},
           Proved{},
+          Hold{kPromise},
+          Wanted{kPromise},
           Follow{Epoch(9)},
           Followed{Epoch(9),
                    true,
@@ -59,9 +61,7 @@ std::vector<Message> AllMessages() {
                    {Lsn(2), RingOffset(64), 3},
                    Lsn(8),
                    Lsn(7),
-                   TableOf(3)},
-          Hold{kPromise},
-          Wanted{kPromise}};
+                   TableOf(3)}};
 }
 
 bool Decodes(std::span<const std::byte> bytes) {
