@@ -135,6 +135,11 @@ absl::StatusOr<std::optional<Welcome>> ReplicaServer::LookAtHeld(
   const bool may_wait =
       hello.primary.node == options_.node || holders_.contains(hello.log_id);
   if (!may_wait || !options_.held) return unserved;
+  const auto holder = holders_.find(hello.log_id);
+  if (holder != holders_.end() && IsStuck(holder->second) &&
+      hello.primary != holder->second.promise.primary) {
+    return absl::UnavailableError("its primary is stopped, or does not listen");
+  }
   return options_.held(hello.log_id);
 }
 
@@ -438,6 +443,11 @@ void ReplicaServer::PollSession(Connection& connection, int64_t now) {
 }
 
 absl::Status ReplicaServer::WhyTooLate(const Connection& connection) const {
+  if (connection.phase == Phase::kWaiting) {
+    return absl::UnavailableError(
+        "the process that has the node's replica does not give way; it may be "
+        "stopped. End it, if it does not go on");
+  }
   if (connection.is_proved()) {
     return absl::DeadlineExceededError(absl::StrCat(
         "it asked for nothing for ", options_.silence_ns_max, " ns"));
@@ -454,6 +464,7 @@ std::optional<int64_t> ReplicaServer::DueAt(
     return connection.heard_at + options_.idle_ns;
   }
   if (connection.is_holder()) return std::nullopt;
+  if (connection.phase == Phase::kWaiting) return WaitsUntil(connection);
   if (!connection.is_proved()) {
     return connection.accepted_at + options_.proof_ns_max;
   }

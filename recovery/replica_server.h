@@ -118,6 +118,9 @@ struct ReplicaServerOptions {
   // What the replica of such a log says of itself, while another process of
   // this machine has its region; else as `unserved`. Not set: nobody may hold.
   std::function<absl::StatusOr<Welcome>(Uuid log_id)> held;
+  // So long after such a process was told that its replica is wanted others
+  // wait; then they hear that it does not give way.
+  int64_t give_way_ns = 200'000'000;
   // Is told that a process that held such a log may have let go; AddLog may
   // follow, not from inside the call.
   std::function<void(Uuid log_id)> let_go;
@@ -293,8 +296,10 @@ class ReplicaServer {
   struct Holder {
     ConnectionId connection;
     Promise promise;
-    bool is_told = false;  // that somebody wants a higher one
+    std::optional<int64_t> told_at;  // that somebody wants a higher one
   };
+  // It was told, and did nothing.
+  bool IsStuck(const Holder& holder) const;
   absl::StatusOr<MaybeReply> ReplyOfHeld(Connection& connection,
                                          const Message& message);
   absl::StatusOr<MaybeReply> OnHold(Connection& connection, const Hold& hold);
@@ -302,6 +307,7 @@ class ReplicaServer {
                                          const AskPromise& ask);
   absl::StatusOr<MaybeReply> TellHolder(Connection& asker);
   std::vector<ConnectionId> WaitingFor(Uuid log_id) const;
+  int64_t WaitsUntil(const Connection& asker) const;
   void EndHold(const Connection& connection);
   void ServeWaiting(ServedLog& log);
 

@@ -40,7 +40,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHold(
   if (before != holders_.end() && before->second.connection != connection.id) {
     End(before->second.connection, absl::OkStatus());
   }
-  holders_[log_id] = {connection.id, hold.promise};
+  holders_[log_id] = {connection.id, hold.promise, std::nullopt};
   connection.phase = Phase::kHolding;
   for (const ConnectionId id : WaitingFor(log_id)) {
     Connection& asker = *Find(id);
@@ -82,13 +82,29 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::TellHolder(
     return absl::FailedPreconditionError(
         "the process that asks for the promise has the replica itself");
   }
-  if (!std::exchange(holder.is_told, true)) {
+  if (!holder.told_at.has_value()) {
+    holder.told_at = clock_.NowNanos();
     ++counters_.wanted;
     Connection& primary = *Find(holder.connection);
     primary.phase = Phase::kControl;
     SendReply(primary, Wanted{wanted});
   }
   return std::nullopt;
+}
+
+bool ReplicaServer::IsStuck(const Holder& holder) const {
+  return holder.told_at.has_value() &&
+         clock_.NowNanos() >= *holder.told_at + options_.give_way_ns;
+}
+
+// Who opens the log does not want to wait for a process that may never go on,
+// where others are enough: it may come again.
+int64_t ReplicaServer::WaitsUntil(const Connection& asker) const {
+  const auto holder = holders_.find(asker.hello.log_id);
+  if (holder != holders_.end() && holder->second.told_at.has_value()) {
+    return *holder->second.told_at + options_.give_way_ns;
+  }
+  return asker.heard_at + options_.silence_ns_max;
 }
 
 std::vector<ConnectionId> ReplicaServer::WaitingFor(Uuid log_id) const {

@@ -31,6 +31,7 @@ class ReplicaServerHeldTest : public ::testing::Test {
     ServedWorld::Options options;
     options.server.credentials = credentials;
     options.server.silence_ns_max = 100 * kMillisecond;
+    options.server.give_way_ns = 20 * kMillisecond;
     options.server.unserved = [](Uuid log_id) {
       return log_id == kLogB ? absl::UnavailableError("another process has it")
                              : absl::OkStatus();
@@ -205,13 +206,43 @@ TEST_F(ReplicaServerHeldTest, WhoWaitsForAnotherReplicaBeginsAnew) {
   EXPECT_EQ(server().connection_count(), 0u);
 }
 
-TEST_F(ReplicaServerHeldTest, WhoWaitsTooLongIsEnded) {
+// A process that is stopped: who can do without it does not wait.
+TEST_F(ReplicaServerHeldTest, HolderThatDoesNotGiveWayIsNotWaitedForLong) {
   Peer& holder = Holding();
   Peer& asker = Asker(2, 1);
   AskPromiseOf(asker, Epoch(6));
+  world_->Run(15 * kMillisecond);
+  EXPECT_FALSE(asker.ended);
+  world_->Run(10 * kMillisecond);
+  EXPECT_TRUE(asker.ended);
+  ASSERT_THAT(world_->reports(), ElementsAre(HasSubstr("does not give way")));
+  EXPECT_FALSE(holder.ended);
+  const auto try_again = [&](uint64_t incarnation) -> Peer& {
+    Peer& peer = world_->NewPeer(2, incarnation);
+    peer.Connect(world_->address(), peer.HelloOf(kLogB));
+    world_->Run(kMillisecond);
+    return peer;
+  };
+  EXPECT_EQ(
+      try_again(2).rejection,
+      absl::UnavailableError("its primary is stopped, or does not listen"));
+  // It goes on, and begins anew.
+  holder.Send(Hold{kHeld});
+  world_->Run(kMillisecond);
+  Peer& late = try_again(3);
+  ASSERT_TRUE(late.established) << late.rejection;
+  AskPromiseOf(late, Epoch(6));
+  EXPECT_EQ(server().counters().wanted, 2u);
+}
+
+// The node is to take the region back, and can't.
+TEST_F(ReplicaServerHeldTest, WhoWaitsForTheNodeIsEndedAsWhoSaysNothing) {
+  Peer& holder = Holding();
+  Peer& asker = Asker(2, 1);
+  AskPromiseOf(asker, Epoch(6));
+  ASSERT_TRUE(holder.Close().ok());
   world_->Run(90 * kMillisecond);
   EXPECT_FALSE(asker.ended);
-  EXPECT_FALSE(holder.ended);
   world_->Run(20 * kMillisecond);
   EXPECT_TRUE(asker.ended);
 }
