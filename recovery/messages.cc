@@ -46,6 +46,8 @@ enum class Kind : uint32_t {
   kFollowed = 20,
   kScrub = 21,
   kScrubbed = 22,
+  kHold = 23,
+  kWanted = 24,
 };
 
 constexpr size_t kWelcomeBytes = 56;
@@ -155,7 +157,10 @@ ScrubCounts TakeScrubCounts(ByteReader& from) {
 // --- Messages ----------------------------------------------------------------
 
 Kind KindOf(const Message& message) {
-  return static_cast<Kind>(message.index() + 1);
+  const auto kind = static_cast<uint32_t>(message.index() + 1);
+  // 21 and 22 are others'.
+  return static_cast<Kind>(
+      kind <= static_cast<uint32_t>(Kind::kFollowed) ? kind : kind + 2);
 }
 static_assert(std::is_same_v<std::variant_alternative_t<0, Message>, Format>);
 static_assert(
@@ -166,7 +171,7 @@ static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
 static_assert(
     std::is_same_v<std::variant_alternative_t<14, Message>, Challenge>);
 static_assert(std::variant_size_v<Message> ==
-              static_cast<size_t>(Kind::kScrubbed));
+              static_cast<size_t>(Kind::kWanted));
 
 struct BodyWriter {
   ByteWriter& to;
@@ -253,6 +258,8 @@ struct BodyWriter {
       to.Id(run.end);
     }
   }
+  void operator()(const Hold& hold) const { Put(to, hold.promise); }
+  void operator()(const Wanted& wanted) const { Put(to, wanted.promise); }
 };
 
 absl::StatusCode TakeCode(ByteReader& from) {
@@ -433,6 +440,10 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
       return Scrub{TakeFlag(from)};
     case Kind::kScrubbed:
       return TakeScrubbed(from);
+    case Kind::kHold:
+      return Hold{TakePromise(from)};
+    case Kind::kWanted:
+      return Wanted{TakePromise(from)};
   }
   from.Expect(false);  // of another version, or nonsense
   return Installed{};

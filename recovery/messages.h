@@ -17,10 +17,10 @@
 //   Install                           ->  Installed
 //   (from here on batches and acks; see replica_session.h)
 //
-// View, Follow, Release and Scrub need no promise. Any request may be replied
-// to with Failed. Numbers are little-endian. What arrives is never trusted: a
-// message that is too short, too long, or says what can't be, decodes to
-// nothing.
+// View, Follow, Release, Scrub and Hold need no promise. Any request may be
+// replied to with Failed. Numbers are little-endian. What arrives is never
+// trusted: a message that is too short, too long, or says what can't be,
+// decodes to nothing.
 //
 // Thread safety: values and pure functions.
 // References: protocol A4; docs/replication.md.
@@ -208,6 +208,20 @@ struct Released {
   bool operator==(const Released&) const = default;
 };
 
+// A primary has the region of this node's replica, and its lock (A7): its own
+// machine's daemon is to say when somebody wants a promise of it.
+struct Hold {
+  Promise promise;  // that the replica gave to this primary
+
+  bool operator==(const Hold&) const = default;
+};
+// The reply, whenever that is: somebody asks for a higher one.
+struct Wanted {
+  Promise promise;
+
+  bool operator==(const Wanted&) const = default;
+};
+
 // 128 bits that one end drew for this connection; not 0.
 struct Nonce {
   uint64_t high = 0;
@@ -270,7 +284,7 @@ using Message =
     std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
                  Prepared, Install, Installed, Failed, View, Viewed, Release,
                  Released, Challenge, Challenged, Prove, Proved, Follow,
-                 Followed, Scrub, Scrubbed>;
+                 Followed, Scrub, Scrubbed, Hold, Wanted>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

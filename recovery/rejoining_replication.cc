@@ -5,6 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+
 namespace alpheus {
 namespace {
 
@@ -63,13 +66,47 @@ void RejoiningReplication::AdvanceHead(const LogPosition& head) {
 // Nearly always there is nobody to wait for.
 void RejoiningReplication::Poll() {
   replication_.Poll();
+  if (hold_ != nullptr && hold_->next_poll_ns() != ReplicaHold::kNever) {
+    AttendHold();
+  }
   if (replication_.in_sync() == replicas_ && noted_in_sync_ == replicas_) {
     return;
   }
   Rejoin();
-  next_poll_ns_.store(rejoining_.NextPoll().at_nanos(),
-                      std::memory_order_relaxed);
+  NoteNextPoll();
   NoteState();
+}
+
+void RejoiningReplication::NoteNextPoll() {
+  int64_t next = rejoining_.NextPoll().at_nanos();
+  if (hold_ != nullptr) next = std::min(next, hold_->next_poll_ns());
+  next_poll_ns_.store(next, std::memory_order_relaxed);
+}
+
+void RejoiningReplication::HoldReplica(const ReplicaHoldOptions& hold,
+                                       std::function<absl::Status()> give_up) {
+  hold_ = std::make_unique<ReplicaHold>(fabric_, clock_, hold);
+  give_up_ = std::move(give_up);
+  NoteNextPoll();
+}
+
+void RejoiningReplication::AttendHold() {
+  const std::optional<Promise> wanted = hold_->Poll();
+  if (wanted) GiveWay(*wanted);
+  NoteNextPoll();
+}
+
+// Y1. The node hears that the lock is free by the end of the connection. If it
+// can't be given up, the log has ended all the same.
+void RejoiningReplication::GiveWay(const Promise& wanted) {
+  if (!IsMutant("kDeposedPrimaryGoesOn")) {
+    replication_.End(absl::AbortedError(absl::StrCat(
+        "node ", wanted.primary.node.value, ", process ",
+        absl::Hex(wanted.primary.incarnation), ", opens epoch ",
+        wanted.epoch.value, "; this process has given up its replica for it")));
+  }
+  give_up_().IgnoreError();
+  hold_.reset();
 }
 
 // A log that has failed is opened anew; nobody joins it.
@@ -114,13 +151,15 @@ void RejoiningReplication::WaitForActivity(Deadline deadline) {
 }
 
 void RejoiningReplication::Take(const Completion& completion) {
-  if (!rejoining_.Take(completion) && others_ != nullptr) {
-    others_->Take(completion);
-  }
+  if (rejoining_.Take(completion)) return;
+  if (hold_ != nullptr && hold_->Take(completion)) return;
+  if (others_ != nullptr) others_->Take(completion);
 }
 
 void RejoiningReplication::Take(const ConnectionEvent& event) {
-  if (!rejoining_.Take(event) && others_ != nullptr) others_->Take(event);
+  if (rejoining_.Take(event)) return;
+  if (hold_ != nullptr && hold_->Take(event)) return;
+  if (others_ != nullptr) others_->Take(event);
 }
 
 }  // namespace alpheus

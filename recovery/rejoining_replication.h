@@ -3,10 +3,14 @@
 //
 // Idea: LogReplication counts acknowledgements, Rejoining brings those back
 // that it has given up; what arrives and is of no backup is Rejoining's, and
-// what is not its either is somebody else's.
+// what is not its either is somebody else's. A primary that has its node's own
+// replica gives it up when the node says that somebody wants its promise
+// (replica_hold.h): the log ends as when it is fenced.
 //
 // Invariants: those of replication_sink.h.
 //   N2. too: what a member on its way needs of the ring is not reused.
+//   Y1. The log has ended before the region is given up (N3): what is persisted
+//       afterwards is in nobody's replica, and nothing is durable by it.
 // Thread safety: as ReplicationSink.
 // References: protocol A5; rejoining.h, log_replication.h.
 #ifndef ALPHEUS_RECOVERY_REJOINING_REPLICATION_H_
@@ -14,13 +18,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "log/base/mutex.h"
 #include "recovery/epoch_opening.h"
 #include "recovery/rejoining.h"
+#include "recovery/replica_hold.h"
 #include "replication/log_replication.h"
 
 namespace alpheus {
@@ -35,6 +42,12 @@ class RejoiningReplication final : public ReplicationSink,
                        const Replicator::Options& replicator,
                        const RejoiningOptions& rejoining, EpochOpened& opened,
                        LogReplication::Others* others = nullptr);
+
+  // The log's own replica is held from its node, as `hold` says; `give_up`
+  // leaves nothing that this process writes in its region, and lets go of its
+  // lock. Before the log is made.
+  void HoldReplica(const ReplicaHoldOptions& hold,
+                   std::function<absl::Status()> give_up);
 
   void Advance(const RingEnd& finished) override;
   void LocalPersisted(Lsn lsn) override { replication_.LocalPersisted(lsn); }
@@ -72,6 +85,9 @@ class RejoiningReplication final : public ReplicationSink,
  private:
   void Rejoin();
   void NoteState();
+  void NoteNextPoll();
+  void AttendHold();
+  void GiveWay(const Promise& wanted);
   void Take(const Completion& completion) override;
   void Take(const ConnectionEvent& event) override;
 
@@ -83,7 +99,9 @@ class RejoiningReplication final : public ReplicationSink,
   Rejoining::Now now_;
   LogReplication replication_;
   Rejoining rejoining_;
-  // Of rejoining_, for those who wait without the log's lock.
+  std::unique_ptr<ReplicaHold> hold_;  // until the region is given up
+  std::function<absl::Status()> give_up_;
+  // Of both, for those who wait without the log's lock.
   std::atomic<int64_t> next_poll_ns_;
   // in_sync and failures of state_, for who writes it.
   uint32_t noted_in_sync_ = 0;

@@ -45,7 +45,11 @@ ReplicaServer::~ReplicaServer() {
 
 absl::Status ReplicaServer::AddLog(std::unique_ptr<ServedLog> log) {
   const Uuid id = log->log_id();
-  if (logs_.try_emplace(id, std::move(log)).second) return absl::OkStatus();
+  const auto [entry, is_new] = logs_.try_emplace(id, std::move(log));
+  if (is_new) {
+    ServeWaiting(*entry->second);
+    return absl::OkStatus();
+  }
   return absl::AlreadyExistsError(
       absl::StrCat("node ", options_.node.value, ": log ", id.ToString(),
                    " is served already; nothing was changed"));
@@ -116,11 +120,8 @@ absl::StatusOr<ReplicaServer::Connection> ReplicaServer::Admit(
   if (log != logs_.end()) {
     connection.log = log->second.get();
   } else {
-    // A replica that is there is no reason to make another one.
-    if (options_.unserved) {
-      ALPHEUS_RETURN_IF_ERROR(options_.unserved(connection.hello.log_id));
-    }
-    if (options_.creator == nullptr) {
+    ALPHEUS_ASSIGN_OR_RETURN(connection.held, LookAtHeld(connection.hello));
+    if (!connection.held.has_value() && options_.creator == nullptr) {
       return Refuse(Refusal::kUnknownLog,
                     absl::NotFoundError("the log is not kept by this node"));
     }
@@ -129,6 +130,24 @@ absl::StatusOr<ReplicaServer::Connection> ReplicaServer::Admit(
   ALPHEUS_ASSIGN_OR_RETURN(connection.slots,
                            MessageSlots::Make(fabric_, 2, kMessageBytesMax));
   return connection;
+}
+
+// A replica that is there is no reason to make another one. Who holds it may
+// say so, and who asks for its promise may wait, if there is somebody to tell.
+absl::StatusOr<std::optional<Welcome>> ReplicaServer::LookAtHeld(
+    const Hello& hello) const {
+  if (!options_.unserved) return std::nullopt;
+  const absl::Status unserved = options_.unserved(hello.log_id);
+  if (unserved.ok()) return std::nullopt;
+  const bool may_wait =
+      hello.primary.node == options_.node || holders_.contains(hello.log_id);
+  if (!may_wait || !options_.held) return unserved;
+  const auto holder = holders_.find(hello.log_id);
+  if (holder != holders_.end() && IsStuck(holder->second) &&
+      hello.primary != holder->second.promise.primary) {
+    return absl::UnavailableError("its primary is stopped, or does not listen");
+  }
+  return options_.held(hello.log_id);
 }
 
 void ReplicaServer::OnRequested(const ConnectionEvent& event) {
@@ -150,6 +169,7 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   Welcome welcome;
   welcome.node = options_.node;
   if (admitted->log != nullptr) welcome = admitted->log->welcome();
+  if (admitted->held.has_value()) welcome = *admitted->held;
   welcome.platform = options_.platform;
   admitted->handshake.emplace(options_.credentials, admitted->hello, welcome);
   if (Connection* const oldest = OldestTooMany(); oldest != nullptr) {
@@ -211,6 +231,7 @@ void ReplicaServer::VoidKeys(Connection& connection) {
 // A session that ends leaves the watermark behind.
 absl::Status ReplicaServer::EndHolding(Connection& connection) {
   if (connection.is_at_work()) connection.log->EndWork();
+  EndHold(connection);
   if (connection.phase != Phase::kSession) return absl::OkStatus();
   connection.phase = Phase::kEnding;
   const absl::Status persisted = connection.log->PersistWatermark();
@@ -439,6 +460,11 @@ void ReplicaServer::PollSession(Connection& connection, int64_t now) {
 }
 
 absl::Status ReplicaServer::WhyTooLate(const Connection& connection) const {
+  if (connection.phase == Phase::kWaiting) {
+    return absl::UnavailableError(
+        "the process that has the node's replica does not give way; it may be "
+        "stopped. End it, if it does not go on");
+  }
   if (connection.is_proved()) {
     return absl::DeadlineExceededError(absl::StrCat(
         "it asked for nothing for ", options_.silence_ns_max, " ns"));
@@ -455,6 +481,7 @@ std::optional<int64_t> ReplicaServer::DueAt(
     return connection.heard_at + options_.idle_ns;
   }
   if (connection.is_holder()) return std::nullopt;
+  if (connection.phase == Phase::kWaiting) return WaitsUntil(connection);
   if (!connection.is_proved()) {
     return connection.accepted_at + options_.proof_ns_max;
   }

@@ -14,17 +14,25 @@
 //   kSession)  Follow               Followed               as before
 //              Release              Released               as before
 //              Scrub                Scrubbed               as before
+//              Hold                 Wanted, when it is     kControl
 //              AskPromise           Refused                as before
 //                                   later                  kAnswering
 //   kAnswering nothing              Promised               kPromised
 //   kPromised  Prepare              Prepared               kPrepared
 //   kPrepared  Install              later                  kInstalling
 //   kInstalling  nothing            Installed              kSession
+//   kHolding   nothing              Wanted                 kControl
+//   kWaiting   nothing              as to AskPromise       as there
 //   kSession   batches              acks                   kSession
 //   any        anything else        Failed, if it can be   kEnding, closed
 //
 // Whoever gets the promise of a log is its only holder: phases from kAnswering
 // to kSession belong to one connection of each log.
+//
+// The region of a log may be another process's of this machine, a primary with
+// this node's replica (A7). It says so by Hold; whoever asks for a promise
+// meanwhile waits (kWaiting) until the primary, which hears of it by Wanted,
+// has given the region up and AddLog follows.
 //
 // Scans and installations look at the whole ring, which takes seconds where it
 // has some GiB. They run in slices, one in each Poll, one after the other where
@@ -45,6 +53,10 @@
 //       and in the time they may be silent; each log has one holder. Those
 //       without a proof are counted by themselves, and the oldest makes room:
 //       strangers take no place of those who have the key.
+//   V5. A primary is told of a promise only if whoever asks for it has proved
+//       the key, and if it is above the primary's. Of a log that is not this
+//       server's nothing is promised; nobody but who asks for promises makes a
+//       primary give way.
 // Thread safety: one thread.
 // References: protocol A2, A4.2, A4.5, A7, H6, H16, H17, H21, R1, R2;
 // messages.h; docs/recovery_wire.md.
@@ -107,6 +119,15 @@ struct ReplicaServerOptions {
   // Says why this node does not serve a log of which it has a replica; OK if it
   // has none. Asked of logs that were not added; nullptr: it has none.
   std::function<absl::Status(Uuid log_id)> unserved;
+  // What the replica of such a log says of itself, while another process of
+  // this machine has its region; else as `unserved`. Not set: nobody may hold.
+  std::function<absl::StatusOr<Welcome>(Uuid log_id)> held;
+  // So long after such a process was told that its replica is wanted others
+  // wait; then they hear that it does not give way.
+  int64_t give_way_ns = 200'000'000;
+  // Is told that a process that held such a log may have let go; AddLog may
+  // follow, not from inside the call.
+  std::function<void(Uuid log_id)> let_go;
   // Gets one sentence for each connection that ends by an error; that a peer
   // has gone is none. Of refusals, the first of a host and reason (refusals.h).
   std::function<void(const std::string&)> report;
@@ -121,6 +142,7 @@ class ReplicaServer {
     uint64_t formatted = 0;  // logs
     uint64_t promised = 0;
     uint64_t refused = 0;  // promises
+    uint64_t wanted = 0;   // promises that another process was told of
     uint64_t fenced = 0;   // connections, for a promise
     uint64_t installed = 0;
     uint64_t gone = 0;    // primaries, with a promise or a session
@@ -136,7 +158,8 @@ class ReplicaServer {
   ReplicaServer(const ReplicaServer&) = delete;
   ReplicaServer& operator=(const ReplicaServer&) = delete;
 
-  // Serves the log from here on. Errors: AlreadyExists.
+  // Serves the log from here on, those first who wait for it. Errors:
+  // AlreadyExists.
   absl::Status AddLog(std::unique_ptr<ServedLog> log);
   // Ends all its connections, then gives it back. Errors: NotFound.
   absl::StatusOr<std::unique_ptr<ServedLog>> RemoveLog(Uuid log_id);
@@ -168,6 +191,8 @@ class ReplicaServer {
     kPrepared,
     kInstalling,
     kSession,
+    kHolding,
+    kWaiting,
     kEnding,
   };
 
@@ -175,7 +200,10 @@ class ReplicaServer {
     ConnectionId id;
     std::string peer;
     Hello hello;
-    ServedLog* log = nullptr;  // nullptr: not made yet
+    ServedLog* log = nullptr;  // nullptr: not made yet, or held
+    // Of a log whose region another process has: what was said of it.
+    std::optional<Welcome> held;
+    AskPromise asked;  // kWaiting
     Phase phase = Phase::kControl;
     Promise promise;  // the last one that it got
     std::optional<ReplicaHandshake> handshake;
@@ -195,7 +223,8 @@ class ReplicaServer {
     bool is_proved() const { return handshake->is_over(); }
     bool ever_promised() const { return promise != Promise(); }
     bool is_holder() const {
-      return phase != Phase::kControl && phase != Phase::kEnding;
+      return phase != Phase::kControl && phase != Phase::kWaiting &&
+             phase != Phase::kEnding;
     }
     // In slices.
     bool is_at_work() const {
@@ -206,6 +235,7 @@ class ReplicaServer {
   // Connections.
   absl::StatusOr<Connection> Admit(const ConnectionEvent& event);
   void OnRequested(const ConnectionEvent& event);
+  absl::StatusOr<std::optional<Welcome>> LookAtHeld(const Hello& hello) const;
   absl::Status PostRequestReceive(const Connection& connection);
   Connection* Find(ConnectionId id);
   absl::Status CheckRoom() const;
@@ -245,10 +275,14 @@ class ReplicaServer {
   absl::StatusOr<Message> OnRelease(const Connection& connection);
   absl::StatusOr<Message> OnScrub(const Connection& connection,
                                   const Scrub& scrub);
-  static absl::Status CheckConfiguration(const Connection& connection,
-                                         const AskPromise& ask);
+  static absl::Status CheckConfiguration(uint64_t own, const AskPromise& ask);
+  static absl::Status CheckAsker(const Connection& connection,
+                                 const Promise& promise);
   absl::StatusOr<MaybeReply> OnAskPromise(Connection& connection,
                                           const AskPromise& ask);
+  absl::StatusOr<MaybeReply> Refusing(const Connection& connection,
+                                      const Promise& request,
+                                      const absl::Status& why);
   absl::StatusOr<Message> OnPrepare(Connection& connection,
                                     const Prepare& prepare);
   absl::StatusOr<MaybeReply> OnInstall(Connection& connection,
@@ -266,6 +300,24 @@ class ReplicaServer {
 
   // Whether its log's ring is somebody's who has no session yet.
   bool IsBeingOpened(const ServedLog& log) const;
+  // Logs whose region another process of this machine has.
+  struct Holder {
+    ConnectionId connection;
+    Promise promise;
+    std::optional<int64_t> told_at;  // that somebody wants a higher one
+  };
+  // It was told, and did nothing.
+  bool IsStuck(const Holder& holder) const;
+  absl::StatusOr<MaybeReply> ReplyOfHeld(Connection& connection,
+                                         const Message& message);
+  absl::StatusOr<MaybeReply> OnHold(Connection& connection, const Hold& hold);
+  absl::StatusOr<MaybeReply> OnAskOfHeld(Connection& connection,
+                                         const AskPromise& ask);
+  absl::StatusOr<MaybeReply> TellHolder(Connection& asker);
+  std::vector<ConnectionId> WaitingFor(Uuid log_id) const;
+  int64_t WaitsUntil(const Connection& asker) const;
+  void EndHold(const Connection& connection);
+  void ServeWaiting(ServedLog& log);
 
   // Work in slices.
   void WorkOn();
@@ -284,6 +336,7 @@ class ReplicaServer {
   const ReplicaServerOptions options_;
   std::map<Uuid, std::unique_ptr<ServedLog>> logs_;
   std::map<ConnectionId, Connection> connections_;
+  std::map<Uuid, Holder> holders_;
   ConnectionId worked_;  // whose slice was the last one
   Counters counters_;
   Refusals refusals_;

@@ -23,6 +23,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
   if (is_proof || (!connection.is_proved() && !IsMutant("kProofUnasked"))) {
     return OnHandshake(connection, message);
   }
+  if (connection.held.has_value()) return ReplyOfHeld(connection, message);
   if (const auto* format = std::get_if<Format>(&message)) {
     return OnFormat(connection, *format);
   }
@@ -49,6 +50,11 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
   if (std::holds_alternative<Release>(message)) return OnRelease(connection);
   if (const auto* scrub = std::get_if<Scrub>(&message)) {
     return OnScrub(connection, *scrub);
+  }
+  if (std::holds_alternative<Hold>(message)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("node ", options_.node.value,
+                     " has the lock of this replica, and serves it itself"));
   }
   return Refuse(
       Refusal::kOutOfTurn,
@@ -141,9 +147,8 @@ absl::StatusOr<PromiseVerdict> ReplicaServer::Accept(
 }
 
 // A5: before anything of the log changes.
-absl::Status ReplicaServer::CheckConfiguration(const Connection& connection,
+absl::Status ReplicaServer::CheckConfiguration(uint64_t own,
                                                const AskPromise& ask) {
-  const uint64_t own = connection.log->welcome().configuration_id;
   if (ask.configuration_id >= own || IsMutant("kOlderConfigurationPromised")) {
     return absl::OkStatus();
   }
@@ -154,26 +159,37 @@ absl::Status ReplicaServer::CheckConfiguration(const Connection& connection,
                     " of this replica. Give it the newest list of members")));
 }
 
+absl::Status ReplicaServer::CheckAsker(const Connection& connection,
+                                       const Promise& promise) {
+  if (promise.primary == connection.hello.primary) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a promise is asked for node ", promise.primary.node.value,
+                   ", which is not the process that connected"));
+}
+
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Refusing(
+    const Connection& connection, const Promise& request,
+    const absl::Status& why) {
+  const std::optional<Promise> standing = StandingPromise(why);
+  if (!standing.has_value()) return why;
+  ++counters_.refused;
+  Tell(connection.peer, Refuse(Refusal::kStaleEpoch, why),
+       absl::StrCat(Describe(connection), ", is refused epoch ",
+                    request.epoch.value));
+  return Refused{*standing};
+}
+
 // A4.2, in this order.
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskPromise(
     Connection& connection, const AskPromise& ask) {
   ServedLog& log = *connection.log;
-  if (ask.promise.primary != connection.hello.primary) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a promise is asked for node ", ask.promise.primary.node.value,
-        ", which is not the process that connected"));
-  }
-  ALPHEUS_RETURN_IF_ERROR(CheckConfiguration(connection, ask));
+  ALPHEUS_RETURN_IF_ERROR(CheckAsker(connection, ask.promise));
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckConfiguration(log.welcome().configuration_id, ask));
   const absl::StatusOr<PromiseVerdict> verdict =
       Accept(connection, ask.promise);
   if (!verdict.ok()) {
-    const std::optional<Promise> standing = StandingPromise(verdict.status());
-    if (!standing.has_value()) return verdict.status();
-    ++counters_.refused;
-    Tell(connection.peer, Refuse(Refusal::kStaleEpoch, verdict.status()),
-         absl::StrCat(Describe(connection), ", is refused epoch ",
-                      ask.promise.epoch.value));
-    return Refused{*standing};
+    return Refusing(connection, ask.promise, verdict.status());
   }
   FenceOnce(connection, /*has_scanned=*/false);
   connection.promise = ask.promise;

@@ -13,9 +13,7 @@ namespace alpheus {
 
 template <Persistence P>
 Welcome ServedReplica<P>::welcome() const {
-  const Superline& superline = replica_->superline();
-  return {superline.node, superline.incarnation, superline.ring_capacity,
-          superline.promised_epoch, superline.configuration.id};
+  return WelcomeOf(replica_->superline());
 }
 
 // What was durable once stays so, whoever has become primary since (C1).

@@ -94,6 +94,12 @@ class LogCreator {
       Uuid log_id, const Format& format) = 0;
 };
 
+// What a replica's superline says to who connects.
+inline Welcome WelcomeOf(const Superline& superline) {
+  return {superline.node, superline.incarnation, superline.ring_capacity,
+          superline.promised_epoch, superline.configuration.id};
+}
+
 // What a replica's superline, table and watermarks say.
 template <Persistence P>
 Followed FollowedOf(const Replica<P>& replica) {

@@ -55,6 +55,7 @@ class LogReplication final : public ReplicationSink {
   absl::Status StatusOf(const std::string& name) const {
     return replicator_.StatusOf(name);
   }
+  void End(const absl::Status& why) { replicator_.End(why); }
 
   void Advance(const RingEnd& finished) override {
     replicator_.Advance(finished);

@@ -85,6 +85,10 @@ class Replicator {
   // back.
   void AdvanceHead(const LogPosition& head);
 
+  // The primary ends by itself: closes all backups. Nothing becomes durable any
+  // more, whoever had persisted it. Requires: !why.ok().
+  void End(const absl::Status& why);
+
   // Nothing is to follow soon: tells the backups what is durable now.
   void TellDurable();
 

@@ -12,6 +12,8 @@
 #include "api/node/fabric_pump.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "log/format/layout.h"
+#include "log/format/superline.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
@@ -60,6 +62,8 @@ Node::Node(NodeOptions options, ClusterConfiguration cluster)
   server.report = options_.tell;
   server.release = [this](Uuid log_id) { to_release_.push_back(log_id); };
   server.unserved = [this](Uuid log_id) { return Unserved(log_id); };
+  server.held = [this](Uuid log_id) { return WelcomeOfHeld(log_id); };
+  server.let_go = [this](Uuid log_id) { LookSoon(log_id); };
   server_ = std::make_unique<ReplicaServer>(fabric_, Clock::Real(),
                                             std::move(server));
 }
@@ -215,6 +219,38 @@ absl::Status Node::Unserved(Uuid log_id) const {
                : absl::UnavailableError("the node does not serve its replica");
   }
   return absl::OkStatus();
+}
+
+// By its superline, which its primary may be writing: one copy is whole.
+absl::StatusOr<Welcome> Node::WelcomeOfHeld(Uuid log_id) const {
+  const absl::Status unserved = Unserved(log_id);
+  if (!absl::IsUnavailable(unserved)) return unserved;
+  for (const auto& [log_name, held] : files_) {
+    if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
+    const absl::StatusOr<Region> region =
+        Region::OpenForReading(PathOf(log_name));
+    if (!region.ok() || region->bytes().size() < kTableOffset) return unserved;
+    const CellState cell = ReadCell(SuperlinePlace(region->bytes()));
+    if (!cell.newest) return unserved;
+    const absl::StatusOr<Superline> superline =
+        DecodeSuperline(cell.copies[*cell.newest].content);
+    if (!superline.ok() || superline->log_id != log_id ||
+        superline->node != NodeId(options_.node)) {
+      return unserved;
+    }
+    return WelcomeOf(*superline);
+  }
+  return unserved;
+}
+
+// Whoever had the file may have let go of it.
+void Node::LookSoon(Uuid log_id) {
+  for (auto& [log_name, held] : files_) {
+    if (!held.is_served && !held.suspect &&
+        LogIdOf(cluster_.cluster_id, log_name) == log_id) {
+      held.look_again_at = Clock::Real().NowNanos();
+    }
+  }
 }
 
 void Node::ReleaseAsked() {

@@ -5,8 +5,9 @@
 // Idea: the replicas of a node are the files <log name>.alpheus of one
 // directory. The node opens those that no other process has, and serves them
 // until it is asked to release one: a process of this machine that wants to be
-// primary with its own replica takes the file's lock then, and when that
-// process ends, however it ends, the node takes the file back.
+// primary with its own replica takes the file's lock then. It tells the node so
+// (Hold); when it ends, however it ends, or gives way to who opens a new epoch,
+// the node takes the file back.
 //
 // One thread polls fabric and server. It passes a little time without sleeping
 // after the last activity, then sleeps until the next one: an idle node takes
@@ -109,6 +110,8 @@ class Node final : private LogCreator {
   absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,
                                                   Held& held);
   absl::Status Unserved(Uuid log_id) const;
+  absl::StatusOr<Welcome> WelcomeOfHeld(Uuid log_id) const;
+  void LookSoon(Uuid log_id);
   void ReleaseAsked();
   void CloseFailed();
   void LookAgain();

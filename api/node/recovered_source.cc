@@ -12,6 +12,7 @@ namespace alpheus {
 RecoveredSource::RecoveredSource(const Ring& ring, uint64_t ring_offset,
                                  const EpochTable& table,
                                  const LogPosition& head, Lsn end_lsn,
+                                 const std::atomic<bool>& is_given_up,
                                  std::string name)
     // Open has just checked the payloads.
     : cursor_(ring, table, head, head.offset + ring.capacity(),
@@ -19,6 +20,7 @@ RecoveredSource::RecoveredSource(const Ring& ring, uint64_t ring_offset,
       ring_(ring),
       ring_offset_(ring_offset),
       end_lsn_(end_lsn),
+      is_given_up_(is_given_up),
       name_(std::move(name)) {}
 
 // Each is read when it is shown: what was cleaned and overwritten since the
@@ -26,7 +28,9 @@ RecoveredSource::RecoveredSource(const Ring& ring, uint64_t ring_offset,
 bool RecoveredSource::Next(RecoveredRecord* record) {
   while (status_.ok() && cursor_.position().lsn <= end_lsn_) {
     const LogPosition at = cursor_.position();
-    if (cursor_.Next() != RecordCursor::Step::kRecord) {
+    const RecordCursor::Step step = cursor_.Next();
+    if (IsGivenUp()) return false;
+    if (step != RecordCursor::Step::kRecord) {
       if (!IsMutant("kBadRecordIsTheEnd")) status_ = Unreadable(at);
       return false;
     }
@@ -35,7 +39,24 @@ bool RecoveredSource::Next(RecoveredRecord* record) {
     *record = {view.lsn(), view.epoch(), view.payload};
     return true;
   }
+  (void)IsGivenUp();
   return false;
+}
+
+// Asked after what was read, the last time after all that was shown: before
+// that nobody else wrote there.
+bool RecoveredSource::IsGivenUp() {
+  if (!is_given_up_.load(std::memory_order_acquire) ||
+      IsMutant("kForeignBytesShown")) {
+    return false;
+  }
+  if (status_.ok()) {
+    status_ = absl::AbortedError(absl::StrCat(
+        name_,
+        ": the replica was given up for another primary; what was shown last "
+        "may be of its log. Open the log again"));
+  }
+  return true;
 }
 
 // As Next(), but what it could read by itself in one loop, without it.

@@ -7,6 +7,7 @@
 #ifndef ALPHEUS_API_NODE_RECOVERED_SOURCE_H_
 #define ALPHEUS_API_NODE_RECOVERED_SOURCE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -23,10 +24,12 @@ namespace alpheus {
 class RecoveredSource final : public RecoveredRange::Source {
  public:
   // From `head` to `end_lsn`; `ring_offset` (bytes from the start of the
-  // region) and `name` are for messages. The table must outlive the source.
+  // region) and `name` are for messages. Once `is_given_up` others may write
+  // to the ring: what is shown is in doubt (Aborted). It and the table must
+  // outlive the source.
   RecoveredSource(const Ring& ring, uint64_t ring_offset,
                   const EpochTable& table, const LogPosition& head, Lsn end_lsn,
-                  std::string name);
+                  const std::atomic<bool>& is_given_up, std::string name);
 
   bool Next(RecoveredRecord* record) override;
   absl::Status status() const override { return status_; }
@@ -36,11 +39,13 @@ class RecoveredSource final : public RecoveredRange::Source {
 
  private:
   absl::Status Unreadable(const LogPosition& at) const;
+  bool IsGivenUp();
 
   RecordCursor cursor_;
   const Ring ring_;
   const uint64_t ring_offset_;
   const Lsn end_lsn_;
+  const std::atomic<bool>& is_given_up_;
   const std::string name_;
   absl::Status status_;
 };

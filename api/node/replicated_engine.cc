@@ -2,7 +2,9 @@
 // The composition root of a replicated log: cluster file, adapter, own replica
 // or cache, the opening of an epoch, replication, ring log.
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -50,13 +52,21 @@ class TcpReplication final : public EngineReplication {
  public:
   TcpReplication(std::unique_ptr<Connectivity> connectivity,
                  const Replicator::Options& replicator,
-                 const RejoiningOptions& rejoining, EpochOpened& opened)
+                 const RejoiningOptions& rejoining, EpochOpened& opened,
+                 std::optional<ReplicaHoldOptions> hold)
       : sizes_(rejoining.opening.sizes),
+        hold_(std::move(hold)),
         connectivity_(std::move(connectivity)),
         replication_(connectivity_->fabric, Clock::Real(),
                      connectivity_->random, replicator, rejoining, opened) {}
 
   ReplicationSink& sink() override { return replication_; }
+
+  void HoldReplica(std::function<absl::Status()> give_up) override {
+    if (!hold_) return;
+    hold_->credentials.random = &connectivity_->random;
+    replication_.HoldReplica(*hold_, std::move(give_up));
+  }
 
   ReplicationStatus status() const override {
     const RejoiningReplication::State state = replication_.state();
@@ -76,6 +86,7 @@ class TcpReplication final : public EngineReplication {
 
  private:
   const QuorumSizes sizes_;
+  std::optional<ReplicaHoldOptions> hold_;  // with a replica of its own
   std::unique_ptr<Connectivity> connectivity_;
   RejoiningReplication replication_;
 };
@@ -300,6 +311,21 @@ class Opener {
     }
   }
 
+  // Of the daemon that had the own replica, and is to have it again.
+  std::optional<ReplicaHoldOptions> HoldOptions(bool is_member,
+                                                Epoch epoch) const {
+    if (!is_member) return std::nullopt;
+    const ClusterMember* const self =
+        FindMember(cluster_, NodeId(options_.replication.node));
+    ReplicaHoldOptions hold;
+    hold.address = self->address.ToString();
+    hold.node = self->node;
+    hold.hello = {opening_.cluster_id, opening_.log_id, opening_.self};
+    hold.credentials.key = cluster_.key;
+    hold.promise = {epoch, opening_.self};
+    return hold;
+  }
+
   absl::StatusOr<std::unique_ptr<LogEngine>> Open(bool is_member) {
     ALPHEUS_ASSIGN_OR_RETURN(EpochOpened opened, TryUntilDeadline(is_member));
     replica_.reset();  // the log is the region's writer from here on
@@ -312,10 +338,12 @@ class Opener {
                                    ? options.lag_bytes_max
                                    : opened.start.superline.ring_capacity;
     const RingLogStart start = opened.start;
+    const std::optional<ReplicaHoldOptions> hold =
+        HoldOptions(is_member, opened.epoch);
     RecoveryReport report = MakeReport(opened);
     auto replication = std::make_unique<TcpReplication>(
         std::move(connectivity_), replicator,
-        RejoiningOptions{.opening = opening_}, opened);
+        RejoiningOptions{.opening = opening_}, opened, hold);
     auto engine = std::make_unique<RingEngine<P>>(
         *std::move(region_), std::move(pmem_), start, std::move(report),
         options_, std::move(replication));

@@ -6,9 +6,11 @@
 #ifndef ALPHEUS_API_NODE_RING_ENGINE_H_
 #define ALPHEUS_API_NODE_RING_ENGINE_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -35,6 +37,9 @@ class EngineReplication {
   virtual ReplicationSink& sink() = 0;
   // By any thread.
   virtual ReplicationStatus status() const = 0;
+  // `give_up` leaves nothing that this process writes in the log's region, and
+  // lets go of its lock. Before the log is made.
+  virtual void HoldReplica(std::function<absl::Status()> give_up) = 0;
 };
 
 template <Persistence P>
@@ -61,7 +66,14 @@ class RingEngine final : public LogEngine {
                return log_.WaitForAcks(until, stop);
              }},
             log_.progress(), log_.waiter(),
-            std::chrono::microseconds(options.idle_force_us)) {}
+            std::chrono::microseconds(options.idle_force_us)) {
+    if (replication_ == nullptr) return;
+    replication_->HoldReplica([this] {
+      // First: who reads what others write there must know.
+      is_given_up_.store(true, std::memory_order_seq_cst);
+      return region_.GiveUp();
+    });
+  }
 
   absl::Status StartService() { return service_.Start(); }
 
@@ -116,7 +128,10 @@ class RingEngine final : public LogEngine {
   }
   absl::Status CleanupAll() override { return log_.CleanupAll(); }
   absl::StatusOr<bool> CopyNext(TailPlace& place) const override {
-    return log_.CopyNext(place);
+    absl::StatusOr<bool> copied = log_.CopyNext(place);
+    // What was copied may be of whoever has the region now.
+    if (is_given_up_.load(std::memory_order_acquire)) return GivenUp();
+    return copied;
   }
   absl::Status Close() override {
     // Close wants to be alone with the log.
@@ -140,9 +155,9 @@ class RingEngine final : public LogEngine {
   uint64_t Exposed() const override { return log_.Exposed(); }
   uint64_t exposed_max() const override { return log_.exposed_max(); }
   std::unique_ptr<RecoveredRange::Source> Recovered() const override {
-    return std::make_unique<RecoveredSource>(log_.ring(), ring_offset_,
-                                             log_.table(), log_.head(),
-                                             recovered_end_, region_.path());
+    return std::make_unique<RecoveredSource>(
+        log_.ring(), ring_offset_, log_.table(), log_.head(), recovered_end_,
+        is_given_up_, region_.path());
   }
   const RecoveryReport& report() const override { return report_; }
   ReplicationStatus replication_status() const override {
@@ -168,7 +183,15 @@ class RingEngine final : public LogEngine {
     return ring;
   }
 
+  absl::Status GivenUp() const {
+    return absl::AbortedError(
+        absl::StrCat(region_.path(),
+                     ": the replica was given up for another primary; open "
+                     "the log again"));
+  }
+
   Region region_;
+  std::atomic<bool> is_given_up_{false};
   std::unique_ptr<P> pmem_;
   std::unique_ptr<EngineReplication> replication_;  // outlives the log
   FutexWaiter waiter_;

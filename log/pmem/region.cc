@@ -262,6 +262,28 @@ bool Region::HasWriter() const {
   return lock.l_type != F_UNLCK;
 }
 
+// Threads may be in the middle of a store: one mapping takes the place of the
+// other at once, and all stores from then on go to this process's own pages.
+absl::Status Region::GiveUp() {
+  if (fd_ < 0) return absl::OkStatus();
+  // A device has no private pages: zeros are read from then on.
+  const bool is_device = IsExistingDevice(path_);
+  const int flags = MAP_PRIVATE | MAP_FIXED | (is_device ? MAP_ANONYMOUS : 0);
+  if (!IsMutant("kGivenUpRegionWritten") &&
+      mmap(data_, mapped_size_, PROT_READ | PROT_WRITE, flags,
+           is_device ? -1 : fd_, 0) == MAP_FAILED) {
+    return FileError(path_, "mmap", errno);
+  }
+  // The mapping keeps the open file, and a lock with it.
+  struct flock lock = WholeFile(F_UNLCK);
+  if (fcntl(fd_, F_OFD_SETLK, &lock) != 0) {
+    return FileError(path_, "fcntl(F_OFD_SETLK)", errno);
+  }
+  close(fd_);
+  fd_ = -1;
+  return absl::OkStatus();
+}
+
 Region::Region(Region&& other) noexcept { *this = std::move(other); }
 
 Region& Region::operator=(Region&& other) noexcept {

@@ -70,6 +70,11 @@ class Region {
   bool writable() const { return writable_; }
   // Nobody will write to this anonymous region any more: HasWriter is false.
   void Freeze() { writable_ = false; }
+  // Lets go of the lock of a writable file region. The bytes stay where they
+  // are, and from here on are memory of this process, whoever still writes
+  // there (R1); what is not changed here may show what others write to the
+  // file. Errors: Unavailable: the lock is kept.
+  absl::Status GiveUp();
   // As given; "(anonymous)" for anonymous memory.
   const std::string& path() const { return path_; }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -25,6 +26,8 @@
 namespace alpheus {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -140,6 +143,105 @@ TEST_F(ClusterLogTest, OwnReplicaIsTakenFromItsNodeAndGivenBack) {
   ASSERT_NE(log, nullptr);
   EXPECT_THAT(Recovered(*log), ElementsAre("mine"));
   EXPECT_THAT(log->report().absent_members, IsEmpty());
+}
+
+// A7: with one member lost the replica of a primary that runs is needed.
+TEST_F(ClusterLogTest, PrimaryGivesItsReplicaToWhoOpensTheLog) {
+  TestCluster cluster(3);
+  Format(cluster);
+  LogOptions options = OptionsOf(cluster, 1);
+  options.path = cluster.ReplicaPath(1);
+  const auto first = MustOpen(options);
+  ASSERT_NE(first, nullptr);
+  ASSERT_TRUE(first->Append("on three").ok());
+  cluster.Stop(2);
+  ASSERT_TRUE(first->Append("on two").ok());
+  // Who reads deposes nobody.
+  EXPECT_THAT(Durable(cluster), Contains("on three"));
+  ASSERT_TRUE(first->Append("and on").ok());
+  const auto next = MustOpen(OptionsOf(cluster, 3));
+  ASSERT_NE(next, nullptr);
+  EXPECT_THAT(Recovered(*next), ElementsAre("on three", "on two", "and on"));
+  EXPECT_EQ(first->Append("too late").status().code(), Code::kAborted);
+  ASSERT_TRUE(next->Append("in the next epoch").ok());
+  EXPECT_FALSE(first->Close().ok());
+}
+
+// With one replica nobody else ends the primary before.
+TEST_F(ClusterLogTest, DeposedPrimaryWritesNothingMore) {
+  TestCluster cluster(1);
+  Format(cluster);
+  LogOptions options = OptionsOf(cluster, 1);
+  options.path = cluster.ReplicaPath(1);
+  const auto first = MustOpen(options);
+  ASSERT_NE(first, nullptr);
+  ASSERT_TRUE(first->Append("one").ok());
+  auto open = first->Reserve(3);
+  ASSERT_TRUE(open.ok());
+  {
+    const auto next = MustOpen(OptionsOf(cluster, 1));
+    ASSERT_NE(next, nullptr);
+    EXPECT_THAT(Recovered(*next), ElementsAre("one"));
+    ASSERT_TRUE(next->Append("two").ok());
+    // At the place of the next epoch's record.
+    std::ranges::fill(open->payload(), std::byte{'x'});
+    open->Abort();
+    const absl::Status ended = first->Append("lost").status();
+    EXPECT_EQ(ended.code(), Code::kAborted);
+    EXPECT_THAT(std::string(ended.message()),
+                AllOf(HasSubstr("node 1, process"), HasSubstr("opens epoch"),
+                      HasSubstr("behind LSN 1")));
+    EXPECT_EQ(first->durable_lsn(), Lsn(1));
+    ASSERT_TRUE(next->Close().ok());
+  }
+  const auto third = MustOpen(OptionsOf(cluster, 1));
+  ASSERT_NE(third, nullptr);
+  EXPECT_THAT(Recovered(*third), ElementsAre("one", "two"));
+}
+
+// What a deposed primary reads may be of the next one's log.
+TEST_F(ClusterLogTest, GivenUpReplicaIsNotRead) {
+  TestCluster cluster(1);
+  Format(cluster);
+  LogOptions options = OptionsOf(cluster, 1);
+  options.path = cluster.ReplicaPath(1);
+  {
+    const auto log = MustOpen(options);
+    ASSERT_NE(log, nullptr);
+    ASSERT_TRUE(log->Append("one").ok());
+    ASSERT_TRUE(log->Append("two").ok());
+    ASSERT_TRUE(log->Close().ok());
+  }
+  const auto first = MustOpen(options);
+  ASSERT_NE(first, nullptr);
+  const auto tail = first->Tail(Lsn(1));
+  ASSERT_TRUE(tail.ok()) << tail.status();
+  std::unique_ptr<Log> next;
+  const absl::Status read =
+      first->ForEachRecovered([&](const RecoveredRecord& record) {
+        if (record.lsn == Lsn(1)) next = MustOpen(OptionsOf(cluster, 1));
+        return absl::OkStatus();
+      });
+  EXPECT_EQ(read.code(), Code::kAborted) << read;
+  EXPECT_EQ((*tail)->Next().status().code(), Code::kAborted);
+  ASSERT_NE(next, nullptr);
+}
+
+TEST_F(ClusterLogTest, PrimaryTellsANodeThatWasStartedAgain) {
+  TestCluster cluster(3);
+  Format(cluster);
+  LogOptions options = OptionsOf(cluster, 1);
+  options.path = cluster.ReplicaPath(1);
+  const auto first = MustOpen(options);
+  ASSERT_NE(first, nullptr);
+  ASSERT_TRUE(first->Append("one").ok());
+  cluster.Stop(1);
+  cluster.Stop(2);
+  cluster.Start(1);
+  const auto next = MustOpen(OptionsOf(cluster, 3));
+  ASSERT_NE(next, nullptr);
+  EXPECT_THAT(Recovered(*next), ElementsAre("one"));
+  EXPECT_EQ(first->Append("too late").status().code(), Code::kAborted);
 }
 
 TEST_F(ClusterLogTest, MinorityMayGoAndMajorityMayNot) {

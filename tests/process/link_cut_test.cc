@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "tests/process/cluster_fixture.h"
-#include "tests/testing/cutting_proxy.h"
+#include "tools/demo/cutting_proxy.h"
 
 namespace alpheus::testing {
 namespace {
 
 using ::alpheus::demo::ClusterWriter;
 using ::alpheus::demo::ClusterWriterPlan;
+using ::alpheus::demo::CuttingProxy;
 
 class LinkCutTest : public ClusterTest {
  protected:

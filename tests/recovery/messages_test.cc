@@ -52,6 +52,8 @@ std::vector<Message> AllMessages() {
           Challenged{{3, 0}, DigestOf(4)},
           Prove{DigestOf(5)},
           Proved{},
+          Hold{kPromise},
+          Wanted{kPromise},
           Follow{Epoch(9)},
           Followed{Epoch(9),
                    true,

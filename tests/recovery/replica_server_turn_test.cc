@@ -49,7 +49,9 @@ std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
           Follow{},
           Followed{},
           Scrub{},
-          Scrubbed{}};
+          Scrubbed{},
+          Hold{{epoch, peer.self()}},  // of another machine
+          Wanted{{epoch, peer.self()}}};
 }
 
 bool IsInTurn(At phase, const Message& message) {

@@ -315,6 +315,27 @@ TEST_F(ReplicatorTest, ArrivingPiecesAreNoSilence) {
   EXPECT_EQ(replicator_->in_sync(), 1u);
 }
 
+// H20. Where one replica is enough, the own one too.
+TEST_F(ReplicatorTest, NothingIsDurableOnceTheLogWasEnded) {
+  Make({.write_quorum = 1}, 1);
+  Append();
+  replicator_->LocalPersisted(Lsn(2));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  Append();
+  replicator_->End(absl::AbortedError("another one came"));
+  EXPECT_EQ(replicator_->status().code(), absl::StatusCode::kAborted);
+  EXPECT_NE(replicator_->status().message().find("another one came"),
+            std::string::npos);
+  EXPECT_NE(replicator_->status().message().find("behind LSN 2"),
+            std::string::npos);
+  EXPECT_FALSE(replicator_->StatusOf("b0").ok());
+  replicator_->LocalPersisted(Lsn(3));
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  replicator_->End(absl::AbortedError("and another"));
+  EXPECT_EQ(replicator_->status().message().find("and another"),
+            std::string::npos);
+}
+
 TEST_F(ReplicatorTest, KnowsItsOwnConnections) {
   Make({}, 1);
   Completion completion;

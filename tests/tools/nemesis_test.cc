@@ -38,16 +38,25 @@ void CheckHits(const NemesisCluster& cluster, const RoundPlan& plan) {
     case Fault::kKillBackups:
     case Fault::kPauseBackups:
     case Fault::kRejoinBackups:
+    case Fault::kCutLinks:
       EXPECT_LE(hits, cluster.spare_count);
       EXPECT_EQ(hits == 0, cluster.spare_count == 0);
       break;
     case Fault::kKillTooMany:
     case Fault::kPauseTooMany:
+    case Fault::kCutTooMany:
       EXPECT_LT(cluster.node_count - hits, cluster.write_quorum);
+      break;
+    case Fault::kDeposePrimary:
+      EXPECT_EQ(hits, cluster.spare_count);
+      EXPECT_TRUE(plan.has_own_replica && plan.return_late);
       break;
     default:
       EXPECT_EQ(hits, 0);
   }
+  EXPECT_EQ(plan.cut != CutDirection::kNone, IsOfLinks(plan.fault));
+  // Its successors can't wait for links to be healed.
+  EXPECT_FALSE(plan.cut_for_all && hits > cluster.spare_count);
   EXPECT_FALSE(plan.has_own_replica && IsHit(plan, plan.primary_node));
   EXPECT_LE(static_cast<int>(plan.next_hits.size()), cluster.spare_count);
   EXPECT_EQ(plan.next_hits.empty(),
@@ -92,6 +101,9 @@ TEST(NemesisTest, EveryFaultIsDrawnWithAndWithoutEachOfItsChoices) {
   std::set<bool> late;
   std::set<bool> vain;
   std::set<bool> killed;
+  std::set<bool> silent;
+  std::set<bool> for_all;
+  std::map<CutDirection, uint64_t> cuts;
   for (uint64_t draw = 0; draw < kDraws; ++draw) {
     const RoundPlan plan = DrawRound(kClusters[3], &random);
     ++faults[plan.fault];
@@ -101,13 +113,20 @@ TEST(NemesisTest, EveryFaultIsDrawnWithAndWithoutEachOfItsChoices) {
     late.insert(plan.return_late);
     vain.insert(plan.tries_in_vain);
     killed.insert(plan.kills_successor);
+    silent.insert(plan.waits_for_silence);
+    for_all.insert(plan.cut_for_all);
+    ++cuts[plan.cut];
   }
   for (const Fault fault : kFaults) {
     EXPECT_GT(faults[fault], kDraws / 20) << FaultName(fault);
   }
   EXPECT_EQ(hit_counts, (std::set<size_t>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(lives, (std::set<size_t>{0, 1, 2}));
-  for (const auto& choice : {own, late, vain, killed}) {
+  for (const CutDirection cut : {CutDirection::kBoth, CutDirection::kToServer,
+                                 CutDirection::kToClient}) {
+    EXPECT_GT(cuts[cut], kDraws / 40) << CutName(cut);
+  }
+  for (const auto& choice : {own, late, vain, killed, silent, for_all}) {
     EXPECT_EQ(choice.size(), 2u);
   }
 }

@@ -42,6 +42,7 @@ absl::StatusOr<ClusterRoundReport> ClusterRounds::RunRound(
   report_ = ClusterRoundReport();
   report_.plan = plan;
   ALPHEUS_RETURN_IF_ERROR(PrepareLog());
+  ALPHEUS_RETURN_IF_ERROR(PrepareLinks());
   writers_.clear();
   const absl::Status status = RunPlan();
   if (!status.ok()) {
@@ -69,10 +70,23 @@ absl::Status ClusterRounds::PrepareLog() {
       .status();
 }
 
+absl::Status ClusterRounds::PrepareLinks() {
+  if (!IsOfLinks(plan_.fault) || links_ != nullptr) return absl::OkStatus();
+  ALPHEUS_ASSIGN_OR_RETURN(links_, CuttableLinks::Make(cluster_));
+  return absl::OkStatus();
+}
+
+std::string ClusterRounds::FileOf(bool is_primary) const {
+  const bool is_linked =
+      IsOfLinks(plan_.fault) && (is_primary || plan_.cut_for_all);
+  return is_linked ? links_->cluster_file() : "";
+}
+
 absl::Status ClusterRounds::RunPlan() {
   ALPHEUS_ASSIGN_OR_RETURN(
       ClusterWriter * primary,
-      StartWriter(plan_.primary_node, plan_.has_own_replica));
+      StartWriter(plan_.primary_node, plan_.has_own_replica,
+                  /*is_primary=*/true));
   ALPHEUS_RETURN_IF_ERROR(MustReach(primary, plan_.acks_before));
   // Not to reach anything, but to let the moment pass.
   ALPHEUS_RETURN_IF_ERROR(
@@ -80,9 +94,9 @@ absl::Status ClusterRounds::RunPlan() {
   ALPHEUS_RETURN_IF_ERROR(StrikeAndReturn(primary));
   ALPHEUS_RETURN_IF_ERROR(CutRecoveriesShort());
   ALPHEUS_ASSIGN_OR_RETURN(ClusterWriter * successor, Succeed());
-  if (plan_.return_late) ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
+  if (plan_.return_late) ALPHEUS_RETURN_IF_ERROR(Return());
   ALPHEUS_RETURN_IF_ERROR(LookBesideWriter(successor));
-  if (plan_.fault == Fault::kPausePrimary) {
+  if (LeavesPrimary(plan_.fault)) {
     ALPHEUS_RETURN_IF_ERROR(MustBePushedAside(primary));
   }
   ALPHEUS_RETURN_IF_ERROR(plan_.kills_successor ? successor->Kill()
@@ -90,9 +104,11 @@ absl::Status ClusterRounds::RunPlan() {
   return OpenAndLook();
 }
 
-absl::StatusOr<ClusterWriter*> ClusterRounds::StartWriter(
-    int node, bool has_own_replica) {
+absl::StatusOr<ClusterWriter*> ClusterRounds::StartWriter(int node,
+                                                          bool has_own_replica,
+                                                          bool is_primary) {
   ClusterWriterPlan plan;
+  plan.cluster_file = FileOf(is_primary);
   plan.node = node;
   plan.has_own_replica = has_own_replica;
   plan.log = log_;
@@ -126,10 +142,40 @@ absl::Status ClusterRounds::MustReach(ClusterWriter* writer,
 
 absl::Status ClusterRounds::StrikeAndReturn(ClusterWriter* primary) {
   ALPHEUS_RETURN_IF_ERROR(StrikePrimary(primary));
-  if (!plan_.hit_nodes.empty()) {
+  if (IsOfLinks(plan_.fault)) {
+    ALPHEUS_RETURN_IF_ERROR(StrikeLinks(primary));
+  } else if (!plan_.hit_nodes.empty()) {
     ALPHEUS_RETURN_IF_ERROR(StrikeBackups(primary));
   }
-  return plan_.return_late ? absl::OkStatus() : cluster_.StartAll();
+  return plan_.return_late ? absl::OkStatus() : Return();
+}
+
+absl::Status ClusterRounds::Return() {
+  if (links_ != nullptr) links_->Heal();
+  return cluster_.StartAll();
+}
+
+// What is sent over a link that is cut arrives when it is healed, unless either
+// end was given up before: then it must do no harm.
+absl::Status ClusterRounds::StrikeLinks(ClusterWriter* primary) {
+  links_->Cut(plan_.hit_nodes, plan_.cut);
+  if (plan_.fault == Fault::kCutTooMany) {
+    if (plan_.waits_for_silence) return MustStop(primary);
+    return primary->RunUntil(UINT64_MAX, plan_.cut_nanos).status();
+  }
+  ALPHEUS_RETURN_IF_ERROR(
+      MustReach(primary, primary->ack_count() + plan_.acks_during));
+  // Enough is left for after.
+  primary->Hold(true);
+  ALPHEUS_RETURN_IF_ERROR(
+      primary->RunUntil(UINT64_MAX, plan_.cut_nanos).status());
+  primary->Hold(false);
+  if (!plan_.return_late) {
+    links_->Heal();
+    ALPHEUS_RETURN_IF_ERROR(
+        MustReach(primary, primary->ack_count() + plan_.acks_during));
+  }
+  return primary->Kill();
 }
 
 absl::Status ClusterRounds::StrikePrimary(ClusterWriter* primary) {
@@ -167,6 +213,7 @@ absl::Status ClusterRounds::StrikeBackups(ClusterWriter* primary) {
   }
   ALPHEUS_RETURN_IF_ERROR(
       MustReach(primary, primary->ack_count() + plan_.acks_during));
+  if (plan_.fault == Fault::kDeposePrimary) return absl::OkStatus();
   if (plan_.fault == Fault::kRejoinBackups) {
     ALPHEUS_RETURN_IF_ERROR(HaveThemRejoin(primary));
   }
@@ -258,14 +305,13 @@ absl::StatusOr<ClusterWriter*> ClusterRounds::Succeed() {
 }
 
 absl::Status ClusterRounds::MustBePushedAside(ClusterWriter* primary) {
-  primary->Continue();
+  if (plan_.fault == Fault::kPausePrimary) primary->Continue();
   ALPHEUS_ASSIGN_OR_RETURN(const ProcessEnd end,
                            primary->RunToEnd(kPatienceNanos));
   if (end.exit_status > 0) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       primary->ToString(),
-      " was paused while another one took over, and ended "
-      "with ",
+      " was paused, or left, while another one took over, and ended with ",
       end.ToString(), ", not with an error; it said: ", primary->said()));
 }
 

@@ -6,11 +6,12 @@
 // A round on a log (nemesis.h draws what is open here):
 //   1. a primary appends from several threads
 //   2. the fault; backups may join again, and others go
-//   3. what was hit starts again, at once or late
+//   3. what was hit starts again, and what was cut is healed, at once or late
 //   4. primaries on another node that are killed while they recover
 //   5. a successor on another node recovers and appends
 //   6. a look at the log while it is at work
-//   7. a primary that had been paused goes on: it must end with an error
+//   7. a primary that had been paused goes on; it, or one that was left alive,
+//      must end with an error
 //   8. the successor ends or is killed
 //   9. an empty append opens the log once more; the last look
 // Every look is judged against all acknowledgements and all earlier looks
@@ -35,6 +36,7 @@
 #include "log/base/random.h"
 #include "tools/demo/cluster.h"
 #include "tools/demo/cluster_writer.h"
+#include "tools/demo/cuttable_links.h"
 #include "tools/demo/feed.h"
 #include "tools/demo/log_history.h"
 #include "tools/demo/nemesis.h"
@@ -75,11 +77,18 @@ class ClusterRounds {
  private:
   absl::Status PrepareLog();
   absl::Status RunPlan();
-  absl::StatusOr<ClusterWriter*> StartWriter(int node, bool has_own_replica);
+  absl::StatusOr<ClusterWriter*> StartWriter(int node, bool has_own_replica,
+                                             bool is_primary = false);
   absl::Status MustReach(ClusterWriter* writer, uint64_t ack_count);
   absl::Status StrikeAndReturn(ClusterWriter* primary);
   absl::Status StrikePrimary(ClusterWriter* primary);
   absl::Status StrikeBackups(ClusterWriter* primary);
+  absl::Status StrikeLinks(ClusterWriter* primary);
+  absl::Status PrepareLinks();
+  // All that is still away or cut.
+  absl::Status Return();
+  // What this round's primary reaches the nodes by; empty: the cluster's file.
+  std::string FileOf(bool is_primary) const;
   void HitNodes();
   absl::Status HaveThemRejoin(ClusterWriter* primary);
   absl::Status MustStop(ClusterWriter* primary);
@@ -99,7 +108,8 @@ class ClusterRounds {
   Cluster& cluster_;
   const Feed& feed_;
   LogHistory history_;
-  std::string log_;  // empty: none was made
+  std::unique_ptr<CuttableLinks> links_;  // when they were first asked for
+  std::string log_;                       // empty: none was made
   uint64_t log_count_ = 0;
 
   // Of the round that runs.

@@ -16,6 +16,10 @@ constexpr uint64_t kDelayNanosMax = 2'000'000;
 // Starting, recovering and opening an epoch take about so long.
 constexpr uint64_t kShortLifeNanosMax = 60'000'000;
 constexpr uint64_t kShortLivesMax = 2;
+// A primary gives a backup up after a second.
+constexpr uint64_t kCutNanosMax = 1'600'000'000;
+constexpr CutDirection kCuts[] = {CutDirection::kBoth, CutDirection::kToServer,
+                                  CutDirection::kToClient};
 
 bool DrawOneIn(uint64_t n, RandomSource* random) {
   return random->Below(n) == 0;
@@ -43,11 +47,12 @@ std::vector<int> DrawNodes(int node_count, int but, uint64_t count,
 
 bool IsOfFewBackups(Fault fault) {
   return fault == Fault::kKillBackups || fault == Fault::kPauseBackups ||
-         fault == Fault::kRejoinBackups;
+         fault == Fault::kRejoinBackups || fault == Fault::kCutLinks;
 }
 
 bool IsOfTooMany(Fault fault) {
-  return fault == Fault::kKillTooMany || fault == Fault::kPauseTooMany;
+  return fault == Fault::kKillTooMany || fault == Fault::kPauseTooMany ||
+         fault == Fault::kCutTooMany;
 }
 
 uint64_t DrawHitCount(const NemesisCluster& cluster, const RoundPlan& plan,
@@ -56,6 +61,9 @@ uint64_t DrawHitCount(const NemesisCluster& cluster, const RoundPlan& plan,
     return cluster.spare_count == 0
                ? 0
                : 1 + random->Below(static_cast<uint64_t>(cluster.spare_count));
+  }
+  if (plan.fault == Fault::kDeposePrimary) {
+    return static_cast<uint64_t>(cluster.spare_count);
   }
   if (!IsOfTooMany(plan.fault)) return 0;
   // The primary's own replica stays.
@@ -93,6 +101,20 @@ void DrawHits(const NemesisCluster& cluster, RoundPlan* plan,
   if (plan->fault == Fault::kRejoinBackups) DrawNextHits(cluster, plan, random);
   plan->return_late = IsOfFewBackups(plan->fault) && DrawOneIn(2, random);
   plan->tries_in_vain = IsOfTooMany(plan->fault) && DrawOneIn(2, random);
+  if (plan->fault == Fault::kDeposePrimary) plan->return_late = true;
+}
+
+void DrawCut(RoundPlan* plan, RandomSource* random) {
+  if (!IsOfLinks(plan->fault)) return;
+  plan->cut = kCuts[random->Below(std::size(kCuts))];
+  plan->cut_nanos = static_cast<int64_t>(random->Below(kCutNanosMax));
+  if (plan->fault == Fault::kCutTooMany) {
+    plan->tries_in_vain = false;  // others' links are whole
+    plan->waits_for_silence = DrawOneIn(2, random);
+    plan->return_late = DrawOneIn(2, random);
+  } else {
+    plan->cut_for_all = plan->return_late && DrawOneIn(2, random);
+  }
 }
 
 void DrawSuccessors(const NemesisCluster& cluster, RoundPlan* plan,
@@ -136,6 +158,35 @@ const char* FaultName(Fault fault) {
       return "too many killed";
     case Fault::kPauseTooMany:
       return "too many paused";
+    case Fault::kDeposePrimary:
+      return "primary deposed";
+    case Fault::kCutLinks:
+      return "links cut";
+    case Fault::kCutTooMany:
+      return "too many links cut";
+  }
+  return "?";
+}
+
+bool LeavesPrimary(Fault fault) {
+  return fault == Fault::kPausePrimary || fault == Fault::kDeposePrimary ||
+         fault == Fault::kCutTooMany;
+}
+
+bool IsOfLinks(Fault fault) {
+  return fault == Fault::kCutLinks || fault == Fault::kCutTooMany;
+}
+
+const char* CutName(CutDirection cut) {
+  switch (cut) {
+    case CutDirection::kNone:
+      return "";
+    case CutDirection::kToServer:
+      return " (to the node)";
+    case CutDirection::kToClient:
+      return " (from the node)";
+    case CutDirection::kBoth:
+      return " (both ways)";
   }
   return "?";
 }
@@ -150,28 +201,33 @@ RoundPlan DrawRound(const NemesisCluster& cluster, Fault fault,
   plan.fault = fault;
   plan.primary_node = 1 + static_cast<int>(random->Below(
                               static_cast<uint64_t>(cluster.node_count)));
-  plan.has_own_replica = DrawOneIn(2, random);
+  plan.has_own_replica = DrawOneIn(2, random) || fault == Fault::kDeposePrimary;
   plan.acks_before = 1 + random->Below(kAcksMax);
   plan.delay_nanos = static_cast<int64_t>(random->Below(kDelayNanosMax));
   plan.acks_during = 1 + random->Below(kAcksMax);
   DrawHits(cluster, &plan, random);
+  DrawCut(&plan, random);
   DrawSuccessors(cluster, &plan, random);
   return plan;
 }
 
 std::string RoundPlan::ToString() const {
   return absl::StrCat(
-      FaultName(fault), "; primary on node ", primary_node,
+      FaultName(fault), CutName(cut), "; primary on node ", primary_node,
       has_own_replica ? " with" : " without", " replica, ", acks_before,
       " acknowledgements before it; nodes hit: ",
       hit_nodes.empty() ? "none" : absl::StrJoin(hit_nodes, " "),
       next_hits.empty()
           ? ""
           : absl::StrCat(", then ", absl::StrJoin(next_hits, " ")),
-      return_late ? ", back late" : "", "; ", short_lives_nanos.size(),
-      " recoveries cut short; successor on node ", successor_node,
-      successor_has_own_replica ? " with" : " without", " replica, ",
-      acks_after, " acknowledgements, ", kills_successor ? "killed" : "ended");
+      return_late ? ", back late" : "",
+      cut_nanos == 0 ? ""
+                     : absl::StrCat(", cut for ", cut_nanos / 1'000'000, " ms"),
+      cut_for_all ? ", for successors, too" : "", "; ",
+      short_lives_nanos.size(), " recoveries cut short; successor on node ",
+      successor_node, successor_has_own_replica ? " with" : " without",
+      " replica, ", acks_after, " acknowledgements, ",
+      kills_successor ? "killed" : "ended");
 }
 
 }  // namespace alpheus::demo

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "log/base/random.h"
+#include "tools/demo/cutting_proxy.h"
 
 namespace alpheus::demo {
 
@@ -27,13 +28,24 @@ enum class Fault {
   kRejoinBackups,  // killed, and when they have joined again others are killed
   kKillTooMany,    // so many that it must fail, or wait
   kPauseTooMany,   // the same with SIGSTOP
+  kDeposePrimary,  // goes on with its node's replica, and no backup is spare
+  kCutLinks,       // to so few nodes that the primary must go on
+  kCutTooMany,     // to so many that it must fail, or wait
 };
 inline constexpr Fault kFaults[] = {
     Fault::kNone,          Fault::kKillPrimary, Fault::kKillMachine,
     Fault::kPausePrimary,  Fault::kKillBackups, Fault::kPauseBackups,
-    Fault::kRejoinBackups, Fault::kKillTooMany, Fault::kPauseTooMany};
+    Fault::kRejoinBackups, Fault::kKillTooMany, Fault::kPauseTooMany,
+    Fault::kDeposePrimary, Fault::kCutLinks,    Fault::kCutTooMany};
 
 const char* FaultName(Fault fault);
+
+// Its primary is alive when another one has appended, and must end with an
+// error then.
+bool LeavesPrimary(Fault fault);
+bool IsOfLinks(Fault fault);
+// " (to the node)"; nothing for none.
+const char* CutName(CutDirection cut);
 
 struct NemesisCluster {
   int node_count = 3;
@@ -48,10 +60,14 @@ struct RoundPlan {
   uint64_t acks_before = 1;    // the fault comes after so many
   int64_t delay_nanos = 0;     // and then so much later
   uint64_t acks_during = 1;    // with few backups gone it acknowledges so many
-  std::vector<int> hit_nodes;  // by faults of backups
-  std::vector<int> next_hits;  // when those have joined again
-  bool return_late = false;    // they come back when a successor is at work
-  bool tries_in_vain = false;  // with too many gone, another primary tries
+  std::vector<int> hit_nodes;  // by faults of backups, and of links to them
+  CutDirection cut = CutDirection::kNone;
+  int64_t cut_nanos = 0;           // at least
+  std::vector<int> next_hits;      // when those have joined again
+  bool return_late = false;        // they come back when a successor is at work
+  bool tries_in_vain = false;      // with too many gone, another primary tries
+  bool waits_for_silence = false;  // with too many cut it must fall silent
+  bool cut_for_all = false;        // links that heal late: the successor's, too
   // Primaries that are killed so long after their start: while they recover,
   // or when they have just begun to append.
   std::vector<int64_t> short_lives_nanos;

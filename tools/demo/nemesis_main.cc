@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// alpheus-nemesis: kills, pauses and restarts the processes of a cluster for as
-// long as is asked for, and looks for what it lost. See nemesis_run.h.
+// alpheus-nemesis: kills, pauses and restarts the processes of a cluster, and
+// cuts the links between them, for as long as is asked for, and looks for what
+// it lost. See nemesis_run.h.
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -109,8 +110,10 @@ absl::Status Run(const Arguments& arguments) {
       &totals);
   absl::PrintF("\n%s", totals.ToString());
   if (status.ok()) {
-    absl::PrintF("lost 0, duplicated 0, invented 0, out of order 0; seed %d\n",
-                 options.seed);
+    absl::PrintF(
+        "lost 0, duplicated 0, invented 0, out of order 0; rounds: %s; seed "
+        "%d\n",
+        totals.Counts(), options.seed);
     return status;
   }
   return absl::Status(
@@ -141,8 +144,9 @@ void AddOptions(CLI::App* app, Arguments* arguments) {
 
 int Main(int argc, char** argv) {
   CLI::App app(
-      "Runs a cluster on this machine and kills and pauses its processes at "
-      "random while a log is written. Exit status 0 only if nothing that was "
+      "Runs a cluster on this machine, kills and pauses its processes and cuts "
+      "their links at random while a log is written. Exit status 0 only if "
+      "nothing that was "
       "acknowledged is lost, moved or changed, and nothing was invented.",
       "alpheus-nemesis");
   Arguments arguments;

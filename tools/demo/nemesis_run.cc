@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
@@ -65,6 +67,25 @@ FaultTotals NemesisTotals::Sum() const {
   return sum;
 }
 
+void NemesisTotals::Add(const ClusterRoundReport& report) {
+  by_fault[report.plan.fault].Add(report);
+  if (report.plan.cut != CutDirection::kNone) ++by_cut[report.plan.cut];
+}
+
+std::string NemesisTotals::Counts() const {
+  std::vector<std::string> counts;
+  for (const auto& [fault, totals] : by_fault) {
+    counts.push_back(absl::StrCat(totals.rounds, " ", FaultName(fault)));
+  }
+  std::string text = absl::StrJoin(counts, ", ");
+  const char* separator = "; links:";
+  for (const auto& [cut, rounds] : by_cut) {
+    absl::StrAppend(&text, separator, " ", rounds, CutName(cut));
+    separator = ",";
+  }
+  return text;
+}
+
 std::string NemesisTotals::ToString() const {
   std::string text =
       absl::StrFormat("%-28s %7s %12s %12s %10s %8s %10s %8s\n", "fault",
@@ -103,7 +124,7 @@ absl::Status RunNemesis(
                        options.node_count, " nodes, ",
                        report.status().message()));
     }
-    totals->by_fault[plan.fault].Add(*report);
+    totals->Add(*report);
     tell(*report);
     if (IsOver(options, round, Clock::Real().NowNanos() - start)) break;
   }

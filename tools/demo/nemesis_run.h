@@ -46,10 +46,14 @@ struct FaultTotals {
 
 struct NemesisTotals {
   std::map<Fault, FaultTotals> by_fault;
+  std::map<CutDirection, uint64_t> by_cut;  // rounds
 
   FaultTotals Sum() const;
+  void Add(const ClusterRoundReport& report);
   // A table; lines end.
   std::string ToString() const;
+  // "12 primary killed, 3 links cut, ...; cut: 2 (both ways), ...".
+  std::string Counts() const;
 };
 
 // `tell` is called after each round. What was reached is in *totals, also after

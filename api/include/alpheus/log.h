@@ -38,8 +38,9 @@
 // wrote nothing; Force and WaitDurable leave the record as it was. After Force
 // or Append failed with another code, the outcome is unknown: the record may be
 // recovered or not. After a failure of the medium, or when fewer than W
-// replicas of a replicated log are left (Aborted), every later call fails; open
-// the log again to find out what survived.
+// replicas of a replicated log are left, or another process opened it (both
+// Aborted), every later call fails; open the log again to find out what
+// survived.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_LOG_H_
 
@@ -204,8 +205,10 @@ class Log {
   // Calls `visit` for each recovered record that is not cleaned or aborted, in
   // LSN order: exactly the range that Open recovered. Payloads are valid until
   // the record is cleaned. `visit` must not clean records.
-  // Errors: DataLoss (a record can't be read any more); whatever `visit`
-  // returns, which ends the iteration.
+  // Errors: DataLoss (a record can't be read any more); Aborted (another
+  // process opened the log and has this one's replica: what was shown, and is
+  // still looked at, may be that one's); whatever `visit` returns, which ends
+  // the iteration.
   [[nodiscard]] absl::Status ForEachRecovered(
       const std::function<absl::Status(const RecoveredRecord&)>& visit) const;
   // The same as a range; its status() must be read.

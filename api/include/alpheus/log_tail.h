@@ -46,7 +46,8 @@ class LogTail {
   // The next durable record; nothing if there is none yet. Does not wait:
   // Log::WaitDurable and OnDurable do.
   // Errors: OutOfRange (it was cleaned: begin anew at Log::head_lsn(), what
-  // lies between is gone); DataLoss (it can't be read any more: LSN, offset).
+  // lies between is gone); DataLoss (it can't be read any more: LSN, offset);
+  // Aborted (the log's own replica was given up for another primary).
   absl::StatusOr<std::optional<TailRecord>> Next();
 
   // What was durable at the last Next, or at the beginning: all records up to

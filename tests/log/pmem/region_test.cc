@@ -72,6 +72,25 @@ TEST_F(RegionTest, ReaderTakesNoLockAndSeesTheWriter) {
   EXPECT_TRUE(Region::OpenForWriting(path_).ok());
 }
 
+// Who had it may go on writing: others have the file then.
+TEST_F(RegionTest, WhatIsWrittenToAGivenUpRegionIsInNoFile) {
+  auto given_up = Region::Create(path_, 1 << 16);
+  ASSERT_TRUE(given_up.ok());
+  const std::span<std::byte> bytes = given_up->bytes();
+  bytes[5] = std::byte{1};
+  bytes[5000] = std::byte{2};
+  ASSERT_TRUE(given_up->GiveUp().ok());
+  ASSERT_TRUE(given_up->GiveUp().ok());
+  const auto next = Region::OpenForWriting(path_);
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(given_up->bytes().data(), bytes.data());
+  EXPECT_EQ(bytes[5], std::byte{1});
+  bytes[5] = std::byte{9};
+  EXPECT_EQ(bytes[5], std::byte{9});
+  EXPECT_EQ(next->bytes()[5], std::byte{1});
+  EXPECT_EQ(next->bytes()[5000], std::byte{2});
+}
+
 TEST_F(RegionTest, ReaderNeedsNoWriteRight) {
   ASSERT_TRUE(Region::Create(path_, 1 << 16).ok());
   ASSERT_EQ(chmod(path_.c_str(), S_IRUSR), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the cable carry, and is it cut? Two sockets of this test's own at its
 // ends.
-#include "tests/testing/cutting_proxy.h"
+#include "tools/demo/cutting_proxy.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace alpheus::testing {
+namespace alpheus::demo {
 namespace {
 
 constexpr int kPatienceMs = 30'000;
@@ -85,6 +85,21 @@ TEST_F(CuttingProxyTest, NothingPassesWhileItIsCutAndAllArrivesWhenItIsHealed) {
   EXPECT_EQ(Receive(client_, 9), "other way");
 }
 
+TEST_F(CuttingProxyTest, OneDirectionMayBeCutAlone) {
+  proxy_->Cut(CutDirection::kToServer);
+  Send(client_, "question");
+  Send(server_, "other way");
+  EXPECT_EQ(Receive(client_, 9), "other way");
+  EXPECT_FALSE(IsReadable(server_, kSilenceMs));
+  // The last cut is the one that is.
+  proxy_->Cut(CutDirection::kToClient);
+  EXPECT_EQ(Receive(server_, 8), "question");
+  Send(server_, "answer");
+  EXPECT_FALSE(IsReadable(client_, kSilenceMs));
+  proxy_->Heal();
+  EXPECT_EQ(Receive(client_, 6), "answer");
+}
+
 TEST_F(CuttingProxyTest, EndOfTheStreamIsPassedOn) {
   Send(client_, "last");
   client_ = tcp::Descriptor();
@@ -95,4 +110,4 @@ TEST_F(CuttingProxyTest, EndOfTheStreamIsPassedOn) {
 }
 
 }  // namespace
-}  // namespace alpheus::testing
+}  // namespace alpheus::demo

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/testing/cutting_proxy.h"
+#include "tools/demo/cutting_proxy.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -10,7 +10,7 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 
-namespace alpheus::testing {
+namespace alpheus::demo {
 namespace {
 
 constexpr size_t kBufferBytes = 64 << 10;
@@ -39,17 +39,17 @@ CuttingProxy::~CuttingProxy() {
   thread_.join();
 }
 
-void CuttingProxy::Cut() {
-  is_cut_ = true;
+void CuttingProxy::Cut(CutDirection direction) {
+  cut_ = direction;
   Wake();
-  has_seen_cut_.wait(false);
+  for (;;) {
+    const CutDirection seen = seen_cut_;
+    if (seen == direction) return;
+    seen_cut_.wait(seen);
+  }
 }
 
-void CuttingProxy::Heal() {
-  has_seen_cut_ = false;
-  is_cut_ = false;
-  Wake();
-}
+void CuttingProxy::Heal() { Cut(CutDirection::kNone); }
 
 void CuttingProxy::Wake() {
   const uint64_t one = 1;
@@ -62,14 +62,14 @@ void CuttingProxy::Run() {
     Wait();
     uint64_t count = 0;
     (void)!read(wake_.get(), &count, sizeof(count));  // nothing there is fine
-    if (is_cut_) {
-      has_seen_cut_ = true;
-      has_seen_cut_.notify_all();
-      continue;
-    }
-    Accept();
+    const CutDirection cut = cut_;
+    seen_cut_ = cut;
+    seen_cut_.notify_all();
+    if (cut == CutDirection::kNone) Accept();
     for (Link& link : links_) {
-      for (Stream& stream : link.streams) Pass(&link, &stream);
+      for (size_t i = 0; i < link.streams.size(); ++i) {
+        if (!IsCut(cut, i)) Pass(&link, &link.streams[i]);
+      }
     }
     links_.remove_if([](const Link& link) { return link.is_broken; });
   }
@@ -78,15 +78,18 @@ void CuttingProxy::Run() {
 // Until something can be done.
 void CuttingProxy::Wait() {
   std::vector<pollfd> fds = {{wake_.get(), POLLIN, 0}};
-  if (!is_cut_) {
+  const CutDirection cut = seen_cut_;  // a new one wakes
+  if (cut == CutDirection::kNone) {
     fds.push_back({listener_.socket.get(), POLLIN, 0});
-    for (const Link& link : links_) {
-      for (const Stream& stream : link.streams) {
-        if (!stream.bytes.empty()) {
-          fds.push_back({stream.to->get(), POLLOUT, 0});
-        } else if (!stream.has_ended) {
-          fds.push_back({stream.from->get(), POLLIN, 0});
-        }
+  }
+  for (const Link& link : links_) {
+    for (size_t i = 0; i < link.streams.size(); ++i) {
+      const Stream& stream = link.streams[i];
+      if (IsCut(cut, i)) continue;
+      if (!stream.bytes.empty()) {
+        fds.push_back({stream.to->get(), POLLOUT, 0});
+      } else if (!stream.has_ended) {
+        fds.push_back({stream.from->get(), POLLIN, 0});
       }
     }
   }
@@ -132,4 +135,4 @@ void CuttingProxy::Pass(Link* link, Stream* stream) {
   }
 }
 
-}  // namespace alpheus::testing
+}  // namespace alpheus::demo

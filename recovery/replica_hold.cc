@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recovery/replica_hold.h"
+
+#include <utility>
+#include <variant>
+
+#include "log/base/mutant.h"
+
+namespace alpheus {
+
+ReplicaHold::ReplicaHold(Fabric& fabric, const Clock& clock,
+                         ReplicaHoldOptions options)
+    : fabric_(fabric), clock_(clock), options_(std::move(options)) {}
+
+bool ReplicaHold::Take(const ConnectionEvent& event) {
+  if (!inquiry_ || !inquiry_->Take(event)) return false;
+  next_poll_ns_ = 0;
+  return true;
+}
+
+bool ReplicaHold::Take(const Completion& completion) {
+  if (!inquiry_ || !inquiry_->Take(completion)) return false;
+  next_poll_ns_ = 0;
+  return true;
+}
+
+std::optional<Promise> ReplicaHold::Poll() {
+  const int64_t now = clock_.NowNanos();
+  if (now < next_poll_ns_) return std::nullopt;
+  if (!inquiry_) Connect();
+  next_poll_ns_ = kNever;
+  if (!inquiry_->status().ok()) {
+    inquiry_.reset();
+    next_poll_ns_ = now + options_.retry_ns;
+    return std::nullopt;
+  }
+  return inquiry_->may_ask() ? TakeReply() : std::nullopt;
+}
+
+void ReplicaHold::Connect() {
+  inquiry_.emplace(
+      fabric_,
+      Inquiry::Options{
+          options_.address, options_.node, options_.hello,
+          Deadline::AtNanos(clock_.NowNanos() + options_.connect_ns),
+          options_.credentials},
+      Hold{options_.promise});
+}
+
+// G1. A node that says something else is tried again, later.
+std::optional<Promise> ReplicaHold::TakeReply() {
+  const auto* wanted = std::get_if<Wanted>(&*inquiry_->reply());
+  if (wanted == nullptr) {
+    inquiry_.reset();
+    next_poll_ns_ = clock_.NowNanos() + options_.retry_ns;
+    return std::nullopt;
+  }
+  if (wanted->promise.epoch > options_.promise.epoch ||
+      IsMutant("kGivesWayToALowerBallot")) {
+    return wanted->promise;
+  }
+  inquiry_->Ask(Hold{options_.promise});
+  return std::nullopt;
+}
+
+}  // namespace alpheus

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs whose region a primary of this machine has: who holds it, who waits.
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+#include "recovery/replica_server.h"
+
+namespace alpheus {
+
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::ReplyOfHeld(
+    Connection& connection, const Message& message) {
+  if (const auto* hold = std::get_if<Hold>(&message)) {
+    return OnHold(connection, *hold);
+  }
+  if (const auto* ask = std::get_if<AskPromise>(&message)) {
+    return OnAskOfHeld(connection, *ask);
+  }
+  // Readers, too: they disturb no primary.
+  return absl::UnavailableError(
+      "the node does not serve its replica: a process of its machine has it");
+}
+
+// The newest one: of an older process the node may not have heard that it is
+// gone.
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHold(
+    Connection& connection, const Hold& hold) {
+  ALPHEUS_RETURN_IF_ERROR(CheckAsker(connection, hold.promise));
+  if (connection.hello.primary.node != options_.node) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("node ", options_.node.value,
+                     ": a process of another machine can't hold its replica"));
+  }
+  const Uuid log_id = connection.hello.log_id;
+  const auto before = holders_.find(log_id);
+  if (before != holders_.end() && before->second.connection != connection.id) {
+    End(before->second.connection, absl::OkStatus());
+  }
+  holders_[log_id] = {connection.id, hold.promise, std::nullopt};
+  connection.phase = Phase::kHolding;
+  for (const ConnectionId id : WaitingFor(log_id)) {
+    Connection& asker = *Find(id);
+    absl::StatusOr<MaybeReply> reply = TellHolder(asker);
+    if (!reply.ok()) {
+      Fail(asker, reply.status());
+    } else if (reply->has_value()) {
+      asker.phase = Phase::kControl;
+      SendReply(asker, **std::move(reply));
+    }
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskOfHeld(
+    Connection& connection, const AskPromise& ask) {
+  ALPHEUS_RETURN_IF_ERROR(CheckAsker(connection, ask.promise));
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckConfiguration(connection.held->configuration_id, ask));
+  connection.asked = ask;
+  ALPHEUS_ASSIGN_OR_RETURN(MaybeReply reply, TellHolder(connection));
+  if (!reply.has_value()) connection.phase = Phase::kWaiting;
+  return reply;
+}
+
+// V5. Nothing: it is to wait.
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::TellHolder(
+    Connection& asker) {
+  const auto found = holders_.find(asker.hello.log_id);
+  if (found == holders_.end()) return std::nullopt;
+  Holder& holder = found->second;
+  const Promise& wanted = asker.asked.promise;
+  const absl::StatusOr<PromiseVerdict> verdict =
+      AnswerPromise(holder.promise, wanted);
+  if (!verdict.ok() && !IsMutant("kAnyBallotDeposes")) {
+    return Refusing(asker, wanted, verdict.status());
+  }
+  if (verdict.ok() && *verdict == PromiseVerdict::kAgain) {
+    return absl::FailedPreconditionError(
+        "the process that asks for the promise has the replica itself");
+  }
+  if (!holder.told_at.has_value()) {
+    holder.told_at = clock_.NowNanos();
+    ++counters_.wanted;
+    Connection& primary = *Find(holder.connection);
+    primary.phase = Phase::kControl;
+    SendReply(primary, Wanted{wanted});
+  }
+  return std::nullopt;
+}
+
+bool ReplicaServer::IsStuck(const Holder& holder) const {
+  return holder.told_at.has_value() &&
+         clock_.NowNanos() >= *holder.told_at + options_.give_way_ns;
+}
+
+// Who opens the log does not want to wait for a process that may never go on,
+// where others are enough: it may come again.
+int64_t ReplicaServer::WaitsUntil(const Connection& asker) const {
+  const auto holder = holders_.find(asker.hello.log_id);
+  if (holder != holders_.end() && holder->second.told_at.has_value()) {
+    return *holder->second.told_at + options_.give_way_ns;
+  }
+  return asker.heard_at + options_.silence_ns_max;
+}
+
+std::vector<ConnectionId> ReplicaServer::WaitingFor(Uuid log_id) const {
+  std::vector<ConnectionId> waiting;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.phase == Phase::kWaiting &&
+        connection.hello.log_id == log_id) {
+      waiting.push_back(id);
+    }
+  }
+  return waiting;
+}
+
+void ReplicaServer::EndHold(const Connection& connection) {
+  const auto found = holders_.find(connection.hello.log_id);
+  if (found == holders_.end() || found->second.connection != connection.id) {
+    return;
+  }
+  holders_.erase(found);
+  if (options_.let_go) options_.let_go(connection.hello.log_id);
+}
+
+// The lock is this node's: whoever says to hold the log, and whoever was told
+// of another replica, begins anew.
+void ReplicaServer::ServeWaiting(ServedLog& log) {
+  const Welcome now = log.welcome();
+  std::vector<ConnectionId> of_log;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.held.has_value() &&
+        connection.hello.log_id == log.log_id()) {
+      of_log.push_back(id);
+    }
+  }
+  for (const ConnectionId id : of_log) {
+    Connection& connection = *Find(id);
+    if (connection.phase != Phase::kWaiting ||
+        connection.held->incarnation != now.incarnation ||
+        connection.held->ring_capacity != now.ring_capacity) {
+      End(id, absl::OkStatus());
+      continue;
+    }
+    connection.log = &log;
+    connection.held.reset();
+    connection.phase = Phase::kControl;
+    absl::StatusOr<MaybeReply> reply =
+        OnAskPromise(connection, connection.asked);
+    if (!reply.ok()) {
+      Fail(connection, reply.status());
+    } else if (reply->has_value()) {
+      SendReply(connection, **std::move(reply));
+    }
+  }
+}
+
+}  // namespace alpheus

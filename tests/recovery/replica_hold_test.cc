@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// A primary that holds its node's replica, and a node that says what a test
+// wants it to.
+#include "recovery/replica_hold.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "replication/fabric/sim/sim_network.h"
+#include "replication/message_slots.h"
+
+namespace alpheus::testing {
+namespace {
+
+constexpr Uuid kTheCluster{1, 2};
+constexpr Uuid kTheLog{3, 4};
+constexpr NodeId kOwnNode{1};
+constexpr PrimaryId kPrimaryOfNode{kOwnNode, 7};
+constexpr Promise kOwnPromise{Epoch(5), kPrimaryOfNode};
+constexpr int64_t kMilli = 1'000'000;
+
+class ReplicaHoldTest : public ::testing::Test {
+ protected:
+  ReplicaHoldTest() : network_(SimOptions{}) {
+    address_ = *network_.fabric(0).Listen("sim:0:7000");
+    ReplicaHoldOptions options;
+    options.address = address_;
+    options.node = kOwnNode;
+    options.hello = {kTheCluster, kTheLog, kPrimaryOfNode};
+    options.promise = kOwnPromise;
+    hold_ = std::make_unique<ReplicaHold>(network_.fabric(1), network_.clock(),
+                                          options);
+  }
+
+  // Until the hold says something, or the time is over.
+  std::optional<Promise> Run(int64_t ns) {
+    const int64_t end = network_.clock().NowNanos() + ns;
+    while (network_.clock().NowNanos() < end) {
+      PollNode();
+      if (auto wanted = PollHold()) return wanted;
+      network_.Run(10'000);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Promise> PollHold() {
+    std::vector<Completion> completions(16);
+    std::vector<ConnectionEvent> events;
+    const size_t count = network_.fabric(1).Poll(completions, &events);
+    for (const ConnectionEvent& event : events) {
+      EXPECT_TRUE(hold_->Take(event));
+    }
+    for (size_t i = 0; i < count; ++i) EXPECT_TRUE(hold_->Take(completions[i]));
+    ++polls_;
+    return hold_->Poll();
+  }
+
+  void PollNode() {
+    std::vector<Completion> completions(16);
+    std::vector<ConnectionEvent> events;
+    Fabric& fabric = network_.fabric(0);
+    const size_t count = fabric.Poll(completions, &events);
+    for (const ConnectionEvent& event : events) {
+      if (event.kind != ConnectionEvent::Kind::kRequested) continue;
+      connection_ = event.connection;
+      slots_ = *MessageSlots::Make(fabric, 2, kMessageBytesMax);
+      PostReceive();
+      Welcome welcome{kOwnNode, 101, 4096, Epoch(5), 1};
+      EXPECT_TRUE(fabric.Accept(connection_, EncodeWelcome(welcome)).ok());
+      ++connections_;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (completions[i].operation != Operation::kReceive ||
+          completions[i].status != CompletionStatus::kOk) {
+        continue;
+      }
+      asked_.push_back(*DecodeMessage(
+          kTheLog, slots_->At(0).bytes.first(completions[i].bytes)));
+    }
+  }
+
+  void PostReceive() {
+    EXPECT_TRUE(network_.fabric(0)
+                    .PostReceive(connection_, WorkId(1), slots_->At(0))
+                    .ok());
+  }
+
+  void Say(const Message& message) {
+    PostReceive();
+    const std::vector<std::byte> bytes = EncodeMessage(message);
+    LocalBytes slot = slots_->At(1);
+    std::ranges::copy(bytes, slot.bytes.begin());
+    slot.bytes = slot.bytes.first(bytes.size());
+    EXPECT_TRUE(network_.fabric(0).PostSend(connection_, WorkId(2), slot).ok());
+  }
+
+  SimNetwork network_;
+  std::string address_;
+  std::unique_ptr<ReplicaHold> hold_;
+  ConnectionId connection_;
+  std::unique_ptr<MessageSlots> slots_;
+  std::vector<Message> asked_;
+  int connections_ = 0;
+  int polls_ = 0;
+};
+
+TEST_F(ReplicaHoldTest, GivesWayToAHigherBallot) {
+  EXPECT_EQ(Run(100 * kMilli), std::nullopt);
+  EXPECT_EQ(asked_, std::vector<Message>{Hold{kOwnPromise}});
+  EXPECT_EQ(hold_->next_poll_ns(), ReplicaHold::kNever);
+  const Promise higher{Epoch(6), {NodeId(2), 8}};
+  Say(Wanted{higher});
+  EXPECT_EQ(Run(100 * kMilli), higher);
+}
+
+// G1.
+TEST_F(ReplicaHoldTest, KeepsItsReplicaFromALowerBallot) {
+  Run(100 * kMilli);
+  for (const Epoch epoch : {Epoch(4), Epoch(5)}) {
+    Say(Wanted{{epoch, {NodeId(2), 8}}});
+    EXPECT_EQ(Run(100 * kMilli), std::nullopt);
+  }
+  // Each time it asks again.
+  EXPECT_EQ(asked_, std::vector<Message>(3, Hold{kOwnPromise}));
+  EXPECT_EQ(connections_, 1);
+}
+
+TEST_F(ReplicaHoldTest, NodeThatIsAwayIsTriedAgain) {
+  Run(100 * kMilli);
+  ASSERT_TRUE(network_.fabric(0).Close(connection_).ok());
+  EXPECT_EQ(Run(900 * kMilli), std::nullopt);
+  EXPECT_EQ(connections_, 1);
+  EXPECT_NE(hold_->next_poll_ns(), ReplicaHold::kNever);
+  EXPECT_EQ(Run(300 * kMilli), std::nullopt);
+  EXPECT_EQ(connections_, 2);
+  // So is one that says what is no reply to it.
+  Say(Released{});
+  EXPECT_EQ(Run(1'500 * kMilli), std::nullopt);
+  EXPECT_EQ(connections_, 3);
+  Say(Failed{absl::FailedPreconditionError("serves it itself")});
+  EXPECT_EQ(Run(1'500 * kMilli), std::nullopt);
+  EXPECT_EQ(connections_, 4);
+  EXPECT_EQ(asked_, std::vector<Message>(4, Hold{kOwnPromise}));
+}
+
+TEST_F(ReplicaHoldTest, KnowsItsOwnConnection) {
+  ConnectionEvent event;
+  event.connection = ConnectionId(99);
+  EXPECT_FALSE(hold_->Take(event));
+  Completion completion;
+  completion.connection = ConnectionId(99);
+  Run(100 * kMilli);
+  EXPECT_FALSE(hold_->Take(event));
+  EXPECT_FALSE(hold_->Take(completion));
+}
+
+}  // namespace
+}  // namespace alpheus::testing
