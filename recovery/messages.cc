@@ -157,10 +157,7 @@ ScrubCounts TakeScrubCounts(ByteReader& from) {
 // --- Messages ----------------------------------------------------------------
 
 Kind KindOf(const Message& message) {
-  const auto kind = static_cast<uint32_t>(message.index() + 1);
-  // 21 and 22 are others'.
-  return static_cast<Kind>(
-      kind <= static_cast<uint32_t>(Kind::kFollowed) ? kind : kind + 2);
+  return static_cast<Kind>(message.index() + 1);
 }
 static_assert(std::is_same_v<std::variant_alternative_t<0, Message>, Format>);
 static_assert(

@@ -297,10 +297,11 @@ TEST_F(MembersChangeTest, NodeThatLeftComesBackBlankOnly) {
 // Q1, Q2: whatever the moment, if a newcomer has the epoch then W of the
 // members before have it, too.
 TEST_F(MembersChangeTest, OldMembersInstallBeforeNewOnes) {
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
     Make(kThree, 1, seed);
     acknowledged_.clear();
-    Write(kThree, 3);
+    // Without a record nothing has to be copied, so that all could be at once.
+    Write(kThree, seed % 2 == 0 ? 3 : 0);
     auto primary = world_->Begin(world_->outsider(),
                                  Options(kThree, {2, {1, 2, 4}, 2}, {}));
     const auto has_it = [&](int node) {
@@ -434,19 +435,46 @@ class RandomChanges : public MembersChangeTest {
     const std::set<int> silent = SomeAreSilent();
     EpochOpeningOptions options = Options(list);
     options.step_timeout_ns = 1'000'000;
-    auto primary = Open(options);
+    std::set<int> lost_on_the_way;
+    auto primary = OpenDisturbed(options, &lost_on_the_way);
     Tell(absl::StrCat("open ", Describe(list)), *primary);
     const bool is_open = primary->status().ok();
     if (is_open) {
       ++opened_;
-      EXPECT_THAT(Shown(*primary), IsSupersetOf(acknowledged_));
+      EXPECT_THAT(Shown(*primary), IsSupersetOf(acknowledged_)) << story_;
+      LoseSome(&lost_on_the_way);
       world_->StartLog(*primary);
       for (int i = 0; i < records && AppendTo(*primary); ++i) {
       }
     }
     primary.reset();
+    HearAll(lost_on_the_way);
     HearAll(silent);
     return is_open;
+  }
+
+  // Nodes go in the middle of it.
+  std::unique_ptr<Primary> OpenDisturbed(EpochOpeningOptions options,
+                                         std::set<int>* lost) {
+    for (;;) {
+      auto primary = world_->Begin(world_->outsider(), options);
+      const uint64_t events = random_->Below(150);
+      for (uint64_t i = 0; i < events && world_->Step({primary.get()}); ++i) {
+      }
+      LoseSome(lost);
+      world_->Drive({primary.get()});
+      if (!absl::IsAborted(primary->status())) return primary;
+      options.above = primary->opening->standing()->epoch;
+    }
+  }
+  void LoseSome(std::set<int>* lost) {
+    const uint64_t one_in = 2 + random_->Below(4);
+    for (int node = 1; node <= 5; ++node) {
+      if (world_->IsUp(node) && random_->Below(one_in) == 0) {
+        world_->Crash(node, /*power_cut=*/false);
+        lost->insert(node);
+      }
+    }
   }
 
   // Another member, one more, one fewer, another W; from any list.
@@ -518,7 +546,9 @@ class RandomChanges : public MembersChangeTest {
                       Describe(to), "\n");
       primary.reset();
     } else {
-      auto primary = Open(options);
+      std::set<int> lost_on_the_way;
+      auto primary = OpenDisturbed(options, &lost_on_the_way);
+      HearAll(lost_on_the_way);
       Tell(absl::StrCat("change ", Describe(from), " to ", Describe(to)),
            *primary);
       is_made = primary->status().ok();

@@ -111,6 +111,8 @@ TEST(MessagesTest, FullTableFits) {
   Install install;
   install.installation = {
       Epoch(kEpochTableCapacity), TableOf(kEpochTableCapacity), {}, {}};
+  install.installation.configuration.replica_count = kMembersMax;
+  install.installation.configuration.members.resize(kMembersMax);
   install.credits = 1;
   const auto bytes = EncodeMessage(install);
   EXPECT_LE(bytes.size(), kMessageBytesMax);
@@ -127,7 +129,7 @@ TEST(MessagesTest, TableIsOfTheLogThatIsSpokenOf) {
 }
 
 // Format: region bytes at 0, configuration id 8, N 16, W 20, members 24,
-// length of the name 56.
+// incarnation 56, length of the name 64.
 TEST(MessagesTest, FormatThatCannotBeIsNone) {
   const auto bytes = EncodeMessage(AllMessages()[0]);
   for (const uint32_t n : {0u, 1u, 3u, 17u, 0xffffffffu}) {
@@ -137,12 +139,12 @@ TEST(MessagesTest, FormatThatCannotBeIsNone) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 20, w))) << "W " << w;
   }
   for (const uint32_t length : {0u, 11u, 65u, 0xffffffffu}) {
-    EXPECT_FALSE(Decodes(With(bytes, kBody + 56, length))) << length;
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 64, length))) << length;
   }
   for (const char c : {'/', '\0', ' ', '\\', '\x80'}) {
-    EXPECT_FALSE(Decodes(With(bytes, kBody + 60 + 2, c))) << c;
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 68 + 2, c))) << c;
   }
-  EXPECT_FALSE(Decodes(With(bytes, kBody + 60, '.')));
+  EXPECT_FALSE(Decodes(With(bytes, kBody + 68, '.')));
 }
 
 TEST(MessagesTest, PromiseOfNobodyIsNone) {
@@ -186,7 +188,11 @@ TEST(MessagesTest, PrepareThatCannotBeIsNone) {
 
 // Followed: repairing at 8, N 12, W 16, head 20, persisted 44, durable 52.
 TEST(MessagesTest, FollowedThatCannotBeIsNone) {
-  const auto bytes = EncodeMessage(AllMessages().back());
+  const std::vector<Message> all = AllMessages();
+  const auto followed = std::find_if(
+      all.begin(), all.end(),
+      [](const Message& m) { return std::holds_alternative<Followed>(m); });
+  const auto bytes = EncodeMessage(*followed);
   ASSERT_TRUE(Decodes(bytes));
   EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));
   for (const uint32_t n : {1u, 17u}) {

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who counts in an opening that finds replicas with several configurations.
+#include "recovery/opening_quorums.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "recovery/chooser.h"
+
+namespace alpheus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Node n has incarnation 100 + n.
+Member At(int node) {
+  const auto number = static_cast<uint64_t>(node);
+  return {NodeId(number), 100 + number};
+}
+
+Configuration Of(uint64_t id, const std::vector<int>& nodes, uint32_t w) {
+  Configuration configuration{id, static_cast<uint32_t>(nodes.size()), w, {}};
+  for (const int node : nodes) configuration.members.push_back(At(node));
+  return configuration;
+}
+
+MembersChange ChangeOf(const Configuration& from, const Configuration& to) {
+  MembersChange change{from.id, SizesOf(from), {}, to.id, SizesOf(to), {}, {}};
+  for (const Member& m : from.members) change.from_nodes.push_back(m.node);
+  for (const Member& m : to.members) change.to_nodes.push_back(m.node);
+  return change;
+}
+
+class OpeningQuorumsTest : public ::testing::Test {
+ protected:
+  void Add(int node, const Configuration& configuration, uint64_t epoch) {
+    Answer answer;
+    answer.node = At(node).node;
+    answer.incarnation = At(node).incarnation;
+    answer.configuration = configuration;
+    answer.ring_capacity = 1024;
+    answer.log_epoch = Epoch(epoch);
+    answer.table = EpochTable::Empty({1, 1}).With(
+        {Epoch(epoch), epoch, Lsn(1), RingOffset(), 0}, Lsn(1));
+    answer.head = {Lsn(1), RingOffset(), 0};
+    answers_.push_back(std::move(answer));
+  }
+  void AddBlank(int node, const Configuration& configuration) {
+    Answer answer;
+    answer.node = At(node).node;
+    answer.incarnation = At(node).incarnation;
+    answer.configuration = configuration;
+    answer.ring_capacity = 1024;
+    answer.table = EpochTable::Empty({1, 1});
+    answer.head = {Lsn(1), RingOffset(), 0};
+    answer.blank = true;
+    answers_.push_back(std::move(answer));
+  }
+  // By E's own sizes. An opening that changes nothing, or this.
+  absl::Status Judge(const Configuration& target,
+                     const MembersChange* change = nullptr) {
+    const Configuration* const newest = NewestConfiguration(answers_);
+    auto decision = Choose(SizesOf(*newest), answers_);
+    if (!decision.ok()) return decision.status();
+    decision_ = *std::move(decision);
+    if (decision_.outcome != Outcome::kChosen) {
+      return absl::UnavailableError(decision_.reason);
+    }
+    promises_ = JudgePromises(decision_, answers_, target, change);
+    const QuorumSizes sizes = SizesOf(*newest);
+    return CheckPromises(promises_, decision_, answers_, target,
+                         change != nullptr,
+                         std::max(sizes.read_quorum, sizes.write_quorum));
+  }
+  InstallQuorums ToInstall(const Configuration& target, bool is_change) {
+    return QuorumsToInstall(promises_, decision_, answers_, target, is_change);
+  }
+
+  std::vector<Answer> answers_;
+  Decision decision_;
+  Promises promises_;
+};
+
+TEST_F(OpeningQuorumsTest, OneConfigurationTakesItsOwnQuorums) {
+  const Configuration c = Of(1, {1, 2, 3}, 2);
+  Add(1, c, 5);
+  EXPECT_TRUE(absl::IsUnavailable(Judge(c)));
+  Add(2, c, 5);
+  ASSERT_TRUE(Judge(c).ok());
+  EXPECT_THAT(promises_.unsettled, IsEmpty());
+  EXPECT_EQ(ToInstall(c, false).to_show.back(), (InstallQuorum{c.members, 2}));
+}
+
+// Node 1 has the new list, and nobody else; four may still open by the old one.
+TEST_F(OpeningQuorumsTest, WhoHasAnUnsettledListDoesNotCount) {
+  const Configuration before = Of(1, {1, 2, 3, 4}, 2);
+  const Configuration after = Of(2, {1, 2, 3}, 2);
+  Add(1, after, 6);
+  Add(2, before, 5);
+  const absl::Status status = Judge(after);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(promises_.counts, 1u);
+  // With an opening quorum of the old list, it is taken care of.
+  Add(3, before, 5);
+  ASSERT_TRUE(Judge(after).ok());
+  EXPECT_EQ(promises_.counts, 7u);
+  EXPECT_THAT(promises_.unsettled, ElementsAre(before));
+}
+
+// Two changes from one list, each on one replica.
+TEST_F(OpeningQuorumsTest, RivalListsDoNotBothOpen) {
+  const Configuration before = Of(1, {1, 2, 3, 4}, 3);
+  const Configuration one = Of(2, {1, 2, 3}, 2);
+  const Configuration other = Of(2, {2, 3, 4}, 2);
+  Add(1, one, 6);
+  Add(2, before, 5);
+  EXPECT_FALSE(Judge(one).ok());
+  answers_.clear();
+  Add(3, before, 5);
+  Add(4, other, 7);
+  EXPECT_FALSE(Judge(other).ok());
+}
+
+// W is lowered: the one that has it may not acknowledge alone.
+TEST_F(OpeningQuorumsTest, UnsettledListIsEndedBeforeTheLogIsShown) {
+  const Configuration before = Of(1, {1, 2, 3}, 2);
+  const Configuration after = Of(2, {1, 2, 3}, 1);
+  Add(1, after, 6);
+  Add(2, before, 5);
+  Add(3, before, 5);
+  ASSERT_TRUE(Judge(after).ok());
+  EXPECT_THAT(ToInstall(after, false).to_show,
+              ElementsAre(InstallQuorum{after.members, 1},
+                          InstallQuorum{after.members, 2},
+                          InstallQuorum{after.members, 1}));
+}
+
+TEST_F(OpeningQuorumsTest, SettledListIsForgotten) {
+  const Configuration before = Of(1, {1, 2, 3}, 2);
+  const Configuration after = Of(2, {1, 2, 3}, 3);
+  Add(1, after, 6);
+  Add(2, after, 6);
+  Add(3, before, 5);
+  ASSERT_TRUE(Judge(after).ok());
+  EXPECT_EQ(promises_.counts, 7u);
+  EXPECT_THAT(promises_.unsettled, IsEmpty());
+}
+
+// Q3: of the four of which the new list consists two have said something that
+// counts.
+TEST_F(OpeningQuorumsTest, NewcomerPromisesOnlyWhereAChangeGoesOn) {
+  const Configuration before = Of(1, {1, 2, 3}, 2);
+  const Configuration after = Of(2, {1, 2, 3, 4}, 3);
+  Add(1, after, 6);
+  Add(2, after, 6);
+  AddBlank(4, before);
+  const absl::Status status = Judge(after);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("2 of the replicas"));
+  const MembersChange change = ChangeOf(before, after);
+  EXPECT_TRUE(Judge(after, &change).ok());
+  EXPECT_TRUE(promises_.is_half_done);
+  // Only one of the old members: others may have gone on by the old list.
+  answers_.erase(answers_.begin() + 1);
+  AddBlank(2, before);
+  EXPECT_FALSE(Judge(after, &change).ok());
+}
+
+TEST_F(OpeningQuorumsTest, SuspectsPromiseAndKnowNothing) {
+  const Configuration c = Of(1, {1, 2, 3}, 2);
+  Add(1, c, 5);
+  Add(2, c, 5);
+  answers_[1].suspect = true;
+  EXPECT_FALSE(Judge(c).ok());
+}
+
+TEST_F(OpeningQuorumsTest, ChangeTakesTheQuorumsOfBoth) {
+  const Configuration before = Of(1, {1, 2, 3}, 2);
+  const Configuration after = Of(2, {1, 2, 3, 4}, 3);
+  const MembersChange change = ChangeOf(before, after);
+  Add(1, before, 5);
+  Add(2, before, 5);
+  // Two of three, but two of four.
+  EXPECT_TRUE(absl::IsUnavailable(Judge(after, &change)));
+  AddBlank(4, before);
+  ASSERT_TRUE(Judge(after, &change).ok());
+  const InstallQuorums quorums = ToInstall(after, true);
+  EXPECT_THAT(quorums.before_newcomers,
+              ElementsAre(InstallQuorum{before.members, 2}));
+  EXPECT_THAT(quorums.to_show, ElementsAre(InstallQuorum{before.members, 2},
+                                           InstallQuorum{after.members, 3}));
+}
+
+// One that came with a change that was cut off holds nothing for the next one.
+TEST_F(OpeningQuorumsTest, NewcomersOfTheChangeBeforeAreNoOldMembers) {
+  const Configuration second = Of(2, {1, 2, 3, 4}, 3);
+  const Configuration third = Of(3, {1, 2, 4}, 2);
+  const MembersChange change = ChangeOf(second, third);
+  Add(1, second, 6);
+  Add(2, second, 6);
+  Add(3, second, 6);
+  AddBlank(4, Of(1, {1, 2, 3}, 2));
+  ASSERT_TRUE(Judge(third, &change).ok());
+  EXPECT_THAT(ToInstall(third, true).before_newcomers,
+              ElementsAre(InstallQuorum{{At(1), At(2)}, 3}));
+}
+
+TEST_F(OpeningQuorumsTest, TargetNamesWhoAnswersAndIsBlank) {
+  const Configuration before = Of(1, {1, 2, 3}, 2);
+  Configuration after = Of(1, {1, 2, 3}, 2);
+  MembersChange change = ChangeOf(before, after);
+  change.replaced = {NodeId(3)};
+  Add(1, before, 5);
+  Add(2, before, 5);
+  AddBlank(3, before);
+  answers_[2].incarnation = 999;
+  ASSERT_TRUE(Judge(before).ok());
+  after.members[2].incarnation = 999;
+  EXPECT_EQ(*TargetOf(change, decision_, answers_), after);
+  // One that is not there yet is waited for; one that holds something, not.
+  MembersChange add = ChangeOf(before, Of(2, {1, 2, 3, 4}, 3));
+  EXPECT_TRUE(absl::IsUnavailable(TargetOf(add, decision_, answers_).status()));
+  Add(4, before, 3);
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(TargetOf(add, decision_, answers_).status()));
+}
+
+}  // namespace
+}  // namespace alpheus
