@@ -21,6 +21,12 @@ ClusterKey OtherKey() {
   return ClusterKey(bytes);
 }
 
+// Else nobody was there, or the connection broke before the answer.
+bool IsRefusal(const Inquiry& inquiry) {
+  return absl::IsUnauthenticated(inquiry.status()) ||
+         (absl::IsFailedPrecondition(inquiry.status()) && !inquiry.welcome());
+}
+
 // Each would give something out, or end something.
 Message DrawRequest(Random& random) {
   const Epoch highest(UINT64_MAX >> 1);
@@ -97,8 +103,7 @@ void Stranger::Judge(const World::Machine& machine, const char* what,
         "H17", absl::StrCat("machine ", machine.number, " gives a stranger, ",
                             what, ", message ", inquiry.reply()->index()));
   }
-  // Nobody was there, or the connection broke before the answer.
-  if (absl::IsUnavailable(status)) return;
+  if (!IsRefusal(inquiry)) return;
   ++world_.counters().strangers_refused;
   const ProcessId node = node_;
   const std::optional<uint64_t> after = Refused(machine.number);
