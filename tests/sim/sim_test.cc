@@ -148,6 +148,7 @@ TEST(SimCanaryTest, ATailThatMissesARecordIsCaught) {
 TEST(SimCanaryTest, AStrangerThatIsGivenSomethingIsCaught) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Fixed fixed;
+    fixed.nodes = 3;  // a node serves its replica where no application is
     fixed.faults.emplace();
     fixed.guests = {.stranger = true};
     fixed.canary = Canary::kKnownStranger;

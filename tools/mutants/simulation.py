@@ -39,7 +39,7 @@ CANARIES = (
     ("small-core", "C8", ("--nodes", "3", "--write-quorum", "2", "--faults",
                           "kill-primary,kill-node,isolate")),
     ("deaf-tail", "C2", ("--guests", "tail")),
-    ("known-stranger", "H17", ("--guests", "stranger")),
+    ("known-stranger", "H17", ("--nodes", "3", "--guests", "stranger")),
 )
 # Ends that say nothing of an invariant.
 NO_INVARIANTS = ("CRASH", "HUNG", "CHECK", "")

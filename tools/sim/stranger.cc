@@ -117,10 +117,12 @@ void Stranger::Judge(const World::Machine& machine, const char* what,
 void Stranger::AskUnproved(const World::Machine& machine) {
   const auto before = Refused(machine.number);
   Inquiry::Options at = At(machine, DrawHello());
+  Message request = DrawRequest(random_);
   if (world_.options().canary == Canary::kKnownStranger) {
     at.credentials = {SimulatedKey(), &random_};
+    request = View{};  // which is given to whoever has the key
   }
-  Inquiry inquiry(fabric_, std::move(at), DrawRequest(random_));
+  Inquiry inquiry(fabric_, std::move(at), std::move(request));
   Finish(inquiry);
   Judge(machine, "without a proof", inquiry, before);
 }
