@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check: searches the model of the epochs with spin, and each weakening of it.
+"""check: searches the models of the protocol with spin, and their weakenings.
 
 Usage: check.py [--quick] [--trail] [--list] [NAME...]
-The model as it is must have no counterexample, each weakening must have one.
+The models, of epochs and of changes of their configuration, must have no
+counterexample as they are, and each weakening must have one.
 Prints a line for each configuration and exits with 1 if one is not as it must
 be, with 77 if spin or the compiler is not there. --trail prints the shortest
 execution that refutes a weakening. docs/protocol_model.md explains both.
@@ -24,22 +25,32 @@ import sys
 import tempfile
 import time
 
-MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "epochs.pml")
+FOLDER = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77  # what ctest counts as skipped
 
 # macros: given to spin; sound: whether no counterexample may exist; quick:
-# whether it is part of the short run.
+# whether it is part of the short run; model: the file that is searched.
 Configuration = collections.namedtuple("Configuration",
-                                       "name macros sound quick")
+                                       "name macros sound quick model")
 
 
 def sound(name, macros, quick=False):
-    return Configuration(name, macros.split(), True, quick)
+    return Configuration(name, macros.split(), True, quick, "epochs.pml")
 
 
 def weak(name, macros, quick=True):
     return Configuration(name, ["WEAKENED", "LSNS=1", name] + macros.split(),
-                         False, quick)
+                         False, quick, "epochs.pml")
+
+
+def sound_change(name, macros, quick=False):
+    return Configuration(name, macros.split(), True, quick,
+                         "configurations.pml")
+
+
+def weak_change(name, macros, quick=True):
+    return Configuration(name, ["WEAKENED", "PRIMARIES=1", name] +
+                         macros.split(), False, quick, "configurations.pml")
 
 
 CONFIGURATIONS = (
@@ -63,6 +74,39 @@ CONFIGURATIONS = (
     weak("NACKS_UNFENCED", "OPENINGS=3"),
     weak("NO_EPOCH_TABLE", "OPENINGS=3"),
     weak("EQUAL_BALLOTS", "OPENINGS=3"),
+    sound_change("replace", "REPLACE OPENINGS=4", quick=True),
+    sound_change("replace_often", "REPLACE_TWICE OPENINGS=6 PRIMARIES=1"),
+    sound_change("rival_replacements", "RIVAL_REPLACE OPENINGS=6 PRIMARIES=1"),
+    sound_change("replace_damaged", "REPLACE OPENINGS=4 DAMAGE"),
+    sound_change("replace_often_damaged",
+                 "REPLACE_TWICE OPENINGS=6 PRIMARIES=1 DAMAGE"),
+    sound_change("add", "ADD OPENINGS=4", quick=True),
+    sound_change("add_often", "ADD OPENINGS=6 PRIMARIES=1"),
+    sound_change("remove", "REMOVE OPENINGS=4"),
+    sound_change("remove_often", "REMOVE OPENINGS=6 PRIMARIES=1", quick=True),
+    sound_change("remove_damaged", "REMOVE OPENINGS=5 PRIMARIES=1 DAMAGE"),
+    sound_change("sizes", "SIZES OPENINGS=5"),
+    sound_change("steps", "STEPS OPENINGS=5"),
+    sound_change("grow", "GROW OPENINGS=6 ALL_SUFFICE", quick=True),
+    sound_change("add_all_suffice", "ADD OPENINGS=4 ALL_SUFFICE"),
+    sound_change("replace_all_suffice", "REPLACE OPENINGS=4 ALL_SUFFICE"),
+    sound_change("replace_often_all_suffice",
+                 "REPLACE_TWICE OPENINGS=6 PRIMARIES=1 DAMAGE ALL_SUFFICE"),
+    sound_change("remove_all_suffice",
+                 "REMOVE OPENINGS=6 PRIMARIES=1 ALL_SUFFICE"),
+    weak_change("CHANGE_FROM_ANY_EPOCH", "STEPS OPENINGS=5"),
+    weak_change("OLD_QUORUM_NOT_ASKED", "REPLACE OPENINGS=3"),
+    weak_change("NEW_QUORUM_NOT_ASKED", "GROW OPENINGS=3 MUST_NOT_BLOCK"),
+    weak_change("BLANK_COUNTS", "REPLACE OPENINGS=4"),
+    weak_change("NEWCOMERS_FIRST", "REPLACE OPENINGS=4"),
+    weak_change("BLANK_IN_FIRST_INSTALLS", "REPLACE_TWICE OPENINGS=5",
+                quick=False),
+    weak_change("NO_SIZE_OF_INSTALL", "SIZES OPENINGS=5"),
+    weak_change("NO_SIZE_OF_PROMISE", "REMOVE_HALF OPENINGS=4"),
+    weak_change("FORMER_MEMBER_RETURNS", "REPLACE OPENINGS=5", quick=False),
+    weak_change("BLANK_NACKS_ALL", "REPLACE OPENINGS=4 DAMAGE"),
+    weak_change("OTHERS_COUNT", "REPLACE OPENINGS=5"),
+    weak_change("OWN_LIST", "ADD OPENINGS=4"),
 )
 
 Result = collections.namedtuple(
@@ -95,11 +139,11 @@ def macros_of(configuration):
     return [f"-D{macro}" for macro in macros]
 
 
-def search(configuration, folder, model, memory_mib):
+def search(configuration, folder, memory_mib):
     """Compiles and runs the search in `folder`. Ref: spin's manual of pan."""
-    shutil.copy(model, os.path.join(folder, "epochs.pml"))
-    run_or_exit(["spin", "-a"] + macros_of(configuration) + ["epochs.pml"],
-                folder)
+    shutil.copy(os.path.join(FOLDER, configuration.model), folder)
+    run_or_exit(["spin", "-a"] + macros_of(configuration) +
+                [configuration.model], folder)
     options = ["-DSAFETY", f"-DMEMLIM={memory_mib}"]
     if not configuration.sound:
         options.append("-DBFS")
@@ -144,8 +188,8 @@ def verdict(configuration, result):
 
 def trail(configuration, folder):
     """The lines that the model prints along the execution found."""
-    done = run(["spin", "-t", "-T"] + macros_of(configuration) + ["epochs.pml"],
-               folder, 300)
+    done = run(["spin", "-t", "-T"] + macros_of(configuration) +
+               [configuration.model], folder, 300)
     lines = []
     for line in done.stdout.splitlines():
         if re.match(r"\s*(epoch|opening|replica|record) ", line):
@@ -155,12 +199,12 @@ def trail(configuration, folder):
     return "\n".join(lines)
 
 
-HEADER = (f"{'configuration':<24}{'states':>10}{'transitions':>13}{'depth':>7}"
+HEADER = (f"{'configuration':<26}{'states':>10}{'transitions':>13}{'depth':>7}"
           f"{'MiB':>7}{'CPU s':>7}  verdict")
 
 
 def row(configuration, result):
-    return (f"{configuration.name:<24}{result.states:>10,}"
+    return (f"{configuration.name:<26}{result.states:>10,}"
             f"{result.transitions:>13,}{result.depth:>7,}"
             f"{result.megabytes:>7,.0f}{result.seconds:>7.1f}  "
             f"{verdict(configuration, result)}")
@@ -176,7 +220,7 @@ def select(names, quick):
                 else configuration.quick or not quick)]
 
 
-def check(configurations, with_trail, model=MODEL, memory_mib=6144):
+def check(configurations, with_trail, memory_mib=6144):
     """Runs them all; returns the names of those that are not as they must be.
     """
     wrong = []
@@ -184,7 +228,7 @@ def check(configurations, with_trail, model=MODEL, memory_mib=6144):
     print(HEADER, flush=True)
     for configuration in configurations:
         with tempfile.TemporaryDirectory() as folder:
-            result = search(configuration, folder, model, memory_mib)
+            result = search(configuration, folder, memory_mib)
             print(row(configuration, result), flush=True)
             if result.violated and (with_trail or configuration.sound):
                 print(trail(configuration, folder), flush=True)
@@ -209,7 +253,7 @@ def main():
     configurations = select(arguments.names, arguments.quick)
     if arguments.list:
         for configuration in configurations:
-            print(f"{configuration.name:<24} {' '.join(configuration.macros)}")
+            print(f"{configuration.name:<26} {' '.join(configuration.macros)}")
         return 0
     for program in ("spin", "gcc"):
         if shutil.which(program) is None:

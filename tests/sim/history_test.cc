@@ -216,6 +216,63 @@ TEST_F(HistoryTest, ARecordThatIsShownAndLaterIsAbortedViolatesC4) {
   EXPECT_EQ(violated(), "C4");
 }
 
+// Tails.
+
+TEST_F(HistoryTest, ATailMayLeaveOutWhatWasAborted) {
+  const PrimaryNumber first = WriteLog(1);
+  Abort(first, 2);
+  const OperationId third = Write(first, 3);
+  history_.Followed(Lsn(0), Record(1, 1, operations_[0]));
+  history_.Followed(Lsn(2), Record(3, 1, third));
+  EXPECT_EQ(violated(), "");
+}
+
+TEST_F(HistoryTest, ATailThatLeavesOutARecordViolatesC2) {
+  WriteLog(3);
+  history_.Followed(Lsn(2), Record(3, 1, operations_[2]));
+  EXPECT_EQ(violated(), "C2");
+}
+
+TEST_F(HistoryTest, ATailThatGoesBackViolatesC2) {
+  WriteLog(3);
+  history_.Followed(Lsn(3), Record(2, 1, operations_[1]));
+  EXPECT_EQ(violated(), "C2");
+}
+
+TEST_F(HistoryTest, ATailThatShowsWhatNobodyWroteViolatesC3) {
+  WriteLog(2);
+  history_.Followed(Lsn(1), Record(1, 1, operations_[1]));
+  EXPECT_EQ(violated(), "C3");
+}
+
+TEST_F(HistoryTest, WhatATailShowedAndALaterOpeningLacksViolatesC1) {
+  const PrimaryNumber first = OpenEmpty(1);
+  history_.Followed(Lsn(1), Record(1, 1, Write(first, 1)));
+  EXPECT_EQ(violated(), "");
+  OpenEmpty(2);
+  EXPECT_EQ(violated(), "C1");
+}
+
+TEST_F(HistoryTest, ATailThatIsToldOfACleanedHeadViolatesNothing) {
+  const PrimaryNumber first = WriteLog(2);
+  history_.MayBeCleanedThrough(first, Lsn(2));
+  history_.Overtaken(Lsn(1), Lsn(3));
+  EXPECT_EQ(violated(), "");
+}
+
+TEST_F(HistoryTest, ATailThatIsSentAwayFromWhatNobodyCleanedViolatesL10) {
+  WriteLog(2);
+  history_.Overtaken(Lsn(1), Lsn(3));
+  EXPECT_EQ(violated(), "L10");
+}
+
+TEST_F(HistoryTest, ATailThatIsSentAwayFromTheHeadViolatesL10) {
+  const PrimaryNumber first = WriteLog(2);
+  history_.MayBeCleanedThrough(first, Lsn(2));
+  history_.Overtaken(Lsn(3), Lsn(3));
+  EXPECT_EQ(violated(), "L10");
+}
+
 TEST_F(HistoryTest, AClientThatIsToldAnotherPlaceThanWasShownViolatesC4) {
   const PrimaryNumber first = OpenEmpty(1);
   const OperationId shown = history_.Begin(first, kBytes);

@@ -72,6 +72,21 @@ TEST(SimOptionsTest, WhatIsFixedChangesNothingElse) {
   }
 }
 
+TEST(SimOptionsTest, GuestsComeByLotOrAsTheyAreFixed) {
+  std::set<std::pair<bool, bool>> drawn;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Guests guests = DrawOptions(seed, {}).guests;
+    drawn.emplace(guests.tail, guests.stranger);
+    Fixed fixed;
+    fixed.guests = {.tail = true};
+    const RunOptions options = DrawOptions(seed, fixed);
+    EXPECT_TRUE(options.guests.tail);
+    EXPECT_FALSE(options.guests.stranger);
+    EXPECT_LE(options.tail_machine, options.nodes);
+  }
+  EXPECT_EQ(drawn.size(), 4u);
+}
+
 TEST(SimOptionsTest, OnlyTheClassesThatAreFixedAreOn) {
   Fixed fixed;
   fixed.faults = {FaultKind::kPowerCut, FaultKind::kRival};

@@ -142,6 +142,18 @@ TEST(SimCaseTest, TheCommandLineSaysAllThatIsFixed) {
   fixed = {};
   fixed.faults = {FaultKind::kKillPrimary, FaultKind::kRival};
   EXPECT_EQ(CommandLine(2, fixed), "sim --seed 2 --faults kill-primary,rival");
+  for (const bool tail : {false, true}) {
+    for (const bool stranger : {false, true}) {
+      fixed = {};
+      fixed.guests = {.tail = tail, .stranger = stranger};
+      const char* const names = tail && stranger ? "tail,stranger"
+                                : tail           ? "tail"
+                                : stranger       ? "stranger"
+                                                 : "none";
+      EXPECT_EQ(CommandLine(3, fixed),
+                std::string("sim --seed 3 --guests ") + names);
+    }
+  }
 }
 
 TEST(SimCaseTest, ACaseIsMadeIntoOptionsAndBack) {

@@ -88,6 +88,9 @@ void JudgeTotals(const sim::Totals& totals) {
   EXPECT_GT(totals.counters.looks_at_rest, totals.seeds);
   EXPECT_GT(totals.counters.records_compared, 0u);
   EXPECT_GT(totals.counters.ballots, totals.seeds);
+  EXPECT_GT(totals.counters.tail_records, 0u);
+  EXPECT_GT(totals.counters.strangers_refused, 0u);
+  EXPECT_GT(totals.counters.replays, 0u);
   EXPECT_GT(totals.counters.elections, 0u);
   EXPECT_GT(totals.counters.stepped_down, 0u);
   EXPECT_GT(totals.counters.overtaken, 0u);

@@ -134,6 +134,50 @@ TEST(SimCanaryTest, DamageBeyondTheBudgetIsSeenAsALoss) {
   }
 }
 
+TEST(SimCanaryTest, ATailThatMissesARecordIsCaught) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Fixed fixed;
+    fixed.guests = {.tail = true};
+    fixed.canary = Canary::kDeafTail;
+    const std::optional<Violation> violation = ViolationOf(seed, fixed);
+    ASSERT_TRUE(violation) << seed;
+    EXPECT_EQ(violation->invariant, "C2") << seed << violation->what;
+  }
+}
+
+TEST(SimCanaryTest, AStrangerThatIsGivenSomethingIsCaught) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Fixed fixed;
+    fixed.nodes = 3;  // a node serves its replica where no application is
+    fixed.faults.emplace();
+    fixed.guests = {.stranger = true};
+    fixed.canary = Canary::kKnownStranger;
+    const std::optional<Violation> violation = ViolationOf(seed, fixed);
+    ASSERT_TRUE(violation) << seed;
+    EXPECT_EQ(violation->invariant, "H17") << seed << violation->what;
+  }
+}
+
+TEST(SimTest, GuestsSeeWhatStaysAndDisturbNobody) {
+  Fixed fixed;
+  fixed.guests = {.tail = true, .stranger = true};
+  const sim::Totals totals = ExpectGood(1, 20, fixed);
+  EXPECT_GT(totals.counters.tails, totals.seeds);
+  EXPECT_GT(totals.counters.tail_records, totals.seeds);
+  EXPECT_GT(totals.counters.tails_overtaken, 0u);
+  EXPECT_GT(totals.counters.strangers_refused, totals.seeds);
+  EXPECT_GT(totals.counters.replays, 0u);
+}
+
+// Nor where nothing happens: nobody is given up (A3.3).
+TEST(SimTest, GuestsDisturbNobodyWhereNothingHappens) {
+  Fixed fixed;
+  fixed.faults.emplace();
+  fixed.without_breaks = true;
+  fixed.guests = {.tail = true, .stranger = true};
+  ExpectGood(1, 10, fixed);
+}
+
 TEST(SimTest, BeyondTheBudgetALogStaysClosedAndIsNeverShorter) {
   Fixed fixed;
   fixed.faults.emplace();

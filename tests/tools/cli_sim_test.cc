@@ -38,6 +38,8 @@ TEST(CliSimTest, BadUsageIsRefused) {
                                       {"--payload", "7"},
                                       {"--faults", "meteorite"},
                                       {"--faults", "none,rival"},
+                                      {"--guests", "burglar"},
+                                      {"--guests", "none,tail"},
                                       {"--seed", "1", "--without", "1-"},
                                       {"--without", "1"},
                                       {"--trace"},

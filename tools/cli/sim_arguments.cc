@@ -54,6 +54,20 @@ absl::StatusOr<std::optional<std::set<sim::FaultKind>>> FaultsOf(
   return std::optional(std::move(kinds));
 }
 
+absl::StatusOr<std::optional<sim::Guests>> GuestsOf(
+    const std::vector<std::string>& names) {
+  if (names.empty()) return std::optional<sim::Guests>();
+  sim::Guests guests;
+  for (const std::string& name : names) {
+    if (name == "none" && names.size() > 1) {
+      return absl::InvalidArgumentError("--guests: none, and others beside it");
+    }
+    if (name == "tail") guests.tail = true;
+    if (name == "stranger") guests.stranger = true;
+  }
+  return std::optional(guests);
+}
+
 void AddSeeds(CLI::App* command, SimArguments* arguments) {
   CLI::Option* seed = command
                           ->add_option("--seed", arguments->seed,
@@ -123,6 +137,13 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
                    "Members by a file, or by a service that elects the "
                    "primary; default by lot")
       ->check(CLI::IsMember(std::vector<std::string>{"static", "service"}));
+  command
+      ->add_option("--guests", arguments->guests,
+                   "Who else is there: a client that follows the log, "
+                   "somebody without the key, or none; default by lot")
+      ->delimiter(',')
+      ->check(
+          CLI::IsMember(std::vector<std::string>{"tail", "stranger", "none"}));
   command->add_flag("--beyond-budget", arguments->beyond_budget,
                     "Storage faults strike beyond what a log must survive: it "
                     "may stay closed, but not be shorter");
@@ -136,9 +157,9 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
   command
       ->add_option("--canary", arguments->canary,
                    "Break something on purpose: the run must fail")
-      ->check(CLI::IsMember(
-          std::vector<std::string>{"none", "early-durable", "lost-fences",
-                                   "shared-ballot", "no-budget", "small-core"}))
+      ->check(CLI::IsMember(std::vector<std::string>{
+          "none", "early-durable", "lost-fences", "shared-ballot", "no-budget",
+          "small-core", "deaf-tail", "known-stranger"}))
       ->capture_default_str();
 }
 
@@ -202,6 +223,7 @@ absl::StatusOr<sim::Fixed> FixedOf(const SimArguments& arguments) {
   if (!arguments.membership.empty()) {
     fixed.has_membership_service = arguments.membership == "service";
   }
+  ALPHEUS_ASSIGN_OR_RETURN(fixed.guests, GuestsOf(arguments.guests));
   if (arguments.platform) {
     ALPHEUS_ASSIGN_OR_RETURN(fixed.platform,
                              sim::SimulatedPlatform(*arguments.platform));

@@ -38,6 +38,8 @@ CANARIES = (
                        "roll-back-region,flip-bit,blank-region")),
     ("small-core", "C8", ("--nodes", "3", "--write-quorum", "2", "--faults",
                           "kill-primary,kill-node,isolate")),
+    ("deaf-tail", "C2", ("--guests", "tail")),
+    ("known-stranger", "H17", ("--nodes", "3", "--guests", "stranger")),
 )
 # Ends that say nothing of an invariant.
 NO_INVARIANTS = ("CRASH", "HUNG", "CHECK", "")

@@ -234,6 +234,33 @@ void History::JudgeHeadOfMedium(int machine, Lsn head) {
                                        ", but nobody cleaned LSN ", lsn));
 }
 
+void History::Followed(Lsn next, const Shown& record) {
+  if (record.lsn < next) {
+    referee_.Violate(
+        "C2", absl::StrCat("a tail shows LSN ", record.lsn.value, " where LSN ",
+                           next.value, " comes next"));
+  }
+  for (uint64_t lsn = next.value; next != Lsn(0) && lsn < record.lsn.value;
+       ++lsn) {
+    if (IsAborted(lsn)) continue;
+    referee_.Violate("C2", absl::StrCat("a tail shows LSN ", record.lsn.value,
+                                        " and has left out LSN ", lsn,
+                                        ", which nobody aborted"));
+    return;
+  }
+  std::set<OperationId> seen;
+  JudgeRecord(record, seen);
+}
+
+void History::Overtaken(Lsn next, Lsn head) {
+  const uint64_t lsn = FirstUncleaned(head);
+  if (next < head && lsn >= head.value) return;
+  referee_.Violate(
+      "L10", absl::StrCat("a tail was told that LSN ", next.value,
+                          " is gone and the log begins with LSN ", head.value,
+                          ", but nobody cleaned LSN ", lsn));
+}
+
 void History::JudgeRecord(const Shown& record, std::set<OperationId>& seen) {
   const uint64_t lsn = record.lsn.value;
   const auto owner = by_epoch_.find(record.epoch.value);

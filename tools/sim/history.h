@@ -73,6 +73,11 @@ class History {
   void Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
               std::span<const Shown> records);
 
+  // A tail that has `next` before it (0: the head) shows that record.
+  void Followed(Lsn next, const Shown& record);
+  // It was told that the log begins at `head`, and that `next` is gone.
+  void Overtaken(Lsn next, Lsn head);
+
   // A client of the primary is about to write a record of so many bytes.
   OperationId Begin(PrimaryNumber primary, size_t payload_bytes);
   void HasLsn(OperationId operation, Lsn lsn);

@@ -27,6 +27,10 @@ class NodeProcess {
 
   ProcessId process() const { return process_; }
   ProcessClock& clock() { return clock_; }
+  // How often it refused somebody.
+  uint64_t refusals() const {
+    return server_ == nullptr ? 0 : server_->refusals().total();
+  }
 
   // An application of this machine wants the region. False: not yet; it asks
   // again.

@@ -68,15 +68,6 @@ void WithoutStorageFaults(RunOptions& options) {
   }
 }
 
-bool HasStorageFaults(const RunOptions& options) {
-  for (size_t i = 0; i < kFaultKinds; ++i) {
-    if (IsOfStorage(static_cast<FaultKind>(i)) && options.weights[i] != 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string_view WorkloadName(Workload workload) {
@@ -114,6 +105,15 @@ bool IsOfMembership(FaultKind kind) {
 
 bool IsOfStorage(FaultKind kind) {
   return kind >= FaultKind::kSwapRegions && kind <= FaultKind::kFailFence;
+}
+
+bool HasStorageFaults(const RunOptions& options) {
+  for (size_t i = 0; i < kFaultKinds; ++i) {
+    if (IsOfStorage(static_cast<FaultKind>(i)) && options.weights[i] != 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
@@ -163,6 +163,10 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   options.stage_words = uint64_t{2} << 2 * random.Below(4);
   options.platforms = DrawPlatforms(seed, options.nodes, fixed.platform);
   options.switch_odds = one_in(2) ? 0 : 1 + random.Below(60);
+  const Guests guests{.tail = one_in(3), .stranger = one_in(3)};
+  options.guests = fixed.guests.value_or(guests);
+  options.tail_machine =
+      static_cast<int>(random.Below(static_cast<uint64_t>(options.nodes) + 1));
   options.left_out = fixed.left_out;
   options.canary = fixed.canary;
   // After all draws, which must not depend on them.
@@ -195,6 +199,10 @@ std::string Describe(const RunOptions& options) {
   } else {
     absl::StrAppend(&text, " static");
   }
+  if (options.guests.tail) {
+    absl::StrAppend(&text, " tail at ", options.tail_machine);
+  }
+  if (options.guests.stranger) absl::StrAppend(&text, " stranger");
   if (options.is_beyond_budget) absl::StrAppend(&text, " beyond the budget");
   absl::StrAppend(&text, " words ", options.stage_words, " platforms ",
                   PlatformsText(options.platforms));

@@ -79,11 +79,19 @@ std::optional<Workload> WorkloadOfName(std::string_view name);
 // seen alive.
 enum class Canary {
   kNone,
-  kEarlyDurable,  // a record counts as durable on one medium, whatever W is
-  kLostFences,    // a power cut takes what was fenced, too
-  kSharedBallot,  // a process is given what another one was given
-  kNoBudget,      // storage faults strike as if any log had to survive them
-  kSmallCore,     // of too few machines; nobody else is healed
+  kEarlyDurable,   // a record counts as durable on one medium, whatever W is
+  kLostFences,     // a power cut takes what was fenced, too
+  kSharedBallot,   // a process is given what another one was given
+  kNoBudget,       // storage faults strike as if any log had to survive them
+  kSmallCore,      // of too few machines; nobody else is healed
+  kDeafTail,       // a client that follows the log misses records
+  kKnownStranger,  // somebody who should have no key has it
+};
+
+// Who else is there, besides the cluster's processes.
+struct Guests {
+  bool tail = false;      // a client that only reads
+  bool stranger = false;  // somebody without the cluster's key
 };
 
 // What the user fixes; the rest is drawn, each as if nothing was fixed.
@@ -97,6 +105,7 @@ struct Fixed {
   bool without_yields = false;  // no thread is switched by lot
   std::optional<std::set<FaultKind>> faults;
   std::optional<bool> has_membership_service;
+  std::optional<Guests> guests;
   bool beyond_budget = false;
   std::optional<Platform> platform;  // of all machines
   std::set<uint32_t> left_out;       // faults of the plan, by number
@@ -133,6 +142,8 @@ struct RunOptions {
   int64_t watch_ns_max = 50'000;        // until a change is told
   uint32_t membership_lost_odds = 0;    // of its messages; 0: none
   uint32_t membership_stale_odds = 0;   // of its reads
+  Guests guests;
+  int tail_machine = 0;  // where it stands
   // More is lost and damaged than a log must survive (fault_budget.h): it may
   // stay closed, and must not be shorter.
   bool is_beyond_budget = false;
@@ -142,6 +153,7 @@ struct RunOptions {
 
 // Nothing happens to anybody: no faults, and no connection breaks.
 bool IsCalm(const RunOptions& options);
+bool HasStorageFaults(const RunOptions& options);
 
 RunOptions DrawOptions(uint64_t seed, const Fixed& fixed);
 std::string Describe(const RunOptions& options);

@@ -14,9 +14,9 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr std::array<std::string_view, 6> kCanaries = {
-    "none",          "early-durable", "lost-fences",
-    "shared-ballot", "no-budget",     "small-core"};
+constexpr std::array<std::string_view, 8> kCanaries = {
+    "none",      "early-durable", "lost-fences", "shared-ballot",
+    "no-budget", "small-core",    "deaf-tail",   "known-stranger"};
 // No plan has so many faults.
 constexpr uint32_t kNumberMax = 10'000;
 
@@ -44,6 +44,12 @@ std::string FaultsText(const std::set<FaultKind>& faults) {
   return absl::StrJoin(faults, ",", [](std::string* text, FaultKind kind) {
     absl::StrAppend(text, Abseil(FaultName(kind)));
   });
+}
+
+const char* GuestsText(const Guests& guests) {
+  if (guests.tail && guests.stranger) return "tail,stranger";
+  if (guests.tail) return "tail";
+  return guests.stranger ? "stranger" : "none";
 }
 
 }  // namespace
@@ -102,6 +108,9 @@ std::string CommandLine(uint64_t seed, const Fixed& fixed) {
   if (fixed.has_membership_service) {
     absl::StrAppend(&text, " --membership ",
                     *fixed.has_membership_service ? "service" : "static");
+  }
+  if (fixed.guests) {
+    absl::StrAppend(&text, " --guests ", GuestsText(*fixed.guests));
   }
   if (fixed.beyond_budget) absl::StrAppend(&text, " --beyond-budget");
   if (fixed.platform) {

@@ -93,8 +93,14 @@ std::string Describe(const Totals& totals) {
       counters.looks_at_marks, counters.answers_checked, counters.looks_at_rest,
       counters.records_compared, counters.final_openings);
   absl::StrAppendFormat(&text,
+                        "tails      %12d, which were shown %d records; %d "
+                        "were overtaken by the head\n"
+                        "strangers  %12d, %d refused; %d recorded handshakes\n"
                         "storage    %12d regions refused; %d seeds that need "
                         "not go on\n",
+                        counters.tails, counters.tail_records,
+                        counters.tails_overtaken, counters.strangers,
+                        counters.strangers_refused, counters.replays,
                         counters.regions_refused, counters.progress_undemanded);
   absl::StrAppendFormat(&text,
                         "events     %12d, %.0f/s per core\n"

@@ -12,6 +12,8 @@
 #include "tools/sim/primary_process.h"
 #include "tools/sim/region_images.h"
 #include "tools/sim/region_store.h"
+#include "tools/sim/stranger.h"
+#include "tools/sim/tail_client.h"
 
 namespace alpheus::sim {
 namespace {
@@ -32,7 +34,8 @@ std::vector<Platform> PlatformsOfHosts(const RunOptions& options) {
 SimOptions NetworkOptions(const RunOptions& options) {
   SimOptions network;
   network.seed = options.seed;
-  network.hosts = 2 * options.nodes + 1;
+  network.hosts = 2 * options.nodes + 1 + (options.guests.tail ? 1 : 0) +
+                  (options.guests.stranger ? 1 : 0);
   network.delay_ns_max = options.delay_ns_max;
   network.break_probability = options.break_probability;
   network.limits.retry_ns = 2'000'000;
@@ -84,7 +87,8 @@ World::World(const RunOptions& options)
   }
   network_->SetOnActivity([this](int host) { NoteActivity(host); });
   network_->SetOnLanding([this](const LandedBytes& landed) {
-    checkers_->fence.OnLanding(landed);
+    // What a guest has read lands in memory of its own.
+    if (landed.host < TailHost()) checkers_->fence.OnLanding(landed);
   });
   threads_->SetOnSwitch([this](uint32_t thread) {
     for (Machine& machine : machines_) {
@@ -105,6 +109,12 @@ World::World(const RunOptions& options)
     GiveMemory(machine, std::move(region));
     checkers_->epochs.Look(machine.number);
     StartNode(machine);
+  }
+  if (options.guests.tail) {
+    tail_ = std::make_unique<TailClient>(*this, TailHost());
+  }
+  if (options.guests.stranger) {
+    stranger_ = std::make_unique<Stranger>(*this, StrangerHost());
   }
 }
 
@@ -207,11 +217,19 @@ std::vector<int> World::HostsOf(int machine) const {
   return hosts;
 }
 
+std::vector<int> World::LinkedHostsOf(int machine) const {
+  std::vector<int> hosts = HostsOf(machine);
+  if (options_.guests.tail && machine == options_.tail_machine) {
+    hosts.push_back(TailHost());
+  }
+  return hosts;
+}
+
 void World::CutLink(int from, int to) {
   if (from == to || ++link_cuts_[from][to] != 1) return;
   Trace(absl::StrCat("machine ", from, " to ", to, ": cut"));
-  for (const int a : HostsOf(from)) {
-    for (const int b : HostsOf(to)) network_->CutOneWay(a, b);
+  for (const int a : LinkedHostsOf(from)) {
+    for (const int b : LinkedHostsOf(to)) network_->CutOneWay(a, b);
   }
 }
 
@@ -225,8 +243,8 @@ void World::HealLink(int from, int to) {
   if (from == to || link_cuts_[from][to] == 0) return;
   if (--link_cuts_[from][to] != 0) return;
   Trace(absl::StrCat("machine ", from, " to ", to, ": healed"));
-  for (const int a : HostsOf(from)) {
-    for (const int b : HostsOf(to)) network_->HealOneWay(a, b);
+  for (const int a : LinkedHostsOf(from)) {
+    for (const int b : LinkedHostsOf(to)) network_->HealOneWay(a, b);
   }
 }
 

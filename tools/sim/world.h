@@ -61,6 +61,8 @@ class NodeProcess;
 class PrimaryProcess;
 class RegionImages;
 class RegionStore;
+class Stranger;
+class TailClient;
 struct Checkers;
 
 class World {
@@ -119,11 +121,17 @@ class World {
     uint64_t elections = 0;
     uint64_t stepped_down = 0;
     uint64_t overtaken = 0;
-    uint64_t traps = 0;           // that struck
-    uint64_t metadata_traps = 0;  // of these, where metadata was touched
-    uint64_t switches = 0;        // of threads inside of turns and openings
-    uint64_t breaks = 0;          // of connections, by lot
-    uint64_t late_landings = 0;   // on broken connections
+    uint64_t traps = 0;              // that struck
+    uint64_t metadata_traps = 0;     // of these, where metadata was touched
+    uint64_t switches = 0;           // of threads inside of turns and openings
+    uint64_t breaks = 0;             // of connections, by lot
+    uint64_t late_landings = 0;      // on broken connections
+    uint64_t tails = 0;              // of a client that only reads
+    uint64_t tail_records = 0;       // that they were shown
+    uint64_t tails_overtaken = 0;    // by the head
+    uint64_t strangers = 0;          // that asked for something
+    uint64_t strangers_refused = 0;  // and were told so
+    uint64_t replays = 0;            // of these, of a recorded handshake
     // Cores that went on while other machines stayed broken, and these.
     uint64_t cores = 0;
     uint64_t left_broken = 0;
@@ -190,6 +198,11 @@ class World {
   int NodeHost(const Machine& machine) const { return machine.number; }
   int PrimaryHost(const Machine& machine) const {
     return options_.nodes + machine.number;
+  }
+  // Of who only reads, and has no machine of its own.
+  int TailHost() const { return 2 * options_.nodes + 1; }
+  int StrangerHost() const {
+    return TailHost() + (options_.guests.tail ? 1 : 0);
   }
   // Truth and declaration.
   Platform PlatformOf(int machine) const;
@@ -259,6 +272,8 @@ class World {
   void ForgetPrimary(Machine& machine, bool with_power);
   void StartCandidate(Machine& machine);
   void LosePower(Machine& machine);
+  // And of who stands there.
+  std::vector<int> LinkedHostsOf(int machine) const;
 
   const RunOptions options_;
   const QuorumSizes sizes_;
@@ -273,6 +288,8 @@ class World {
   std::vector<Machine> machines_;
   std::unique_ptr<RegionStore> store_;
   std::unique_ptr<RegionImages> images_;
+  std::unique_ptr<TailClient> tail_;
+  std::unique_ptr<Stranger> stranger_;
   std::vector<char> active_;  // by host
   std::vector<std::vector<int>> link_cuts_;
   // Regions that were replaced.

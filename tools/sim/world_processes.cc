@@ -14,6 +14,8 @@
 #include "tools/sim/primary_process.h"
 #include "tools/sim/region_images.h"
 #include "tools/sim/region_store.h"
+#include "tools/sim/stranger.h"
+#include "tools/sim/tail_client.h"
 #include "tools/sim/world.h"
 
 namespace alpheus::sim {
@@ -42,6 +44,8 @@ World::~World() {
     Abandon(machine.candidate);
     static_cast<void>(TakeMemory(machine));
   }
+  Abandon(tail_);
+  Abandon(stranger_);
 }
 
 void World::StartNode(Machine& machine) {
