@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
@@ -183,7 +184,11 @@ TEST(MessagesTest, PrepareThatCannotBeIsNone) {
 
 // Followed: repairing at 8, N 12, W 16, head 20, persisted 44, durable 52.
 TEST(MessagesTest, FollowedThatCannotBeIsNone) {
-  const auto bytes = EncodeMessage(AllMessages().back());
+  const std::vector<Message> all = AllMessages();
+  const auto followed = std::ranges::find_if(all, [](const Message& message) {
+    return std::holds_alternative<Followed>(message);
+  });
+  const auto bytes = EncodeMessage(*followed);
   ASSERT_TRUE(Decodes(bytes));
   EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));
   for (const uint32_t n : {1u, 17u}) {
@@ -371,7 +376,7 @@ TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
   Welcome welcome{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   welcome.platform.domain = PersistenceDomain::kHierarchy;
   const std::string expected(
-      "APWE\3\0\0\0"
+      "APWE\4\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0",
