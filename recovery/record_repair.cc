@@ -27,6 +27,18 @@ void TidyCleanedWord(const RecordView& record, MendedBytes* mended) {
               sizeof(RecordHeader::cleaned));
 }
 
+// One behind the other they are one place: each costs a fence.
+void AddPlace(Ring ring, MendedBytes bytes, MendedRecords* mended) {
+  MendedBytes* const last =
+      mended->places.empty() ? nullptr : &mended->places.back();
+  if (last == nullptr || last->offset + last->bytes.size() != bytes.offset ||
+      ring.Place(bytes.offset) == 0) {
+    mended->places.push_back(std::move(bytes));
+    return;
+  }
+  last->bytes.insert(last->bytes.end(), bytes.bytes.begin(), bytes.bytes.end());
+}
+
 // Cursors trust the payload of what is cleaned.
 bool IsWhole(const RecordView& record) {
   return PayloadIsValid(record.seed, record.header, record.payload);
@@ -85,7 +97,7 @@ MendedRecords MendedFromPeer(Ring read, RingOffset read_end,
     }
     MendedBytes bytes = Copied(read, record.offset, record.bytes);
     TidyCleanedWord(record, &bytes);
-    mended.places.push_back(std::move(bytes));
+    AddPlace(read, std::move(bytes), &mended);
     ++mended.records;
   }
   return mended;

@@ -41,6 +41,12 @@ std::string DescribeFinding(const ScrubFinding& finding) {
   return where;
 }
 
+// J3.
+bool Counts(const Followed& said) {
+  return said.log_epoch != Epoch() && !said.table.entries().empty() &&
+         (!said.repairing || IsMutant("kScrubOfARepair"));
+}
+
 // What this replica has persisted (J1).
 Lsn LastOf(const Followed& said) {
   const Lsn before_epoch = said.table.entries().back().start_lsn - 1;
@@ -130,7 +136,7 @@ void Scrubbing::Poll(const Logs& logs, const IsBusy& is_busy) {
   ServedLog& log = *logs.at(pass_->log_id);
   const Followed said = log.followed();
   if (pass_->scrub == nullptr || pass_->epoch != said.log_epoch ||
-      said.repairing) {
+      !Counts(said)) {
     return Begin(log, said);
   }
   if (!pass_->scrub->MoveHead(said.head)) return EndFinding();
@@ -187,9 +193,7 @@ void Scrubbing::Begin(ServedLog& log, const Followed& said) {
   fresh->epoch = said.log_epoch;
   DropPass();
   pass_ = std::move(fresh);
-  const bool is_empty = said.log_epoch == Epoch() ||
-                        said.table.entries().empty() ||
-                        (said.repairing && !IsMutant("kScrubOfARepair"));
+  const bool is_empty = !Counts(said);
   logs_[pass_->log_id].said.is_empty = is_empty;
   if (is_empty) return EndPass();
   Mend(log);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
@@ -189,9 +190,9 @@ TEST(MessagesTest, PrepareThatCannotBeIsNone) {
 // Followed: repairing at 8, N 12, W 16, head 20, persisted 44, durable 52.
 TEST(MessagesTest, FollowedThatCannotBeIsNone) {
   const std::vector<Message> all = AllMessages();
-  const auto followed = std::find_if(
-      all.begin(), all.end(),
-      [](const Message& m) { return std::holds_alternative<Followed>(m); });
+  const auto followed = std::ranges::find_if(all, [](const Message& message) {
+    return std::holds_alternative<Followed>(message);
+  });
   const auto bytes = EncodeMessage(*followed);
   ASSERT_TRUE(Decodes(bytes));
   EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));

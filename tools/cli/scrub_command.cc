@@ -76,7 +76,8 @@ Json JsonOf(const ReplicaScrub& scrub) {
   return json;
 }
 
-absl::Status WorstScrub(const std::vector<ReplicaScrub>& scrubs) {
+absl::Status WorstScrub(const std::vector<ReplicaScrub>& scrubs,
+                        const std::string& log) {
   const ReplicaScrub* worst = nullptr;
   for (const ReplicaScrub& scrub : scrubs) {
     if (scrub.status.ok()) continue;
@@ -84,7 +85,8 @@ absl::Status WorstScrub(const std::vector<ReplicaScrub>& scrubs) {
   }
   if (worst == nullptr) return absl::OkStatus();
   return {worst->status.code(),
-          absl::StrCat("node ", worst->node, ": ", worst->status.message())};
+          absl::StrCat("node ", worst->node, ", log ", log, ": ",
+                       worst->status.message())};
 }
 
 absl::Status RunScrub(const ScrubArguments& arguments) {
@@ -106,7 +108,7 @@ absl::Status RunScrub(const ScrubArguments& arguments) {
                     arguments.json ? ToLine(JsonOf(scrub)) : TextOf(scrub));
   }
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
-  return WorstScrub(scrubs);
+  return WorstScrub(scrubs, options.log_name);
 }
 
 }  // namespace
