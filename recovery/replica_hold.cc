@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recovery/replica_hold.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
+#include "absl/status/status.h"
 #include "log/base/mutant.h"
 
 namespace alpheus {
@@ -30,11 +32,20 @@ std::optional<Promise> ReplicaHold::Poll() {
   if (!inquiry_) Connect();
   next_poll_ns_ = kNever;
   if (!inquiry_->status().ok()) {
-    inquiry_.reset();
-    next_poll_ns_ = now + options_.retry_ns;
-    return std::nullopt;
+    return TryLater(!absl::IsUnavailable(inquiry_->status()));
   }
   return inquiry_->may_ask() ? TakeReply() : std::nullopt;
+}
+
+// A region that is none of the node's own is nobody's to take over, unless
+// somebody brings it there.
+std::optional<Promise> ReplicaHold::TryLater(bool is_refused) {
+  constexpr int kDoublingsMax = 5;
+  const int doublings = is_refused ? std::min(refusals_++, kDoublingsMax) : 0;
+  if (!is_refused) refusals_ = 0;
+  inquiry_.reset();
+  next_poll_ns_ = clock_.NowNanos() + (options_.retry_ns << doublings);
+  return std::nullopt;
 }
 
 void ReplicaHold::Connect() {
@@ -50,11 +61,7 @@ void ReplicaHold::Connect() {
 // G1. A node that says something else is tried again, later.
 std::optional<Promise> ReplicaHold::TakeReply() {
   const auto* wanted = std::get_if<Wanted>(&*inquiry_->reply());
-  if (wanted == nullptr) {
-    inquiry_.reset();
-    next_poll_ns_ = clock_.NowNanos() + options_.retry_ns;
-    return std::nullopt;
-  }
+  if (wanted == nullptr) return TryLater(/*is_refused=*/true);
   if (wanted->promise.epoch > options_.promise.epoch ||
       IsMutant("kGivesWayToALowerBallot")) {
     return wanted->promise;

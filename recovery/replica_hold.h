@@ -39,7 +39,8 @@ struct ReplicaHoldOptions {
   Hello hello;
   Credentials credentials = {};
   Promise promise;  // that the own replica gave
-  // Nanoseconds: between two tries to reach the node, and of each.
+  // Nanoseconds: between two tries to reach the node, longer and longer where
+  // it says that it has no such replica; and of each try.
   int64_t retry_ns = 1'000'000'000;
   int64_t connect_ns = 10'000'000'000;
 };
@@ -63,6 +64,7 @@ class ReplicaHold {
 
  private:
   void Connect();
+  std::optional<Promise> TryLater(bool is_refused);
   // Of the question's reply.
   std::optional<Promise> TakeReply();
 
@@ -71,6 +73,7 @@ class ReplicaHold {
   const ReplicaHoldOptions options_;
   std::optional<Inquiry> inquiry_;  // not set: tried again at next_poll_ns_
   int64_t next_poll_ns_ = 0;
+  int refusals_ = 0;  // since it was last away
 };
 
 }  // namespace alpheus

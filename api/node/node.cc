@@ -249,8 +249,17 @@ void Node::LookSoon(Uuid log_id) {
     if (!held.is_served && !held.suspect &&
         LogIdOf(cluster_.cluster_id, log_name) == log_id) {
       held.look_again_at = Clock::Real().NowNanos();
+      looks_soon_ = true;
     }
   }
+}
+
+bool Node::IsLookDue() const {
+  const int64_t now = Clock::Real().NowNanos();
+  for (const auto& [log_name, held] : files_) {
+    if (!held.is_served && held.look_again_at <= now) return true;
+  }
+  return false;
 }
 
 void Node::ReleaseAsked() {
@@ -320,6 +329,8 @@ void Node::Run() {
     const bool any = pump.Turn();
     server_->Poll();
     if (!to_release_.empty()) ReleaseAsked();
+    // On a machine that is busy it may never be idle for so many turns.
+    if (std::exchange(looks_soon_, false) || (!any && IsLookDue())) LookAgain();
     if (any) {
       idle_turns = 0;
       if (++busy_turns % kBusyTurns == 0) LookAgain();

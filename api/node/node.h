@@ -112,6 +112,7 @@ class Node final : private LogCreator {
   absl::Status Unserved(Uuid log_id) const;
   absl::StatusOr<Welcome> WelcomeOfHeld(Uuid log_id) const;
   void LookSoon(Uuid log_id);
+  bool IsLookDue() const;
   void ReleaseAsked();
   void CloseFailed();
   void LookAgain();
@@ -127,6 +128,7 @@ class Node final : private LogCreator {
   EntropyRandom random_;
   std::map<std::string, Held> files_;  // by log name; outlive the server
   std::vector<Uuid> to_release_;
+  bool looks_soon_ = false;
   TcpFabric fabric_;
   std::unique_ptr<ReplicaServer> server_;
   std::atomic<bool> stopped_{false};

@@ -46,6 +46,7 @@ bool RecoveredSource::Next(RecoveredRecord* record) {
 // Asked after what was read, the last time after all that was shown: before
 // that nobody else wrote there.
 bool RecoveredSource::IsGivenUp() {
+  std::atomic_thread_fence(std::memory_order_acquire);
   if (!is_given_up_.load(std::memory_order_acquire) ||
       IsMutant("kForeignBytesShown")) {
     return false;

@@ -69,6 +69,9 @@ class RingEngine final : public LogEngine {
             std::chrono::microseconds(options.idle_force_us)) {
     if (replication_ == nullptr) return;
     replication_->HoldReplica([this] {
+      // Whoever takes a region over must know that it is suspect (K3, node.h),
+      // which nobody can tell him.
+      if (!pmem_->Error().ok()) return pmem_->Error();
       // First: who reads what others write there must know.
       is_given_up_.store(true, std::memory_order_seq_cst);
       return region_.GiveUp();
@@ -130,6 +133,7 @@ class RingEngine final : public LogEngine {
   absl::StatusOr<bool> CopyNext(TailPlace& place) const override {
     absl::StatusOr<bool> copied = log_.CopyNext(place);
     // What was copied may be of whoever has the region now.
+    std::atomic_thread_fence(std::memory_order_acquire);
     if (is_given_up_.load(std::memory_order_acquire)) return GivenUp();
     return copied;
   }

@@ -144,6 +144,9 @@ TEST_F(ReplicaHoldTest, NodeThatIsAwayIsTriedAgain) {
   EXPECT_EQ(connections_, 3);
   Say(Failed{absl::FailedPreconditionError("serves it itself")});
   EXPECT_EQ(Run(1'500 * kMilli), std::nullopt);
+  // The second refusal in turn.
+  EXPECT_EQ(connections_, 3);
+  EXPECT_EQ(Run(1'000 * kMilli), std::nullopt);
   EXPECT_EQ(connections_, 4);
   EXPECT_EQ(asked_, std::vector<Message>(4, Hold{kOwnPromise}));
 }

@@ -264,7 +264,7 @@ TEST_F(ReplicaServerHeldTest, ToldHolderThatFailsIsForgotten) {
 
 class KeptReplicaTest : public ReplicaServerHeldTest {
  protected:
-  KeptReplicaTest() : ReplicaServerHeldTest({Key(), &node_random_}) {}
+  KeptReplicaTest() : ReplicaServerHeldTest({Key(), &node_random}) {}
 
   static ClusterKey Key() {
     std::array<std::byte, kClusterKeyBytes> bytes{};
@@ -283,7 +283,7 @@ class KeptReplicaTest : public ReplicaServerHeldTest {
     EXPECT_EQ(world_->Ask(peer, *prove), Message(Proved{}));
   }
 
-  static inline Random node_random_{1};
+  static inline Random node_random{1};
   Random random_{2};
 };
 
