@@ -102,10 +102,17 @@ void Inquiry::Ask(const Message& request) {
   Expect(Send(Step::kAsk, request));
 }
 
+// A fabric refuses work on a connection that broke: nobody is there any more.
+absl::Status Inquiry::OfConnection(const absl::Status& posted) {
+  if (posted.ok()) return posted;
+  return absl::UnavailableError(
+      absl::StrCat("the connection broke: ", posted.message()));
+}
+
 absl::Status Inquiry::Send(Step step, const Message& message) {
   step_ = step;
-  ALPHEUS_RETURN_IF_ERROR(fabric_.PostReceive(connection_, WorkId(kReplySlot),
-                                              slots_->At(kReplySlot)));
+  ALPHEUS_RETURN_IF_ERROR(OfConnection(fabric_.PostReceive(
+      connection_, WorkId(kReplySlot), slots_->At(kReplySlot))));
   const std::vector<std::byte> bytes = EncodeMessage(message);
   // Each at a place of its own: the one before may still be under way.
   LocalBytes slot = slots_->At(kRequestSlot);
@@ -114,7 +121,8 @@ absl::Status Inquiry::Send(Step step, const Message& message) {
   is_asked_ = true;
   ++sends_under_way_;
   std::copy(bytes.begin(), bytes.end(), slot.bytes.begin());
-  return fabric_.PostSend(connection_, WorkId(kRequestSlot), slot);
+  return OfConnection(
+      fabric_.PostSend(connection_, WorkId(kRequestSlot), slot));
 }
 
 bool Inquiry::Take(const Completion& completion) {

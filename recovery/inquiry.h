@@ -76,6 +76,7 @@ class Inquiry {
   enum class Step { kChallenge, kProve, kAsk };
 
   absl::Status Send(Step step, const Message& message);
+  static absl::Status OfConnection(const absl::Status& posted);
   absl::Status TakeReply(std::span<const std::byte> bytes);
   absl::Status TakeReply(Message reply);
   void Expect(const absl::Status& step);

@@ -164,9 +164,9 @@ class Replica {
   // InvalidArgument (a position that can't be); the medium's.
   absl::Status PublishHead(Epoch epoch, const LogPosition& head);
 
-  // Writes superline and epoch table anew of which one copy can't be read, or is
-  // not equal to the other (R5). Returns how many of the two. Requires: nothing
-  // is under way. Errors: the medium's.
+  // Writes superline and epoch table anew of which one copy can't be read, or
+  // is not equal to the other (R5). Returns how many of the two. Requires:
+  // nothing is under way. Errors: the medium's.
   absl::StatusOr<int> MendCopies();
 
   // For a RingLog that goes on with this replica, as Install left it; it then

@@ -102,7 +102,8 @@ TEST(RingScrubTest, EveryDamagedByteIsFoundAndIsTheOnlyFinding) {
 
 TEST(RingScrubTest, HeadersThatCannotBeReadAreOneFinding) {
   LogImage log = TwoEpochsOf(10);
-  for (const Lsn lsn : {Lsn(4), Lsn(5), Lsn(6), Lsn(10)}) FlipBit(PlaceIn(log, lsn));
+  for (const Lsn lsn : {Lsn(4), Lsn(5), Lsn(6), Lsn(10)})
+    FlipBit(PlaceIn(log, lsn));
   const auto scrub = ScrubOf(log);
   const auto findings = FindingsOf(scrub.get());
   ASSERT_EQ(findings.size(), 2u);

@@ -105,10 +105,9 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
   for (const auto& [key, setting] : sample) {
     if (setting.is_default) defaults.insert(key);
   }
-  ASSERT_THAT(defaults,
-              UnorderedElementsAre("listen", "platform",
-                                   "scrub-bytes-per-second",
-                                   "scrub-interval-seconds", "yield-turns"));
+  ASSERT_THAT(defaults, UnorderedElementsAre(
+                            "listen", "platform", "scrub-bytes-per-second",
+                            "scrub-interval-seconds", "yield-turns"));
   EXPECT_EQ(sample.at("yield-turns").value,
             absl::StrCat(NodeOptions().yield_turns));
   EXPECT_EQ(sample.at("scrub-bytes-per-second").value,
