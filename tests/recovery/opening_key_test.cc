@@ -12,6 +12,7 @@
 
 #include "recovery/inquiry.h"
 #include "tests/recovery/opening_world.h"
+#include "tests/testing/failing_fabric.h"
 
 namespace alpheus::testing {
 namespace {
@@ -153,8 +154,11 @@ class KeyedInquiry {
     };
   }
 
-  absl::Status Ask() {
-    Inquiry inquiry(network_.fabric(1),
+  // With this call of its adapter failing; 0: none.
+  absl::Status Ask(uint64_t failing_call = 0) {
+    FailingFabric fabric(network_.fabric(1));
+    if (failing_call != 0) fabric.FailCall(failing_call);
+    Inquiry inquiry(fabric,
                     {SimNetwork::Address(0, 1),
                      NodeId(1),
                      Hello{{1, 2}, {3, 4}, {NodeId(2), 1}},
@@ -194,6 +198,17 @@ TEST(InquiryKeyTest, NodeThatSkipsItsProofIsNotAsked) {
     EXPECT_FALSE(status.ok());
     ASSERT_EQ(inquiry.asked().size(), 1u) << status;
     EXPECT_TRUE(std::holds_alternative<Challenge>(inquiry.asked()[0]));
+  }
+}
+
+// The first call registers memory; then the adapter says of the connection what
+// it says of one that broke.
+TEST(InquiryKeyTest, ConnectionThatTakesNoWorkIsUnavailable) {
+  for (const uint64_t call : {2, 3}) {
+    KeyedInquiry inquiry(
+        [](const Message& /*message*/) { return Message(Formatted{}); });
+    const absl::Status status = inquiry.Ask(call);
+    EXPECT_TRUE(absl::IsUnavailable(status)) << call << ": " << status;
   }
 }
 

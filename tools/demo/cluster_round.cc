@@ -2,6 +2,7 @@
 #include "tools/demo/cluster_round.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -200,6 +201,9 @@ void ClusterRounds::HitNodes() {
                       plan_.fault == Fault::kPauseTooMany;
   for (const int node : plan_.hit_nodes) {
     pauses ? cluster_.Pause(node) : cluster_.Kill(node);
+    if (plan_.fault == Fault::kReplaceMedia) {
+      std::filesystem::remove(cluster_.region(node, log_));
+    }
   }
 }
 
@@ -214,6 +218,7 @@ absl::Status ClusterRounds::StrikeBackups(ClusterWriter* primary) {
   ALPHEUS_RETURN_IF_ERROR(
       MustReach(primary, primary->ack_count() + plan_.acks_during));
   if (plan_.fault == Fault::kDeposePrimary) return absl::OkStatus();
+  if (plan_.fault == Fault::kReplaceMedia) return HaveThemReplaced();
   if (plan_.fault == Fault::kRejoinBackups) {
     ALPHEUS_RETURN_IF_ERROR(HaveThemRejoin(primary));
   }
@@ -241,6 +246,18 @@ absl::Status ClusterRounds::HaveThemRejoin(ClusterWriter* primary) {
   primary->Hold(false);
   for (const int node : plan_.next_hits) cluster_.Kill(node);
   return MustReach(primary, primary->ack_count() + plan_.acks_during);
+}
+
+// It ends the primary's epoch. What was copied counts: others may go then.
+absl::Status ClusterRounds::HaveThemReplaced() {
+  ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
+  std::vector<std::string> arguments = {"--log", log_};
+  for (const int node : plan_.hit_nodes) {
+    arguments.insert(arguments.end(), {"--node", absl::StrCat(node)});
+  }
+  ALPHEUS_RETURN_IF_ERROR(cluster_.MustSucceed("replace", arguments).status());
+  for (const int node : plan_.next_hits) cluster_.Kill(node);
+  return absl::OkStatus();
 }
 
 // Without a quorum it ends with an error, or it waits.

@@ -5,7 +5,7 @@
 //
 // A round on a log (nemesis.h draws what is open here):
 //   1. a primary appends from several threads
-//   2. the fault; backups may join again, and others go
+//   2. the fault; backups may join again, or be replaced, and others go
 //   3. what was hit starts again, and what was cut is healed, at once or late
 //   4. primaries on another node that are killed while they recover
 //   5. a successor on another node recovers and appends
@@ -91,6 +91,7 @@ class ClusterRounds {
   std::string FileOf(bool is_primary) const;
   void HitNodes();
   absl::Status HaveThemRejoin(ClusterWriter* primary);
+  absl::Status HaveThemReplaced();
   absl::Status MustStop(ClusterWriter* primary);
   absl::Status TryInVain();
   absl::Status CutRecoveriesShort();

@@ -45,9 +45,13 @@ std::vector<int> DrawNodes(int node_count, int but, uint64_t count,
   return DrawOf(std::move(nodes), count, random);
 }
 
+bool HitsOthersNext(Fault fault) {
+  return fault == Fault::kRejoinBackups || fault == Fault::kReplaceMedia;
+}
+
 bool IsOfFewBackups(Fault fault) {
   return fault == Fault::kKillBackups || fault == Fault::kPauseBackups ||
-         fault == Fault::kRejoinBackups || fault == Fault::kCutLinks;
+         HitsOthersNext(fault) || fault == Fault::kCutLinks;
 }
 
 bool IsOfTooMany(Fault fault) {
@@ -98,7 +102,7 @@ void DrawHits(const NemesisCluster& cluster, RoundPlan* plan,
   plan->hit_nodes = DrawNodes(cluster.node_count,
                               plan->has_own_replica ? plan->primary_node : 0,
                               DrawHitCount(cluster, *plan, random), random);
-  if (plan->fault == Fault::kRejoinBackups) DrawNextHits(cluster, plan, random);
+  if (HitsOthersNext(plan->fault)) DrawNextHits(cluster, plan, random);
   plan->return_late = IsOfFewBackups(plan->fault) && DrawOneIn(2, random);
   plan->tries_in_vain = IsOfTooMany(plan->fault) && DrawOneIn(2, random);
   if (plan->fault == Fault::kDeposePrimary) plan->return_late = true;
@@ -154,6 +158,8 @@ const char* FaultName(Fault fault) {
       return "backups paused";
     case Fault::kRejoinBackups:
       return "backups rejoin";
+    case Fault::kReplaceMedia:
+      return "media replaced";
     case Fault::kKillTooMany:
       return "too many killed";
     case Fault::kPauseTooMany:
@@ -169,8 +175,8 @@ const char* FaultName(Fault fault) {
 }
 
 bool LeavesPrimary(Fault fault) {
-  return fault == Fault::kPausePrimary || fault == Fault::kDeposePrimary ||
-         fault == Fault::kCutTooMany;
+  return fault == Fault::kPausePrimary || fault == Fault::kReplaceMedia ||
+         fault == Fault::kDeposePrimary || fault == Fault::kCutTooMany;
 }
 
 bool IsOfLinks(Fault fault) {

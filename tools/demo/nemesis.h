@@ -26,6 +26,8 @@ enum class Fault {
   kKillBackups,    // so few that it must go on
   kPauseBackups,   // the same with SIGSTOP
   kRejoinBackups,  // killed, and when they have joined again others are killed
+  kReplaceMedia,   // killed, their regions lost; replaced, then others are
+                   // killed
   kKillTooMany,    // so many that it must fail, or wait
   kPauseTooMany,   // the same with SIGSTOP
   kDeposePrimary,  // goes on with its node's replica, and no backup is spare
@@ -33,10 +35,11 @@ enum class Fault {
   kCutTooMany,     // to so many that it must fail, or wait
 };
 inline constexpr Fault kFaults[] = {
-    Fault::kNone,          Fault::kKillPrimary, Fault::kKillMachine,
-    Fault::kPausePrimary,  Fault::kKillBackups, Fault::kPauseBackups,
-    Fault::kRejoinBackups, Fault::kKillTooMany, Fault::kPauseTooMany,
-    Fault::kDeposePrimary, Fault::kCutLinks,    Fault::kCutTooMany};
+    Fault::kNone,          Fault::kKillPrimary,   Fault::kKillMachine,
+    Fault::kPausePrimary,  Fault::kKillBackups,   Fault::kPauseBackups,
+    Fault::kRejoinBackups, Fault::kReplaceMedia,  Fault::kKillTooMany,
+    Fault::kPauseTooMany,  Fault::kDeposePrimary, Fault::kCutLinks,
+    Fault::kCutTooMany};
 
 const char* FaultName(Fault fault);
 
@@ -63,7 +66,7 @@ struct RoundPlan {
   std::vector<int> hit_nodes;  // by faults of backups, and of links to them
   CutDirection cut = CutDirection::kNone;
   int64_t cut_nanos = 0;           // at least
-  std::vector<int> next_hits;      // when those have joined again
+  std::vector<int> next_hits;      // when those have joined, or are replaced
   bool return_late = false;        // they come back when a successor is at work
   bool tries_in_vain = false;      // with too many gone, another primary tries
   bool waits_for_silence = false;  // with too many cut it must fall silent

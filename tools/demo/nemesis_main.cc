@@ -144,10 +144,10 @@ void AddOptions(CLI::App* app, Arguments* arguments) {
 
 int Main(int argc, char** argv) {
   CLI::App app(
-      "Runs a cluster on this machine, kills and pauses its processes and cuts "
-      "their links at random while a log is written. Exit status 0 only if "
-      "nothing that was "
-      "acknowledged is lost, moved or changed, and nothing was invented.",
+      "Runs a cluster on this machine, kills and pauses its processes, cuts "
+      "their links and loses their media at random while a log is written. "
+      "Exit status 0 only if nothing that was acknowledged is lost, moved or "
+      "changed, and nothing was invented.",
       "alpheus-nemesis");
   Arguments arguments;
   AddOptions(&app, &arguments);
