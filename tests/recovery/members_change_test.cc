@@ -239,6 +239,46 @@ TEST_F(MembersChangeTest, ChangeIsNotMadeWithoutTheNewcomersItNeeds) {
   ExpectServedBy(four, {});
 }
 
+// The newcomer goes when it has answered: it is a member, and holds nothing. It
+// joins whoever opens the log then, as any other member that was away.
+TEST_F(MembersChangeTest, NewcomerThatMissedItsChangeJoins) {
+  OpeningWorld::Options options = WorldOf(kThree, 0);
+  options.rejoins = true;
+  world_ = std::make_unique<OpeningWorld>(options);
+  Write(kThree, 5);
+  world_->Replace(3, 1);
+  const uint64_t incarnation = world_->replica(3).superline().incarnation;
+  auto change = world_->Begin(world_->outsider(), Options(kThree, kThree, {3}));
+  const auto is_installing = [&] {
+    return ConfigurationOf(1).members[2].incarnation == incarnation ||
+           ConfigurationOf(2).members[2].incarnation == incarnation;
+  };
+  while (!is_installing()) ASSERT_TRUE(world_->Step({change.get()}));
+  world_->Crash(3);
+  world_->Drive({change.get()});
+  ASSERT_TRUE(change->status().ok()) << change->status();
+  change.reset();
+
+  auto primary = Open(Options(kThree));
+  ASSERT_TRUE(primary->status().ok()) << primary->status();
+  world_->StartLog(*primary);
+  AppendTo(*primary);
+  world_->Restart(3);
+  EXPECT_TRUE(world_->replica(3).is_blank());
+  for (int i = 0; i < 30'000 && primary->rejoining->in_sync() < 3; ++i) {
+    world_->StepOthers(world_->outsider());
+    primary->log->Poll();
+  }
+  EXPECT_EQ(primary->rejoining->in_sync(), 3u);
+  EXPECT_FALSE(world_->replica(3).is_blank());
+  AppendTo(*primary);
+  for (int i = 0; i < 1'000; ++i) {
+    world_->StepOthers(world_->outsider());
+    primary->log->Poll();
+  }
+  EXPECT_EQ(world_->Payloads(3), acknowledged_);
+}
+
 TEST_F(MembersChangeTest, ChangeThatCannotBeMadeAtOnceIsRefused) {
   const List five{1, {1, 2, 3, 4, 5}, 3};
   struct Case {
