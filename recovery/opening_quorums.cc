@@ -84,13 +84,15 @@ const Answer* AnswerOf(std::span<const Answer> answers, NodeId node) {
 }
 
 // Whether the configuration before the change, when E's is the one after it
-// already, is settled, or its quorum has answered.
+// already, is settled, or its quorum has answered. Who does not count for E's,
+// because of a rival change that may be in force, does not count here either.
 bool IsCaredFor(const MembersChange& change, const Decision& decision,
-                std::span<const Answer> answers) {
-  const AnswerSet of_from =
-      Where(answers, decision.members, [&](const Answer& answer) {
-        return Has(change.from_nodes, answer.node);
-      });
+                std::span<const Answer> answers, AnswerSet counts) {
+  const AnswerSet among =
+      IsMutant("kRivalChangeIsOverlooked") ? decision.members : counts;
+  const AnswerSet of_from = Where(answers, among, [&](const Answer& answer) {
+    return Has(change.from_nodes, answer.node);
+  });
   const AnswerSet settled = Where(answers, of_from, [&](const Answer& answer) {
     return answer.configuration == decision.configuration;
   });
@@ -237,8 +239,9 @@ Promises JudgePromises(const Decision& decision,
       }
     }
   }
-  promises.is_half_done = change != nullptr && newest == target &&
-                          IsCaredFor(*change, decision, answers);
+  promises.is_half_done =
+      change != nullptr && newest == target &&
+      IsCaredFor(*change, decision, answers, promises.counts);
   return promises;
 }
 

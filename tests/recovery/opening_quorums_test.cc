@@ -171,6 +171,21 @@ TEST_F(OpeningQuorumsTest, NewcomerPromisesOnlyWhereAChangeGoesOn) {
   EXPECT_FALSE(Judge(after, &change).ok());
 }
 
+// Both changed node 3 of {1, 2, 3} for another one. 1 has the rival's list, by
+// which it and 2 may have gone on.
+TEST_F(OpeningQuorumsTest, ChangeIsNotFinishedBesideARival) {
+  const Configuration before = Of(1, {1, 2, 3}, 2);
+  const Configuration rival = Of(2, {1, 2, 5}, 2);
+  const Configuration after = Of(3, {1, 3, 6}, 2);
+  const MembersChange change = ChangeOf(before, after);
+  Add(1, rival, 6);
+  Add(3, after, 7);
+  AddBlank(6, before);
+  const absl::Status status = Judge(after, &change);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_FALSE(promises_.is_half_done);
+}
+
 TEST_F(OpeningQuorumsTest, SuspectsPromiseAndKnowNothing) {
   const Configuration c = Of(1, {1, 2, 3}, 2);
   Add(1, c, 5);
