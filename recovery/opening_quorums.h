@@ -31,7 +31,9 @@
 //   Q1. From the moment at which the target can be opened by itself, c cannot
 //       be opened any more, nor any configuration before it: so long only
 //       members of S have installed the target, and OQ(target) of them are too
-//       many for an opening quorum of c.
+//       many for an opening quorum of c. They refuse primaries of an older list
+//       (CheckConfiguration of replica_server.h), whatever epoch they installed
+//       it with: that is what *settled* rests on.
 //   Q2. W(c) replicas that hold everything durable have the target before any
 //       newcomer has; and what promised in an opening meets every W(c): INV-18.
 //   Q3. A newcomer counts for no W before it has installed, and for no promise

@@ -52,6 +52,8 @@ case $ALPHEUS_MUTANT in
                        else says L11 gone; fi ;;
         *no-budget*) says INV-3 fork ;;
         *small-core*) says C8 stuck ;;
+        *deaf-tail*) says C2 gap ;;
+        *known-stranger*) says H17 served ;;
         esac
         echo "$seeds" ;;
 esac

@@ -127,7 +127,9 @@ Core::Fate Core::DrawFate(const World::Machine& machine) {
   const bool is_canary = world_.options().canary == Canary::kSmallCore;
   const auto fate = static_cast<Fate>(world_.random().Below(7));
   if (fate == Fate::kNoNode && machine.node == nullptr) return Fate::kNoPower;
-  if (fate == Fate::kAsItIs && is_canary) return Fate::kNoPower;
+  // A primary that runs there has its replica, with which the core is enough.
+  const bool may_help = fate == Fate::kAsItIs || fate == Fate::kNoNode;
+  if (may_help && is_canary) return Fate::kNoPower;
   return fate;
 }
 
