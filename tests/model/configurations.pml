@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // configurations: changes of the members, N and W as a model for spin.
 //
-// The idea: up to five replicas, two primaries, a log of one record. An opening
-// finds the configuration that is written beside the highest log_epoch and
-// goes on with it; the primary that has opened an epoch may then open a next
-// one with another configuration. The search visits every order of promises,
-// answers, choices, installs, acknowledgements, deaths and of one damage. What
-// was promised to clients is kept in `must` and asserted.
+// The idea: up to five replicas, two primaries, a log of one record. Any process
+// may open at any time, to change the configuration or not. It judges who counts
+// by the configurations that the answers carry. The search visits every order of
+// promises, answers, choices, installs, acknowledgements, deaths and of one
+// damage. What was promised to clients is kept in `must` and asserted.
 //
 // What epochs.pml searches is taken as shown here, so that this model has only
 // whole steps: an install, a rejoin and an acknowledgement are one step each, a
@@ -24,34 +23,39 @@
 //   * force returns OK with the W-th acknowledgement, the log is shown with the
 //     last install that it needs: the earliest moment each time.
 //
-// Rules, with S the members that both configurations c and c' name:
-//   1. A change from c to c' is opened by the process that opened the epoch E
-//      with c, and only if E is the highest log_epoch of the answers.
-//   2. Promises: of OQ(c) members of c that are not blank, and for a change of
-//      OQ(c') members of S that are not blank, OQ = max(N - W + 1, W).
-//   3. Sizes: W(c') > N(c) - OQ(c), and OQ(c') > N(c) - W(c).
-//   4. Who is new in c' has answered, and is blank.
-//   5. Installed are first W(c) members of S that are not blank, then others.
-//      The log is shown when W(c) of S and W(c') of c' have it.
-//   6. A blank member of E's configuration holds nothing and counts for
-//      nothing, but as a nack from the start of E on.
-// With ALL_SUFFICE (-D) one replica can grow to two: if all members of E's
-// configuration promised, blank ones count, too, and may be installed when all
-// others are; of a change is asked that OQ(c) of S are not blank, and the
-// promises of OQ(c') of c', blank or not.
+// Rules, with c the configuration of the highest log_epoch, t the one to install,
+// S the members of both, R = N - W + 1, OQ = max(R, W):
+//   1. A change needs |S| >= W(c), OQ(t) >= N(c) - OQ(c) + 1, and a higher id; a
+//      replacement keeps the id. No replica that answers may have a higher id
+//      than the process's list.
+//   2. OQ(c) members of c count that are not blank. One that has another
+//      configuration a counts if a is settled: N(a) - OQ(a) + 1 of a's members
+//      have c; or if OQ(a) of them answered, and W(a) of a's are in t: unsettled.
+//   3. A change needs answers of OQ(t) of t, blank or not. One that is made again
+//      (t = c) counts blank members of c if of the members before it, among those
+//      that count, N - OQ + 1 have c or OQ answered.
+//   4. Who is new in t has answered, and is blank: leavers come back as others.
+//   5. Installed are first W(c) of S (not if the change is made again, and rule 3
+//      counts blank ones) and W(a) of each unsettled a, of those that answered
+//      and are not blank; nothing is begun if they are too few. Then blank ones;
+//      shown with W(t) of t, a change with OQ(t).
+//   6. A blank member of E's configuration holds nothing, and nacks only from the
+//      start of E on.
 //
-// Asserted are I1 to I4 of epochs.pml, and in place of its I5 that no opening
-// is blocked that has the answers of all places.
+// Asserted are I1 to I4 of epochs.pml, and in place of its I5 that where all
+// places have answered somebody can open who asks all or one list's members.
 //
 // Worlds (-D): one of REPLACE, REPLACE_TWICE, RIVAL_REPLACE, ADD, REMOVE,
-// REMOVE_HALF, SIZES, STEPS, GROW. OPENINGS is the number of epochs, PRIMARIES
-// that of primaries at a time. DAMAGE: of one record.
-// Weakenings (-D), each of which spin must refute: CHANGE_FROM_ANY_EPOCH,
-// OLD_QUORUM_NOT_ASKED, NEW_QUORUM_NOT_ASKED (with MUST_NOT_BLOCK: it loses
-// nothing, but opens no more), NO_SIZE_OF_INSTALL, NO_SIZE_OF_PROMISE,
-// FORMER_MEMBER_RETURNS, NEWCOMERS_FIRST, BLANK_IN_FIRST_INSTALLS,
-// BLANK_COUNTS, BLANK_NACKS_ALL, OTHERS_COUNT, OWN_LIST. tests/model/check.py
-// runs them all.
+// REMOVE_HALF, REMOVE_TWO, SIZES, STEPS, GROW. OPENINGS is the number of epochs,
+// PRIMARIES that of primaries at a time. DAMAGE: of one record. OTHER_NODES: who
+// is new is of a new node. RIVAL_IDS: all but the first have one id.
+// Weakenings (-D), each of which spin must refute: OLDER_COUNTS,
+// UNSETTLED_NOT_INSTALLED, OLDER_LIST_ASKS, FEW_OPEN, NOT_FORESEEN (with
+// MUST_NOT_BLOCK: it loses nothing, but opens no more), OLD_QUORUM_NOT_ASKED,
+// OLD_QUORUM_NOT_INSTALLED, NEWCOMERS_FIRST, FORMER_MEMBER_RETURNS,
+// BLANK_NACKS_ALL. tests/model/check.py runs them all. No counterexample was
+// found in these worlds to FEW_STAY, SHOWN_BY_W, NEWCOMERS_COUNT,
+// NEW_QUORUM_NOT_ASKED, UNCOUNTED_CARE (which has one by hand with N = 5).
 //
 // References: docs/protocol_model.md; epochs.pml.
 
@@ -71,6 +75,9 @@
 // Configuration 1 is in force at the start.
 #if defined(REPLACE)
 // {0,1,2}, 2 is lost: {0,1,3}.
+#ifndef OTHER_NODES
+#define SAME_NODES
+#endif
 #define PLACES 4
 #define CONFIGURATIONS 2
 #define MEMBERS(c) ((c) == 1 -> 7 : 11)
@@ -78,12 +85,18 @@
 #define SORT_PLACES sort(0, 1)
 #elif defined(REPLACE_TWICE)
 // Then 1 is lost: {0,3,4}.
+#ifndef OTHER_NODES
+#define SAME_NODES
+#endif
 #define PLACES 5
 #define CONFIGURATIONS 3
 #define MEMBERS(c) ((c) == 1 -> 7 : ((c) == 2 -> 11 : 25))
 #define W_OF(c) 2
 #elif defined(RIVAL_REPLACE)
 // {0,1,3}, or {0,4,2}, when each thinks another to be lost.
+#ifndef OTHER_NODES
+#define SAME_NODES
+#endif
 #define PLACES 5
 #define CONFIGURATIONS 3
 #define MEMBERS(c) ((c) == 1 -> 7 : ((c) == 2 -> 11 : 21))
@@ -109,6 +122,13 @@
 #define MEMBERS(c) ((c) == 1 -> 15 : 7)
 #define W_OF(c) 2
 #define SORT_PLACES sort(0, 1); sort(1, 2); sort(0, 1)
+#elif defined(REMOVE_TWO)
+// {0,1,2,3,4} W=3: {0,1,2} W=2, where two could open and three others, too.
+#define PLACES 5
+#define CONFIGURATIONS 2
+#define MEMBERS(c) ((c) == 1 -> 31 : 7)
+#define W_OF(c) ((c) == 1 -> 3 : 2)
+#define SORT_PLACES sort(0, 1); sort(1, 2); sort(0, 1); sort(3, 4)
 #elif defined(SIZES)
 // {0,1,2}, W=2: W=1 or W=3.
 #define PLACES 3
@@ -129,6 +149,19 @@
 #define CONFIGURATIONS 2
 #define MEMBERS(c) ((c) == 1 -> 1 : 3)
 #define W_OF(c) ((c) == 1 -> 1 : 2)
+#endif
+
+// Places of the nodes that c names.
+#ifdef SAME_NODES
+#define AT_NODES_OF(c) 31
+#define ID_OF(c) 1
+#else
+#define AT_NODES_OF(c) MEMBERS(c)
+#ifdef RIVAL_IDS
+#define ID_OF(c) ((c) == 1 -> 1 : 2)
+#else
+#define ID_OF(c) (c)
+#endif
 #endif
 
 #define N_OF(c) (COUNT(MEMBERS(c)))
@@ -179,12 +212,11 @@ typedef Answer {
 typedef Primary {
   byte phase;
   byte epoch;
-  byte from;       // a change: the epoch that this process opened before
   byte target;     // a change: the configuration that it wants; else 0
-  byte base;       // the configuration of E, until the log is shown
   byte record;     // what its log has
+  byte asked;      // places that it chose from, until the log is shown
   byte installed;  // places, until the log is shown
-  byte first;      // places that suffice before a blank one may be installed
+  byte before;     // configurations, W of each must have installed first
   byte acked;      // places, of a record of this epoch until force says OK
   Answer answer[PLACES];
 }
@@ -210,9 +242,18 @@ bit damaged;
   h_next = 0; \
   h_found = 0; \
   h_nacks = 0; \
-  h_old = 0; \
-  h_new = 0; \
   h_all = 0; \
+  h_known = 0; \
+  h_have = 0; \
+  h_old = 0; \
+  h_before = 0; \
+  h_again = 0; \
+  h_asked = 0; \
+  h_id = 0; \
+  h_want = 0; \
+  h_to = 0; \
+  h_from = 0; \
+  h_opens = 0; \
   h_ok = 0
 #else
 #define TEMPORARY hidden byte
@@ -226,10 +267,19 @@ TEMPORARY h_c;      // c
 TEMPORARY h_next;   // c'
 TEMPORARY h_found;
 TEMPORARY h_nacks;
-TEMPORARY h_old;    // places that count for the quorum of c
-TEMPORARY h_new;    // places that count for the quorum of c'
 TEMPORARY h_all;    // places that answered
+TEMPORARY h_known;  // of those the members of c that are not blank
+TEMPORARY h_have;   // of those the ones that have c
+TEMPORARY h_old;    // places that count for the quorum of c
+TEMPORARY h_before;  // configurations, W of which must install first
+TEMPORARY h_again;  // whether a change is made again
 TEMPORARY h_ok;
+TEMPORARY h_asked;
+TEMPORARY h_id;
+TEMPORARY h_want;
+TEMPORARY h_to;
+TEMPORARY h_from;
+TEMPORARY h_opens;
 
 // Places of the same configurations are alike: they are put in an order.
 #ifndef BREADTH_FIRST
@@ -248,7 +298,7 @@ TEMPORARY h_ok;
   (primary[p].answer[r].there + (primary[p].answer[r].log_epoch << 1) + \
    (primary[p].answer[r].record << 4) + \
    (IN(primary[p].installed, r) << 8) + (IN(primary[p].acked, r) << 9) + \
-   (IN(primary[p].first, r) << 10) + \
+   (IN(primary[p].asked, r) << 10) + \
    KEY_BAD(primary[p].answer[r]))
 #define KEY_OF(r) \
   (replica[r].promised + (replica[r].log_epoch << 4) + \
@@ -270,7 +320,7 @@ inline sort(a, b) {
       SWAP(primary[h_k].answer[a].record, primary[h_k].answer[b].record);
       SWAP_BAD(primary[h_k].answer[a], primary[h_k].answer[b]);
       SWAP_BITS(primary[h_k].installed, a, b);
-      SWAP_BITS(primary[h_k].first, a, b);
+      SWAP_BITS(primary[h_k].asked, a, b);
       SWAP_BITS(primary[h_k].acked, a, b)
     }
   :: else
@@ -282,7 +332,17 @@ inline sort(a, b) {
 #endif
 
 #define CONFIG(p) (config_of[primary[p].epoch])
-#define SHARED(p) (MEMBERS(primary[p].base) & MEMBERS(CONFIG(p)))
+#define HAS_INSTALLED(p, a) \
+  (!IN(primary[p].before, a) || \
+   COUNT(primary[p].installed & MEMBERS(a) & MEMBERS(CONFIG(p))) >= W_OF(a))
+#define HAVE_FIRST_INSTALLED(p) \
+  (HAS_INSTALLED(p, 1) && HAS_INSTALLED(p, 2) && HAS_INSTALLED(p, 3))
+#ifdef SHOWN_BY_W
+#define NEEDED_TO_SHOW(p) W_OF(CONFIG(p))
+#else
+#define NEEDED_TO_SHOW(p) \
+  (primary[p].target == 0 -> W_OF(CONFIG(p)) : OQ(CONFIG(p)))
+#endif
 
 // ---------------------------------------------------------------------------
 // What clients see.
@@ -305,8 +365,8 @@ inline note_acknowledgement(p, r) {
 
 inline show_if_installed(p) {
   if
-  :: COUNT(primary[p].installed & SHARED(p)) >= W_OF(primary[p].base) &&
-     COUNT(primary[p].installed) >= W_OF(CONFIG(p)) ->
+  :: HAVE_FIRST_INSTALLED(p) &&
+     COUNT(primary[p].installed) >= NEEDED_TO_SHOW(p) ->
     primary[p].phase = RUN;
     printf("epoch %d: shows its log, record %d\n", primary[p].epoch,
            primary[p].record);
@@ -318,9 +378,10 @@ inline show_if_installed(p) {
       // What a later epoch wrote since is not told to one that is overtaken.
       assert(must == NOTHING || must > primary[p].epoch)  // I1, I3
     fi;
-    primary[p].base = 0;
+    primary[p].target = 0;
+    primary[p].asked = 0;
     primary[p].installed = 0;
-    primary[p].first = 0
+    primary[p].before = 0
   :: else
   fi
 }
@@ -356,7 +417,6 @@ inline show_if_installed(p) {
   } \
   for (h_c : 0 .. LAST) { \
     STEP(primary[h_c].epoch); \
-    STEP(primary[h_c].from); \
     STEP(primary[h_c].record) \
   }
 
@@ -415,15 +475,13 @@ inline forget_answers(p) {
 
 inline begin(p, t) {
   forget_answers(p);
-  h_new = primary[p].epoch;
   primary[p].phase = COLLECT;
-  primary[p].from = (t == 0 -> 0 : h_new);
   primary[p].epoch = newest + 1;
   primary[p].target = t;
-  primary[p].base = 0;
   primary[p].record = NOTHING;
+  primary[p].asked = 0;
   primary[p].installed = 0;
-  primary[p].first = 0;
+  primary[p].before = 0;
   primary[p].acked = 0;
   newest++;
   openings++;
@@ -439,12 +497,11 @@ inline make_place(p) {
   :: p == 0 && LAST > 0 ->
     primary[0].phase = primary[LAST].phase;
     primary[0].epoch = primary[LAST].epoch;
-    primary[0].from = primary[LAST].from;
     primary[0].target = primary[LAST].target;
-    primary[0].base = primary[LAST].base;
     primary[0].record = primary[LAST].record;
+    primary[0].asked = primary[LAST].asked;
     primary[0].installed = primary[LAST].installed;
-    primary[0].first = primary[LAST].first;
+    primary[0].before = primary[LAST].before;
     primary[0].acked = primary[LAST].acked;
     for (h_i : 0 .. PLACES - 1) {
       primary[0].answer[h_i].there = primary[LAST].answer[h_i].there;
@@ -458,33 +515,13 @@ inline make_place(p) {
 
 #define MAY_OPEN (openings < OPENINGS)
 
-// The primary p dies, another one begins.
-inline open(p) {
+// The primary p dies, another one begins: to change the configuration to t, or
+// to go on with what it finds.
+inline open(p, t) {
   d_step {
-    MAY_OPEN ->
+    t <= CONFIGURATIONS && MAY_OPEN ->
     make_place(p);
-    begin(LAST, 0);
-    END_STEP
-  }
-}
-
-// Rule 1. OWN_LIST is one whose operator gives the configuration, and who goes
-// by its sizes.
-#if defined(CHANGE_FROM_ANY_EPOCH) || defined(OWN_LIST)
-#define MAY_CHANGE(p, t) (MAY_OPEN)
-#define BEGIN_CHANGE(p, t) make_place(p); begin(LAST, t)
-#define IS_OWN(p, e) true
-#else
-#define MAY_CHANGE(p, t) \
-  (openings < OPENINGS && primary[p].phase == RUN && CONFIG(p) != t)
-#define BEGIN_CHANGE(p, t) begin(p, t)
-#define IS_OWN(p, e) (primary[p].from == 0 || primary[p].from == (e))
-#endif
-
-inline change(p, t) {
-  d_step {
-    t <= CONFIGURATIONS && MAY_CHANGE(p, t) ->
-    BEGIN_CHANGE(p, t);
+    begin(LAST, t);
     END_STEP
   }
 }
@@ -493,7 +530,7 @@ inline change(p, t) {
 inline promise(p, r) {
   d_step {
     (primary[p].phase == COLLECT ||
-     (primary[p].phase > COLLECT && IN(MEMBERS(CONFIG(p)), r))) &&
+     (primary[p].phase == RUN && IN(MEMBERS(CONFIG(p)), r))) &&
     replica[r].promised < primary[p].epoch ->
     replica[r].promised = primary[p].epoch;
     if
@@ -513,11 +550,6 @@ inline promise(p, r) {
   }
 }
 
-#ifdef BLANK_COUNTS
-#define IS_BLANK(log_epoch) false
-#else
-#define IS_BLANK(log_epoch) ((log_epoch) == 0)
-#endif
 #ifdef OTHERS_COUNT
 #define IS_MEMBER(c, r) true
 #else
@@ -530,13 +562,14 @@ inline promise(p, r) {
 #endif
 
 #define ANSWER(r) primary[p].answer[r]
+#define HAS(r) config_of[ANSWER(r).log_epoch]
 #define OWNER_OF_E OWNER(primary[p].answer[h_best])
 #define EPOCH_E primary[p].answer[h_best].log_epoch
 
 // A4.4, of the answer of a member of c. An answer that is blank has no record.
 inline judge(p) {
   if
-  :: IS_BLANK(ANSWER(h_i).log_epoch) ->
+  :: ANSWER(h_i).log_epoch == 0 ->
     if
     :: BLANK_NACKS -> h_nacks++  // rule 6
     :: else
@@ -555,114 +588,222 @@ inline judge(p) {
 inline count_answers(p) {
   h_best = 0;
   h_all = 0;
+  h_id = 0;
   for (h_i : 0 .. PLACES - 1) {
     if
-    :: ANSWER(h_i).there ->
+    :: ANSWER(h_i).there && IN(h_asked, h_i) ->
+      h_id = (ID_OF(HAS(h_i)) > h_id && HAS(h_i) != 0 -> ID_OF(HAS(h_i)) : h_id);
       h_all = h_all | (1 << h_i);
       if
-      :: ANSWER(h_i).log_epoch > EPOCH_E -> h_best = h_i
+      :: ANSWER(h_i).log_epoch > EPOCH_E || !IN(h_all, h_best) -> h_best = h_i
       :: else
       fi
     :: else
     fi
   }
   h_c = config_of[EPOCH_E];
-  h_next = (primary[p].target == 0 -> h_c : primary[p].target);
+  h_next = (h_want == 0 -> h_c : h_want);
 #ifdef OWN_LIST
   h_c = h_next;
 #endif
-  h_old = 0;
-  h_new = 0;
+  h_known = 0;
+  h_have = 0;
   h_found = NOTHING;
   h_nacks = 0;
   for (h_i : 0 .. PLACES - 1) {
     if
-    :: ANSWER(h_i).there && h_c != 0 && IS_MEMBER(h_c, h_i) ->
+    :: IN(h_all, h_i) && h_c != 0 && IS_MEMBER(h_c, h_i) ->
       judge(p);
       if
-      :: !IS_BLANK(ANSWER(h_i).log_epoch) ->
-        h_old = h_old | (1 << h_i);
-        h_new = h_new | ((1 << h_i) & MEMBERS(h_next))
+      :: ANSWER(h_i).log_epoch != 0 ->
+        h_known = h_known | (1 << h_i);
+        h_have = h_have | ((HAS(h_i) == h_c -> 1 : 0) << h_i)
       :: else
       fi
     :: else
     fi
   }
-#ifdef NEW_QUORUM_NOT_ASKED
-  h_new = MEMBERS(h_next);
+}
+
+// Rule 2.
+#define BLOCKING(a) (N_OF(a) - OQ(a) + 1)
+#define IS_SETTLED(a) (COUNT(h_have & MEMBERS(a)) >= BLOCKING(a))
+#define STAY(a, b) COUNT(MEMBERS(a) & MEMBERS(b))
+#define HAS_PROMISED(a) \
+  (COUNT(h_known & MEMBERS(a)) >= OQ(a) && STAY(a, h_next) >= W_OF(a))
+inline count_older(p) {
+  h_old = h_have;
+  h_before = 1 << h_c;
+  for (h_i : 0 .. PLACES - 1) {
+    if
+    :: IN(h_known, h_i) && !IN(h_have, h_i) ->
+      h_k = HAS(h_i);
+      if
+      :: IS_SETTLED(h_k) -> h_old = h_old | (1 << h_i)
+      :: !IS_SETTLED(h_k) && HAS_PROMISED(h_k) ->
+        h_old = h_old | (1 << h_i);
+        h_before = h_before | (1 << h_k)
+      :: else
+      fi
+    :: else
+    fi
+  }
+#ifdef OLDER_COUNTS
+  h_old = h_known;
+  h_before = 1 << h_c;
+#endif
+#ifdef UNSETTLED_NOT_INSTALLED
+  h_before = 1 << h_c;
 #endif
 }
 
-#ifdef ALL_SUFFICE
-#define ALL_ANSWERED ((h_all & MEMBERS(h_c)) == MEMBERS(h_c))
-#define HAS_NEW_QUORUM \
-  (COUNT(h_all & MEMBERS(h_next)) >= OQ(h_next) && COUNT(h_new) >= OQ(h_c))
+#ifdef UNCOUNTED_CARE
+#define CARED_AMONG h_known
 #else
-#define ALL_ANSWERED false
-#define HAS_NEW_QUORUM (COUNT(h_new) >= OQ(h_next))
+#define CARED_AMONG h_old
 #endif
+// Rule 3: by whatever list the operator calls the one before.
+#define IS_CARED_FOR(f, t) \
+  ((f) <= CONFIGURATIONS && (f) != (t) && MAY_CHANGE(f, t) && \
+   (COUNT(h_have & AT_NODES_OF(f)) >= BLOCKING(f) || \
+    COUNT(CARED_AMONG & AT_NODES_OF(f)) >= OQ(f)))
+#define IS_MADE_AGAIN \
+  (h_next == h_c && (IS_CARED_FOR(1, h_c) || IS_CARED_FOR(2, h_c) || \
+                     IS_CARED_FOR(3, h_c)))
 
-// Rules 2, 3 and 4.
+// Rule 1.
+#ifdef FEW_STAY
+#define ENOUGH_STAY(c, t) true
+#else
+#define ENOUGH_STAY(c, t) (STAY(c, t) >= W_OF(c))
+#endif
+#ifdef FEW_OPEN
+#define ENOUGH_OPEN(c, t) true
+#else
+#define ENOUGH_OPEN(c, t) (OQ(t) >= BLOCKING(c))
+#endif
+#define IS_NEWER(c, t) (ID_OF(t) > ID_OF(c) || AT_NODES_OF(1) == 31)
+#define IS_RIVAL(c, t) \
+  (ID_OF(t) == ID_OF(c) && N_OF(t) == N_OF(c) && W_OF(t) == W_OF(c))
+#define MAY_CHANGE(c, t) \
+  (IS_NEWER(c, t) && ENOUGH_STAY(c, t) && ENOUGH_OPEN(c, t))
+
+#ifdef NEWCOMERS_COUNT
+#define NEWCOMERS_PROMISE true
+#else
+#define NEWCOMERS_PROMISE h_again
+#endif
+#define BLANK_ONES (h_all & MEMBERS(h_c) & (31 - h_known))
 #ifdef OLD_QUORUM_NOT_ASKED
 #define HAS_OLD_QUORUM true
 #else
-#define HAS_OLD_QUORUM (COUNT(h_old) >= OQ(h_c) || ALL_ANSWERED)
+#define HAS_OLD_QUORUM \
+  (COUNT((NEWCOMERS_PROMISE -> h_old | BLANK_ONES : h_old)) >= OQ(h_c))
 #endif
-#ifdef NO_SIZE_OF_INSTALL
-#define INSTALLS_SUFFICE true
+#ifdef NEW_QUORUM_NOT_ASKED
+#define HAS_NEW_QUORUM true
 #else
-#define INSTALLS_SUFFICE (W_OF(h_next) > N_OF(h_c) - OQ(h_c))
-#endif
-#ifdef NO_SIZE_OF_PROMISE
-#define PROMISES_SUFFICE true
-#else
-#define PROMISES_SUFFICE (OQ(h_next) > N_OF(h_c) - W_OF(h_c))
+#define HAS_NEW_QUORUM (COUNT(h_all & MEMBERS(h_next)) >= OQ(h_next))
 #endif
 #define NEWCOMERS (MEMBERS(h_next) & (31 - MEMBERS(h_c)))
 inline check_newcomers(p) {
   for (h_i : 0 .. PLACES - 1) {
     if
     :: IN(NEWCOMERS, h_i) &&
-       (!ANSWER(h_i).there || ANSWER(h_i).log_epoch != 0) ->
+       (!IN(h_all, h_i) || ANSWER(h_i).log_epoch != 0) ->
       h_ok = 0
     :: else
     fi
   }
 }
 
+#define IS_DECIDED \
+  (h_all != 0 && EPOCH_E > 0 && (h_found != NOTHING || h_nacks >= R_OF(h_c)))
+#define CAN_INSTALL(a) \
+  (!IN(h_before, a) || \
+   COUNT(h_known & MEMBERS(a) & MEMBERS(h_next)) >= W_OF(a))
+#define CAN_INSTALL_ALL (CAN_INSTALL(1) && CAN_INSTALL(2) && CAN_INSTALL(3))
+#ifdef OLDER_LIST_ASKS
+#define IS_OBEYED true
+#else
+#define IS_OBEYED (h_id <= ID_OF(h_next))
+#endif
+#ifdef NOT_FORESEEN
+#define IS_FORESEEN true
+#else
+#define IS_FORESEEN CAN_INSTALL_ALL
+#endif
+#ifdef OLD_QUORUM_NOT_INSTALLED
+#define ALONE 1
+#else
+#define ALONE (h_again -> 1 : 0)
+#endif
+// By the answers of h_asked, of an opening that wants h_want.
+inline decide(p) {
+  count_answers(p);
+  count_older(p);
+  h_again = h_want != 0 && IS_MADE_AGAIN;
+  h_before = h_before & (31 - (ALONE << h_c));
+  h_ok = IS_DECIDED && HAS_OLD_QUORUM && IS_FORESEEN && IS_OBEYED;
+  if
+  :: h_ok && h_want != 0 ->
+    h_ok = HAS_NEW_QUORUM && (h_next == h_c || MAY_CHANGE(h_c, h_next) ||
+                              IS_RIVAL(h_c, h_next));
+#ifndef FORMER_MEMBER_RETURNS
+    check_newcomers(p)
+#endif
+  :: else
+  fi
+}
+
+// I5, if all places have answered: somebody can open, who asks all of them or
+// the members of some configuration.
+inline check_not_blocked(p) {
+#if !defined(DAMAGE) && (!defined(WEAKENED) || defined(MUST_NOT_BLOCK))
+  if
+  :: h_all == (1 << PLACES) - 1 ->
+    h_opens = 0;
+    for (h_to : 0 .. CONFIGURATIONS) {
+      for (h_from : 0 .. CONFIGURATIONS) {
+        if
+        :: !h_opens ->
+          h_want = h_to;
+          h_asked = (h_from == 0 -> 31 : MEMBERS(h_from));
+          decide(p);
+          h_opens = h_ok
+        :: else
+        fi
+      }
+    }
+    assert(h_opens)
+  :: else
+  fi
+#else
+  skip
+#endif
+}
+
 inline choose(p) {
   d_step {
     primary[p].phase == COLLECT ->
-    count_answers(p);
-    h_ok = EPOCH_E > 0 && HAS_OLD_QUORUM && IS_OWN(p, EPOCH_E) &&
-           (h_found != NOTHING || h_nacks >= R_OF(h_c));
-    if
-    :: h_ok && h_next != h_c ->
-      h_ok = INSTALLS_SUFFICE && PROMISES_SUFFICE &&
-             HAS_NEW_QUORUM;
-#ifndef FORMER_MEMBER_RETURNS
-      check_newcomers(p)
-#endif
-    :: else
-    fi;
+    h_want = primary[p].target;
+    h_asked = 31;
+    decide(p);
     if
     :: h_ok ->
       primary[p].phase = INSTALL;
-      primary[p].base = h_c;
       config_of[primary[p].epoch] = h_next;
       primary[p].record = h_found;
-      primary[p].first = (ALL_ANSWERED && h_next == h_c -> h_old : 31);
-      primary[p].from = 0;
-      primary[p].target = 0;
-      printf("epoch %d: chooses record %d, configuration %d\n",
-             primary[p].epoch, h_found, h_next);
-      forget_answers(p)
-    :: else ->
-#if !defined(DAMAGE) && (!defined(WEAKENED) || defined(MUST_NOT_BLOCK))
-      // I5. A change that finds another epoch than its own is run again.
-      assert(primary[p].target != 0 || h_all != (1 << PLACES) - 1);
-#endif
-      skip
+      primary[p].asked = h_all;
+      primary[p].before = h_before;
+      printf("epoch %d: chooses record %d, configuration %d; before %d\n",
+             primary[p].epoch, h_found, h_next, primary[p].before)
+    :: else
+    fi;
+    check_not_blocked(p);
+    if
+    :: primary[p].phase == INSTALL -> forget_answers(p)
+    :: else
     fi;
     END_STEP
   }
@@ -671,15 +812,9 @@ inline choose(p) {
 // Rule 5.
 #ifdef NEWCOMERS_FIRST
 #define MAY_INSTALL(p, r) true
-#elif defined(BLANK_IN_FIRST_INSTALLS)
-#define MAY_INSTALL(p, r) \
-  (IN(SHARED(p), r) || \
-   COUNT(primary[p].installed & SHARED(p)) >= W_OF(primary[p].base))
 #else
 #define MAY_INSTALL(p, r) \
-  ((IN(SHARED(p), r) && replica[r].log_epoch != 0) || \
-   COUNT(primary[p].installed & SHARED(p)) >= W_OF(primary[p].base) || \
-   (primary[p].installed & primary[p].first) == primary[p].first)
+  (replica[r].log_epoch != 0 || HAVE_FIRST_INSTALLED(p))
 #endif
 
 // A4.5, and A5 when the epoch runs.
@@ -689,7 +824,8 @@ inline install(p, r) {
     replica[r].promised == primary[p].epoch &&
     replica[r].log_epoch != primary[p].epoch &&
     IN(MEMBERS(CONFIG(p)), r) &&
-    (primary[p].phase == RUN || MAY_INSTALL(p, r)) ->
+    (primary[p].phase == RUN ||
+     (IN(primary[p].asked, r) && MAY_INSTALL(p, r))) ->
     replica[r].log_epoch = primary[p].epoch;
     replica[r].record = primary[p].record;
     SET_BAD(replica[r], 0);
@@ -750,10 +886,10 @@ inline damage(r) {
 proctype PrimaryProcess(byte p) {
 end:
   do
-  :: open(p)
-  :: change(p, 1)
-  :: change(p, 2)
-  :: change(p, 3)
+  :: open(p, 0)
+  :: open(p, 1)
+  :: open(p, 2)
+  :: open(p, 3)
   :: choose(p)
   :: promise(p, 0)
   :: install(p, 0)
