@@ -237,10 +237,13 @@ class ClusterReader::Impl {
   void FinishFetching(Replica& replica) {
     const bool done = replica.remote->done();
     absl::Status status = replica.remote->status();
-    replica.was_reached |= replica.remote->welcome().has_value() &&
-                           !absl::IsFailedPrecondition(status) &&
-                           !absl::IsUnauthenticated(status) &&
-                           !absl::IsNotFound(status);
+    // A node that does not serve the replica says so before or after a welcome.
+    const bool is_unserved =
+        absl::IsUnavailable(status) && replica.remote->region_bytes() == 0;
+    replica.was_reached |=
+        replica.remote->welcome().has_value() && !is_unserved &&
+        !absl::IsFailedPrecondition(status) &&
+        !absl::IsUnauthenticated(status) && !absl::IsNotFound(status);
     if (!done) {
       status = absl::UnavailableError(absl::StrCat(
           replica.reading.address, ": silent for ", options_.timeout_ms,
