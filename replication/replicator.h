@@ -150,6 +150,7 @@ class Replicator {
   Lsn durable_head_lsn_{0};
   std::vector<Backup> backups_;
   absl::Status status_;
+  bool is_ended_ = false;  // by End
 };
 
 }  // namespace alpheus
