@@ -16,15 +16,18 @@ constexpr Lsn kEnd(4);
 
 class ChoiceCheckerTest : public CheckerTest {
  protected:
-  static RunOptions Options() {
-    RunOptions options;
-    options.nodes = 3;
-    options.write_quorum = 2;
-    return options;
+  static Configuration Found() {
+    Configuration found;
+    found.replica_count = 3;
+    found.write_quorum = 2;
+    found.members = {{NodeId(1), 7}, {NodeId(2), 7}, {NodeId(3), 7}};
+    return found;
   }
   // LSN 1 to `last`.
   static Answer Has(uint64_t last, Epoch log_epoch, Epoch epoch = kPrevious) {
     Answer answer;
+    answer.node = NodeId(1);
+    answer.incarnation = 7;
     answer.log_epoch = log_epoch;
     for (uint64_t lsn = 1; lsn <= last; ++lsn) {
       AddHeld(&answer, {epoch, RingOffset(0), 0, 1});
@@ -39,14 +42,14 @@ class ChoiceCheckerTest : public CheckerTest {
   // Machine 0 has nothing at the end; so it is enough if this is a nack.
   bool IsNack(const Answer& other) {
     Referee referee(clock_);
-    ChoiceChecker checker(referee, Options());
+    ChoiceChecker checker(referee);
     checker.Answered(0, kOpened, Has(3, kPrevious));
     checker.Answered(1, kOpened, other);
-    checker.Opened(kOpened, kPrevious, kEnd);
+    checker.Opened(kOpened, kPrevious, kEnd, Found(), 2);
     return ViolatedBy(referee) != "INV-2";
   }
 
-  ChoiceChecker checker_{referee_, Options()};
+  ChoiceChecker checker_{referee_};
 };
 
 TEST_F(ChoiceCheckerTest, WhoHasNothingThereNacks) {
@@ -63,7 +66,7 @@ TEST_F(ChoiceCheckerTest, WhoHasItOrCannotTellDoesNot) {
   answer.suspect = true;
   EXPECT_FALSE(IsNack(answer));
   answer = Has(3, kPrevious);
-  answer.blank = true;
+  answer.blank = answer.suspect = true;
   EXPECT_FALSE(IsNack(answer));
   answer = Has(3, kPrevious);
   answer.repairing = true;
@@ -84,18 +87,34 @@ TEST_F(ChoiceCheckerTest, WhoNeverInstalledTheEpochNacksAllButItsRecords) {
   EXPECT_FALSE(IsNack(Has(4, Epoch(2))));
 }
 
+TEST_F(ChoiceCheckerTest, OnlyMembersOfWhatWasFoundNack) {
+  Answer answer = Has(3, kPrevious);
+  answer.incarnation = 8;
+  EXPECT_FALSE(IsNack(answer));
+  answer = Has(3, kPrevious);
+  answer.node = NodeId(4);
+  EXPECT_FALSE(IsNack(answer));
+}
+
+// It is a member, and has never acknowledged anything as one.
+TEST_F(ChoiceCheckerTest, BlankMemberNacks) {
+  Answer answer = Has(0, Epoch());
+  answer.blank = true;
+  EXPECT_TRUE(IsNack(answer));
+}
+
 // One of them may have come too late.
 TEST_F(ChoiceCheckerTest, WhereALaterEpochWasAnsweredNothingIsJudged) {
   checker_.Answered(0, kOpened, Has(3, kPrevious));
   checker_.Answered(1, kOpened, Has(4, kPrevious + 1, kPrevious + 1));
-  checker_.Opened(kOpened, kPrevious, kEnd);
+  checker_.Opened(kOpened, kPrevious, kEnd, Found(), 2);
   EXPECT_EQ(violated(), "");
 }
 
 TEST_F(ChoiceCheckerTest, TheLastAnswerOfEachMachineCounts) {
   checker_.Answered(0, kOpened, Has(3, kPrevious));
   checker_.Answered(0, kOpened, Has(3, kPrevious));
-  checker_.Opened(kOpened, kPrevious, kEnd);
+  checker_.Opened(kOpened, kPrevious, kEnd, Found(), 2);
   EXPECT_EQ(violated(), "INV-2");
 }
 
@@ -104,15 +123,15 @@ TEST_F(ChoiceCheckerTest, AnOpeningThatIsShownLateHasItsAnswers) {
     checker_.Answered(0, epoch, Has(3, kPrevious));
     checker_.Answered(1, epoch, Has(3, kPrevious));
   }
-  checker_.Opened(kOpened + 1, kPrevious, kEnd);
-  checker_.Opened(kOpened, kPrevious, kEnd);
+  checker_.Opened(kOpened + 1, kPrevious, kEnd, Found(), 2);
+  checker_.Opened(kOpened, kPrevious, kEnd, Found(), 2);
   EXPECT_EQ(violated(), "");
 }
 
 TEST_F(ChoiceCheckerTest, AnswersForAnotherEpochDoNotCount) {
   checker_.Answered(0, kOpened, Has(3, kPrevious));
   checker_.Answered(1, Epoch(6), Has(3, kPrevious));
-  checker_.Opened(kOpened, kPrevious, kEnd);
+  checker_.Opened(kOpened, kPrevious, kEnd, Found(), 2);
   EXPECT_EQ(violated(), "INV-2");
 }
 

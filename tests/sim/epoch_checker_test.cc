@@ -74,11 +74,55 @@ class EpochCheckerTest : public CheckedWorldTest {
   }
 };
 
+TEST_F(EpochCheckerTest, AConfigurationComesWithAnInstallationOnly) {
+  ChangeSuperline(0,
+                  [](Superline& superline) { superline.configuration.id = 2; });
+  EXPECT_EQ(violated(), "INV-18");
+}
+
+TEST_F(EpochCheckerTest, AnEpochHasOneConfiguration) {
+  for (int machine = 0; machine < 3; ++machine) Promise(machine, kFive);
+  Install(0, Entry(kFive));
+  EXPECT_EQ(violated(), "");
+  ChangeWithTable(1, EpochTable::Empty(kLogId).With(Entry(kFive), Lsn(1)),
+                  [](Superline& superline) {
+                    superline.log_epoch = Epoch(5);
+                    superline.configuration.id = 2;
+                  });
+  EXPECT_EQ(violated(), "INV-18");
+}
+
+TEST_F(EpochCheckerTest, AReplicaInstallsWhatNamesIt) {
+  for (int machine = 0; machine < 3; ++machine) Promise(machine, kFive);
+  ChangeWithTable(1, EpochTable::Empty(kLogId).With(Entry(kFive), Lsn(1)),
+                  [](Superline& superline) {
+                    superline.log_epoch = Epoch(5);
+                    superline.configuration.members[1].incarnation += 1;
+                  });
+  EXPECT_EQ(violated(), "INV-18");
+}
+
+// Two of three stay, and one of these two has it: whoever opens the log by the
+// configuration before may find none of it.
+TEST_F(EpochCheckerTest, AChangeIsShownOnceEnoughOfThoseThatStayHaveIt) {
+  for (int machine = 0; machine < 3; ++machine) Promise(machine, kFive);
+  Install(0, Entry(kFive));
+  Install(1, Entry(kFive));
+  const Configuration found = [this] {
+    Configuration before = world_.configuration();
+    before.members[1].incarnation += 1;
+    return before;
+  }();
+  checkers().epochs.OnOpened(Epoch(5), found, world_.configuration());
+  EXPECT_EQ(violated(), "INV-18");
+}
+
 TEST_F(EpochCheckerTest, AnEpochThatIsOpenedAsItHasToBeViolatesNothing) {
   for (int machine = 0; machine < 3; ++machine) Promise(machine, kFive);
   SetRepairing(2, true);
   for (int machine = 0; machine < 2; ++machine) Install(machine, Entry(kFive));
-  checkers().epochs.OnOpened(Epoch(5));
+  checkers().epochs.OnOpened(Epoch(5), world_.configuration(),
+                             world_.configuration());
   EXPECT_TRUE(checkers().epochs.repairing(2));
   ChangeWithTable(2, EpochTable::Empty(kLogId).With(Entry(kFive), Lsn(1)),
                   [](Superline& superline) {
@@ -261,7 +305,8 @@ TEST_F(ReadQuorumTest, AnEpochThatFewerThanRHavePromisedViolatesA42) {
   Promise(0, kFive);
   Promise(1, kFive);
   Install(0, Entry(kFive));
-  checkers().epochs.OnOpened(Epoch(5));
+  checkers().epochs.OnOpened(Epoch(5), world_.configuration(),
+                             world_.configuration());
   EXPECT_EQ(violated(), "A4.2");
 }
 
@@ -269,7 +314,8 @@ TEST_F(EpochCheckerTest, AnEpochThatFewerThanWHaveInstalledViolatesA46) {
   Promise(0, kFive);
   Promise(1, kFive);
   Install(0, Entry(kFive));
-  checkers().epochs.OnOpened(Epoch(5));
+  checkers().epochs.OnOpened(Epoch(5), world_.configuration(),
+                             world_.configuration());
   EXPECT_EQ(violated(), "A4.6");
 }
 

@@ -69,9 +69,12 @@ TEST_F(MarkCheckerTest, TheDurableHeadIsOnAWriteQuorum) {
   checker_.OnSuperline(0, Epoch(1), Lsn(5));
   checker_.OnSuperline(1, Epoch(1), Lsn(9));
   checker_.OnSuperline(2, Epoch(1), Lsn(7));
-  EXPECT_EQ(checker_.DurableHead(1), Lsn(9));
-  EXPECT_EQ(checker_.DurableHead(2), Lsn(7));
-  EXPECT_EQ(checker_.DurableHead(3), Lsn(5));
+  const std::vector<Lsn> heads = {checker_.head(0), checker_.head(1),
+                                  checker_.head(2)};
+  EXPECT_EQ(MarkChecker::DurableHead(heads, 1), Lsn(9));
+  EXPECT_EQ(MarkChecker::DurableHead(heads, 2), Lsn(7));
+  EXPECT_EQ(MarkChecker::DurableHead(heads, 3), Lsn(5));
+  EXPECT_EQ(MarkChecker::DurableHead(heads, 4), Lsn(0));
 }
 
 }  // namespace

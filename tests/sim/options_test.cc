@@ -6,6 +6,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 #include "tools/sim/faults.h"
 
@@ -41,8 +42,8 @@ TEST(SimOptionsTest, AllSizesAndClassesAreDrawn) {
   std::set<size_t> off;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const RunOptions options = DrawOptions(seed, {});
-    ASSERT_LE(options.write_quorum, options.nodes);
-    sizes.emplace(options.nodes, options.write_quorum);
+    ASSERT_LE(options.write_quorum, options.members());
+    sizes.emplace(options.members(), options.write_quorum);
     for (size_t i = 0; i < kFaultKinds; ++i) {
       (options.weights[i] != 0 ? on : off).insert(i);
     }
@@ -56,7 +57,7 @@ TEST(SimOptionsTest, WhatIsFixedChangesNothingElse) {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const RunOptions drawn = DrawOptions(seed, {});
     Fixed fixed;
-    fixed.nodes = drawn.nodes;
+    fixed.nodes = drawn.members();
     fixed.write_quorum = drawn.write_quorum;
     fixed.clients = 17;
     fixed.payload_bytes_max = 9;
@@ -76,15 +77,38 @@ TEST(SimOptionsTest, GuestsComeByLotOrAsTheyAreFixed) {
   std::set<std::pair<bool, bool>> drawn;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Guests guests = DrawOptions(seed, {}).guests;
+    EXPECT_FALSE(guests.changes);
     drawn.emplace(guests.tail, guests.stranger);
     Fixed fixed;
     fixed.guests = {.tail = true};
     const RunOptions options = DrawOptions(seed, fixed);
     EXPECT_TRUE(options.guests.tail);
     EXPECT_FALSE(options.guests.stranger);
+    EXPECT_FALSE(options.guests.changes);
+    EXPECT_EQ(options.spares, 0);
     EXPECT_LE(options.tail_machine, options.nodes);
   }
+  // An operator comes where it is asked for.
   EXPECT_EQ(drawn.size(), 4u);
+}
+
+// Machines that may become members; whoever was drawn before is as it was.
+TEST(SimOptionsTest, AnOperatorBringsMachines) {
+  std::set<int> spares;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    Fixed fixed;
+    fixed.guests = {.changes = true};
+    const RunOptions options = DrawOptions(seed, fixed);
+    fixed.guests = Guests{};
+    const RunOptions without = DrawOptions(seed, fixed);
+    EXPECT_EQ(options.members(), without.nodes) << seed;
+    EXPECT_EQ(options.weights, without.weights) << seed;
+    EXPECT_EQ(options.platforms.size(), static_cast<size_t>(options.nodes));
+    EXPECT_GE(options.nodes, 2) << seed;
+    EXPECT_FALSE(IsCalm(options)) << seed;
+    spares.insert(options.spares);
+  }
+  EXPECT_EQ(spares.size(), 4u);
 }
 
 TEST(SimOptionsTest, OnlyTheClassesThatAreFixedAreOn) {

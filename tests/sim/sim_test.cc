@@ -73,6 +73,8 @@ std::optional<Violation> ViolationOf(uint64_t seed, const Fixed& fixed) {
   return outcome.ok() ? outcome->result.violation : std::nullopt;
 }
 
+// Each seed must see a canary whatever the operator does, so there is none but
+// where it is about one.
 TEST(SimCanaryTest, ALogThatCountsRecordsAsDurableTooEarlyIsCaught) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Fixed fixed;
@@ -82,6 +84,7 @@ TEST(SimCanaryTest, ALogThatCountsRecordsAsDurableTooEarlyIsCaught) {
     fixed.workload = Workload::kWal;
     fixed.faults = {sim::FaultKind::kKillPrimary, sim::FaultKind::kPowerCut,
                     sim::FaultKind::kIsolate};
+    fixed.guests = sim::Guests();
     fixed.canary = Canary::kEarlyDurable;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
@@ -98,6 +101,7 @@ TEST(SimCanaryTest, AMediumThatLosesWhatWasFencedIsCaught) {
     fixed.nodes = 1;
     fixed.write_quorum = 1;
     fixed.faults = {sim::FaultKind::kPowerCut};
+    fixed.guests = sim::Guests();
     fixed.canary = Canary::kLostFences;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
@@ -110,6 +114,7 @@ TEST(SimCanaryTest, ABallotThatTwoProcessesShareIsCaught) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Fixed fixed;
     fixed.has_membership_service = true;
+    fixed.guests = sim::Guests();
     fixed.canary = Canary::kSharedBallot;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
@@ -125,6 +130,7 @@ TEST(SimCanaryTest, DamageBeyondTheBudgetIsSeenAsALoss) {
     fixed.write_quorum = 2;
     fixed.faults = {sim::FaultKind::kRollBackRegion, sim::FaultKind::kFlipBit,
                     sim::FaultKind::kBlankRegion};
+    fixed.guests = sim::Guests();
     fixed.canary = Canary::kNoBudget;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
@@ -158,6 +164,23 @@ TEST(SimCanaryTest, AStrangerThatIsGivenSomethingIsCaught) {
   }
 }
 
+// Whoever counts by an older list sees less than its W.
+TEST(SimCanaryTest, AnOldWriteQuorumIsCaught) {
+  int caught = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Fixed fixed;
+    fixed.nodes = 3;
+    fixed.write_quorum = 1;
+    fixed.guests = {.changes = true};
+    fixed.canary = Canary::kOldQuorum;
+    const std::optional<Violation> violation = ViolationOf(seed, fixed);
+    if (!violation) continue;
+    ++caught;
+    EXPECT_EQ(violation->invariant, "INV-22") << seed << violation->what;
+  }
+  EXPECT_GE(caught, 3);
+}
+
 TEST(SimTest, GuestsSeeWhatStaysAndDisturbNobody) {
   Fixed fixed;
   fixed.guests = {.tail = true, .stranger = true};
@@ -167,6 +190,17 @@ TEST(SimTest, GuestsSeeWhatStaysAndDisturbNobody) {
   EXPECT_GT(totals.counters.tails_overtaken, 0u);
   EXPECT_GT(totals.counters.strangers_refused, totals.seeds);
   EXPECT_GT(totals.counters.replays, 0u);
+}
+
+TEST(SimTest, MembersChangeWhileTheLogRuns) {
+  Fixed fixed;
+  fixed.guests = {.tail = true, .changes = true};
+  const sim::Totals totals = ExpectGood(1, 40, fixed);
+  EXPECT_GT(totals.counters.changes_made, totals.seeds);
+  EXPECT_GT(totals.counters.replacements_made, 0u);
+  EXPECT_GT(totals.counters.changes_refused, 0u);
+  EXPECT_GT(totals.counters.rival_changes, totals.seeds);
+  EXPECT_GT(totals.counters.cores, 0u);
 }
 
 // Nor where nothing happens: nobody is given up (A3.3).
@@ -197,6 +231,7 @@ TEST(SimCanaryTest, ACoreOfTooFewReplicasDoesNotGoOn) {
     fixed.write_quorum = 2;
     fixed.faults = {sim::FaultKind::kKillPrimary, sim::FaultKind::kKillNode,
                     sim::FaultKind::kIsolate};
+    fixed.guests = sim::Guests();
     fixed.canary = Canary::kSmallCore;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
@@ -210,6 +245,7 @@ TEST(SimCanaryTest, AFailingSeedIsShrunkToOneFault) {
   fixed.nodes = 1;
   fixed.write_quorum = 1;
   fixed.faults = {sim::FaultKind::kPowerCut};
+  fixed.guests = sim::Guests();
   fixed.canary = Canary::kLostFences;
   const std::optional<Violation> violation = ViolationOf(kSeed, fixed);
   ASSERT_TRUE(violation);

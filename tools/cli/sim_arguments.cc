@@ -64,6 +64,7 @@ absl::StatusOr<std::optional<sim::Guests>> GuestsOf(
     }
     if (name == "tail") guests.tail = true;
     if (name == "stranger") guests.stranger = true;
+    if (name == "operator") guests.changes = true;
   }
   return std::optional(guests);
 }
@@ -140,10 +141,11 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
   command
       ->add_option("--guests", arguments->guests,
                    "Who else is there: a client that follows the log, "
-                   "somebody without the key, or none; default by lot")
+                   "somebody without the key, an operator who changes the "
+                   "members, or none; default by lot")
       ->delimiter(',')
-      ->check(
-          CLI::IsMember(std::vector<std::string>{"tail", "stranger", "none"}));
+      ->check(CLI::IsMember(
+          std::vector<std::string>{"tail", "stranger", "operator", "none"}));
   command->add_flag("--beyond-budget", arguments->beyond_budget,
                     "Storage faults strike beyond what a log must survive: it "
                     "may stay closed, but not be shorter");
@@ -159,7 +161,7 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
                    "Break something on purpose: the run must fail")
       ->check(CLI::IsMember(std::vector<std::string>{
           "none", "early-durable", "lost-fences", "shared-ballot", "no-budget",
-          "small-core", "deaf-tail", "known-stranger"}))
+          "small-core", "deaf-tail", "known-stranger", "old-quorum"}))
       ->capture_default_str();
 }
 

@@ -31,15 +31,21 @@ CANARIES = (
     # Without damage, whose budget goes by W.
     ("early-durable", "INV-22", ("--nodes", "3", "--write-quorum", "2",
                                  "--workload", "wal", "--faults",
-                                 "kill-primary,power-cut,isolate")),
+                                 "kill-primary,power-cut,isolate",
+                                 "--guests", "none")),
     # The first one to notice is whoever looks first.
-    ("lost-fences", "", ("--nodes", "1", "--faults", "power-cut")),
+    ("lost-fences", "", ("--nodes", "1", "--faults", "power-cut",
+                         "--guests", "none")),
     ("no-budget", "", ("--nodes", "3", "--write-quorum", "2", "--faults",
-                       "roll-back-region,flip-bit,blank-region")),
+                       "roll-back-region,flip-bit,blank-region",
+                       "--guests", "none")),
     ("small-core", "C8", ("--nodes", "3", "--write-quorum", "2", "--faults",
-                          "kill-primary,kill-node,isolate")),
+                          "kill-primary,kill-node,isolate",
+                          "--guests", "none")),
     ("deaf-tail", "C2", ("--guests", "tail")),
     ("known-stranger", "H17", ("--nodes", "3", "--guests", "stranger")),
+    ("old-quorum", "INV-22", ("--nodes", "3", "--write-quorum", "1",
+                              "--guests", "operator")),
 )
 # Ends that say nothing of an invariant.
 NO_INVARIANTS = ("CRASH", "HUNG", "CHECK", "")

@@ -19,7 +19,9 @@ void AnswerChecker::Violate(int machine, const char* invariant,
 }
 
 bool AnswerChecker::IsReplica(int machine) {
-  const RegionStore& store = world_.store();
+  RegionStore& store = world_.store();
+  // What joins is a replica from its installation on.
+  if (store.IsNewcomer(machine)) world_.checkers().epochs.LookAtNews();
   if (store.content(machine) == RegionStore::Content::kAlien) {
     Violate(machine, "A8", "a region that is not its replica takes part");
   }
@@ -65,6 +67,12 @@ void AnswerChecker::Answered(int machine, const Answer& answer) {
   if (!IsReplica(machine)) {
     if (answer.knows()) {
       Violate(machine, "INV-16", "a blank replica answers as if it knew");
+    }
+    if (world_.store().IsNewcomer(machine)) {
+      EpochChecker& epochs = world_.checkers().epochs;
+      epochs.LookAtNews();
+      world_.checkers().choices.Answered(machine, epochs.promise(machine).epoch,
+                                         answer);
     }
     return;
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/node_process.h"
+#include "tools/sim/operator.h"
 #include "tools/sim/primary_process.h"
 
 namespace alpheus::sim {
@@ -90,6 +91,8 @@ void CandidateAgent::Act() {
   }
   if (has_stepped_down_ || machine_.primary != nullptr) return;
   if (!IsFirst(membership_, self_)) return;
+  const Operator* const changes = world_.operator_at_work();
+  if (changes != nullptr && changes->wants_rest()) return;
   world_.Trace(absl::StrCat("machine ", machine_.number, ": is first"));
   ++world_.counters().elections;
   world_.StartPrimary(machine_);

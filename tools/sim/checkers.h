@@ -8,6 +8,7 @@
 #include "tools/sim/answer_checker.h"
 #include "tools/sim/ballot_checker.h"
 #include "tools/sim/choice_checker.h"
+#include "tools/sim/configuration_checker.h"
 #include "tools/sim/epoch_checker.h"
 #include "tools/sim/fence_checker.h"
 #include "tools/sim/holder_checker.h"
@@ -20,7 +21,8 @@ struct Checkers {
   explicit Checkers(World& world)
       : answers(world),
         ballots(world.referee()),
-        choices(world.referee(), world.options()),
+        choices(world.referee()),
+        configurations(world),
         epochs(world),
         fence(world),
         holders(world),
@@ -30,6 +32,7 @@ struct Checkers {
   AnswerChecker answers;
   BallotChecker ballots;
   ChoiceChecker choices;
+  ConfigurationChecker configurations;
   EpochChecker epochs;
   FenceChecker fence;
   HolderChecker holders;

@@ -29,7 +29,9 @@ Place PlaceAt(const Answer& answer, Lsn lsn) {
 
 // The rule of A4.4, for an LSN that the table's last epoch owns: `previous`.
 bool IsNack(const Answer& answer, Epoch previous, Lsn lsn) {
-  if (answer.blank || answer.suspect) return false;
+  if (answer.suspect) return false;
+  // As a member it never acknowledged anything (H16).
+  if (answer.blank) return true;
   const Place place = PlaceAt(answer, lsn);
   switch (place.verdict) {
     case Verdict::kTorn:
@@ -48,13 +50,16 @@ bool IsNack(const Answer& answer, Epoch previous, Lsn lsn) {
 
 }  // namespace
 
-void ChoiceChecker::Opened(Epoch epoch, Epoch previous, Lsn end) {
+void ChoiceChecker::Opened(Epoch epoch, Epoch previous, Lsn end,
+                           const Configuration& found, int write_quorum) {
+  const int needed = static_cast<int>(found.replica_count) - write_quorum + 1;
   int nacks = 0;
   std::string seen;
   for (const auto& [machine, answer] : answers_[epoch]) {
     // It came too late, or the epochs were ranked wrongly: the history's.
     if (answer.log_epoch > previous) return;
-    const bool is_nack = IsNack(answer, previous, end);
+    const bool is_nack = Names(found, {answer.node, answer.incarnation}) &&
+                         IsNack(answer, previous, end);
     nacks += is_nack ? 1 : 0;
     absl::StrAppend(&seen, ", machine ", machine, " of log epoch ",
                     answer.log_epoch.value, ": ",
@@ -62,11 +67,11 @@ void ChoiceChecker::Opened(Epoch epoch, Epoch previous, Lsn end) {
   }
   // Those of epochs before stay: whoever stood still may show its log later.
   answers_.erase(epoch);
-  if (nacks >= nacks_needed_) return;
+  if (nacks >= needed) return;
   referee_.Violate(
       "INV-2",
       absl::StrCat("epoch ", epoch.value, " ends before LSN ", end.value,
-                   " with ", nacks, " nacks, of ", nacks_needed_, seen));
+                   " with ", nacks, " nacks, of ", needed, seen));
 }
 
 }  // namespace alpheus::sim

@@ -7,8 +7,9 @@
 // that nobody was told of it.
 //
 // What is held, of each opening that shows its log:
-//   INV-2  so many replicas that promised the epoch, neither blank nor suspect,
-//          nacked the first LSN that is not shown
+//   INV-2  so many replicas that promised the epoch, members of the
+//          configuration that was found and not suspect, nacked the first LSN
+//          that is not shown, or are blank
 // What it can't see: which answers were there when it was chosen; of those that
 // came later one may have been the last nack; and the end of a log whose
 // highest epoch was answered too late, or not ranked highest. Thread safety:
@@ -21,27 +22,25 @@
 
 #include "log/base/ids.h"
 #include "recovery/answer.h"
-#include "tools/sim/options.h"
 #include "tools/sim/referee.h"
 
 namespace alpheus::sim {
 
 class ChoiceChecker {
  public:
-  ChoiceChecker(Referee& referee, const RunOptions& options)
-      : referee_(referee),
-        nacks_needed_(options.nodes - options.write_quorum + 1) {}
+  explicit ChoiceChecker(Referee& referee) : referee_(referee) {}
 
   // That machine has promised the epoch, and answers whoever opens it.
   void Answered(int machine, Epoch promised, const Answer& answer) {
     answers_[promised].insert_or_assign(machine, answer);
   }
-  // The epoch is shown. `previous`: the log epoch that ranked highest.
-  void Opened(Epoch epoch, Epoch previous, Lsn end);
+  // The epoch is shown. `previous`: the log epoch that ranked highest; `found`:
+  // its configuration, by whose `write_quorum` its records became durable.
+  void Opened(Epoch epoch, Epoch previous, Lsn end, const Configuration& found,
+              int write_quorum);
 
  private:
   Referee& referee_;
-  const int nacks_needed_;
   std::map<Epoch, std::map<int, Answer>> answers_;  // by promise, by machine
 };
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "recovery/opening_quorums.h"
 #include "tools/sim/candidate_agent.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/client_faults.h"
@@ -66,23 +67,32 @@ std::set<int> DrawCore(const QuorumSizes& sizes, const std::set<int>& usable,
 }
 
 Core::Core(World& world) : world_(world) {
-  QuorumSizes sizes = world.sizes();
-  sizes.write_quorum = static_cast<uint32_t>(world.options().write_quorum);
+  const ConfigurationChecker& configurations = world.checkers().configurations;
+  const Configuration& in_force = configurations.in_force();
+  QuorumSizes sizes = SizesOf(in_force);
+  sizes.write_quorum =
+      static_cast<uint32_t>(configurations.WriteQuorumOf(in_force));
+  const std::vector<int> machines = configurations.Members();
   std::set<int> usable;
   std::set<int> knowing;
-  for (int i = 0; i < world.options().nodes; ++i) {
-    if (world.store().IsGone(i)) continue;
-    usable.insert(i);
-    if (world.store().IsHurt(i) || world.store().IsSuspect(i)) continue;
-    if (!world.checkers().epochs.repairing(i)) knowing.insert(i);
+  for (size_t i = 0; i < machines.size(); ++i) {
+    const int member = static_cast<int>(i);
+    const RegionStore& store = world.store();
+    if (store.IsGone(machines[i]) || store.IsNewcomer(machines[i])) continue;
+    usable.insert(member);
+    if (store.IsHurt(machines[i]) || store.IsSuspect(machines[i])) continue;
+    if (!world.checkers().epochs.repairing(machines[i])) knowing.insert(member);
   }
   std::set<int> members = DrawCore(sizes, usable, knowing, world.random());
   if (world.options().canary == Canary::kSmallCore) {
     const size_t needed = std::max(sizes.read_quorum, sizes.write_quorum);
     while (members.size() >= needed) members.erase(members.begin());
   }
-  machines_.assign(members.begin(), members.end());
-  if (world.random().Below(2) == 0) machines_.push_back(world.options().nodes);
+  for (const int member : members) machines_.push_back(machines[member]);
+  for (const World::Machine& machine : world.machines()) {
+    if (std::ranges::find(machines, machine.number) != machines.end()) continue;
+    if (world.random().Below(2) == 0) machines_.push_back(machine.number);
+  }
 }
 
 bool Core::Contains(int machine) const {

@@ -7,7 +7,8 @@
 // of it stays broken, each machine in its own way, until the log was opened
 // and has acknowledged records. Only then the rest is healed.
 //
-//   core        max(R, W) members or more, R of them such as know what they
+//   core        max(R, W) members of the configuration in force or more, R of
+//   them such as know what they
 //               hold: one that a crash caught while it was `repairing` says
 //               "unknown" of most (H12), and one whose medium is hurt may. One
 //               that is gone is no part of it. Where fewer know, all are

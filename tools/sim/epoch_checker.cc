@@ -92,11 +92,12 @@ void EpochChecker::Adopt(int machine) {
   seen.log_epoch = superline.log_epoch;
   seen.repairing = superline.repairing;
   seen.table_seq = superline.table_seq;
+  const auto replica = ReplicaOf(machine);
   for (auto& [epoch, media] : promised_) {
-    if (epoch > superline.promised_epoch.value) media.erase(machine);
+    if (epoch > superline.promised_epoch.value) media.erase(replica);
   }
   for (auto& [epoch, media] : installed_) {
-    if (epoch > superline.log_epoch.value) media.erase(machine);
+    if (epoch > superline.log_epoch.value) media.erase(replica);
   }
   Look(machine);
 }
@@ -113,9 +114,9 @@ void EpochChecker::Judge(int machine, const RegionState& state) {
     Violate(machine, "INV-S1",
             absl::StrCat("another superline has the number ", seq));
   }
-  seen.superline = state.superline;
   JudgePromise(machine, PromiseOf(state.superline));
   JudgeInstallation(machine, state.superline);
+  seen.superline = state.superline;
   JudgeTable(machine, state.table);
   const std::optional<uint64_t> chain =
       world_.checkers().owners.ChainBefore(state.superline.head_lsn);
@@ -145,8 +146,8 @@ void EpochChecker::JudgePromise(int machine, const Promise& promise) {
             absl::StrCat("promised epoch ", promise.epoch.value,
                          " after epoch ", before.epoch.value));
   }
-  promised_[promise.epoch.value].insert(machine);
-  given_[promise.epoch.value].insert(machine);
+  promised_[promise.epoch.value].insert(ReplicaOf(machine));
+  given_[promise.epoch.value].insert(ReplicaOf(machine));
   const auto [known, is_new] =
       primaries_.emplace(promise.epoch.value, promise.primary);
   if (!is_new && known->second != promise.primary) {
@@ -157,25 +158,48 @@ void EpochChecker::JudgePromise(int machine, const Promise& promise) {
   }
 }
 
+ReplicaSet::value_type EpochChecker::ReplicaOf(int machine) const {
+  const Member replica = world_.checkers().configurations.ReplicaOf(machine);
+  return {replica.node.value, replica.incarnation};
+}
+
 // Of two openings of one epoch, which had that many, both would have one
-// medium.
+// medium. Which configuration the opening has found is not known here; it is
+// one of those before.
 void EpochChecker::JudgePromisesOf(Epoch installed) {
-  for (const World::Machine& machine : world_.machines()) {
+  const RegionStore& store = world_.store();
+  for (int m = 0; m < world_.options().nodes; ++m) {
     // A blank replica promises, too, and is not looked at.
-    if (machine.number < world_.options().nodes &&
-        !world_.store().IsOwn(machine.number)) {
-      return;
-    }
+    const bool has_none =
+        store.content(m) == RegionStore::Content::kAbsent && store.IsGone(m);
+    if (!store.IsOwn(m) && !store.IsNewcomer(m) && !has_none) return;
   }
-  const int write_quorum = world_.options().write_quorum;
-  const int needed =
-      std::max(write_quorum, world_.options().nodes - write_quorum + 1);
-  const auto given = static_cast<int>(given_[installed.value].size());
-  if (given >= needed) return;
+  const ConfigurationChecker& configurations = world_.checkers().configurations;
+  const ReplicaSet& given = given_[installed.value];
+  const bool enough = std::ranges::any_of(
+      configurations.Before(installed), [&](const Configuration& before) {
+        return ConfigurationChecker::Count(given, before) >=
+               configurations.OpeningQuorumOf(before);
+      });
+  if (enough) return;
   world_.referee().Violate(
       "A4.4", absl::StrCat("epoch ", installed.value,
-                           " is being installed and is promised by ", given,
-                           " media, of ", needed));
+                           " is being installed and is promised by ",
+                           given.size(), " media, of no configuration enough"));
+}
+
+// A configuration comes with an installation (A5).
+void EpochChecker::JudgeConfiguration(int machine, const Superline& superline,
+                                      bool installed) {
+  const auto& before = seen_[machine].superline;
+  if (!before) return;
+  if (installed) {
+    return world_.checkers().configurations.Installed(
+        machine, superline.log_epoch, superline.configuration,
+        before->configuration);
+  }
+  if (superline.configuration == before->configuration) return;
+  Violate(machine, "INV-18", "a configuration comes without an installation");
 }
 
 void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
@@ -184,9 +208,11 @@ void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
   // already lets a replica join it.
   const bool installed = superline.log_epoch != before.log_epoch ||
                          superline.table_seq != before.table_seq;
+  JudgeConfiguration(machine, superline, installed);
   if (installed) {
-    installed_[superline.log_epoch.value].insert(machine);
+    installed_[superline.log_epoch.value].insert(ReplicaOf(machine));
     world_.store().Installed(machine);
+    if (world_.store().IsNewcomer(machine)) world_.store().Joined(machine);
     if (superline.log_epoch < before.log_epoch ||
         superline.log_epoch != before.promise.epoch ||
         superline.log_epoch != superline.promised_epoch) {
@@ -268,26 +294,42 @@ void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
   }
 }
 
-void EpochChecker::OnOpened(Epoch epoch) {
+void EpochChecker::OnOpened(Epoch epoch, const Configuration& found,
+                            const Configuration& target) {
   LookAtNews();
-  const auto installed = static_cast<int>(installed_[epoch.value].size());
-  const auto promised = static_cast<int>(promised_[epoch.value].size());
-  const RunOptions& options = world_.options();
-  if (installed < options.write_quorum) {
+  ConfigurationChecker& configurations = world_.checkers().configurations;
+  const int installed =
+      ConfigurationChecker::Count(installed_[epoch.value], target);
+  const int promised =
+      ConfigurationChecker::Count(promised_[epoch.value], found);
+  const int write_quorum = configurations.WriteQuorumOf(target);
+  const int before = configurations.WriteQuorumOf(found);
+  const int read_quorum = static_cast<int>(found.replica_count) - before + 1;
+  if (installed < write_quorum) {
     world_.referee().Violate(
-        "A4.6", absl::StrCat("epoch ", epoch.value,
-                             " is shown and installed "
-                             "on ",
-                             installed, " media, of ", options.write_quorum));
+        "A4.6",
+        absl::StrCat("epoch ", epoch.value, " is shown and installed on ",
+                     installed, " media of members, of ", write_quorum));
   }
-  if (promised < options.nodes - options.write_quorum + 1) {
+  Configuration stay = target;
+  std::erase_if(stay.members,
+                [&](const Member& member) { return !Names(found, member); });
+  const int of_both =
+      ConfigurationChecker::Count(installed_[epoch.value], stay);
+  if (of_both < before) {
     world_.referee().Violate(
-        "A4.2", absl::StrCat("epoch ", epoch.value,
-                             " is shown and promised "
-                             "by ",
-                             promised, " media, of ",
-                             options.nodes - options.write_quorum + 1));
+        "INV-18",
+        absl::StrCat("epoch ", epoch.value, " changes the configuration from ",
+                     found.id, " to ", target.id, ", and is installed on ",
+                     of_both, " media of members that stay, of ", before));
   }
+  if (promised < read_quorum) {
+    world_.referee().Violate(
+        "A4.2",
+        absl::StrCat("epoch ", epoch.value, " is shown and promised by ",
+                     promised, " media of members, of ", read_quorum));
+  }
+  configurations.Shown(epoch, target);
 }
 
 void EpochChecker::LookAtRest(int machine) {

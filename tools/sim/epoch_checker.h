@@ -13,14 +13,18 @@
 //           each has a number of its own
 //   INV-S2  at every instant superline, table and watermark can be read; at
 //           rest both copies of superline and table are equal
-//   A4.2    a promise never goes back; an epoch is shown only when R media
-//           have promised it
+//   A4.2    a promise never goes back; an epoch is shown only when R media of
+//           the configuration that its opening found have promised it
 //   INV-4   an epoch is promised to one process, has one nonce and one start,
 //           on all media; no two epochs have the same nonce
 //   INV-6   only the promised epoch is installed, after the promise was on the
 //           medium; log_epoch never goes back
-//   A4.4    nothing is installed before max(R, W) media have promised the epoch
-//   A4.6    an epoch is shown only when W media have installed it
+//   A4.4    nothing is installed before max(R, W) media of a configuration
+//           before have promised the epoch
+//   A4.6    an epoch is shown only when W media of its configuration have
+//           installed it
+//   INV-18  an epoch with another configuration is shown only when W media of
+//           the one before, of those that stay members, have installed it
 //   INV-12  `repairing` begins between a promise and an installation, and ends
 //           with an installation
 //   INV-3   all records between a medium's head and what it has proven to hold
@@ -43,6 +47,7 @@
 
 #include "log/core/region_state.h"
 #include "quorum/promise.h"
+#include "tools/sim/configuration_checker.h"
 #include "tools/sim/world.h"
 
 namespace alpheus::sim {
@@ -60,8 +65,10 @@ class EpochChecker {
   // The machine has another medium than it had, or one as it was some time ago:
   // what is there is where it begins.
   void Adopt(int machine);
-  // A primary is about to show its log.
-  void OnOpened(Epoch epoch);
+  // A primary is about to show its log, which it found with the configuration
+  // `found`, and has opened with `target`.
+  void OnOpened(Epoch epoch, const Configuration& found,
+                const Configuration& target);
   // No superline is being written.
   void LookAtRest(int machine);
 
@@ -71,6 +78,11 @@ class EpochChecker {
   const Promise& promise(int machine) const { return seen_[machine].promise; }
   Epoch log_epoch(int machine) const { return seen_[machine].log_epoch; }
   bool repairing(int machine) const { return seen_[machine].repairing; }
+  // nullptr: it was never looked at.
+  const Configuration* configuration(int machine) const {
+    const auto& superline = seen_[machine].superline;
+    return superline ? &superline->configuration : nullptr;
+  }
 
  private:
   struct Seen {
@@ -91,7 +103,10 @@ class EpochChecker {
   void Judge(int machine, const RegionState& state);
   void JudgePromise(int machine, const Promise& promise);
   void JudgeInstallation(int machine, const Superline& superline);
+  void JudgeConfiguration(int machine, const Superline& superline,
+                          bool installed);
   void JudgePromisesOf(Epoch installed);
+  ReplicaSet::value_type ReplicaOf(int machine) const;
   void JudgeTable(int machine, const EpochTable& table);
   void JudgeRecords(int machine, const RegionState& state);
   void Violate(int machine, const char* invariant, const std::string& what);
@@ -101,9 +116,9 @@ class EpochChecker {
   std::map<uint64_t, PrimaryId> primaries_;  // by epoch
   std::map<uint64_t, EpochEntry> entries_;   // by epoch
   std::map<uint64_t, uint64_t> nonces_;      // epochs by nonce
-  std::map<uint64_t, std::set<int>> promised_;
-  std::map<uint64_t, std::set<int>> given_;  // whatever became of the medium
-  std::map<uint64_t, std::set<int>> installed_;
+  std::map<uint64_t, ReplicaSet> promised_;
+  std::map<uint64_t, ReplicaSet> given_;  // whatever became of the medium
+  std::map<uint64_t, ReplicaSet> installed_;
 };
 
 }  // namespace alpheus::sim

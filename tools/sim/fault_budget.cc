@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "recovery/opening_quorums.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/primary_process.h"
 #include "tools/sim/region_store.h"
@@ -18,20 +19,50 @@ bool FaultBudget::IsUnlimited() const {
   return world_.options().is_beyond_budget || IsIgnored();
 }
 
+const Configuration& FaultBudget::configuration() const {
+  return world_.checkers().configurations.in_force();
+}
+
+std::vector<int> FaultBudget::Members() const {
+  return world_.checkers().configurations.Members();
+}
+
+int FaultBudget::OpeningQuorumNow() const {
+  const QuorumSizes sizes = SizesOf(configuration());
+  return static_cast<int>(OpeningQuorum(sizes));
+}
+
+int FaultBudget::WriteQuorumNow() const {
+  return world_.checkers().configurations.WriteQuorumOf(configuration());
+}
+
+// For good; or another one is there, which has not joined yet.
+bool FaultBudget::IsLost(int machine) const {
+  const ConfigurationChecker& configurations = world_.checkers().configurations;
+  return world_.store().IsGone(machine) || world_.store().IsNewcomer(machine) ||
+         !configurations.IsMember(configuration(), machine);
+}
+
+// Whoever is no member, or about to be none, is not struck: nor is anybody in
+// the middle of a change, when two configurations may count.
+bool FaultBudget::IsOpenToHarm(int machine) const {
+  const std::vector<int> members = Members();
+  return std::ranges::find(members, machine) != members.end() &&
+         world_.checkers().configurations.IsSettled();
+}
+
 int FaultBudget::Lost(int more) const {
   int lost = 0;
-  for (int m = 0; m < world_.options().nodes; ++m) {
-    lost += world_.store().IsGone(m) || m == more ? 1 : 0;
-  }
+  for (const int m : Members()) lost += IsLost(m) || m == more ? 1 : 0;
   return lost;
 }
 
 int FaultBudget::Harmed(int more) const {
   int harmed = 0;
-  for (int m = 0; m < world_.options().nodes; ++m) {
+  for (const int m : Members()) {
     const RegionStore& store = world_.store();
-    harmed += store.IsGone(m) || store.IsHurt(m) || store.IsSuspect(m) ||
-                      m == more || world_.checkers().epochs.repairing(m)
+    harmed += IsLost(m) || store.IsHurt(m) || store.IsSuspect(m) || m == more ||
+                      world_.checkers().epochs.repairing(m)
                   ? 1
                   : 0;
   }
@@ -40,33 +71,34 @@ int FaultBudget::Harmed(int more) const {
 
 bool FaultBudget::MayLose(int machine) const {
   if (IsUnlimited()) return true;
-  const auto needed = static_cast<int>(OpeningQuorum(world_.sizes()));
-  return Lost(machine) <= world_.options().nodes - needed && MayHurt(machine);
+  const auto count = static_cast<int>(configuration().replica_count);
+  return Lost(machine) <= count - OpeningQuorumNow() && MayHurt(machine);
 }
 
 bool FaultBudget::MayHurt(int machine) const {
   if (IsUnlimited()) return true;
-  return Harmed(machine) < world_.options().write_quorum;
+  return IsOpenToHarm(machine) && Harmed(machine) < WriteQuorumNow();
 }
 
 bool FaultBudget::MustSurvive() const {
   if (IsIgnored()) return true;
-  const auto needed = static_cast<int>(OpeningQuorum(world_.sizes()));
   bool any = false;
-  for (int m = 0; m < world_.options().nodes; ++m) {
-    any |= world_.store().IsGone(m) || world_.store().IsHurt(m) ||
-           world_.store().IsSuspect(m);
+  for (const int m : Members()) {
+    any |= IsLost(m) || world_.store().IsHurt(m) || world_.store().IsSuspect(m);
   }
   if (!any) return true;
-  return Lost(-1) <= world_.options().nodes - needed &&
-         Harmed(-1) < world_.options().write_quorum;
+  // Of the configuration that a change was to bring more may be lost.
+  if (!world_.checkers().configurations.IsSettled()) return false;
+  const auto count = static_cast<int>(configuration().replica_count);
+  return Lost(-1) <= count - OpeningQuorumNow() &&
+         Harmed(-1) < WriteQuorumNow();
 }
 
 bool FaultBudget::IsSpare(int machine, const RegionImage& image,
                           const ImageRecord& record, Epoch log_epoch) const {
   if (IsIgnored()) return true;
   int holders = 0;
-  for (int m = 0; m < world_.options().nodes; ++m) {
+  for (const int m : Members()) {
     const auto* const medium = world_.store().medium(m);
     const EpochChecker& epochs = world_.checkers().epochs;
     if (m == machine || medium == nullptr || epochs.repairing(m) ||
@@ -79,26 +111,26 @@ bool FaultBudget::IsSpare(int machine, const RegionImage& image,
             ? 1
             : 0;
   }
-  return holders >= world_.options().write_quorum;
+  return holders >= WriteQuorumNow();
 }
 
 bool FaultBudget::IsForgettable(int machine, Epoch promised,
                                 Epoch log_epoch) const {
   const EpochChecker& epochs = world_.checkers().epochs;
-  const auto needed = static_cast<int>(OpeningQuorum(world_.sizes()));
   int promises = 0;
   int logs = 0;
-  for (int m = 0; m < world_.options().nodes; ++m) {
+  for (const int m : Members()) {
     if (m == machine || world_.store().medium(m) == nullptr) continue;
     promises += epochs.promise(m).epoch >= promised ? 1 : 0;
     logs += epochs.log_epoch(m) >= log_epoch && !epochs.repairing(m) ? 1 : 0;
   }
-  return promises >= needed && logs >= world_.options().write_quorum;
+  return promises >= OpeningQuorumNow() && logs >= WriteQuorumNow();
 }
 
 bool FaultBudget::MayRollBack(int machine, const RegionImage& now,
                               const RegionImage& then) const {
   if (IsIgnored()) return true;
+  if (!IsOpenToHarm(machine)) return false;
   for (const World::Machine& other : world_.machines()) {
     if (other.primary != nullptr && !other.primary->is_open()) return false;
   }
@@ -106,10 +138,14 @@ bool FaultBudget::MayRollBack(int machine, const RegionImage& now,
   const std::optional<ImageLog> old = ReadImage(then);
   if (!log || !old || log->repairing || old->repairing) return false;
   if (!IsForgettable(machine, log->promised, log->log_epoch)) return false;
-  const MarkChecker& marks = world_.checkers().marks;
-  const int quorum = world_.options().write_quorum;
   // What this one has acknowledged may be durable any moment.
-  if (marks.DurableHeadWithout(machine, quorum) < log->head.lsn) {
+  std::vector<Lsn> heads;
+  for (const int other : Members()) {
+    if (other == machine) continue;
+    heads.push_back(world_.checkers().marks.head(other));
+  }
+  if (MarkChecker::DurableHead(std::move(heads), WriteQuorumNow()) <
+      log->head.lsn) {
     return false;
   }
   return std::ranges::all_of(log->records, [&](const ImageRecord& record) {

@@ -13,6 +13,10 @@
 // records, R others have promised and W installed what it forgets, and nobody
 // is about to open an epoch (A8: rolled back; damaged in the last batch).
 //
+// N, W and members are those of the configuration in force. Who is no member is
+// not struck, and nobody is while a change is under way or was cut off: then
+// two configurations count.
+//
 // Beyond the budget the first two numbers have no bounds. The log may then stay
 // closed, with an error, and must not be shorter: what is lost or known to be
 // damaged never denies anything. Damage that a replica can't know of stays
@@ -21,6 +25,8 @@
 // References: protocol A8, C6, C8, H9, H16.
 #ifndef ALPHEUS_TOOLS_SIM_FAULT_BUDGET_H_
 #define ALPHEUS_TOOLS_SIM_FAULT_BUDGET_H_
+
+#include <vector>
 
 #include "tools/sim/region_damage.h"
 #include "tools/sim/world.h"
@@ -48,6 +54,13 @@ class FaultBudget {
   // Of a canary: what is done is said to be within the budget.
   bool IsIgnored() const;
   bool IsUnlimited() const;
+  // Whose N and W are meant: the one in force.
+  const Configuration& configuration() const;
+  std::vector<int> Members() const;
+  int OpeningQuorumNow() const;
+  int WriteQuorumNow() const;
+  bool IsLost(int machine) const;
+  bool IsOpenToHarm(int machine) const;
   int Lost(int more) const;
   // As if `more` was one of them; -1: none.
   int Harmed(int more) const;

@@ -38,7 +38,8 @@ void FenceChecker::Promised(int machine, const Promise& promise) {
 
 void FenceChecker::Judge(int machine, const LandedBytes& landed) {
   ++world_.counters().landings_checked;
-  if (!world_.store().IsOwn(machine)) {
+  const RegionStore& store = world_.store();
+  if (!store.IsOwn(machine) && !store.IsNewcomer(machine)) {
     return world_.referee().Violate(
         "INV-16",
         absl::StrCat("bytes of host ", landed.from.host, " land on machine ",

@@ -37,15 +37,21 @@ bool HolderChecker::Agrees(const RecordView& record, Epoch log_epoch) const {
 }
 
 bool HolderChecker::Holds(int machine, const Copy& copy) const {
+  const ConfigurationChecker& configurations = world_.checkers().configurations;
   return world_.store().medium(machine) != nullptr &&
+         configurations.IsMember(configurations.Of(copy.log_epoch), machine) &&
          world_.checkers().epochs.log_epoch(machine) >= copy.log_epoch &&
          LiesIn(world_.Medium(machine), copy);
 }
 
 bool HolderChecker::HeldBefore(int machine, const Copy& copy) const {
   const auto& before = world_.store().before(machine);
+  const Configuration& members =
+      world_.checkers().configurations.Of(copy.log_epoch);
   return std::ranges::any_of(before, [&](const RegionStore::Before& was) {
-    return was.log_epoch >= copy.log_epoch && LiesIn(was.image, copy);
+    return was.log_epoch >= copy.log_epoch &&
+           Names(members, {world_.machine(machine).id(), was.incarnation}) &&
+           LiesIn(was.image, copy);
   });
 }
 
@@ -126,12 +132,15 @@ void HolderChecker::Look() {
     }
     ++world_.counters().records_still_held;
     const int holders = Holders(copy);
-    if (holders < world_.options().write_quorum) {
+    const ConfigurationChecker& configurations =
+        world_.checkers().configurations;
+    const int needed =
+        configurations.WriteQuorumOf(configurations.Of(copy.log_epoch));
+    if (holders < needed) {
       world_.referee().Violate(
-          "INV-22",
-          absl::StrCat("LSN ", lsn, " of epoch ", copy.epoch.value,
-                       " was durable, and is on ", holders, " media now, of ",
-                       world_.options().write_quorum));
+          "INV-22", absl::StrCat("LSN ", lsn, " of epoch ", copy.epoch.value,
+                                 " was durable, and is on ", holders,
+                                 " media of members now, of ", needed));
       return;
     }
     ++it;

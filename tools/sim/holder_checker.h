@@ -6,7 +6,8 @@
 // when an epoch opens, and every so many events. No repair, no rival and no cut
 // may leave fewer than W media that hold it at its place. A medium whose log
 // epoch is older than that of the primary that counted the record is not
-// counted: what lies there is on its way, and nobody may build upon it. What a
+// counted: what lies there is on its way, and nobody may build upon it; nor is
+// one that the configuration of that epoch does not name. What a
 // storage fault took counts as if it was there, until a later epoch is shown:
 // that must be on W media again.
 //

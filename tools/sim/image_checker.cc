@@ -41,18 +41,19 @@ void ImageChecker::Check(const RecordView& record, const LogPosition& behind) {
   // Behind the payload lies what nobody reads.
   const uint64_t bytes = kRecordHeaderBytes + record.payload.size();
   const int holders = Holders(record.offset, bytes);
-  if (holders >= world_.options().write_quorum) {
+  const ConfigurationChecker& configurations = world_.checkers().configurations;
+  const int needed = configurations.WriteQuorumOf(configurations.Of(epoch_));
+  if (holders >= needed) {
     world_.checkers().holders.Learn(record, ring_.At(record.offset), epoch_);
     world_.checkers().owners.Settled(behind);
     return;
   }
   world_.referee().Violate(
-      "INV-22",
-      absl::StrCat("LSN ", record.lsn().value, " of epoch ",
-                   record.epoch().value,
-                   " counts as durable, and is "
-                   "on ",
-                   holders, " media, of ", world_.options().write_quorum));
+      "INV-22", absl::StrCat("LSN ", record.lsn().value, " of epoch ",
+                             record.epoch().value,
+                             " counts as durable, and is "
+                             "on ",
+                             holders, " media of members, of ", needed));
 }
 
 int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
@@ -72,7 +73,11 @@ int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
 bool ImageChecker::IsHolder(const World::Machine& machine, const std::byte* own,
                             uint64_t at, uint64_t bytes) const {
   const auto* const medium = world_.store().medium(machine.number);
-  if (medium == nullptr) return false;
+  const ConfigurationChecker& configurations = world_.checkers().configurations;
+  if (medium == nullptr ||
+      !configurations.IsMember(configurations.Of(epoch_), machine.number)) {
+    return false;
+  }
   if (world_.checkers().epochs.log_epoch(machine.number) < epoch_) return false;
   return AreOneRecord(own, world_.Medium(machine.number).data() + at, bytes);
 }
@@ -82,8 +87,10 @@ bool ImageChecker::WasHolder(const World::Machine& machine,
                              const std::byte* own, uint64_t at,
                              uint64_t bytes) const {
   const auto& before = world_.store().before(machine.number);
+  const Configuration& members = world_.checkers().configurations.Of(epoch_);
   return std::ranges::any_of(before, [&](const RegionStore::Before& was) {
     return was.log_epoch >= epoch_ && !was.repairing &&
+           Names(members, {machine.id(), was.incarnation}) &&
            AreOneRecord(own, was.image.data() + at, bytes);
   });
 }

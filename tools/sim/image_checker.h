@@ -9,7 +9,8 @@
 // the same place of each machine's persistent image. Its
 // payload must hold there, too. A machine counts whose medium has the primary's
 // epoch installed, or a later one that took the record over: before that, what
-// it acknowledges must not count (A5).
+// it acknowledges must not count (A5). It must be a member of the configuration
+// of that epoch, whose W is asked.
 //
 // Thread safety: one thread.
 // References: protocol H22, INV-22; A1.

@@ -54,15 +54,8 @@ void MarkChecker::Look(int machine, std::span<const std::byte> medium) {
   seen.proven = proven;
 }
 
-Lsn MarkChecker::DurableHead(int write_quorum) const {
-  return DurableHeadWithout(-1, write_quorum);
-}
-
-Lsn MarkChecker::DurableHeadWithout(int machine, int write_quorum) const {
-  std::vector<Lsn> heads;
-  for (size_t i = 0; i < seen_.size(); ++i) {
-    heads.push_back(static_cast<int>(i) == machine ? Lsn(0) : seen_[i].head);
-  }
+Lsn MarkChecker::DurableHead(std::vector<Lsn> heads, int write_quorum) {
+  if (heads.size() < static_cast<size_t>(write_quorum)) return Lsn(0);
   std::ranges::sort(heads, std::greater<>());
   return heads[static_cast<size_t>(write_quorum) - 1];
 }

@@ -41,10 +41,13 @@ class MarkChecker {
   void Look(int machine, std::span<const std::byte> medium);
   // The medium is another one.
   void Forget(int machine) { seen_[machine] = {}; }
-  // The highest LSN before which no log begins on `write_quorum` media.
-  Lsn DurableHead(int write_quorum) const;
-  // As if the log of that machine began at its first LSN.
-  Lsn DurableHeadWithout(int machine, int write_quorum) const;
+  // Where the log begins on that medium.
+  Lsn head(int machine) const {
+    return seen_[static_cast<size_t>(machine)].head;
+  }
+  // The highest LSN before which no log begins on `write_quorum` media, which
+  // have these heads.
+  static Lsn DurableHead(std::vector<Lsn> heads, int write_quorum);
 
   uint64_t looks() const { return looks_; }
 

@@ -68,6 +68,20 @@ void WithoutStorageFaults(RunOptions& options) {
   }
 }
 
+bool IsWithoutFaults(const RunOptions& options) {
+  return options.break_probability == 0 &&
+         std::ranges::all_of(options.weights,
+                             [](uint32_t weight) { return weight == 0; });
+}
+
+// Machines that may become members.
+void AddSpares(int count, const Fixed& fixed, RunOptions& options) {
+  options.spares = count;
+  options.nodes += count;
+  options.platforms =
+      DrawPlatforms(options.seed, options.nodes, fixed.platform);
+}
+
 }  // namespace
 
 std::string_view WorkloadName(Workload workload) {
@@ -91,9 +105,7 @@ std::optional<FaultKind> FaultOfName(std::string_view name) {
 }
 
 bool IsCalm(const RunOptions& options) {
-  return options.break_probability == 0 &&
-         std::ranges::all_of(options.weights,
-                             [](uint32_t weight) { return weight == 0; });
+  return IsWithoutFaults(options) && !options.guests.changes;
 }
 
 bool IsOfMembership(FaultKind kind) {
@@ -163,10 +175,12 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   options.stage_words = uint64_t{2} << 2 * random.Below(4);
   options.platforms = DrawPlatforms(seed, options.nodes, fixed.platform);
   options.switch_odds = one_in(2) ? 0 : 1 + random.Below(60);
-  const Guests guests{.tail = one_in(3), .stranger = one_in(3)};
-  options.guests = fixed.guests.value_or(guests);
+  Guests guests{.tail = one_in(3), .stranger = one_in(3)};
   options.tail_machine =
       static_cast<int>(random.Below(static_cast<uint64_t>(options.nodes) + 1));
+  options.guests = fixed.guests.value_or(guests);
+  const auto spares = static_cast<int>(random.Below(3));
+  options.change_ns_max = int64_t{2'000'000} << random.Below(3);
   options.left_out = fixed.left_out;
   options.canary = fixed.canary;
   // After all draws, which must not depend on them.
@@ -175,13 +189,16 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
       std::min(fixed.payload_bytes_max.value_or(options.payload_bytes_max),
                PayloadBytesMax(options.ring_capacity));
   if (fixed.without_breaks) options.break_probability = 0;
+  if (options.guests.changes) {
+    AddSpares(options.nodes == 1 ? 1 + spares : spares, fixed, options);
+  }
   if (fixed.without_yields) options.yield_odds = options.switch_odds = 0;
   return options;
 }
 
 std::string Describe(const RunOptions& options) {
   std::string text = absl::StrCat(
-      "N ", options.nodes, " W ", options.write_quorum, " ",
+      "N ", options.members(), " W ", options.write_quorum, " ",
       absl::string_view(WorkloadName(options.workload).data(),
                         WorkloadName(options.workload).size()),
       " clients ", options.clients, " ring ", options.ring_capacity,
@@ -203,6 +220,10 @@ std::string Describe(const RunOptions& options) {
     absl::StrAppend(&text, " tail at ", options.tail_machine);
   }
   if (options.guests.stranger) absl::StrAppend(&text, " stranger");
+  if (options.guests.changes) {
+    absl::StrAppend(&text, " changes ", options.change_ns_max, " spares ",
+                    options.spares);
+  }
   if (options.is_beyond_budget) absl::StrAppend(&text, " beyond the budget");
   absl::StrAppend(&text, " words ", options.stage_words, " platforms ",
                   PlatformsText(options.platforms));

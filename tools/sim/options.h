@@ -86,12 +86,14 @@ enum class Canary {
   kSmallCore,      // of too few machines; nobody else is healed
   kDeafTail,       // a client that follows the log misses records
   kKnownStranger,  // somebody who should have no key has it
+  kOldQuorum,      // primaries count by the W of the first list of members
 };
 
 // Who else is there, besides the cluster's processes.
 struct Guests {
   bool tail = false;      // a client that only reads
   bool stranger = false;  // somebody without the cluster's key
+  bool changes = false;   // an operator who changes the members
 };
 
 // What the user fixes; the rest is drawn, each as if nothing was fixed.
@@ -115,8 +117,10 @@ struct Fixed {
 // The vector of a run.
 struct RunOptions {
   uint64_t seed = 1;
-  int nodes = 3;
+  int nodes = 3;   // machines that may keep a replica
+  int spares = 0;  // of these, that are no members at first
   int write_quorum = 2;
+  int members() const { return nodes - spares; }  // N at first
   int clients = 3;
   uint64_t ring_capacity = 8192;
   size_t payload_bytes_max = 200;
@@ -143,7 +147,8 @@ struct RunOptions {
   uint32_t membership_lost_odds = 0;    // of its messages; 0: none
   uint32_t membership_stale_odds = 0;   // of its reads
   Guests guests;
-  int tail_machine = 0;  // where it stands
+  int tail_machine = 0;               // where it stands
+  int64_t change_ns_max = 4'000'000;  // between two changes of members
   // More is lost and damaged than a log must survive (fault_budget.h): it may
   // stay closed, and must not be shorter.
   bool is_beyond_budget = false;
@@ -151,7 +156,8 @@ struct RunOptions {
   uint64_t stage_words = 128;       // of remote bytes that get on in one step
 };
 
-// Nothing happens to anybody: no faults, and no connection breaks.
+// Nothing happens to anybody: no faults, no connection breaks, and nobody
+// changes the members.
 bool IsCalm(const RunOptions& options);
 bool HasStorageFaults(const RunOptions& options);
 

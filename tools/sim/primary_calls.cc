@@ -51,7 +51,7 @@ bool PrimaryProcess::CleanupAll() {
     world_.checkers().epochs.LookAtNews();
     history.Emptied(
         before, open,
-        world_.checkers().marks.DurableHead(world_.options().write_quorum));
+        world_.checkers().configurations.DurableHeadOf(opened_->configuration));
   } else if (absl::IsFailedPrecondition(status)) {
     // It was refused, and has cleaned nothing.
     history.NotEmptied(number_, before, open);

@@ -17,6 +17,7 @@
 #include "tools/sim/ballot_checker.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/fault_budget.h"
+#include "tools/sim/operator.h"
 #include "tools/sim/primary_process.h"
 #include "tools/sim/region_store.h"
 #include "tools/sim/sim_membership.h"
@@ -55,18 +56,40 @@ void PrimaryProcess::OpenReplica() {
   replica_ = *std::move(replica);
 }
 
+// Of both lists, in a change.
+std::vector<int> PrimaryProcess::Asked() const {
+  std::vector<int> asked = list_.machines;
+  if (!change_) return asked;
+  const ListChange& change = world_.operator_at_work()->change(*change_);
+  for (const int machine : world_.lists().list(change.from).machines) {
+    if (!list_.Has(machine)) asked.push_back(machine);
+  }
+  return asked;
+}
+
+uint32_t PrimaryProcess::WriteQuorum() const {
+  if (world_.options().canary == Canary::kOldQuorum) {
+    return std::min(world_.lists().list(0).write_quorum,
+                    static_cast<uint32_t>(list_.machines.size()));
+  }
+  return list_.write_quorum;
+}
+
 EpochOpeningOptions PrimaryProcess::OpeningOptions() const {
   EpochOpeningOptions options;
   options.cluster_id = kClusterId;
   options.key = SimulatedKey();
   options.log_id = kLogId;
   options.self = self_;
-  options.sizes = world_.sizes();
-  for (const World::Machine& machine : world_.machines()) {
-    if (machine.pmem == nullptr ||
-        (is_member_ && machine.number == machine_.number)) {
-      continue;
-    }
+  options.sizes = list_.sizes();
+  options.configuration_id = list_.id;
+  if (change_) {
+    const Operator& by = *world_.operator_at_work();
+    options.change = by.Describe(by.change(*change_));
+  }
+  for (const int number : Asked()) {
+    if (is_member_ && number == machine_.number) continue;
+    const World::Machine& machine = world_.machine(number);
     options.peers.push_back({machine.id(), world_.NodeAddress(machine.number)});
   }
   options.gather_ns = 500'000;
@@ -122,8 +145,9 @@ bool PrimaryProcess::PumpInto(EpochOpening& opening) {
 bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
                              BallotSource& ballots, bool& again) {
   again = false;
-  world_.history().Opens(number_, world_.checkers().marks.DurableHead(
-                                      world_.options().write_quorum));
+  const ConfigurationChecker& configurations = world_.checkers().configurations;
+  world_.history().Opens(
+      number_, configurations.DurableHeadOf(configurations.in_force()));
   absl::StatusOr<std::unique_ptr<EpochOpening>> opening =
       is_member_
           ? EpochOpening::Start(
@@ -135,8 +159,10 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
                   return MakeCache(capacity);
                 });
   if (!opening.ok()) {
+    opening_status_ = opening.status();
+    if (MayFail(opening_status_)) return false;
     world_.referee().Violate("C8", absl::StrCat("an opening does not start: ",
-                                                opening.status().ToString()));
+                                                opening_status_.ToString()));
     return false;
   }
   while (!(*opening)->Poll()) {
@@ -150,7 +176,7 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
   }
   again = (*opening)->may_try_again();
   if ((*opening)->standing()) options.above = (*opening)->standing()->epoch;
-  const absl::Status& status = (*opening)->status();
+  const absl::Status& status = opening_status_ = (*opening)->status();
   world_.Trace(absl::StrCat("machine ", machine_.number,
                             ": opening: ", status.ToString()));
   if (status.ok()) {
@@ -170,14 +196,29 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
   return false;
 }
 
-// Its own replica is blank, or more is damaged than the log must survive.
+// Its own replica is blank, its list is not the log's, or more is damaged than
+// the log must survive.
 bool PrimaryProcess::MayFail(const absl::Status& status) const {
   if (!FaultBudget(world_).MustSurvive() && absl::IsDataLoss(status)) {
     return true;
   }
   const bool is_blank = is_member_ && !world_.store().IsOwn(machine_.number);
   return absl::IsFailedPrecondition(status) &&
-         (is_blank || !FaultBudget(world_).MustSurvive());
+         (is_blank || change_ || IsListOutdated() ||
+          !FaultBudget(world_).MustSurvive());
+}
+
+// Some replica has another configuration than the list says, or its own one is
+// not the member any more.
+bool PrimaryProcess::IsListOutdated() const {
+  const Checkers& checkers = world_.checkers();
+  for (const World::Machine& machine : world_.machines()) {
+    const Configuration* const found =
+        checkers.epochs.configuration(machine.number);
+    if (found != nullptr && found->id != list_.id) return true;
+  }
+  return is_member_ && !checkers.configurations.IsMember(
+                           checkers.configurations.in_force(), machine_.number);
 }
 
 // With a service a session of its own, which ends by silence.
@@ -213,11 +254,14 @@ void PrimaryProcess::TellHistory() {
   RecordCursor cursor(ring, opened_->start.table, opened_->head,
                       opened_->end.offset);
   Checkers& checkers = world_.checkers();
-  checkers.epochs.OnOpened(opened_->epoch);
+  const Configuration found =
+      checkers.configurations.Of(opened_->previous_epoch);
+  checkers.epochs.OnOpened(opened_->epoch, found, opened_->configuration);
   checkers.owners.Settled(opened_->head);
   checkers.owners.Activated(opened_->epoch, opened_->end);
   checkers.choices.Opened(opened_->epoch, opened_->previous_epoch,
-                          opened_->end.lsn);
+                          opened_->end.lsn, found,
+                          checkers.configurations.WriteQuorumOf(found));
   std::vector<History::Shown> shown;
   while (cursor.position().lsn < opened_->end.lsn) {
     const RecordCursor::Step step = cursor.Next();

@@ -10,6 +10,7 @@
 #include "tools/sim/calm_checker.h"
 #include "tools/sim/checkers.h"
 #include "tools/sim/node_process.h"
+#include "tools/sim/operator.h"
 #include "tools/sim/region_store.h"
 #include "tools/sim/workload.h"
 
@@ -93,14 +94,19 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   CalmChecker calm_;
 };
 
-PrimaryProcess::PrimaryProcess(World& world, World::Machine& machine)
+PrimaryProcess::PrimaryProcess(World& world, World::Machine& machine,
+                               std::optional<size_t> change)
     : world_(world),
       machine_(machine),
       host_(world.PrimaryHost(machine)),
       process_(world.threads().NewProcess()),
       random_(world.random().Next()),
+      change_(change),
+      list_(change ? world.lists().list(
+                         world.operator_at_work()->change(*change).to)
+                   : world.lists().of(machine.number)),
       is_member_(
-          machine.pmem != nullptr &&
+          !change && list_.Has(machine.number) &&
           (world.store().IsOwn(machine.number) || random_.Below(2) == 0)),
       clock_(world.network().clock(), world.DrawClock()),
       fabric_(world.network().fabric(host_), clock_,
@@ -125,11 +131,16 @@ void PrimaryProcess::Run() {
   }
   if (!OpenEpoch()) {
     ++world_.counters().openings_failed;
+    if (change_) world_.operator_at_work()->Failed(opening_status_);
     world_.EndPrimary(machine_);
   }
   ++world_.counters().openings;
   world_.counters().repairs += opened_->repairs.size();
   TellHistory();
+  if (change_) {
+    world_.operator_at_work()->Made(*change_, opened_->epoch);
+    world_.EndPrimary(machine_);
+  }
   StartLog();
   while (!is_closing_) world_.threads().WaitFor(this, Deadline());
   // Half of them as they are: exit(3) ends no log.
@@ -177,7 +188,7 @@ void PrimaryProcess::StartLog() {
       world_, RingOf(pmem_->region(), opened_->start.superline),
       opened_->start);
   Replicator::Options replicator;
-  replicator.write_quorum = world_.sizes().write_quorum;
+  replicator.write_quorum = WriteQuorum();
   replicator.has_local_replica = is_member_;
   replicator.lag_bytes_max = world_.options().ring_capacity;
   replicator.silence_ns = 3'000'000;

@@ -31,6 +31,7 @@
 #include "tools/sim/call_judge.h"
 #include "tools/sim/client_moods.h"
 #include "tools/sim/image_checker.h"
+#include "tools/sim/member_lists.h"
 #include "tools/sim/process_clock.h"
 #include "tools/sim/process_fabric.h"
 #include "tools/sim/wal_workload.h"
@@ -42,12 +43,15 @@ class PrimaryProcess {
  public:
   using Model = World::Model;
 
-  // Begins to run by itself.
-  PrimaryProcess(World& world, World::Machine& machine);
+  // Begins to run by itself. With a change: the operator's process that makes
+  // it, and ends.
+  PrimaryProcess(World& world, World::Machine& machine,
+                 std::optional<size_t> change = {});
   ~PrimaryProcess();
 
   ProcessId process() const { return process_; }
   bool is_open() const { return log_ != nullptr; }
+  bool is_change() const { return change_.has_value(); }
   // It has one thread.
   bool is_opening() const { return !judge_.has_value(); }
   ProcessClock& clock() { return clock_; }
@@ -108,6 +112,9 @@ class PrimaryProcess {
                bool& again);
   bool MayFail(const absl::Status& status) const;
   EpochOpeningOptions OpeningOptions() const;
+  std::vector<int> Asked() const;
+  uint32_t WriteQuorum() const;
+  bool IsListOutdated() const;
   RejoiningOptions RejoinOptions() const;
   absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(uint64_t capacity);
   std::unique_ptr<Membership> MakeMembership(const PrimaryId& self);
@@ -124,6 +131,8 @@ class PrimaryProcess {
   const int host_;
   const ProcessId process_;
   Random random_;
+  const std::optional<size_t> change_;
+  const MemberList list_;  // its cluster file
   // False: whoever starts it knows that there is no replica here, or none that
   // can be used.
   const bool is_member_;
@@ -135,6 +144,7 @@ class PrimaryProcess {
   std::unique_ptr<Replica<Model>> replica_;
   std::unique_ptr<Membership> membership_;  // while it opens
   PrimaryId self_;
+  absl::Status opening_status_;  // of the last try
   std::optional<EpochOpened> opened_;
   std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;

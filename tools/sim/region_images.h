@@ -24,6 +24,8 @@ class RegionImages {
 
   // Copies all media as a power cut would leave them now.
   void Take();
+  // The machine has another replica now.
+  void Forget(int machine) { images_[static_cast<size_t>(machine)].clear(); }
   // Those of one machine, the oldest first.
   const std::deque<RegionImage>& of(int machine) const {
     return images_[machine];

@@ -5,13 +5,21 @@
 
 #include "log/base/check.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/region_images.h"
 
 namespace alpheus::sim {
 
 RegionStore::RegionStore(World& world)
     : world_(world), places_(world.machines().size()) {
   for (size_t i = 0; i < places_.size(); ++i) {
-    places_[i].lies_in = static_cast<int>(i);
+    const int machine = static_cast<int>(i);
+    places_[i].lies_in = machine;
+    if (machine < world.options().members()) {
+      places_[i].incarnation = world.configuration().members[i].incarnation;
+    } else if (machine < world.options().nodes) {
+      places_[i].content = Content::kAbsent;
+      places_[i].is_gone = true;
+    }
   }
 }
 
@@ -29,9 +37,9 @@ bool RegionStore::SharesFate(int machine, int other) const {
 void RegionStore::KeepBefore(int machine) {
   const EpochChecker& epochs = world_.checkers().epochs;
   const auto bytes = medium(machine)->persistent();
-  places_[machine].before.push_back({epochs.log_epoch(machine),
-                                     epochs.repairing(machine),
-                                     Image(bytes.begin(), bytes.end())});
+  places_[machine].before.push_back(
+      {epochs.log_epoch(machine), epochs.repairing(machine),
+       places_[machine].incarnation, Image(bytes.begin(), bytes.end())});
 }
 
 void RegionStore::Swap(int a, int b) {
@@ -70,6 +78,23 @@ void RegionStore::Lose(int machine, Content content, const Image& image) {
   place.content = content;
   place.is_gone = true;
   place.is_suspect = false;
+  place.lacks.clear();
+  world_.KeepOldMemory(
+      world_.GiveRegion(machine, std::make_unique<Model>(image)));
+  world_.checkers().epochs.Adopt(machine);
+}
+
+void RegionStore::Renew(int machine, uint64_t incarnation, const Image& image) {
+  Place& place = places_[machine];
+  ALPHEUS_CHECK(!IsMisplaced(machine),
+                "what lies there is its own, or nothing");
+  if (IsOwn(machine)) KeepBefore(machine);
+  world_.checkers().configurations.Leaves(machine);
+  world_.images().Forget(machine);
+  place.content = Content::kNewcomer;
+  place.is_gone = place.is_suspect = place.was_suspect = false;
+  place.is_forgotten = false;
+  place.incarnation = incarnation;
   place.lacks.clear();
   world_.KeepOldMemory(
       world_.GiveRegion(machine, std::make_unique<Model>(image)));

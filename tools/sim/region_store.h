@@ -42,12 +42,16 @@ class RegionStore {
     kAlien,   // to be refused: of another node, log or format, or no region
     kBlank,   // formatted anew: it opens, and knows nothing
     kAbsent,  // no file
+    // Formatted anew, to join: it knows nothing until it has installed an epoch
+    // whose configuration names it.
+    kNewcomer,
   };
 
   // As the medium was before a fault took something of it.
   struct Before {
     Epoch log_epoch;
     bool repairing = false;
+    uint64_t incarnation = 0;
     Image image;
   };
 
@@ -60,7 +64,14 @@ class RegionStore {
   Model* medium(int machine) const;
   bool IsGone(int machine) const { return places_[machine].is_gone; }
   bool IsMisplaced(int machine) const {
-    return !IsOwn(machine) && !IsGone(machine);
+    return !IsOwn(machine) && !IsGone(machine) && !IsNewcomer(machine);
+  }
+  bool IsNewcomer(int machine) const {
+    return content(machine) == Content::kNewcomer;
+  }
+  // Of the replica that the machine has, or had last; 0: it never had one.
+  uint64_t incarnation(int machine) const {
+    return places_[machine].incarnation;
   }
   // It lacks records that it had.
   bool IsHurt(int machine) const { return !places_[machine].lacks.empty(); }
@@ -110,6 +121,11 @@ class RegionStore {
   void PutBack(int machine);
   // The replica is gone for good.
   void Lose(int machine, Content content, const Image& image);
+  // Of a machine whose replica nobody has open, or that has none: an empty
+  // replica that is to join. The one before is gone for good.
+  void Renew(int machine, uint64_t incarnation, const Image& image);
+  // It has installed an epoch, and is a replica like any other now.
+  void Joined(int machine) { places_[machine].content = Content::kOwn; }
   // The replica is as it was some time ago; nobody may notice.
   void RollBack(int machine, const Image& image);
   // The replica has these bytes now, and lacks those records.
@@ -133,6 +149,7 @@ class RegionStore {
     bool is_suspect = false;
     bool was_suspect = false;
     bool is_forgotten = false;
+    uint64_t incarnation = 0;
     int lies_in = 0;  // the machine whose place the replica is in
     std::unique_ptr<Model> aside;
     std::map<uint64_t, bool> lacks;

@@ -14,6 +14,7 @@
 #include "tools/sim/end_checker.h"
 #include "tools/sim/fault_budget.h"
 #include "tools/sim/faults.h"
+#include "tools/sim/operator.h"
 #include "tools/sim/primary_process.h"
 #include "tools/sim/region_images.h"
 
@@ -27,6 +28,8 @@ constexpr int64_t kLivenessNanosMax = 300'000'000;
 constexpr uint64_t kLivenessRecords = 10;
 // And then come to rest, close and open again.
 constexpr int64_t kEndNanosMax = 300'000'000;
+// Until changes of members are cut off at the end.
+constexpr int64_t kChangeNanos = 3'000'000;
 constexpr int64_t kRestNanos = 1'000'000;
 constexpr int kFinalOpenings = 2;
 // How many events lie between two looks at all media.
@@ -130,18 +133,26 @@ class Run {
     const std::vector<int>& machines = core_ ? core_->machines() : all;
     const bool somebody = std::ranges::any_of(machines, [this](int number) {
       const World::Machine& machine = world_.machine(number);
-      return machine.primary != nullptr &&
+      return machine.primary != nullptr && !machine.primary->is_change() &&
              !world_.threads().IsPaused(machine.primary->process());
     });
-    if (somebody || is_over_) return;
+    if (somebody || is_over_ || IsOperatorAlone()) return;
     world_.StartPrimary(
         world_.machine(machines[world_.random().Below(machines.size())]));
+  }
+
+  bool IsOperatorAlone() {
+    const Operator* const changes = world_.operator_at_work();
+    return changes != nullptr && changes->wants_rest();
   }
 
   // A core is enough to go on with (C8). Where there are no faults, nothing is
   // broken here, either.
   void LetCoreLive() {
     is_healed_ = true;
+    EndChanges();
+    // Whoever changes members again needs all that stay.
+    if (!world_.checkers().configurations.IsSettled()) return;
     if (faults_.empty() || !FaultBudget(world_).MustSurvive()) return;
     core_.emplace(world_);
     if (!core_->is_all()) {
@@ -153,13 +164,38 @@ class Run {
     core_.reset();
   }
 
+  // Those under way may end; then they are cut off.
+  void EndChanges() {
+    Operator* const changes = world_.operator_at_work();
+    if (changes == nullptr) return;
+    changes->Settle();
+    StepFor(kChangeNanos);
+    for (World::Machine& machine : world_.machines()) {
+      if (machine.primary != nullptr && machine.primary->is_change()) {
+        world_.KillPrimary(machine);
+      }
+    }
+    if (world_.checkers().configurations.IsSettled()) {
+      changes->GiveListInForce();
+    }
+  }
+
+  void MustSettle() {
+    if (world_.operator_at_work() == nullptr) return;
+    end_by_ = world_.now() + kEndNanosMax;
+    StepToTheEnd("a change of members does not come to an end",
+                 [&] { return world_.checkers().configurations.IsSettled(); });
+    world_.operator_at_work()->GiveListInForce();
+  }
+
   void LetItLive() {
     world_.Trace("healed");
     Heal(world_);
     for (World::Machine& machine : world_.machines()) {
       world_.KillPrimary(machine);
     }
-    MustGoOn("all is well");
+    if (GoesOn()) MustSettle();
+    if (GoesOn()) MustGoOn("all is well");
   }
 
   void MustGoOn(const char* what) {

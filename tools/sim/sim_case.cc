@@ -14,9 +14,10 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr std::array<std::string_view, 8> kCanaries = {
-    "none",      "early-durable", "lost-fences", "shared-ballot",
-    "no-budget", "small-core",    "deaf-tail",   "known-stranger"};
+constexpr std::array<std::string_view, 9> kCanaries = {
+    "none",          "early-durable",  "lost-fences",
+    "shared-ballot", "no-budget",      "small-core",
+    "deaf-tail",     "known-stranger", "old-quorum"};
 // No plan has so many faults.
 constexpr uint32_t kNumberMax = 10'000;
 
@@ -46,10 +47,12 @@ std::string FaultsText(const std::set<FaultKind>& faults) {
   });
 }
 
-const char* GuestsText(const Guests& guests) {
-  if (guests.tail && guests.stranger) return "tail,stranger";
-  if (guests.tail) return "tail";
-  return guests.stranger ? "stranger" : "none";
+std::string GuestsText(const Guests& guests) {
+  std::vector<const char*> names;
+  if (guests.tail) names.push_back("tail");
+  if (guests.stranger) names.push_back("stranger");
+  if (guests.changes) names.push_back("operator");
+  return names.empty() ? "none" : absl::StrJoin(names, ",");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/sim/member_lists.h"
 #include "tools/sim/region_store.h"
 
 namespace alpheus::sim {
@@ -48,14 +49,13 @@ RemoteTail::Options TailClient::DrawTail() {
   RemoteTail::Options options;
   options.cluster_id = kClusterId;
   options.log_id = kLogId;
-  options.write_quorum = world_.sizes().write_quorum;
-  const auto nodes = static_cast<uint64_t>(world_.options().nodes);
+  const MemberList& list = world_.lists().of(world_.options().tail_machine);
+  options.write_quorum = list.write_quorum;
   const bool asks_one = random_.Below(kOneSourceOdds) == 0;
-  const uint64_t source = random_.Below(nodes);
-  for (uint64_t i = 0; i < nodes; ++i) {
-    const int machine = static_cast<int>(i);
-    options.members.push_back({world_.machine(machine).id(),
-                               world_.NodeAddress(machine),
+  const uint64_t source = random_.Below(list.machines.size());
+  for (size_t i = 0; i < list.machines.size(); ++i) {
+    const World::Machine& machine = world_.machine(list.machines[i]);
+    options.members.push_back({machine.id(), world_.NodeAddress(machine.number),
                                !asks_one || i == source});
   }
   options.self.incarnation = random_.Next() | 1;

@@ -92,16 +92,20 @@ std::string Describe(const Totals& totals) {
       counters.landings_checked, counters.owners_checked,
       counters.looks_at_marks, counters.answers_checked, counters.looks_at_rest,
       counters.records_compared, counters.final_openings);
-  absl::StrAppendFormat(&text,
-                        "tails      %12d, which were shown %d records; %d "
-                        "were overtaken by the head\n"
-                        "strangers  %12d, %d refused; %d recorded handshakes\n"
-                        "storage    %12d regions refused; %d seeds that need "
-                        "not go on\n",
-                        counters.tails, counters.tail_records,
-                        counters.tails_overtaken, counters.strangers,
-                        counters.strangers_refused, counters.replays,
-                        counters.regions_refused, counters.progress_undemanded);
+  absl::StrAppendFormat(
+      &text,
+      "tails      %12d, which were shown %d records; %d "
+      "were overtaken by the head\n"
+      "strangers  %12d, %d refused; %d recorded handshakes\n"
+      "changes    %12d of members, %d made, %d of lost "
+      "replicas, %d refused; %d beside another one\n"
+      "storage    %12d regions refused; %d seeds that need "
+      "not go on\n",
+      counters.tails, counters.tail_records, counters.tails_overtaken,
+      counters.strangers, counters.strangers_refused, counters.replays,
+      counters.changes, counters.changes_made, counters.replacements_made,
+      counters.changes_refused, counters.rival_changes,
+      counters.regions_refused, counters.progress_undemanded);
   absl::StrAppendFormat(&text,
                         "events     %12d, %.0f/s per core\n"
                         "time       %12.3f virtual seconds in %.3f of a core\n",

@@ -7,7 +7,7 @@
 
 namespace alpheus::sim {
 
-using Event = ModelPersistence::Event;
+using Call = ModelPersistence::Event;
 using Primitive = ModelPersistence::Primitive;
 
 void Trap::Set(FaultKind kind, TrapAim aim, uint64_t calls) {
@@ -17,14 +17,14 @@ void Trap::Set(FaultKind kind, TrapAim aim, uint64_t calls) {
   is_touched_ = false;
 }
 
-bool Trap::Touches(const Event& event, uint64_t ring_offset) const {
+bool Trap::Touches(const Call& event, uint64_t ring_offset) const {
   if (event.bytes == 0 || event.offset >= ring_offset) return false;
   const bool is_watermark =
       event.offset >= kWatermarkOffset && event.offset < kTableOffset;
   return aim_ == TrapAim::kMetadata || !is_watermark;
 }
 
-bool Trap::Counts(const Event& event, uint64_t ring_offset) {
+bool Trap::Counts(const Call& event, uint64_t ring_offset) {
   if (aim_ == TrapAim::kAnyCall) return true;
   if (event.primitive == Primitive::kFence) {
     return std::exchange(is_touched_, false);
@@ -34,7 +34,7 @@ bool Trap::Counts(const Event& event, uint64_t ring_offset) {
   return touches;
 }
 
-bool Trap::OnCall(const Event& event, uint64_t ring_offset) {
+bool Trap::OnCall(const Call& event, uint64_t ring_offset) {
   return calls_ != 0 && Counts(event, ring_offset) && --calls_ == 0;
 }
 

@@ -7,8 +7,10 @@
 #include "log/base/check.h"
 #include "tools/sim/candidate_agent.h"
 #include "tools/sim/checkers.h"
+#include "tools/sim/member_lists.h"
 #include "tools/sim/membership_service.h"
 #include "tools/sim/node_process.h"
+#include "tools/sim/operator.h"
 #include "tools/sim/primary_process.h"
 #include "tools/sim/region_images.h"
 #include "tools/sim/region_store.h"
@@ -66,7 +68,7 @@ uint32_t WriteQuorumOf(const RunOptions& options) {
 
 World::World(const RunOptions& options)
     : options_(options),
-      sizes_(*MakeQuorumSizes(static_cast<uint32_t>(options.nodes),
+      sizes_(*MakeQuorumSizes(static_cast<uint32_t>(options.members()),
                               WriteQuorumOf(options))),
       layout_(*Layout::ForRing(options.ring_capacity, kTableEntries)),
       random_(options.seed * 2 + 1),
@@ -78,6 +80,10 @@ World::World(const RunOptions& options)
       machines_(static_cast<size_t>(options.nodes) + 1),
       active_(static_cast<size_t>(network_->options().hosts)),
       link_cuts_(machines_.size(), std::vector<int>(machines_.size())) {
+  MemberList first;
+  for (int m = 0; m < options.members(); ++m) first.machines.push_back(m);
+  first.write_quorum = sizes_.write_quorum;
+  lists_ = std::make_unique<MemberLists>(std::move(first), machines_.size());
   store_ = std::make_unique<RegionStore>(*this);
   images_ = std::make_unique<RegionImages>(*this);
   checkers_ = std::make_unique<Checkers>(*this);
@@ -105,9 +111,10 @@ World::World(const RunOptions& options)
     }
     network_->Crash(NodeHost(machine));
     auto region = std::make_unique<Model>(layout_.region_bytes);
-    Format(machine.number, *region);
+    const bool is_member = machine.number < options.members();
+    if (is_member) Format(machine.number, *region);
     GiveMemory(machine, std::move(region));
-    checkers_->epochs.Look(machine.number);
+    if (is_member) checkers_->epochs.Look(machine.number);
     StartNode(machine);
   }
   if (options.guests.tail) {
@@ -116,6 +123,7 @@ World::World(const RunOptions& options)
   if (options.guests.stranger) {
     stranger_ = std::make_unique<Stranger>(*this, StrangerHost());
   }
+  if (options.guests.changes) operator_ = std::make_unique<Operator>(*this);
 }
 
 ClusterKey SimulatedKey() {

@@ -56,8 +56,10 @@ inline constexpr Uuid kLogId{0x109, 1};
 ClusterKey SimulatedKey();
 
 class CandidateAgent;
+class MemberLists;
 class MembershipService;
 class NodeProcess;
+class Operator;
 class PrimaryProcess;
 class RegionImages;
 class RegionStore;
@@ -132,6 +134,14 @@ class World {
     uint64_t strangers = 0;          // that asked for something
     uint64_t strangers_refused = 0;  // and were told so
     uint64_t replays = 0;            // of these, of a recorded handshake
+    // Changes of members that an operator began; made; refused (another list,
+    // or what can't be done at once).
+    uint64_t changes = 0;
+    uint64_t changes_made = 0;
+    uint64_t changes_refused = 0;
+    uint64_t replacements_made = 0;  // of these, of a lost replica
+    uint64_t rival_changes = 0;  // that began while another one was under way
+    uint64_t newcomers = 0;      // blank replicas
     // Cores that went on while other machines stayed broken, and these.
     uint64_t cores = 0;
     uint64_t left_broken = 0;
@@ -143,7 +153,6 @@ class World {
   World& operator=(const World&) = delete;
 
   const RunOptions& options() const { return options_; }
-  const QuorumSizes& sizes() const { return sizes_; }
   const Layout& layout() const { return layout_; }
   SimNetwork& network() { return *network_; }
   Threads& threads() { return *threads_; }
@@ -157,6 +166,10 @@ class World {
   void Count(FaultKind kind) { ++counters_.faults[static_cast<size_t>(kind)]; }
   RegionStore& store() { return *store_; }
   RegionImages& images() { return *images_; }
+  MemberLists& lists() { return *lists_; }
+  const MemberLists& lists() const { return *lists_; }
+  // nullptr: nobody changes the members.
+  Operator* operator_at_work() { return operator_.get(); }
   // Null: membership is static.
   MembershipService* membership() { return membership_.get(); }
   int64_t now() const { return network_->clock().NowNanos(); }
@@ -180,9 +193,10 @@ class World {
     }
     return nullptr;
   }
+  // As the log was formatted.
   Configuration configuration() const;
-  // Of a machine without power: another region lies there from now on. Returns
-  // what lay there.
+  // Of a machine without power, or whose region nobody has: another region lies
+  // there from now on. Returns what lay there.
   std::unique_ptr<Model> GiveRegion(int machine, std::unique_ptr<Model> region);
   void ExchangeRegions(int a, int b);
   // A fence of the process that has the machine's region has failed.
@@ -227,6 +241,9 @@ class World {
   // Processes. Starting one that runs does nothing.
   void StartNode(Machine& machine);
   void StartPrimary(Machine& machine);
+  // The change of members with that number begins there, by a process that ends
+  // with it.
+  void StartChange(Machine& machine, size_t number);
   // The process is gone, in the middle of what it did; does not return if a
   // thread of it calls.
   void KillNode(Machine& machine);
@@ -288,8 +305,10 @@ class World {
   std::vector<Machine> machines_;
   std::unique_ptr<RegionStore> store_;
   std::unique_ptr<RegionImages> images_;
+  std::unique_ptr<MemberLists> lists_;
   std::unique_ptr<TailClient> tail_;
   std::unique_ptr<Stranger> stranger_;
+  std::unique_ptr<Operator> operator_;
   std::vector<char> active_;  // by host
   std::vector<std::vector<int>> link_cuts_;
   // Regions that were replaced.

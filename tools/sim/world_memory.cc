@@ -54,7 +54,9 @@ std::unique_ptr<World::Model> World::TakeMemory(Machine& machine) {
 
 std::unique_ptr<World::Model> World::GiveRegion(int machine,
                                                 std::unique_ptr<Model> region) {
-  ALPHEUS_CHECK(!machines_[machine].has_power, "nobody has it open");
+  ALPHEUS_CHECK(!machines_[machine].has_power ||
+                    machines_[machine].holder == Holder::kNobody,
+                "nobody has it open");
   std::unique_ptr<Model> old = TakeMemory(machines_[machine]);
   GiveMemory(machines_[machine], std::move(region));
   return old;

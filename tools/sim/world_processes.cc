@@ -11,6 +11,7 @@
 #include "tools/sim/checkers.h"
 #include "tools/sim/membership_service.h"
 #include "tools/sim/node_process.h"
+#include "tools/sim/operator.h"
 #include "tools/sim/primary_process.h"
 #include "tools/sim/region_images.h"
 #include "tools/sim/region_store.h"
@@ -73,6 +74,15 @@ void World::StartPrimary(Machine& machine) {
   active_[PrimaryHost(machine)] = false;
   machine.primary = std::make_unique<PrimaryProcess>(*this, machine);
   Trace(absl::StrCat("machine ", machine.number, ": application starts"));
+}
+
+void World::StartChange(Machine& machine, size_t number) {
+  ALPHEUS_CHECK(machine.primary == nullptr, "one application at a time");
+  network_->Restart(PrimaryHost(machine));
+  active_[PrimaryHost(machine)] = false;
+  machine.primary = std::make_unique<PrimaryProcess>(*this, machine, number);
+  Trace(absl::StrCat("machine ", machine.number, ": change ", number,
+                     " of members starts"));
 }
 
 void World::ForgetNode(Machine& machine, bool with_power) {
