@@ -255,7 +255,10 @@ struct BodyWriter {
       to.Id(run.end);
     }
   }
-  void operator()(const Hold& hold) const { Put(to, hold.promise); }
+  void operator()(const Hold& hold) const {
+    Put(to, hold.promise);
+    (*this)(hold.scrubbed);
+  }
   void operator()(const Wanted& wanted) const { Put(to, wanted.promise); }
 };
 
@@ -437,8 +440,10 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
       return Scrub{TakeFlag(from)};
     case Kind::kScrubbed:
       return TakeScrubbed(from);
-    case Kind::kHold:
-      return Hold{TakePromise(from)};
+    case Kind::kHold: {
+      const Promise promise = TakePromise(from);
+      return Hold{promise, TakeScrubbed(from)};
+    }
     case Kind::kWanted:
       return Wanted{TakePromise(from)};
   }

@@ -54,7 +54,7 @@
 
 namespace alpheus {
 
-inline constexpr uint32_t kProtocolVersion = 4;
+inline constexpr uint32_t kProtocolVersion = 5;
 
 // Every fabric carries as many bytes of private data.
 inline constexpr size_t kHelloBytes = 56;
@@ -208,20 +208,6 @@ struct Released {
   bool operator==(const Released&) const = default;
 };
 
-// A primary has the region of this node's replica, and its lock (A7): its own
-// machine's daemon is to say when somebody wants a promise of it.
-struct Hold {
-  Promise promise;  // that the replica gave to this primary
-
-  bool operator==(const Hold&) const = default;
-};
-// The reply, whenever that is: somebody asks for a higher one.
-struct Wanted {
-  Promise promise;
-
-  bool operator==(const Wanted&) const = default;
-};
-
 // 128 bits that one end drew for this connection; not 0.
 struct Nonce {
   uint64_t high = 0;
@@ -278,6 +264,24 @@ struct Scrubbed {
   std::vector<LsnRun> unrepairable;
 
   bool operator==(const Scrubbed&) const = default;
+};
+
+// A primary has the region of this node's replica, and its lock (A7): its own
+// machine's daemon is to say when somebody wants a promise of it, or to scrub
+// it.
+struct Hold {
+  Promise promise;  // that the replica gave to this primary
+  // How its own scrubbing of it is.
+  Scrubbed scrubbed = {};
+
+  bool operator==(const Hold&) const = default;
+};
+// The reply, whenever that is: somebody asks for a higher one. Or, as somebody
+// said it, a Scrub.
+struct Wanted {
+  Promise promise;
+
+  bool operator==(const Wanted&) const = default;
 };
 
 using Message =

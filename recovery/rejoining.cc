@@ -121,6 +121,7 @@ Rejoining::Member* Rejoining::NextMember() {
 void Rejoining::Begin(Member& member) {
   const EpochOpeningOptions& opening = options_.opening;
   trying_ = &member;
+  ++counters_.tries;
   joining_ = std::make_unique<OpeningPeer>(
       OpeningPeerOptions{
           .at = member.at,
@@ -201,7 +202,9 @@ absl::Status Rejoining::CopyOn() {
             {.sources = {},
              .destination = joining_.get(),
              .own = {.ring = log_.ring, .key = log_.ring_key, .has_all = true}},
-            plan.copies, options_.opening.copy_bytes_max, fabric_));
+            plan.copies,
+            std::min(options_.copy_bytes_max, options_.opening.copy_bytes_max),
+            fabric_));
   }
   ALPHEUS_RETURN_IF_ERROR(copier_->Poll());
   if (!copier_->is_done()) return absl::OkStatus();
@@ -259,7 +262,9 @@ void Rejoining::EndTry(int64_t wait_ns) {
 
 void Rejoining::Stop() {
   stopped_ = true;
-  if (joining_ != nullptr) EndTry(0);
+  if (joining_ == nullptr) return;
+  ++counters_.failures;
+  EndTry(0);
 }
 
 std::vector<OtherMember> Rejoining::Away() const {

@@ -49,8 +49,11 @@ struct RejoiningOptions {
   // Until a member that is away is tried again; doubled with each failure, up
   // to 32 times that.
   int64_t retry_ns = 1'000'000'000;
-  // Of the own ring, compared in one Poll.
-  uint64_t slice_bytes = uint64_t{256} << 10;
+  // Of the own ring, compared in one Poll. Whoever appends meanwhile pays for
+  // it with its latency: some ten microseconds.
+  uint64_t slice_bytes = uint64_t{32} << 10;
+  // Under way of a copy; pieces are a quarter of that.
+  uint64_t copy_bytes_max = uint64_t{128} << 10;
 };
 
 // The epoch, and the ring of this process.
@@ -73,6 +76,7 @@ class Rejoining {
   };
   using StatusOf = std::function<absl::Status(const std::string& name)>;
   struct Counters {
+    uint64_t tries = 0;  // begun; the one under way included
     uint64_t joins = 0;
     uint64_t failures = 0;
     uint64_t records_copied = 0;  // before the sessions began

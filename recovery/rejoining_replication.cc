@@ -41,8 +41,10 @@ RejoiningReplication::RejoiningReplication(
                 (replicator.has_local_replica ? 1 : 0)),
       ring_(std::move(opened.ring)),
       now_{opened.head, EndOf(opened.end), opened.end.lsn - 1},
+      persisted_(opened.end.lsn - 1),
       replication_(fabric, clock, replicator, now_.finished, this),
-      rejoining_(fabric, clock, random, rejoining, LogOf(opened, *ring_)),
+      log_(LogOf(opened, *ring_)),
+      rejoining_(fabric, clock, random, rejoining, log_),
       next_poll_ns_(rejoining_.NextPoll().at_nanos()) {
   for (OpenedBackup& backup : opened.backups) {
     replication_.Add(DescribePeer({backup.node, backup.name}),
@@ -58,6 +60,11 @@ void RejoiningReplication::Advance(const RingEnd& finished) {
   replication_.Advance(finished);
 }
 
+void RejoiningReplication::LocalPersisted(Lsn lsn) {
+  persisted_ = lsn;
+  replication_.LocalPersisted(lsn);
+}
+
 void RejoiningReplication::AdvanceHead(const LogPosition& head) {
   now_.head = head;
   replication_.AdvanceHead(head);
@@ -68,6 +75,9 @@ void RejoiningReplication::Poll() {
   replication_.Poll();
   if (hold_ != nullptr && hold_->next_poll_ns() != ReplicaHold::kNever) {
     AttendHold();
+  }
+  if (scrub_ != nullptr && clock_.NowNanos() >= scrub_->next_poll_ns()) {
+    ScrubOn();
   }
   if (replication_.in_sync() == replicas_ && noted_in_sync_ == replicas_) {
     return;
@@ -80,14 +90,41 @@ void RejoiningReplication::Poll() {
 void RejoiningReplication::NoteNextPoll() {
   int64_t next = rejoining_.NextPoll().at_nanos();
   if (hold_ != nullptr) next = std::min(next, hold_->next_poll_ns());
+  if (scrub_ != nullptr) next = std::min(next, scrub_->next_poll_ns());
   next_poll_ns_.store(next, std::memory_order_relaxed);
 }
 
-void RejoiningReplication::HoldReplica(const ReplicaHoldOptions& hold,
-                                       std::function<absl::Status()> give_up) {
-  hold_ = std::make_unique<ReplicaHold>(fabric_, clock_, hold);
-  give_up_ = std::move(give_up);
+void RejoiningReplication::HoldReplica(ReplicaHoldOptions hold,
+                                       const ScrubbingOptions& scrubbing,
+                                       HeldReplica& replica) {
+  replica_ = &replica;
+  scrub_ = std::make_unique<OwnScrub>(
+      fabric_, clock_,
+      Scrubbing::Node{hold.hello.cluster_id, hold.node, hold.credentials, {}},
+      scrubbing,
+      OwnScrub::Log{hold.hello.log_id, log_.configuration, log_.epoch,
+                    log_.table, log_.ring},
+      replica);
+  hold.scrub = [this](bool start) {
+    if (scrub_ == nullptr) return Scrubbed();
+    if (start) scrub_->Start();
+    return scrub_->State();
+  };
+  hold_ = std::make_unique<ReplicaHold>(fabric_, clock_, std::move(hold));
   NoteNextPoll();
+}
+
+// What has failed is opened anew, and scrubbed then.
+void RejoiningReplication::ScrubOn() {
+  const bool is_over =
+      replication_.status().ok() && scrub_->Poll(now_.head, persisted_);
+  if (!replication_.status().ok()) scrub_.reset();
+  NoteNextPoll();
+  if (!is_over) return;
+  const Scrubbed said = scrub_->State();
+  const MutexLock lock(state_mutex_);
+  state_.scrub_passes = said.passes;
+  state_.scrubbed = said.total;
 }
 
 void RejoiningReplication::AttendHold() {
@@ -105,7 +142,8 @@ void RejoiningReplication::GiveWay(const Promise& wanted) {
         absl::Hex(wanted.primary.incarnation), ", opens epoch ",
         wanted.epoch.value, "; this process has given up its replica for it")));
   }
-  give_up_().IgnoreError();
+  replica_->GiveUp().IgnoreError();
+  scrub_.reset();
   hold_.reset();
 }
 
@@ -129,7 +167,9 @@ void RejoiningReplication::NoteState() {
   noted_in_sync_ = in_sync;
   noted_ = counters;
   const MutexLock lock(state_mutex_);
-  state_ = {in_sync, counters, rejoining_.Away()};
+  state_.in_sync = in_sync;
+  state_.counters = counters;
+  state_.away = rejoining_.Away();
 }
 
 RingOffset RejoiningReplication::reuse_head() const {
@@ -152,12 +192,14 @@ void RejoiningReplication::WaitForActivity(Deadline deadline) {
 
 void RejoiningReplication::Take(const Completion& completion) {
   if (rejoining_.Take(completion)) return;
+  if (scrub_ != nullptr && scrub_->Take(completion)) return;
   if (hold_ != nullptr && hold_->Take(completion)) return;
   if (others_ != nullptr) others_->Take(completion);
 }
 
 void RejoiningReplication::Take(const ConnectionEvent& event) {
   if (rejoining_.Take(event)) return;
+  if (scrub_ != nullptr && scrub_->Take(event)) return;
   if (hold_ != nullptr && hold_->Take(event)) return;
   if (others_ != nullptr) others_->Take(event);
 }

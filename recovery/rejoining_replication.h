@@ -5,7 +5,8 @@
 // that it has given up; what arrives and is of no backup is Rejoining's, and
 // what is not its either is somebody else's. A primary that has its node's own
 // replica gives it up when the node says that somebody wants its promise
-// (replica_hold.h): the log ends as when it is fenced.
+// (replica_hold.h): the log ends as when it is fenced. Until then it scrubs it
+// (own_scrub.h).
 //
 // Invariants: those of replication_sink.h.
 //   N2. too: what a member on its way needs of the ring is not reused.
@@ -18,7 +19,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,8 +26,12 @@
 
 #include "log/base/mutex.h"
 #include "recovery/epoch_opening.h"
+#include "recovery/held_replica.h"
+#include "recovery/own_scrub.h"
 #include "recovery/rejoining.h"
 #include "recovery/replica_hold.h"
+#include "recovery/scrub_counts.h"
+#include "recovery/scrubbing.h"
 #include "replication/log_replication.h"
 
 namespace alpheus {
@@ -43,14 +47,14 @@ class RejoiningReplication final : public ReplicationSink,
                        const RejoiningOptions& rejoining, EpochOpened& opened,
                        LogReplication::Others* others = nullptr);
 
-  // The log's own replica is held from its node, as `hold` says; `give_up`
-  // leaves nothing that this process writes in its region, and lets go of its
-  // lock. Before the log is made.
-  void HoldReplica(const ReplicaHoldOptions& hold,
-                   std::function<absl::Status()> give_up);
+  // The log's own replica is held from its node, as `hold` says, and scrubbed.
+  // Before the log is made, whose Poll calls `replica`, which must outlive
+  // this.
+  void HoldReplica(ReplicaHoldOptions hold, const ScrubbingOptions& scrubbing,
+                   HeldReplica& replica);
 
   void Advance(const RingEnd& finished) override;
-  void LocalPersisted(Lsn lsn) override { replication_.LocalPersisted(lsn); }
+  void LocalPersisted(Lsn lsn) override;
   void AdvanceHead(const LogPosition& head) override;
   void TellDurable() override { replication_.TellDurable(); }
   void Poll() override;
@@ -61,6 +65,9 @@ class RejoiningReplication final : public ReplicationSink,
   }
   bool is_idle() const override {
     return replication_.is_idle() && !rejoining_.is_at_work();
+  }
+  bool is_catching_up() const override {
+    return rejoining_.is_at_work() || replication_.is_catching_up();
   }
   absl::Status status() const override { return replication_.status(); }
   void WaitForActivity(Deadline deadline) override;
@@ -75,6 +82,9 @@ class RejoiningReplication final : public ReplicationSink,
     uint32_t in_sync = 0;
     Rejoining::Counters counters;
     std::vector<OtherMember> away;  // and why, as far as it was tried
+    // Of the own replica, in passes that have ended.
+    uint64_t scrub_passes = 0;
+    ScrubCounts scrubbed;
   };
   // As of the last Poll. By any thread.
   State state() const {
@@ -88,6 +98,7 @@ class RejoiningReplication final : public ReplicationSink,
   void NoteNextPoll();
   void AttendHold();
   void GiveWay(const Promise& wanted);
+  void ScrubOn();
   void Take(const Completion& completion) override;
   void Take(const ConnectionEvent& event) override;
 
@@ -97,10 +108,14 @@ class RejoiningReplication final : public ReplicationSink,
   const uint64_t replicas_;
   const std::unique_ptr<RegisteredBytes> ring_;
   Rejoining::Now now_;
+  Lsn persisted_;  // by the own replica
   LogReplication replication_;
+  const RejoinedLog log_;
   Rejoining rejoining_;
-  std::unique_ptr<ReplicaHold> hold_;  // until the region is given up
-  std::function<absl::Status()> give_up_;
+  // Until the region is given up.
+  HeldReplica* replica_ = nullptr;
+  std::unique_ptr<OwnScrub> scrub_;
+  std::unique_ptr<ReplicaHold> hold_;
   // Of both, for those who wait without the log's lock.
   std::atomic<int64_t> next_poll_ns_;
   // in_sync and failures of state_, for who writes it.

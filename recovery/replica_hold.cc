@@ -55,18 +55,27 @@ void ReplicaHold::Connect() {
           options_.address, options_.node, options_.hello,
           Deadline::AtNanos(clock_.NowNanos() + options_.connect_ns),
           options_.credentials},
-      Hold{options_.promise});
+      Question(/*start_scrub=*/false));
+}
+
+Hold ReplicaHold::Question(bool start_scrub) const {
+  return {options_.promise,
+          options_.scrub ? options_.scrub(start_scrub) : Scrubbed()};
 }
 
 // G1. A node that says something else is tried again, later.
 std::optional<Promise> ReplicaHold::TakeReply() {
+  if (const auto* scrub = std::get_if<Scrub>(&*inquiry_->reply())) {
+    inquiry_->Ask(Question(scrub->start));
+    return std::nullopt;
+  }
   const auto* wanted = std::get_if<Wanted>(&*inquiry_->reply());
   if (wanted == nullptr) return TryLater(/*is_refused=*/true);
   if (wanted->promise.epoch > options_.promise.epoch ||
       IsMutant("kGivesWayToALowerBallot")) {
     return wanted->promise;
   }
-  inquiry_->Ask(Hold{options_.promise});
+  inquiry_->Ask(Question(/*start_scrub=*/false));
   return std::nullopt;
 }
 

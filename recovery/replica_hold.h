@@ -14,12 +14,14 @@
 //   G2. Nothing is done while nothing arrives: what a log pays for it is to
 //   look
 //       at one word.
+//   G3. What somebody wants scrubbed is begun, and the node hears how it is.
 // Thread safety: one thread at a time.
 // References: protocol A4.2, A7; docs/replication.md.
 #ifndef ALPHEUS_RECOVERY_REPLICA_HOLD_H_
 #define ALPHEUS_RECOVERY_REPLICA_HOLD_H_
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -39,6 +41,9 @@ struct ReplicaHoldOptions {
   Hello hello;
   Credentials credentials = {};
   Promise promise;  // that the own replica gave
+  // How its scrubbing is; first begins a pass, if `start`. Not set: it is not
+  // scrubbed.
+  std::function<Scrubbed(bool start)> scrub = {};
   // Nanoseconds: between two tries to reach the node, longer and longer where
   // it says that it has no such replica; and of each try.
   int64_t retry_ns = 1'000'000'000;
@@ -65,6 +70,7 @@ class ReplicaHold {
  private:
   void Connect();
   std::optional<Promise> TryLater(bool is_refused);
+  Hold Question(bool start_scrub) const;
   // Of the question's reply.
   std::optional<Promise> TakeReply();
 

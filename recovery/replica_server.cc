@@ -47,6 +47,7 @@ absl::Status ReplicaServer::AddLog(std::unique_ptr<ServedLog> log) {
   const Uuid id = log->log_id();
   const auto [entry, is_new] = logs_.try_emplace(id, std::move(log));
   if (is_new) {
+    scrubbing_.Watch(*entry->second);
     ServeWaiting(*entry->second);
     return absl::OkStatus();
   }
@@ -437,14 +438,13 @@ void ReplicaServer::Poll() {
       End(connection.id, WhyTooLate(connection));
     }
   }
-  scrubbing_.Poll(logs_,
-                  [this](const ServedLog& log) { return IsBeingOpened(log); });
+  scrubbing_.Poll([this](Uuid log_id) { return IsBeingOpened(log_id); });
 }
 
-bool ReplicaServer::IsBeingOpened(const ServedLog& log) const {
-  return std::ranges::any_of(connections_, [&log](const auto& entry) {
+bool ReplicaServer::IsBeingOpened(Uuid log_id) const {
+  return std::ranges::any_of(connections_, [log_id](const auto& entry) {
     const Connection& connection = entry.second;
-    return connection.log == &log && connection.is_holder() &&
+    return connection.hello.log_id == log_id && connection.is_holder() &&
            connection.phase != Phase::kSession;
   });
 }

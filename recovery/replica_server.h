@@ -14,14 +14,15 @@
 //   kSession)  Follow               Followed               as before
 //              Release              Released               as before
 //              Scrub                Scrubbed               as before
-//              Hold                 Wanted, when it is     kControl
+//              Hold                 Wanted or Scrub, when  kControl
+//                                   it is
 //              AskPromise           Refused                as before
 //                                   later                  kAnswering
 //   kAnswering nothing              Promised               kPromised
 //   kPromised  Prepare              Prepared               kPrepared
 //   kPrepared  Install              later                  kInstalling
 //   kInstalling  nothing            Installed              kSession
-//   kHolding   nothing              Wanted                 kControl
+//   kHolding   nothing              Wanted, Scrub          kControl
 //   kWaiting   nothing              as to AskPromise       as there
 //   kSession   batches              acks                   kSession
 //   any        anything else        Failed, if it can be   kEnding, closed
@@ -32,7 +33,8 @@
 // The region of a log may be another process's of this machine, a primary with
 // this node's replica (A7). It says so by Hold; whoever asks for a promise
 // meanwhile waits (kWaiting) until the primary, which hears of it by Wanted,
-// has given the region up and AddLog follows.
+// has given the region up and AddLog follows. What others want scrubbed it
+// hears the same way, and says in its next Hold how far that is.
 //
 // Scans and installations look at the whole ring, which takes seconds where it
 // has some GiB. They run in slices, one in each Poll, one after the other where
@@ -299,18 +301,25 @@ class ReplicaServer {
                                     RemoteAccess access);
 
   // Whether its log's ring is somebody's who has no session yet.
-  bool IsBeingOpened(const ServedLog& log) const;
+  bool IsBeingOpened(Uuid log_id) const;
   // Logs whose region another process of this machine has.
   struct Holder {
     ConnectionId connection;
     Promise promise;
     std::optional<int64_t> told_at;  // that somebody wants a higher one
+    Scrubbed scrubbed;               // as it said last
+    // Somebody wants it to begin: it is to hear of it, or has heard.
+    bool is_to_scrub = false;
+    bool was_told_to_scrub = false;
   };
   // It was told, and did nothing.
   bool IsStuck(const Holder& holder) const;
   absl::StatusOr<MaybeReply> ReplyOfHeld(Connection& connection,
                                          const Message& message);
   absl::StatusOr<MaybeReply> OnHold(Connection& connection, const Hold& hold);
+  absl::StatusOr<MaybeReply> OnScrubOfHeld(const Connection& connection,
+                                           const Scrub& scrub);
+  void RelayScrub(Holder& holder);
   absl::StatusOr<MaybeReply> OnAskOfHeld(Connection& connection,
                                          const AskPromise& ask);
   absl::StatusOr<MaybeReply> TellHolder(Connection& asker);

@@ -20,6 +20,9 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::ReplyOfHeld(
   if (const auto* ask = std::get_if<AskPromise>(&message)) {
     return OnAskOfHeld(connection, *ask);
   }
+  if (const auto* scrub = std::get_if<Scrub>(&message)) {
+    return OnScrubOfHeld(connection, *scrub);
+  }
   // Readers, too: they disturb no primary.
   return absl::UnavailableError(
       "the node does not serve its replica: a process of its machine has it");
@@ -36,11 +39,16 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHold(
                      ": a process of another machine can't hold its replica"));
   }
   const Uuid log_id = connection.hello.log_id;
-  const auto before = holders_.find(log_id);
-  if (before != holders_.end() && before->second.connection != connection.id) {
-    End(before->second.connection, absl::OkStatus());
+  bool is_to_scrub = false;
+  if (const auto before = holders_.find(log_id); before != holders_.end()) {
+    if (before->second.connection == connection.id) {
+      is_to_scrub = before->second.is_to_scrub;
+    } else {
+      End(before->second.connection, absl::OkStatus());
+    }
   }
-  holders_[log_id] = {connection.id, hold.promise, std::nullopt};
+  holders_[log_id] = {connection.id, hold.promise, std::nullopt, hold.scrubbed,
+                      is_to_scrub};
   connection.phase = Phase::kHolding;
   for (const ConnectionId id : WaitingFor(log_id)) {
     Connection& asker = *Find(id);
@@ -52,7 +60,35 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHold(
       SendReply(asker, **std::move(reply));
     }
   }
+  if (is_to_scrub) RelayScrub(holders_.at(log_id));
   return std::nullopt;
+}
+
+// The holder replies by its next Hold, which whoever asks again hears.
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnScrubOfHeld(
+    const Connection& connection, const Scrub& scrub) {
+  const auto found = holders_.find(connection.hello.log_id);
+  if (found == holders_.end()) {
+    return absl::UnavailableError(absl::StrCat(
+        "node ", options_.node.value,
+        ": a process of its machine has the replica, and does not say which "
+        "one; it is not scrubbed now"));
+  }
+  Holder& holder = found->second;
+  holder.is_to_scrub |= scrub.start && !IsMutant("kScrubOfHeldUntold");
+  RelayScrub(holder);
+  Scrubbed said = holder.scrubbed;
+  said.is_running |= holder.is_to_scrub || holder.was_told_to_scrub;
+  return said;
+}
+
+// One question, one reply: who is being told something is told this later.
+void ReplicaServer::RelayScrub(Holder& holder) {
+  Connection& primary = *Find(holder.connection);
+  if (primary.phase != Phase::kHolding) return;
+  holder.was_told_to_scrub |= holder.is_to_scrub;
+  primary.phase = Phase::kControl;
+  SendReply(primary, Scrub{std::exchange(holder.is_to_scrub, false)});
 }
 
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskOfHeld(
@@ -82,10 +118,11 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::TellHolder(
     return absl::FailedPreconditionError(
         "the process that asks for the promise has the replica itself");
   }
-  if (!holder.told_at.has_value()) {
-    holder.told_at = clock_.NowNanos();
+  if (!holder.told_at.has_value()) holder.told_at = clock_.NowNanos();
+  // Else it was told, or is told as soon as it may be told something.
+  Connection& primary = *Find(holder.connection);
+  if (primary.phase == Phase::kHolding) {
     ++counters_.wanted;
-    Connection& primary = *Find(holder.connection);
     primary.phase = Phase::kControl;
     SendReply(primary, Wanted{wanted});
   }

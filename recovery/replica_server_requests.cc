@@ -133,6 +133,7 @@ absl::StatusOr<Message> ReplicaServer::OnFormat(Connection& connection,
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
                            options_.creator->Create(log_id, format));
   connection.log = log.get();
+  scrubbing_.Watch(*log);
   logs_.emplace(log_id, std::move(log));
   ++counters_.formatted;
   return Formatted{};

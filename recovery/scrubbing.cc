@@ -76,7 +76,18 @@ void Scrubbing::Ask(Uuid log_id) {
   look_again_at_ = 0;
 }
 
+void Scrubbing::Watch(ScrubbedReplica& replica) {
+  LogState& state = logs_[replica.log_id()];
+  state.replica = &replica;
+  if (state.due_at == 0) {
+    state.due_at = clock_.NowNanos() + options_.interval_ns;
+  }
+  look_again_at_ = 0;
+}
+
 void Scrubbing::Forget(Uuid log_id) {
+  const auto found = logs_.find(log_id);
+  if (found != logs_.end()) found->second.replica = nullptr;
   if (pass_ != nullptr && pass_->log_id == log_id &&
       !IsMutant("kScrubOutlivesItsReplica")) {
     DropPass();
@@ -109,10 +120,9 @@ Deadline Scrubbing::NextDeadline() const {
   Deadline next;
   if (is_waiting_) next = Deadline::AtNanos(look_again_at_);
   for (const auto& [id, state] : logs_) {
-    if (options_.bytes_per_second > 0 && state.due_at > now &&
-        state.due_at < next.at_nanos()) {
-      next = Deadline::AtNanos(state.due_at);
-    }
+    if (options_.bytes_per_second == 0 || state.replica == nullptr) continue;
+    const int64_t at = std::max(state.due_at, look_again_at_);
+    if (at < next.at_nanos()) next = Deadline::AtNanos(at);
   }
   return next;
 }
@@ -125,53 +135,41 @@ bool Scrubbing::IsIdle(int64_t now) const {
          (!pass_->is_asked && !HasFinding() && now < next_slice_at_);
 }
 
-void Scrubbing::Poll(const Logs& logs, const IsBusy& is_busy) {
+void Scrubbing::Poll(const IsBusy& is_busy) {
   const int64_t now = clock_.NowNanos();
   if (IsIdle(now)) return;
   look_again_at_ = now + kScrubLookNanos;
-  NoteLogs(logs);
-  ChoosePass(logs, is_busy);
+  ChoosePass(is_busy);
   if (pass_ == nullptr) return;
   if (!pass_->is_asked && !HasFinding() && now < next_slice_at_) return;
-  ServedLog& log = *logs.at(pass_->log_id);
-  const Followed said = log.followed();
+  ScrubbedReplica& replica = *logs_.at(pass_->log_id).replica;
+  const Followed said = replica.followed();
   if (pass_->scrub == nullptr || pass_->epoch != said.log_epoch ||
       !Counts(said)) {
-    return Begin(log, said);
+    return Begin(replica, said);
   }
   if (!pass_->scrub->MoveHead(said.head)) return EndFinding();
-  HasFinding() ? RepairOn(log, said) : WalkOn();
-}
-
-void Scrubbing::NoteLogs(const Logs& logs) {
-  for (const auto& [id, log] : logs) {
-    LogState& state = logs_[id];
-    if (state.due_at == 0) {
-      state.due_at = clock_.NowNanos() + options_.interval_ns;
-    }
-  }
+  HasFinding() ? RepairOn(replica, said) : WalkOn(replica);
 }
 
 // What was asked for goes first.
-void Scrubbing::ChoosePass(const Logs& logs, const IsBusy& is_busy) {
-  const auto may_be_scrubbed = [&](const ServedLog& log) {
-    return !log.medium_failed() &&
-           (!is_busy(log) || IsMutant("kScrubWhileOpening"));
+void Scrubbing::ChoosePass(const IsBusy& is_busy) {
+  const auto may_be_scrubbed = [&](const LogState& state) {
+    return state.replica != nullptr && !state.replica->medium_failed() &&
+           (!is_busy(state.replica->log_id()) ||
+            IsMutant("kScrubWhileOpening"));
   };
-  if (pass_ != nullptr) {
-    const auto found = logs.find(pass_->log_id);
-    if (found == logs.end() || !may_be_scrubbed(*found->second)) DropPass();
-  }
+  if (pass_ != nullptr && !may_be_scrubbed(logs_.at(pass_->log_id))) DropPass();
   if (pass_ != nullptr && pass_->is_asked) return;
   const int64_t now = clock_.NowNanos();
   is_waiting_ = false;
   const LogState* chosen = nullptr;
   Uuid chosen_id;
-  for (const auto& [id, log] : logs) {
-    const LogState& state = logs_[id];
+  for (const auto& [id, state] : logs_) {
+    if (state.replica == nullptr) continue;
     const bool is_due = options_.bytes_per_second > 0 && state.due_at <= now;
     if (!state.is_asked && !is_due) continue;
-    if (!may_be_scrubbed(*log)) {
+    if (!may_be_scrubbed(state)) {
       is_waiting_ = true;
       continue;
     }
@@ -186,7 +184,7 @@ void Scrubbing::ChoosePass(const Logs& logs, const IsBusy& is_busy) {
   pass_->is_asked = chosen->is_asked;
 }
 
-void Scrubbing::Begin(ServedLog& log, const Followed& said) {
+void Scrubbing::Begin(ScrubbedReplica& replica, const Followed& said) {
   auto fresh = std::make_unique<Pass>();
   fresh->log_id = pass_->log_id;
   fresh->is_asked = pass_->is_asked;
@@ -196,14 +194,14 @@ void Scrubbing::Begin(ServedLog& log, const Followed& said) {
   const bool is_empty = !Counts(said);
   logs_[pass_->log_id].said.is_empty = is_empty;
   if (is_empty) return EndPass();
-  Mend(log);
-  const std::span<std::byte> ring = log.ring();
+  Mend(replica);
+  const std::span<std::byte> ring = replica.ring();
   pass_->scrub = std::make_unique<RingScrub>(
       Ring(ring.data(), ring.size()), said.table, said.head, LastOf(said));
 }
 
-void Scrubbing::Mend(ServedLog& log) {
-  const absl::StatusOr<int> mended = log.MendCopies();
+void Scrubbing::Mend(ScrubbedReplica& replica) {
+  const absl::StatusOr<int> mended = replica.MendCopies();
   if (mended.ok()) {
     pass_->found.damaged += static_cast<uint64_t>(*mended);
     pass_->found.repaired += static_cast<uint64_t>(*mended);
@@ -219,8 +217,10 @@ void Scrubbing::Mend(ServedLog& log) {
   Tell(mended.status().ToString());
 }
 
-void Scrubbing::WalkOn() {
-  const RingScrub::Step step = pass_->scrub->Continue(options_.slice_bytes);
+void Scrubbing::WalkOn(ScrubbedReplica& replica) {
+  RingScrub::Step step = RingScrub::Step::kMore;
+  replica.WhileAtRest(
+      [&] { step = pass_->scrub->Continue(options_.slice_bytes); });
   if (!pass_->is_asked && options_.bytes_per_second > 0) {
     next_slice_at_ =
         clock_.NowNanos() +
@@ -274,14 +274,33 @@ void Scrubbing::Tell(const std::string& what) const {
 
 // --- Repairs -----------------------------------------------------------------
 
-void Scrubbing::RepairOn(ServedLog& log, const Followed& said) {
+void Scrubbing::RepairOn(ScrubbedReplica& replica, const Followed& said) {
   const RingScrub& scrub = *pass_->scrub;
-  const MendedRecords mended = MendedWithoutPeer(scrub);
-  if (mended.records > 0) return Restore(log, mended);
   if (scrub.finding().kind == RingDamage::kChain) {
     return GiveUp("every record holds by itself");
   }
-  ReadOn(log, said);
+  if (!MendWith(replica, [&] { return MendedWithoutPeer(scrub); })) {
+    ReadOn(replica, said);
+  }
+}
+
+// J5. A record that was cleaned since it was found needs no payload, nor a
+// CLEANED word of 0.
+bool Scrubbing::MendWith(ScrubbedReplica& replica,
+                         absl::FunctionRef<MendedRecords()> find) {
+  bool is_over = false;
+  replica.WhileAtRest([&] {
+    is_over = HeldOfFinding(*pass_->scrub, 1) > 0 &&
+              !IsMutant("kScrubUndoesCleaning");
+    if (is_over) {
+      pass_->scrub->GoBack();
+      return EndFinding();
+    }
+    const MendedRecords mended = find();
+    is_over = mended.records > 0;
+    if (is_over) Restore(replica, mended);
+  });
+  return is_over;
 }
 
 void Scrubbing::Connect(const Followed& said) {
@@ -322,7 +341,7 @@ void Scrubbing::LeaveSource(const std::string& why) {
   source_.reset();
 }
 
-void Scrubbing::ReadOn(ServedLog& log, const Followed& said) {
+void Scrubbing::ReadOn(ScrubbedReplica& replica, const Followed& said) {
   if (source_ == nullptr) return Connect(said);
   PeerRing& peer = *source_->ring;
   if (!peer.status().ok()) {
@@ -335,10 +354,10 @@ void Scrubbing::ReadOn(ServedLog& log, const Followed& said) {
   source_->was_ready = true;
   const ScrubFinding& finding = pass_->scrub->finding();
   const uint64_t bytes_max = finding.end_offset - finding.at.offset;
-  if (pass_->read_bytes > 0) {
-    const MendedRecords mended =
-        MendedFromPeer(peer.ring(), peer.read_end(), *pass_->scrub);
-    if (mended.records > 0) return Restore(log, mended);
+  if (pass_->read_bytes > 0 && MendWith(replica, [&] {
+        return MendedFromPeer(peer.ring(), peer.read_end(), *pass_->scrub);
+      })) {
+    return;
   }
   if (pass_->read_bytes >= bytes_max) {
     pass_->tried.insert(source_->peer);
@@ -352,9 +371,10 @@ void Scrubbing::ReadOn(ServedLog& log, const Followed& said) {
   peer.Read(finding.at.offset, pass_->read_bytes);
 }
 
-void Scrubbing::Restore(ServedLog& log, const MendedRecords& mended) {
+void Scrubbing::Restore(ScrubbedReplica& replica, const MendedRecords& mended) {
   for (const MendedBytes& place : mended.places) {
-    const absl::Status restored = log.RestoreBytes(place.offset, place.bytes);
+    const absl::Status restored =
+        replica.RestoreBytes(place.offset, place.bytes);
     if (!restored.ok()) return GiveUp(restored.ToString());
   }
   const uint64_t held = HeldOfFinding(*pass_->scrub, mended.records);

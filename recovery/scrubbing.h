@@ -5,11 +5,11 @@
 // Idea: one pass after the other, each over one log, in slices between which
 // the sessions of all logs are served. A pass that the clock began is slow, by
 // a rate; one that somebody asked for is not. What a slice finds is mended by
-// the node that has the damage, as its sessions and its superline are its own
-// thread's: between two slices the head may move, and what is persisted may
-// grow; within one nothing changes from the head to the last record that was
-// persisted before the pass began, as a primary reuses no byte behind the head
-// that the replica has published (A3.1).
+// the process that writes the damaged replica: a node, or a primary, of its
+// own. Between two slices the head may move, what is persisted may grow, and a
+// primary's records may be cleaned; within one nothing changes from the head to
+// the last record that was persisted before the pass began, as a primary reuses
+// no byte behind the head that the replica has published (A3.1).
 //
 // Invariants:
 //   J1. Only records between the replica's head and the last LSN that it has
@@ -21,7 +21,9 @@
 //   J3. Nothing of a `repairing` replica is looked at.
 //   J4. What is written is what record_repair.h has checked (M1), and counts as
 //       repaired when it was persisted and read again here.
-//   J5. A record that no peer gives stays as it is, and is told; the log is not
+//   J5. What is damaged is looked at again before bytes are written over it:
+//       no CLEANED word is written back to 0.
+//   J6. A record that no peer gives stays as it is, and is told; the log is not
 //       shortened.
 // Crash states, of each repair: any part of the bytes may be persisted, all of
 // them in places that held no good byte, or equal ones. The record is as
@@ -40,6 +42,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
@@ -49,7 +52,7 @@
 #include "recovery/record_repair.h"
 #include "recovery/ring_scrub.h"
 #include "recovery/scrub_counts.h"
-#include "recovery/served_log.h"
+#include "recovery/scrubbed_replica.h"
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {
@@ -87,25 +90,27 @@ class Scrubbing {
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
-  // What it may work on.
-  using Logs = std::map<Uuid, std::unique_ptr<ServedLog>>;
+  // It may work on the replica, until it is to forget it.
+  void Watch(ScrubbedReplica& replica);
+  // The replica is served no more: the pass over it ends.
+  void Forget(Uuid log_id);
+
   // Whether somebody opens or joins an epoch of a log (J2).
-  using IsBusy = std::function<bool(const ServedLog&)>;
+  using IsBusy = std::function<bool(Uuid log_id)>;
 
   // One slice.
-  void Poll(const Logs& logs, const IsBusy& is_busy);
+  void Poll(const IsBusy& is_busy);
   // When Poll has something to do by itself; not set: never.
   Deadline NextDeadline() const;
 
   // A whole pass soon; one that was asked for and runs is as good.
   void Ask(Uuid log_id);
-  // The replica is served no more: the pass over it ends.
-  void Forget(Uuid log_id);
 
   Scrubbed StateOf(Uuid log_id) const;
 
  private:
   struct LogState {
+    ScrubbedReplica* replica = nullptr;  // nullptr: it was forgotten
     Scrubbed said;
     bool is_asked = false;
     int64_t due_at = 0;  // of the next pass by the clock
@@ -136,16 +141,18 @@ class Scrubbing {
   }
   // Nothing is to be done: this is asked between any two batches of a session.
   bool IsIdle(int64_t now) const;
-  void NoteLogs(const Logs& logs);
-  void ChoosePass(const Logs& logs, const IsBusy& is_busy);
-  void Begin(ServedLog& log, const Followed& said);
-  void Mend(ServedLog& log);
-  void WalkOn();
-  void RepairOn(ServedLog& log, const Followed& said);
-  void ReadOn(ServedLog& log, const Followed& said);
+  void ChoosePass(const IsBusy& is_busy);
+  void Begin(ScrubbedReplica& replica, const Followed& said);
+  void Mend(ScrubbedReplica& replica);
+  void WalkOn(ScrubbedReplica& replica);
+  void RepairOn(ScrubbedReplica& replica, const Followed& said);
+  // False: what it is to be mended with is not known yet.
+  bool MendWith(ScrubbedReplica& replica,
+                absl::FunctionRef<MendedRecords()> find);
+  void ReadOn(ScrubbedReplica& replica, const Followed& said);
   void Connect(const Followed& said);
   void LeaveSource(const std::string& why);
-  void Restore(ServedLog& log, const MendedRecords& mended);
+  void Restore(ScrubbedReplica& replica, const MendedRecords& mended);
   void GiveUp(const std::string& why);
   void EndFinding();
   void EndPass();

@@ -27,31 +27,21 @@
 #include "recovery/answer.h"
 #include "recovery/messages.h"
 #include "recovery/replica.h"
+#include "recovery/scrubbed_replica.h"
 #include "replication/backup_session.h"
 #include "replication/fabric/fabric.h"
 #include "replication/session_terms.h"
 
 namespace alpheus {
 
-class ServedLog {
+class ServedLog : public ScrubbedReplica {
  public:
-  virtual ~ServedLog() = default;
-
-  virtual Uuid log_id() const = 0;
   // But for the platform, which is the server's.
   virtual Welcome welcome() const = 0;
   virtual Promise standing() const = 0;
-  // The bytes that peers read and write; they stay where they are.
-  virtual std::span<std::byte> ring() const = 0;
-  // Those, and what the region says of itself before them.
+  // The ring, which peers read and write, and what the region says of itself
+  // before it.
   virtual std::span<std::byte> region() const = 0;
-
-  // How far it is, with its table: for those who follow the log.
-  virtual Followed followed() const = 0;
-
-  // What it persisted last is unknown: it is of no more use. Whoever opens the
-  // region again must take it for suspect (answer.h).
-  virtual bool medium_failed() const = 0;
 
   // As those of Replica.
   virtual absl::StatusOr<PromiseVerdict> AcceptPromise(
@@ -62,14 +52,6 @@ class ServedLog {
   virtual absl::Status StartInstall(const Installation& installation) = 0;
   virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
   virtual void EndWork() = 0;
-
-  // For scrubbing (J1, J2 of scrubbing.h). Writes the bytes at their place in
-  // the ring, and persists them. Requires: they don't cross the ring's end.
-  // Errors: the medium's.
-  virtual absl::Status RestoreBytes(RingOffset offset,
-                                    std::span<const std::byte> bytes) = 0;
-  // As that of Replica.
-  virtual absl::StatusOr<int> MendCopies() = 0;
 
   // The session of the epoch that was installed; one at a time. Take, Step
   // and PersistWatermark as those of BackupSession. Requires, for all but

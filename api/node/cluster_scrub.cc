@@ -137,7 +137,7 @@ class ScrubAsker {
     asked.scrub.said = *said;
     if (!asked.passes.has_value()) asked.passes = said->passes + 1;
     if (options_.progress) options_.progress(asked.scrub);
-    if (said->passes < *asked.passes) return;
+    if (said->passes < *asked.passes || said->is_running) return;
     if (said->pass.unrepairable == 0) return End(asked, absl::OkStatus());
     End(asked,
         absl::DataLossError(absl::StrCat(

@@ -2,7 +2,6 @@
 // The composition root of a replicated log: cluster file, adapter, own replica
 // or cache, the opening of an epoch, replication, ring log.
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,19 +52,21 @@ class TcpReplication final : public EngineReplication {
   TcpReplication(std::unique_ptr<Connectivity> connectivity,
                  const Replicator::Options& replicator,
                  const RejoiningOptions& rejoining, EpochOpened& opened,
-                 std::optional<ReplicaHoldOptions> hold)
+                 std::optional<ReplicaHoldOptions> hold,
+                 ScrubbingOptions scrubbing)
       : sizes_(rejoining.opening.sizes),
         hold_(std::move(hold)),
+        scrubbing_(std::move(scrubbing)),
         connectivity_(std::move(connectivity)),
         replication_(connectivity_->fabric, Clock::Real(),
                      connectivity_->random, replicator, rejoining, opened) {}
 
   ReplicationSink& sink() override { return replication_; }
 
-  void HoldReplica(std::function<absl::Status()> give_up) override {
+  void HoldReplica(HeldReplica& replica) override {
     if (!hold_) return;
     hold_->credentials.random = &connectivity_->random;
-    replication_.HoldReplica(*hold_, std::move(give_up));
+    replication_.HoldReplica(*hold_, scrubbing_, replica);
   }
 
   ReplicationStatus status() const override {
@@ -76,6 +77,12 @@ class TcpReplication final : public EngineReplication {
     status.in_sync = state.in_sync;
     status.joins = state.counters.joins;
     status.failed_joins = state.counters.failures;
+    status.joining =
+        state.counters.tries > state.counters.joins + state.counters.failures;
+    status.scrub_passes = state.scrub_passes;
+    status.scrubbed_records = state.scrubbed.records;
+    status.damaged_records = state.scrubbed.damaged;
+    status.repaired_records = state.scrubbed.repaired;
     for (const OtherMember& member : state.away) {
       status.away.push_back(absl::StrCat("node ", member.node.value,
                                          member.why.empty() ? "" : ": ",
@@ -87,6 +94,7 @@ class TcpReplication final : public EngineReplication {
  private:
   const QuorumSizes sizes_;
   std::optional<ReplicaHoldOptions> hold_;  // with a replica of its own
+  const ScrubbingOptions scrubbing_;        // of it
   std::unique_ptr<Connectivity> connectivity_;
   RejoiningReplication replication_;
 };
@@ -326,6 +334,17 @@ class Opener {
     return hold;
   }
 
+  // Of the own replica, while its node's daemon does not have it.
+  ScrubbingOptions OwnScrubbing() const {
+    const ReplicationOptions& replication = options_.replication;
+    ScrubbingOptions scrubbing;
+    scrubbing.bytes_per_second = replication.scrub_bytes_per_second;
+    scrubbing.interval_ns =
+        int64_t{replication.scrub_interval_s} * 1'000 * kNanosPerMilli;
+    scrubbing.peers = opening_.peers;
+    return scrubbing;
+  }
+
   absl::StatusOr<std::unique_ptr<LogEngine>> Open(bool is_member) {
     ALPHEUS_ASSIGN_OR_RETURN(EpochOpened opened, TryUntilDeadline(is_member));
     replica_.reset();  // the log is the region's writer from here on
@@ -343,7 +362,7 @@ class Opener {
     RecoveryReport report = MakeReport(opened);
     auto replication = std::make_unique<TcpReplication>(
         std::move(connectivity_), replicator,
-        RejoiningOptions{.opening = opening_}, opened, hold);
+        RejoiningOptions{.opening = opening_}, opened, hold, OwnScrubbing());
     auto engine = std::make_unique<RingEngine<P>>(
         *std::move(region_), std::move(pmem_), start, std::move(report),
         options_, std::move(replication));

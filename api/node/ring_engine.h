@@ -15,6 +15,7 @@
 #include <span>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "alpheus/options.h"
 #include "api/node/log_engine.h"
@@ -26,6 +27,7 @@
 #include "log/core/ring_log.h"
 #include "log/format/layout.h"
 #include "log/pmem/region.h"
+#include "recovery/held_replica.h"
 
 namespace alpheus {
 
@@ -37,13 +39,13 @@ class EngineReplication {
   virtual ReplicationSink& sink() = 0;
   // By any thread.
   virtual ReplicationStatus status() const = 0;
-  // `give_up` leaves nothing that this process writes in the log's region, and
-  // lets go of its lock. Before the log is made.
-  virtual void HoldReplica(std::function<absl::Status()> give_up) = 0;
+  // The log's own region, if it is a replica. Before the log is made, whose
+  // Poll calls it.
+  virtual void HoldReplica(HeldReplica& replica) = 0;
 };
 
 template <Persistence P>
-class RingEngine final : public LogEngine {
+class RingEngine final : public LogEngine, private HeldReplica {
  public:
   // `start` is what opening the epoch left; all of it is recovered. Without
   // `replication` the log is local.
@@ -67,15 +69,7 @@ class RingEngine final : public LogEngine {
              }},
             log_.progress(), log_.waiter(),
             std::chrono::microseconds(options.idle_force_us)) {
-    if (replication_ == nullptr) return;
-    replication_->HoldReplica([this] {
-      // Whoever takes a region over must know that it is suspect (K3, node.h),
-      // which nobody can tell him.
-      if (!pmem_->Error().ok()) return pmem_->Error();
-      // First: who reads what others write there must know.
-      is_given_up_.store(true, std::memory_order_seq_cst);
-      return region_.GiveUp();
-    });
+    if (replication_ != nullptr) replication_->HoldReplica(*this);
   }
 
   absl::Status StartService() { return service_.Start(); }
@@ -170,6 +164,24 @@ class RingEngine final : public LogEngine {
   }
 
  private:
+  absl::Status GiveUp() override {
+    // Whoever takes a region over must know that it is suspect (K3, node.h),
+    // which nobody can tell him.
+    if (!pmem_->Error().ok()) return pmem_->Error();
+    // First: who reads what others write there must know.
+    is_given_up_.store(true, std::memory_order_seq_cst);
+    return region_.GiveUp();
+  }
+  bool IsUsable() const override { return log_.IsUsable(); }
+  void WhileAtRest(absl::FunctionRef<void()> work) override {
+    log_.WhileAtRest(work);
+  }
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes) override {
+    return log_.RestoreBytes(offset, bytes);
+  }
+  absl::StatusOr<int> MendCopies() override { return log_.MendCopies(); }
+
   // Whoever waits for backups should not keep a core that they may need.
   FutexWaiter::Patience PatienceOf(const LogOptions& options) const {
     if (replication_ == nullptr) return {};

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
@@ -95,6 +96,12 @@ class Reclaimer {
   // head has passed the place), DataLoss (the record can't be read any more);
   // the place stays.
   absl::StatusOr<bool> CopyNext(TailPlace& place, Lsn durable_lsn) const;
+
+  // Runs `work` while no record is cleaned, no head moves and no tail copies.
+  void WhileAtRest(absl::FunctionRef<void()> work) const {
+    const MutexLock lock(mutex_);
+    work();
+  }
 
   // Moves the head over what is cleaned, then writes it to the superline if
   // that frees space.

@@ -162,6 +162,7 @@ void ReplicatedForcer<P>::TellHead() {
 
 template <Persistence P>
 bool ReplicatedForcer<P>::Publish() {
+  is_catching_up_.store(sink_.is_catching_up(), std::memory_order_release);
   const bool is_idle = sink_.is_idle();
   // Who found the step taken may be about to sleep because all was idle.
   bool is_news = is_idle_.exchange(is_idle, std::memory_order_acq_rel) &&

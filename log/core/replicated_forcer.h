@@ -97,6 +97,10 @@ class ReplicatedForcer {
   }
   // As of the last step: as ReplicationSink::is_idle.
   bool is_idle() const { return is_idle_.load(std::memory_order_acquire); }
+  // As of the last step: as ReplicationSink::is_catching_up.
+  bool is_catching_up() const {
+    return is_catching_up_.load(std::memory_order_acquire);
+  }
 
  private:
   void TryStep(Lsn lsn);
@@ -127,6 +131,7 @@ class ReplicatedForcer {
   std::atomic<uint64_t> offered_lsn_;  // offered_.lsn
   std::atomic<uint64_t> durable_head_lsn_;
   std::atomic<bool> is_idle_{true};
+  std::atomic<bool> is_catching_up_{false};
   std::atomic<uint64_t> told_limit_;  // the reuse limit that the sink knows
 
   // What those asked for who found the step taken: their largest LSN + 1, or 0.

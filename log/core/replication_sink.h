@@ -65,6 +65,9 @@ class ReplicationSink {
   // Nothing is under way: without a new call, or something that arrives,
   // another Poll changes nothing.
   virtual bool is_idle() const = 0;
+  // A replica gets what it missed: what arrives lets Poll go on with that,
+  // though no record of the log waits for it.
+  virtual bool is_catching_up() const { return false; }
   // OK, or Aborted: the outcome of what is not durable is unknown (A3.6).
   virtual absl::Status status() const = 0;
 

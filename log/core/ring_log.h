@@ -21,7 +21,8 @@
 //   ActivityWatch      who waits for the network       (activity_watch.h)
 //
 // Sources: ring_log.cc reserves, completes and appends; beside it are
-// ring_log_space.cc, _force.cc, _cleanup.cc, _replicate.cc and _checks.cc.
+// ring_log_space.cc, _force.cc, _cleanup.cc, _replicate.cc, _mend.cc and
+// _checks.cc.
 //
 // Invariants:
 //   I1. head_lsn <= durable_lsn + 1 <= next_lsn.
@@ -46,6 +47,7 @@
 #include <span>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/clock.h"
@@ -129,6 +131,24 @@ class RingLog {
   // Reclaimer::CopyNext; OutOfRange (an LSN behind the next one).
   absl::StatusOr<bool> CopyNext(TailPlace& place) const;
 
+  // Neither closed nor failed.
+  bool IsUsable() const;
+
+  // For who scrubs the region (recovery/own_scrub.h), from inside the sink's
+  // Poll. `work` runs while nobody but itself writes a byte between the head
+  // that the sink was told last and the last durable record; cleaning and tails
+  // wait for it.
+  void WhileAtRest(absl::FunctionRef<void()> work) const;
+  // Writes the bytes at their place in the ring, and persists them. Requires:
+  // at rest, between those two; they don't cross the ring's end. Errors:
+  // Unavailable (medium): the log has failed. As MendCopies, once the log is
+  // closed or has failed: nothing is written.
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes);
+  // Writes copies of superline and epoch table anew that are not as this log
+  // wrote them; how many of the two had to be.
+  absl::StatusOr<int> MendCopies();
+
   // To be called by one thread, once per interval; see idle_keeper.h. Of a
   // replicated log: whenever something arrives, too.
   typename IdleKeeper<P>::Next Poll();
@@ -143,8 +163,10 @@ class RingLog {
   // for the next one: waits for acks and takes them in, or leaves that to calls
   // that wait themselves, and waits until they have left; at most until
   // `deadline`, or until `stop` is not 0 and waiter().WakeAll(stop) is called.
-  // True: to be called again, unless stopped. False, without waiting: there are
-  // none to come that a callback wants, or the deadline has passed.
+  // The same while a replica gets what it missed, which would else go on once
+  // an interval only. True: to be called again, unless stopped. False, without
+  // waiting: there are none to come that a callback or such a replica wants, or
+  // the deadline has passed.
   bool WaitForAcks(Deadline deadline, const std::atomic<uint32_t>& stop);
   // For that thread to be woken while it waits for the log or on words of its
   // own.
@@ -178,7 +200,6 @@ class RingLog {
   typename Forcer<P>::Progressed WriteAndPersist(const Reserver::Space& space,
                                                  const Payload& payload,
                                                  int looks);
-  bool IsUsable() const;
 
   // ring_log_space.cc
   // With checks, waiting and errors.
@@ -209,6 +230,9 @@ class RingLog {
       failure_.Tell();
     return status;
   }
+
+  // ring_log_mend.cc
+  absl::StatusOr<bool> MendTable();
 
   // ring_log_replicate.cc
   // One step towards making all up to `lsn` durable.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ring_log does beside appending when it is replicated.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,13 @@
 #include "log/pmem/msync_persistence.h"
 
 namespace alpheus {
+namespace {
+
+// How often it is looked whether calls still take in what a replica says that
+// catches up.
+constexpr int64_t kLookForCallersNanos = 1'000'000;
+
+}  // namespace
 
 template <Persistence P>
 std::unique_ptr<ActivityWatch> RingLog<P>::MakeWatch(
@@ -54,12 +62,22 @@ bool RingLog<P>::WaitForAcks(Deadline deadline,
                              const std::atomic<uint32_t>& stop) {
   if (IsMutant("kAcksOnlyOnceAnInterval")) return false;
   if (replicated_ == nullptr || failure_.failed() ||
-      !callbacks_.AreWaitingFor(replicated_->offered_lsn()) ||
       deadline.HasPassed(clock_.NowNanos())) {
     return false;
   }
+  const bool for_callbacks =
+      callbacks_.AreWaitingFor(replicated_->offered_lsn());
+  if (!for_callbacks && !replicated_->is_catching_up()) return false;
   if (watch_->has_callers()) {
-    watch_->WaitForCallersToLeave(stop, deadline);
+    // To be woken by each call that leaves would cost the calls.
+    if (for_callbacks) {
+      watch_->WaitForCallersToLeave(stop, deadline);
+    } else {
+      watch_->Wait(
+          stop, 0,
+          Deadline::AtNanos(std::min(
+              deadline.at_nanos(), clock_.NowNanos() + kLookForCallersNanos)));
+    }
     return true;
   }
   ActivityWatch::Role role(watch_.get(), progress_);

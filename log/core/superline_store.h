@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "log/base/mutant.h"
 #include "log/base/mutex.h"
 #include "log/core/log_failure.h"
@@ -68,6 +69,22 @@ class SuperlineStore {
     if (IsMutant("kSuperlineNumberStays")) return absl::OkStatus();
     ++seq_;
     return absl::OkStatus();
+  }
+
+  // Writes both copies anew if they are not equal. True: it had to. Errors: as
+  // Update.
+  absl::StatusOr<bool> Mend() {
+    const MutexLock lock(mutex_);
+    if (failure_.failed()) return failure_.status();
+    const CellState read = ReadCell(place_);
+    if (read.at_rest()) return false;
+    if (!WriteCell(pmem_, place_, read.newest, seq_ + 1,
+                   EncodeSuperline(superline_))) {
+      failure_.Fail(pmem_.Error());
+      return failure_.status();
+    }
+    ++seq_;
+    return true;
   }
 
  private:

@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -33,13 +35,16 @@ class ClusterScrubTest : public ::testing::Test {
     EXPECT_TRUE(Log::Format(options).ok());
   }
 
-  void AppendTwo() {
+  LogOptions OptionsOfNode1() const {
     LogOptions options;
     options.replication.cluster_file = cluster_.file();
     options.replication.node = 1;
     options.replication.open_timeout_ms = 60'000;
     options.replication.silence_ms = 60'000;
-    const auto log = Log::Open(options);
+    return options;
+  }
+  void AppendTwo() {
+    const auto log = Log::Open(OptionsOfNode1());
     ASSERT_TRUE(log.ok()) << log.status();
     for (const char* text : {"one", "two"}) {
       ASSERT_TRUE((*log)->Append(text).ok());
@@ -71,6 +76,78 @@ TEST_F(ClusterScrubTest, AllNodesSayWhatTheyFound) {
     EXPECT_EQ(scrub.said.passes, 1u);
   }
   EXPECT_GE(told, 3);
+}
+
+// The replica of a primary that runs is scrubbed by it, and its node tells.
+TEST_F(ClusterScrubTest, ReplicaOfARunningPrimaryIsScrubbedToo) {
+  LogOptions options = OptionsOfNode1();
+  options.path = cluster_.ReplicaPath(1);
+  const auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  for (const char* text : {"one", "two"}) {
+    ASSERT_TRUE((*log)->Append(text).ok());
+  }
+  {
+    std::fstream file(options.path,
+                      std::ios::in | std::ios::out | std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(file)),
+                      std::istreambuf_iterator<char>());
+    const size_t at = bytes.find("two");
+    ASSERT_NE(at, std::string::npos);
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put('T');
+  }
+  std::vector<ReplicaScrub> scrubs;
+  // Its node hears of it soon.
+  do {
+    scrubs = ScrubAll({.timeout_ms = 60'000});
+    ASSERT_EQ(scrubs.size(), 3u);
+  } while (absl::IsUnavailable(scrubs[0].status));
+  EXPECT_TRUE(scrubs[0].status.ok()) << scrubs[0].status;
+  EXPECT_EQ(scrubs[0].said.pass.records, 2u);
+  EXPECT_EQ(scrubs[0].said.total.repaired, 1u);
+  EXPECT_EQ(scrubs[1].said.total.repaired, 0u);
+  const ReplicationStatus status = (*log)->replication_status();
+  EXPECT_EQ(status.repaired_records, 1u);
+  EXPECT_EQ(status.scrub_passes, scrubs[0].said.passes);
+  ASSERT_TRUE((*log)->Close().ok());
+}
+
+// One pass behind the other, while a ring that is used again many times is
+// written and cleaned by several threads.
+TEST_F(ClusterScrubTest, WritersAndCleanersDisturbNoScrub) {
+  constexpr int kThreads = 3;
+  constexpr int kRecordsEach = 1'000;
+  LogOptions options = OptionsOfNode1();
+  options.path = cluster_.ReplicaPath(1);
+  options.replication.scrub_bytes_per_second = uint64_t{1} << 30;
+  options.replication.scrub_interval_s = 0;
+  const auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&log, t] {
+      const std::string text(100 + 300 * t, 'x');
+      for (int i = 0; i < kRecordsEach; ++i) {
+        // Waits for whoever has appended, and not cleaned yet.
+        ForceOptions force;
+        force.deadline = Deadline::In(std::chrono::minutes(1));
+        const absl::StatusOr<Lsn> lsn = (*log)->Append(text, force);
+        ASSERT_TRUE(lsn.ok()) << lsn.status();
+        ASSERT_TRUE((*log)->Cleanup(*lsn).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const uint64_t passes = (*log)->replication_status().scrub_passes;
+  while ((*log)->replication_status().scrub_passes < passes + 2) {
+    ASSERT_TRUE((*log)->Append("more").ok());
+    ASSERT_TRUE((*log)->CleanupAll().ok());
+  }
+  const ReplicationStatus status = (*log)->replication_status();
+  EXPECT_GT(status.scrubbed_records, 0u);
+  EXPECT_EQ(status.damaged_records, 0u);
+  ASSERT_TRUE((*log)->Close().ok());
 }
 
 TEST_F(ClusterScrubTest, OneNodeAloneIsAsked) {

@@ -54,6 +54,13 @@ std::vector<Message> AllMessages() {
           Prove{DigestOf(5)},
           Proved{},
           Hold{kPromise},
+          Hold{kPromise,
+               {3,
+                true,
+                false,
+                {9, 8, 7, 6, 1},
+                {1, 2, 3, 4, 5},
+                {{Lsn(4), Lsn(6)}}}},
           Wanted{kPromise},
           Follow{Epoch(9)},
           Followed{Epoch(9),
@@ -307,7 +314,7 @@ TEST(HandshakeTest, OtherVersionsAreNamed) {
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr("version 7"));
-    EXPECT_THAT(status.message(), HasSubstr("version 4"));
+    EXPECT_THAT(status.message(), HasSubstr("version 5"));
   }
 }
 
@@ -385,7 +392,7 @@ TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
   Welcome welcome{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   welcome.platform.domain = PersistenceDomain::kHierarchy;
   const std::string expected(
-      "APWE\4\0\0\0"
+      "APWE\5\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0",

@@ -73,7 +73,7 @@ class OpeningWorld {
     // Of StartLog.
     std::unique_ptr<LogReplication::Others> others;
     std::unique_ptr<ReplicationSink> sink;
-    const RejoiningReplication* rejoining = nullptr;  // of the sink, if it does
+    RejoiningReplication* rejoining = nullptr;  // of the sink, if it does
     SteppingClock log_clock;
     NoWaiter log_waiter;
     std::unique_ptr<RingLog<Model>> log;

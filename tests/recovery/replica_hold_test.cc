@@ -33,6 +33,10 @@ class ReplicaHoldTest : public ::testing::Test {
     options.node = kOwnNode;
     options.hello = {kTheCluster, kTheLog, kPrimaryOfNode};
     options.promise = kOwnPromise;
+    options.scrub = [this](bool start) {
+      if (start) ++scrubbed_.passes;
+      return scrubbed_;
+    };
     hold_ = std::make_unique<ReplicaHold>(network_.fabric(1), network_.clock(),
                                           options);
   }
@@ -105,6 +109,7 @@ class ReplicaHoldTest : public ::testing::Test {
   ConnectionId connection_;
   std::unique_ptr<MessageSlots> slots_;
   std::vector<Message> asked_;
+  Scrubbed scrubbed_;  // says how often one was begun
   int connections_ = 0;
   int polls_ = 0;
 };
@@ -119,6 +124,18 @@ TEST_F(ReplicaHoldTest, GivesWayToAHigherBallot) {
 }
 
 // G1.
+TEST_F(ReplicaHoldTest, BeginsAScrubAndSaysHowItIs) {
+  EXPECT_EQ(Run(kMilli), std::nullopt);
+  for (const bool start : {true, false}) {
+    Say(Scrub{start});
+    EXPECT_EQ(Run(kMilli), std::nullopt);
+  }
+  Scrubbed once;
+  once.passes = 1;
+  const Hold after{kOwnPromise, once};
+  EXPECT_EQ(asked_, (std::vector<Message>{Hold{kOwnPromise}, after, after}));
+}
+
 TEST_F(ReplicaHoldTest, KeepsItsReplicaFromALowerBallot) {
   Run(100 * kMilli);
   for (const Epoch epoch : {Epoch(4), Epoch(5)}) {

@@ -206,6 +206,75 @@ TEST_F(ReplicaServerHeldTest, WhoWaitsForAnotherReplicaBeginsAnew) {
   EXPECT_EQ(server().connection_count(), 0u);
 }
 
+// Whoever asks hears what the holder said last, until that has ended a pass.
+TEST_F(ReplicaServerHeldTest, ScrubIsRelayedToTheHolder) {
+  Peer& holder = Holding();
+  Peer& asker = Asker(2, 1);
+  Scrubbed said;
+  const auto ask = [&](bool start) {
+    const auto reply = world_->Ask(asker, Scrub{start});
+    const auto* scrubbed = reply ? std::get_if<Scrubbed>(&*reply) : nullptr;
+    EXPECT_NE(scrubbed, nullptr);
+    return scrubbed != nullptr ? *scrubbed : Scrubbed();
+  };
+  const auto hold = [&] {
+    holder.Send(Hold{kHeld, said});
+    world_->Run(kMillisecond);
+  };
+  EXPECT_TRUE(ask(true).is_running);
+  EXPECT_THAT(holder.replies, ElementsAre(Message(Scrub{true})));
+  // Somebody else begins one before the holder has replied.
+  EXPECT_TRUE(ask(true).is_running);
+  EXPECT_EQ(holder.replies.size(), 1u);
+  said.is_running = true;
+  hold();
+  EXPECT_THAT(holder.replies, ElementsAre(Scrub{true}, Scrub{true}));
+  said.pass.records = 17;
+  hold();
+  EXPECT_EQ(holder.replies.size(), 2u);
+  // Whoever only asks is told, and the holder asked for what is new.
+  EXPECT_EQ(ask(false), said);
+  EXPECT_EQ(holder.replies.back(), Message(Scrub{false}));
+  said.is_running = false;
+  said.passes = 1;
+  hold();
+  EXPECT_EQ(ask(false), said);
+  EXPECT_FALSE(holder.ended);
+}
+
+TEST_F(ReplicaServerHeldTest, ScrubOfAReplicaThatNobodyHoldsIsRefused) {
+  Peer& holder = Holding();
+  Peer& asker = Asker(2, 1);
+  ASSERT_TRUE(holder.Close().ok());
+  world_->Run(kMillisecond);
+  EXPECT_EQ(FailedWith(world_->Ask(asker, Scrub{true})),
+            absl::StatusCode::kUnavailable);
+}
+
+// The holder is in the middle of a scrub's question: it hears of the promise
+// when it has replied, and if it does not it counts as stuck.
+TEST_F(ReplicaServerHeldTest, PromiseIsWantedBehindAScrub) {
+  for (const bool replies : {true, false}) {
+    SCOPED_TRACE(replies);
+    Peer& holder = Holding();
+    holder.replies.clear();
+    world_->Ask(Asker(2, 1), Scrub{});
+    Peer& asker = Asker(2, 2);
+    AskPromiseOf(asker, Epoch(6));
+    EXPECT_THAT(holder.replies, ElementsAre(Message(Scrub{})));
+    if (replies) {
+      holder.Send(Hold{kHeld});
+      world_->Run(kMillisecond);
+      EXPECT_EQ(holder.replies.back(),
+                Message(Wanted{{Epoch(6), asker.self()}}));
+      ASSERT_TRUE(asker.Close().ok());
+      continue;
+    }
+    world_->Run(25 * kMillisecond);
+    EXPECT_TRUE(asker.ended);
+  }
+}
+
 // A process that is stopped: who can do without it does not wait.
 TEST_F(ReplicaServerHeldTest, HolderThatDoesNotGiveWayIsNotWaitedForLong) {
   Peer& holder = Holding();

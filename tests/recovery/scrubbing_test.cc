@@ -658,8 +658,8 @@ TEST_F(ScrubbingTest, PeersAreReadWithTheKeyOfTheCluster) {
                         WithPeers().server.scrubbing);
     ModelPersistence pmem(log_->Image());
     FlipIn(pmem, pmem.region().last(kRingBytes).data() + 80);
-    Scrubbing::Logs logs;
-    logs[kLogA] = std::make_unique<WatchedLog>(pmem, nullptr);
+    WatchedLog log(pmem, nullptr);
+    scrubbing.Watch(log);
     scrubbing.Ask(kLogA);
     std::vector<Completion> completions(16);
     for (int i = 0; i < 10'000 && scrubbing.StateOf(kLogA).passes == 0; ++i) {
@@ -669,7 +669,7 @@ TEST_F(ScrubbingTest, PeersAreReadWithTheKeyOfTheCluster) {
           world_->network().fabric(kOtherPeerHost).Poll(completions, &events);
       for (const ConnectionEvent& event : events) scrubbing.Take(event);
       for (size_t c = 0; c < count; ++c) scrubbing.Take(completions[c]);
-      scrubbing.Poll(logs, [](const ServedLog&) { return false; });
+      scrubbing.Poll([](Uuid /*log_id*/) { return false; });
     }
     EXPECT_EQ(scrubbing.StateOf(kLogA).pass.repaired, is_right ? 1u : 0u);
     EXPECT_EQ(scrubbing.StateOf(kLogA).pass.unrepairable, is_right ? 0u : 1u);

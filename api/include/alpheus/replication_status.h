@@ -20,6 +20,16 @@ struct ReplicationStatus {
   // Since the log was opened: members that joined again, and tries in vain.
   uint64_t joins = 0;
   uint64_t failed_joins = 0;
+  // A member is on its way at this moment.
+  bool joining = false;
+
+  // Of this process's own replica, since the log was opened: how often it was
+  // read through as a whole (docs/scrubbing.md), and what came of that; each
+  // pass counts what it finds.
+  uint64_t scrub_passes = 0;
+  uint64_t scrubbed_records = 0;
+  uint64_t damaged_records = 0;
+  uint64_t repaired_records = 0;
 
   // Members out of sync: "node 3", and why as far as it is known.
   std::vector<std::string> away;

@@ -42,6 +42,7 @@ class FakeSink final : public ReplicationSink {
   Lsn durable{0};
   bool follows_local = true;
   bool idle = true;
+  bool catching_up = false;
   int waits = 0;
   int wakes = 0;
 
@@ -60,6 +61,7 @@ class FakeSink final : public ReplicationSink {
   RingOffset reuse_head() const override { return head_.offset; }
   Lsn durable_head_lsn() const override { return head_.lsn; }
   bool is_idle() const override { return idle; }
+  bool is_catching_up() const override { return catching_up; }
   absl::Status status() const override { return absl::OkStatus(); }
   void WaitForActivity(Deadline) override {
     ++waits;
@@ -299,6 +301,24 @@ TEST_F(AttendantTest, TakesOverWhenACallHasLeft) {
   EXPECT_EQ(sink_.waits, 2);
   EXPECT_TRUE(told_);
   EXPECT_FALSE(Attend());
+}
+
+// Nobody waits for a record, and a replica that gets what it missed would get a
+// little of it once an interval.
+TEST_F(AttendantTest, WaitsForAReplicaThatCatchesUp) {
+  sink_.on_wait = [this] { sink_.durable = Lsn(1); };
+  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(told_);
+  EXPECT_FALSE(Attend());
+  sink_.catching_up = true;
+  log_->Poll();
+  sink_.waits = 0;
+  EXPECT_TRUE(Attend());
+  EXPECT_EQ(sink_.waits, 1);
+  sink_.catching_up = false;
+  EXPECT_TRUE(Attend());  // it learns of that
+  EXPECT_FALSE(Attend());
+  EXPECT_EQ(sink_.waits, 2);
 }
 
 // Stopped before it waits: it does not. While it waits: it is woken.

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// A primary on node 1 of three that scrubs its own replica while it writes it,
+// and repairs it from nodes 2 and 3.
+#include "recovery/own_scrub.h"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "log/base/bytes.h"
+#include "log/core/record_cursor.h"
+#include "log/core/region_state.h"
+#include "recovery/held_replica.h"
+#include "tests/recovery/opening_world.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::IsEmpty;
+using Primary = OpeningWorld::Primary;
+using State = RejoiningReplication::State;
+
+constexpr uint64_t kScrubbedRingBytes = 4096;
+constexpr int kRecords = 6;
+
+OpeningWorld::Options WorldOptions() {
+  OpeningWorld::Options options;
+  options.ring_capacity = kScrubbedRingBytes;
+  options.real_server = true;
+  options.rejoins = true;
+  return options;
+}
+
+// Without a lock that could be given up.
+class HeldLog final : public HeldReplica {
+ public:
+  explicit HeldLog(Primary& primary) : primary_(primary) {}
+
+  absl::Status GiveUp() override { return absl::OkStatus(); }
+  bool IsUsable() const override { return primary_.log->IsUsable(); }
+  void WhileAtRest(absl::FunctionRef<void()> work) override {
+    primary_.log->WhileAtRest(work);
+  }
+  absl::Status RestoreBytes(RingOffset offset,
+                            std::span<const std::byte> bytes) override {
+    return primary_.log->RestoreBytes(offset, bytes);
+  }
+  absl::StatusOr<int> MendCopies() override {
+    return primary_.log->MendCopies();
+  }
+
+ private:
+  Primary& primary_;
+};
+
+class OwnScrubTest : public ::testing::Test {
+ protected:
+  // With records 1 to kRecords, durable.
+  void Start() {
+    primary_.reset();
+    world_ = std::make_unique<OpeningWorld>(WorldOptions());
+    primary_ = world_->Open(0);
+    ASSERT_TRUE(primary_->status().ok()) << primary_->status();
+    world_->StartLog(*primary_);
+    held_ = std::make_unique<HeldLog>(*primary_);
+    for (int i = 1; i <= kRecords; ++i) Append(TextOf(i));
+    ASSERT_TRUE(StepUntil([&] { return primary_->sink->is_idle(); }));
+  }
+  // Passes begin one after the other from here on.
+  void Scrub() {
+    ScrubbingOptions scrubbing;
+    scrubbing.bytes_per_second = uint64_t{1} << 30;
+    scrubbing.interval_ns = 100'000;
+    scrubbing.peers = primary_->asked.peers;
+    ReplicaHoldOptions hold;
+    hold.address = "sim:9:1";  // nobody
+    hold.node = NodeId(1);
+    hold.hello = {primary_->asked.cluster_id, primary_->asked.log_id,
+                  primary_->asked.self};
+    hold.promise = {primary_->opened->epoch, primary_->asked.self};
+    primary_->rejoining->HoldReplica(hold, scrubbing, *held_);
+  }
+  static std::string TextOf(int i) {
+    return absl::StrCat(std::string(90, 'x'), i);
+  }
+  void Append(const std::string& text) {
+    const std::span<const std::byte> part = AsBytes(text);
+    const absl::StatusOr<Lsn> lsn = primary_->log->Append({&part, 1}, 1, {});
+    ASSERT_TRUE(lsn.ok()) << lsn.status();
+  }
+  void StepOnce() {
+    world_->StepOthers(0);
+    primary_->log->Poll();
+  }
+  bool StepUntil(const std::function<bool()>& done) {
+    for (int i = 0; i < 30'000; ++i) {
+      if (done()) return true;
+      StepOnce();
+    }
+    return false;
+  }
+  State state() const { return primary_->rejoining->state(); }
+  // Until a pass is over that began after this call.
+  State AfterAPass() {
+    const uint64_t passes = state().scrub_passes + 2;
+    EXPECT_TRUE(StepUntil([&] { return state().scrub_passes >= passes; }));
+    return state();
+  }
+
+  RingOffset OffsetOf(int record) const {
+    const RingLog<ModelPersistence>& log = *primary_->log;
+    RecordCursor cursor(log.ring(), log.table(), log.head(),
+                        log.head().offset + log.ring().capacity());
+    while (cursor.position().lsn <= Lsn(static_cast<uint64_t>(record))) {
+      if (cursor.Next() != RecordCursor::Step::kRecord) break;
+    }
+    return cursor.record().offset;
+  }
+  // On media, too.
+  void Flip(std::byte* at) {
+    const std::byte flipped = *at ^ std::byte{4};
+    ModelPersistence& pmem = world_->pmem(1);
+    pmem.Copy(at, &flipped, 1);
+    ASSERT_TRUE(Persist(pmem, at, 1));
+  }
+  void FlipInRecord(int record, uint64_t byte) {
+    Flip(primary_->log->ring().At(OffsetOf(record) + byte));
+  }
+  // What a power cut would leave at node 1 is all there was, undamaged.
+  void ExpectWhole() {
+    std::vector<std::string> texts;
+    for (int i = 1; i <= kRecords; ++i) texts.push_back(TextOf(i));
+    EXPECT_EQ(world_->Payloads(1), texts);
+  }
+
+  std::unique_ptr<OpeningWorld> world_;
+  std::unique_ptr<Primary> primary_;
+  std::unique_ptr<HeldLog> held_;
+};
+
+TEST_F(OwnScrubTest, WholeReplicaIsReadThrough) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  Scrub();
+  ASSERT_TRUE(StepUntil([&] { return state().scrub_passes == 1; }));
+  EXPECT_EQ(state().scrubbed.records, kRecords);
+  EXPECT_EQ(state().scrubbed.damaged, 0u);
+}
+
+// Any byte of a header, of a CLEANED word, of a payload.
+TEST_F(OwnScrubTest, DamageIsRepairedWhileTheLogIsWritten) {
+  for (const uint64_t byte : {0, 17, 40, 47, 48, 100}) {
+    SCOPED_TRACE(byte);
+    ASSERT_NO_FATAL_FAILURE(Start());
+    ASSERT_NO_FATAL_FAILURE(FlipInRecord(3, byte));
+    Scrub();
+    ASSERT_TRUE(StepUntil([&] { return state().scrubbed.repaired == 1; }));
+    ExpectWhole();
+    Append("more");
+    EXPECT_EQ(AfterAPass().scrubbed.damaged, 1u);
+  }
+}
+
+TEST_F(OwnScrubTest, WhatNobodyHasStaysAsItIs) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  world_->Crash(2);
+  world_->network().Run(1'000'000);
+  ASSERT_NO_FATAL_FAILURE(FlipInRecord(3, 100));
+  ModelPersistence& other = world_->pmem(3);
+  std::byte* const there =
+      other.region().last(kScrubbedRingBytes).data() +
+      (primary_->log->ring().At(OffsetOf(3)) - primary_->log->ring().data());
+  const std::byte flipped = there[100] ^ std::byte{4};
+  other.Copy(there + 100, &flipped, 1);
+  ASSERT_TRUE(Persist(other, there + 100, 1));
+  Scrub();
+  const State after = AfterAPass();
+  EXPECT_GE(after.scrubbed.unrepairable, 1u);
+  EXPECT_EQ(after.scrubbed.repaired, 0u);
+  Append("the log goes on");
+}
+
+// Goal: J5. The record is cleaned after each number of steps of its repair.
+TEST_F(OwnScrubTest, RecordThatIsCleanedMeanwhileStaysCleaned) {
+  for (int steps = 0; steps < 60; ++steps) {
+    for (const uint64_t byte : {40, 100}) {
+      SCOPED_TRACE(absl::StrCat("byte ", byte, ", cleaned after ", steps));
+      ASSERT_NO_FATAL_FAILURE(Start());
+      ASSERT_NO_FATAL_FAILURE(FlipInRecord(3, byte));
+      Scrub();
+      for (int i = 0; i < steps; ++i) StepOnce();
+      ASSERT_TRUE(primary_->log->Cleanup(Lsn(3)).ok());
+      AfterAPass();
+      ASSERT_TRUE(primary_->log->Cleanup(Lsn(2)).ok());
+      ASSERT_TRUE(primary_->log->Cleanup(Lsn(1)).ok());
+      EXPECT_EQ(primary_->log->head_lsn(), Lsn(4));
+    }
+  }
+}
+
+// The ring is used again and again while passes go on: nothing that was written
+// over counts as damage.
+TEST_F(OwnScrubTest, HeadThatMovesOnIsNoDamage) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  Scrub();
+  for (int i = 0; i < 300; ++i) {
+    Append(TextOf(i));
+    if (i % 7 == 0) {
+      ASSERT_TRUE(
+          primary_->log->CleanupThrough(primary_->log->durable_lsn() - 2).ok());
+    }
+  }
+  const State after = AfterAPass();
+  EXPECT_GT(after.scrub_passes, 2u);
+  EXPECT_GT(after.scrubbed.records, 0u);
+  EXPECT_EQ(after.scrubbed.damaged, 0u);
+}
+
+TEST_F(OwnScrubTest, CopiesOfSuperlineAndTableAreWrittenAnew) {
+  for (const bool is_table : {false, true}) {
+    for (const int copy : {0, 1}) {
+      SCOPED_TRACE(absl::StrCat(is_table ? "table " : "superline ", copy));
+      ASSERT_NO_FATAL_FAILURE(Start());
+      const std::span<std::byte> region = world_->pmem(1).region();
+      const RegionState before = *ReadRegionState(region, "before");
+      const CellPlace place = is_table
+                                  ? EpochTablePlace(region, before.superline)
+                                  : SuperlinePlace(region);
+      ASSERT_NO_FATAL_FAILURE(Flip(place.copies[copy] + 30));
+      ASSERT_FALSE(ReadRegionState(region, "damaged")->single_faults.empty());
+      Scrub();
+      EXPECT_EQ(AfterAPass().scrubbed.repaired, 1u);
+      const RegionState after = *ReadRegionState(region, "after");
+      EXPECT_THAT(after.single_faults, IsEmpty());
+      EXPECT_EQ(after.superline, before.superline);
+      // The next update knows its number.
+      ASSERT_TRUE(primary_->log->CleanupAll().ok());
+      EXPECT_THAT(ReadRegionState(region, "moved")->single_faults, IsEmpty());
+    }
+  }
+}
+
+// H20. What a repair persisted is unknown then.
+TEST_F(OwnScrubTest, FenceThatFailsEndsTheLog) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  ASSERT_NO_FATAL_FAILURE(FlipInRecord(3, 100));
+  for (int i = 0; i < 1000; ++i) StepOnce();  // all is persisted
+  ASSERT_EQ(state().scrubbed.repaired, 0u);
+  Scrub();
+  world_->pmem(1).FailFence(1);
+  ASSERT_TRUE(StepUntil([&] { return !primary_->log->IsUsable(); }));
+  const uint64_t passes = state().scrub_passes;
+  for (int i = 0; i < 1000; ++i) StepOnce();
+  EXPECT_EQ(state().scrub_passes, passes);
+}
+
+}  // namespace
+}  // namespace alpheus::testing
