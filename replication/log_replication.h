@@ -74,6 +74,7 @@ class LogReplication final : public ReplicationSink {
     return replicator_.durable_head_lsn();
   }
   bool is_idle() const override { return replicator_.is_idle(); }
+  bool is_catching_up() const override { return replicator_.is_catching_up(); }
   // Replicas, the own one included.
   uint32_t in_sync() const { return replicator_.in_sync(); }
   absl::Status status() const override { return replicator_.status(); }

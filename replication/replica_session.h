@@ -67,6 +67,11 @@ class ReplicaSession {
   // Errors: the fabric's; the session is broken then.
   absl::Status Advance(const RingEnd& end);
 
+  // The same for a backup that has much to get while others are waited for: in
+  // batches that are sent within some ten microseconds each, of which four are
+  // under way at most.
+  absl::Status CatchUp(const RingEnd& end);
+
   // The log's head is here: tells the backup once what is before it is posted,
   // a credit and a buffer are left; else with a later call of the same.
   // Requires: does not go back. Errors: as Advance.
@@ -108,7 +113,14 @@ class ReplicaSession {
     bool is_durable_update = false;   // neither
   };
 
-  RingEnd NextBatch(const RingEnd& end) const;
+  // How much is posted to a backup that is behind.
+  struct Pace {
+    uint64_t batch_bytes_max = 0;
+    size_t under_way_max = 0;
+  };
+
+  absl::Status Post(const RingEnd& end, const Pace& pace);
+  RingEnd NextBatch(const RingEnd& end, uint64_t bytes_max) const;
   RingEnd BehindRecord(const RingEnd& at) const;
   bool HasCredit() const;
   bool HasRoomFor(uint64_t bytes) const;

@@ -13,6 +13,18 @@
 #include "quorum/quorum.h"
 
 namespace alpheus {
+namespace {
+
+// Without an append for so long nobody is waited for who could be disturbed.
+// Far longer than the batches then hold somebody up who appends again.
+constexpr int64_t kRestNanos = 20'000'000;
+
+// Saved up at most, by a backup that catches up: a millisecond's worth.
+int64_t CatchUpBytesMax(uint64_t bytes_per_second) {
+  return static_cast<int64_t>(bytes_per_second / 1000);
+}
+
+}  // namespace
 
 Replicator::Replicator(Fabric& fabric, const Clock& clock,
                        const Options& options, const RingEnd& start)
@@ -20,6 +32,7 @@ Replicator::Replicator(Fabric& fabric, const Clock& clock,
       clock_(clock),
       options_(options),
       looked_at_ns_(clock.NowNanos()),
+      appended_at_ns_(looked_at_ns_),
       end_(start),
       local_lsn_(start.lsn),
       durable_lsn_(start.lsn) {}
@@ -38,6 +51,11 @@ void Replicator::Join(std::string name, ConnectionId connection,
   Add(std::move(name), connection, std::move(session));
   Backup& backup = backups_.back();
   backup.lag_excused = LagOf(backup);
+  backup.is_catching_up = backup.lag_excused != 0;
+  backup.catch_up_bytes = CatchUpBytesMax(options_.catch_up_bytes_per_second);
+  backup.seen_end = end_.offset;
+  backup.seen_ns = looked_at_ns_;
+  CatchUp(backup);
   Push(backup);
   Count();
 }
@@ -67,6 +85,7 @@ int64_t Replicator::Listen() {
 void Replicator::Advance(const RingEnd& end) {
   NoteIdle();
   end_ = end;
+  has_appended_ = true;
   for (Backup& backup : backups_) Push(backup);
 }
 
@@ -88,6 +107,12 @@ bool Replicator::IsIdle(const Backup& backup) const {
   return session.is_idle() && session.posted().offset == end_.offset &&
          session.durable_told() >= told_lsn_ &&
          (head_.lsn == Lsn(0) || session.head_published().lsn >= head_.lsn);
+}
+
+bool Replicator::is_catching_up() const {
+  return std::ranges::any_of(backups_, [](const Backup& backup) {
+    return backup.status.ok() && backup.is_catching_up;
+  });
 }
 
 bool Replicator::is_idle() const {
@@ -153,10 +178,12 @@ bool Replicator::Disconnected(ConnectionId connection) {
 
 bool Replicator::Poll() {
   const int64_t now = Listen();
+  if (std::exchange(has_appended_, false)) appended_at_ns_ = looked_at_ns_;
   bool any_posted = false;
   for (Backup& backup : backups_) {
     if (!backup.status.ok()) continue;
     const uint64_t before = backup.session->batches();
+    CatchUp(backup);
     Push(backup);
     any_posted |= backup.session->batches() != before;
     if (!backup.status.ok()) continue;
@@ -226,7 +253,7 @@ void Replicator::End(const absl::Status& why) {
 void Replicator::Push(Backup& backup) {
   if (!backup.status.ok()) return;
   absl::Status posted;
-  if (end_.offset > backup.session->posted().offset) {
+  if (end_.offset > backup.session->posted().offset && !backup.is_catching_up) {
     posted = backup.session->Advance(end_);
   }
   if (posted.ok() && head_.lsn != Lsn(0)) {
@@ -234,6 +261,37 @@ void Replicator::Push(Backup& backup) {
   }
   if (posted.ok()) posted = backup.session->AdvanceDurable(told_lsn_);
   if (!posted.ok()) GiveUp(backup, posted);
+}
+
+// P6.
+void Replicator::CatchUp(Backup& backup) {
+  if (!backup.status.ok() || !backup.is_catching_up) return;
+  EarnCatchUp(backup);
+  ReplicaSession& session = *backup.session;
+  const RingOffset before = session.posted().offset;
+  absl::Status posted;
+  if (looked_at_ns_ - appended_at_ns_ >= kRestNanos) {
+    posted = session.Advance(end_);
+  } else if (backup.catch_up_bytes > 0 || IsMutant("kCatchUpUnlimited")) {
+    posted = session.CatchUp(end_);
+  }
+  backup.catch_up_bytes -=
+      static_cast<int64_t>(session.posted().offset - before);
+  backup.is_catching_up = session.posted().offset != end_.offset;
+  if (!posted.ok()) GiveUp(backup, posted);
+}
+
+void Replicator::EarnCatchUp(Backup& backup) const {
+  const auto appended = static_cast<int64_t>(
+      end_.offset - std::exchange(backup.seen_end, end_.offset));
+  const int64_t passed =
+      looked_at_ns_ - std::exchange(backup.seen_ns, looked_at_ns_);
+  const auto earned = static_cast<int64_t>(
+      static_cast<double>(passed) *
+      static_cast<double>(options_.catch_up_bytes_per_second) / 1e9);
+  backup.catch_up_bytes =
+      std::min(CatchUpBytesMax(options_.catch_up_bytes_per_second),
+               backup.catch_up_bytes + earned + 2 * appended);
 }
 
 void Replicator::Count() {

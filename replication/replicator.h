@@ -19,6 +19,13 @@
 //       stopped, or was not polled, gives up nobody for that.
 //   P5. reuse_head() is at most the head that each replica in sync has said is
 //       in its superline (L4). A backup out of sync holds nothing up.
+//   P6. A backup that joined and is behind gets the rest in small batches, and
+//       those with Poll only: what an ack makes room for does not go out while
+//       others' acks are taken, so that whoever waits for these waits for a few
+//       small batches at most. Nor is more sent than catch_up_bytes_per_second,
+//       and twice what is appended meanwhile: it is behind for a while, and not
+//       for ever. While nobody appends, and once all is posted, it is as any
+//       other.
 // Thread safety: one thread.
 // References: protocol A3.3, A3.6, H20 to H22; Arcadia §4.1, §4.4.
 #ifndef ALPHEUS_REPLICATION_REPLICATOR_H_
@@ -52,6 +59,10 @@ class Replicator {
     // no ack, and no piece of a batch that arrives. Noticed late if looks are
     // further apart than a quarter of it.
     int64_t silence_ns = 1'000'000'000;
+    // What a backup that joins gets of what it missed, while records are
+    // appended (P6): the more, the sooner it is no longer behind, and the more
+    // those who append pay.
+    uint64_t catch_up_bytes_per_second = uint64_t{128} << 20;
   };
 
   // All records up to `start` are durable.
@@ -107,6 +118,8 @@ class Replicator {
   // The W-th largest head of the replicas in sync; LSN 0 with fewer than W.
   // Never goes back.
   Lsn durable_head_lsn() const { return durable_head_lsn_; }
+  // A backup in sync lacks records from before it joined (P6).
+  bool is_catching_up() const;
   // All backups in sync have acknowledged all of the ring, and the head.
   bool is_idle() const;
   // OK, or Aborted with what became of each backup: the outcome of records
@@ -122,6 +135,12 @@ class Replicator {
     absl::Status status;       // why it is out of sync
     int64_t heard_ns = 0;      // or had nothing to say; in listened_ns_
     uint64_t lag_excused = 0;  // bytes, of one that joined
+    bool is_catching_up = false;
+    // Bytes that may be sent to it now, and where the log was, and when, as of
+    // which that holds; less than 0 after a batch that was larger.
+    int64_t catch_up_bytes = 0;
+    RingOffset seen_end = {};
+    int64_t seen_ns = 0;
   };
 
   // Counts the time since the last call; returns how much has been counted.
@@ -134,6 +153,8 @@ class Replicator {
   uint64_t LagOf(const Backup& backup) const;
   void GiveUp(Backup& backup, const absl::Status& why);
   void Push(Backup& backup);
+  void CatchUp(Backup& backup);
+  void EarnCatchUp(Backup& backup) const;
   void Count();
   std::optional<Lsn> Quorum(Lsn own, Lsn (*of)(const ReplicaSession&)) const;
 
@@ -141,7 +162,9 @@ class Replicator {
   const Clock& clock_;
   const Options options_;
   int64_t looked_at_ns_;
-  int64_t listened_ns_ = 0;  // P4
+  int64_t appended_at_ns_;     // as of the Poll behind it
+  bool has_appended_ = false;  // since the last Poll
+  int64_t listened_ns_ = 0;    // P4
   RingEnd end_;
   Lsn local_lsn_;
   LogPosition head_{Lsn(0), RingOffset(0), 0};  // LSN 0: not told yet

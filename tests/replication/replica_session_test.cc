@@ -165,6 +165,34 @@ TEST(ReplicaSessionTest, BackupThatIsBehindHasTwoBatchesUnderWay) {
   EXPECT_EQ(path.session(0).batches(), 4u);
 }
 
+// So that the network is never idle, and no send takes long.
+TEST(ReplicaSessionTest, BackupThatCatchesUpHasFourBatchesUnderWay) {
+  DataPath path({.batch_bytes_max = 64});
+  for (int i = 0; i < 6; ++i) path.Append(100);
+  ASSERT_TRUE(path.session(0).CatchUp(path.End()).ok());
+  EXPECT_EQ(path.session(0).batches(), 4u);
+  ASSERT_TRUE(path.Round().ok());
+  ASSERT_TRUE(path.session(0).CatchUp(path.End()).ok());
+  EXPECT_EQ(path.session(0).posted().lsn, Lsn(6));
+}
+
+// The large batches of who is behind would each be a pause for whoever appends.
+TEST(ReplicaSessionTest, BatchesOfWhoCatchesUpAreSmall) {
+  constexpr uint64_t kRecords = 160;
+  DataPath path({.credits = 16, .ring_capacity = uint64_t{1} << 18});
+  for (uint64_t i = 0; i < kRecords; ++i) path.Append(1000);  // 1088 bytes each
+  const RingEnd end = path.End();
+  while (path.session(0).acked_lsn() != end.lsn) {
+    const RingEnd before = path.session(0).posted();
+    const uint64_t batches = path.session(0).batches();
+    ASSERT_TRUE(path.session(0).CatchUp(end).ok());
+    EXPECT_LE(path.session(0).posted().offset - before.offset,
+              (path.session(0).batches() - batches) << 15);
+    ASSERT_TRUE(path.Round().ok());
+  }
+  EXPECT_EQ(path.session(0).batches(), 6u);
+}
+
 // S4: the head may pass LSN 2 only where LSN 2 is.
 TEST(ReplicaSessionTest, HeadGoesBehindItsRecords) {
   DataPath path({.credits = 2});

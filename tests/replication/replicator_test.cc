@@ -18,9 +18,12 @@ class FixedClock final : public Clock {
 class ReplicatorTest : public ::testing::Test {
  protected:
   void Make(Replicator::Options options, int backups,
-            uint64_t message_bytes_max = 1 << 20, int joiners = 0) {
-    path_ = std::make_unique<DataPath>(DataPath::Options{
-        .backups = backups + joiners, .message_bytes_max = message_bytes_max});
+            uint64_t message_bytes_max = 1 << 20, int joiners = 0,
+            uint64_t batch_bytes_max = SessionTerms().batch_bytes_max) {
+    path_ = std::make_unique<DataPath>(
+        DataPath::Options{.backups = backups + joiners,
+                          .message_bytes_max = message_bytes_max,
+                          .batch_bytes_max = batch_bytes_max});
     // Not at the ring's start: lags are counted from where the log is.
     path_->Append(100);
     const RingEnd start = path_->End();
@@ -251,6 +254,76 @@ TEST_F(ReplicatorTest, BackupThatJoinsTakesNothingBack) {
   replicator_->LocalPersisted(Lsn(2));
   Join(0, "b0");
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+}
+
+// P6: acks of others are taken without more of it being sent.
+TEST_F(ReplicatorTest, BackupThatJoinsGetsTheRestWithPollOnly) {
+  Make({.write_quorum = 2}, 2, 1 << 20, /*joiners=*/1, /*batch_bytes_max=*/64);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
+  for (int i = 0; i < 9; ++i) Append();
+  EXPECT_FALSE(replicator_->is_catching_up());
+  Join(2, "b1");
+  EXPECT_TRUE(replicator_->is_catching_up());
+  Serve(2);  // the first four, from LSN 1 on
+  Serve(2);
+  EXPECT_EQ(path_->backup(2).session->persisted_lsn(), Lsn(4));
+  Append();
+  Serve(2);
+  EXPECT_EQ(path_->backup(2).session->persisted_lsn(), Lsn(4));
+  EXPECT_TRUE(replicator_->Poll());
+  path_->fabric().Run();
+  Serve(2);
+  EXPECT_EQ(path_->backup(2).session->persisted_lsn(), Lsn(8));
+  EXPECT_TRUE(replicator_->Poll());
+  path_->fabric().Run();
+  EXPECT_FALSE(replicator_->is_catching_up());  // all is posted
+  Serve(2);
+  Append();  // as to any other
+  Serve(2);
+  EXPECT_EQ(path_->backup(2).session->persisted_lsn(), Lsn(12));
+}
+
+// P6: so many bytes a second, and twice what is appended; without an append
+// there is nobody to be disturbed.
+TEST_F(ReplicatorTest, BackupThatJoinsLeavesTimeToThoseWhoAppend) {
+  constexpr int64_t kMilli = 1'000'000;
+  // A record each millisecond.
+  Make({.write_quorum = 2, .catch_up_bytes_per_second = 192'000}, 2, 1 << 20,
+       /*joiners=*/1, /*batch_bytes_max=*/64);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
+  for (int i = 0; i < 13; ++i) Append();
+  Join(2, "b1");
+  const auto serve = [&] {
+    path_->fabric().Run();
+    Serve(2);
+    return path_->backup(2).session->persisted_lsn();
+  };
+  EXPECT_EQ(serve(), Lsn(4));
+  for (const uint64_t expected : {4, 8, 8, 12, 12, 16}) {
+    clock_.now_nanos += kMilli;
+    Append();
+    replicator_->Poll();
+    EXPECT_EQ(serve(), Lsn(expected));
+  }
+  clock_.now_nanos += 20 * kMilli;
+  Lsn last(16);
+  while (replicator_->is_catching_up()) {
+    EXPECT_TRUE(replicator_->Poll());
+    const Lsn now = serve();
+    ASSERT_GT(now, last);
+    last = now;
+  }
+  EXPECT_EQ(last, path_->End().lsn);
+}
+
+TEST_F(ReplicatorTest, LostBackupCatchesUpNoMore) {
+  Make({.write_quorum = 1}, 1, 1 << 20, /*joiners=*/1, /*batch_bytes_max=*/64);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  for (int i = 0; i < 9; ++i) Append();
+  Join(1, "b0");
+  EXPECT_TRUE(replicator_->is_catching_up());
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
+  EXPECT_FALSE(replicator_->is_catching_up());
 }
 
 TEST_F(ReplicatorTest, BackupThatJoinsMayLagUntilItOnceDidNot) {

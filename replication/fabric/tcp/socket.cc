@@ -31,6 +31,15 @@ struct Address {
   sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
 };
 
+constexpr int64_t kNanosPerMilli = 1'000'000;
+
+// As epoll takes it; -1 stays.
+int RoundToMillis(int64_t nanos) {
+  if (nanos < 0) return -1;
+  const int64_t millis = (nanos + kNanosPerMilli - 1) / kNanosPerMilli;
+  return static_cast<int>(std::min<int64_t>(millis, 1 << 30));
+}
+
 absl::string_view View(std::string_view text) {
   return {text.data(), text.size()};
 }
@@ -260,7 +269,8 @@ bool Poller::Control(int what, const Descriptor& socket, uint64_t tag, bool in,
   return epoll_ctl(epoll_.get(), what, socket.get(), &event) == 0;
 }
 
-size_t Poller::Wait(int timeout_ms, std::span<Ready> ready) {
+size_t Poller::Wait(int64_t timeout_ns, std::span<Ready> ready) {
+  const int timeout_ms = RoundToMillis(timeout_ns);
   if (!status_.ok()) {
     // Nothing can come, and no Wake be heard: so often it looks for one.
     constexpr int kDeafMs = 10;
@@ -271,7 +281,17 @@ size_t Poller::Wait(int timeout_ms, std::span<Ready> ready) {
   std::array<epoll_event, 64> events;
   const int capacity =
       static_cast<int>(std::min(events.size(), ready.size() + 1));
-  const int got = epoll_wait(epoll_.get(), events.data(), capacity, timeout_ms);
+  const bool is_short = timeout_ns > 0 && timeout_ns < kNanosPerMilli;
+  int got = -1;
+  if (is_short) {
+    const timespec timeout = {.tv_sec = 0, .tv_nsec = timeout_ns};
+    got = epoll_pwait2(epoll_.get(), events.data(), capacity, &timeout,
+                       /*sigmask=*/nullptr);
+  }
+  // Kernels before 5.11 do not know the other.
+  if (!is_short || (got < 0 && errno == ENOSYS)) {
+    got = epoll_wait(epoll_.get(), events.data(), capacity, timeout_ms);
+  }
   size_t count = 0;
   for (int i = 0; i < got && count < ready.size(); ++i) {
     const epoll_event& event = events[static_cast<size_t>(i)];

@@ -113,8 +113,9 @@ class Poller {
   // Requires: it was added.
   void Change(const Descriptor& socket, uint64_t tag, bool in, bool out);
 
-  // Returns how many of `ready` were filled. `timeout_ms` -1: for ever.
-  size_t Wait(int timeout_ms, std::span<Ready> ready);
+  // Returns how many of `ready` were filled. `timeout_ns` -1: for ever.
+  // More than a millisecond is rounded up to whole ones.
+  size_t Wait(int64_t timeout_ns, std::span<Ready> ready);
 
   // Wait returns, now or when it is called next, until ClearWake.
   void Wake();

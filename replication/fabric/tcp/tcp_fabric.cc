@@ -135,7 +135,7 @@ bool TcpFabric::ReceiveWithoutAsking(int64_t now, bool* moved) {
 bool TcpFabric::ReceiveReady(int64_t now) {
   std::array<tcp::Poller::Ready, 63> ready;
   ++counters_.wait_calls;
-  const size_t count = poller_.Wait(/*timeout_ms=*/0, ready);
+  const size_t count = poller_.Wait(/*timeout_ns=*/0, ready);
   bool moved = false;
   for (const tcp::Poller::Ready& one : std::span(ready).first(count)) {
     if (one.tag == kListenerTag) {
@@ -187,7 +187,7 @@ void TcpFabric::WakeWaiters() {
 }
 
 void TcpFabric::WaitForActivity(Deadline deadline) {
-  int timeout_ms = -1;
+  int64_t timeout_ns = -1;
   {
     Lock lock(*this);
     const int64_t now = clock_.NowNanos();
@@ -198,15 +198,12 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
       tick_at_ = 0;
       return;
     }
-    if (until != Deadline().at_nanos()) {
-      const int64_t wait_ms = (until - now + 999'999) / 1'000'000;
-      timeout_ms = static_cast<int>(std::min<int64_t>(wait_ms, 1 << 30));
-    }
+    if (until != Deadline().at_nanos()) timeout_ns = until - now;
     ++waiters_;
     ++counters_.wait_calls;
   }
   std::array<tcp::Poller::Ready, 1> ready;
-  const size_t count = poller_.Wait(timeout_ms, ready);
+  const size_t count = poller_.Wait(timeout_ns, ready);
   Lock lock(*this);
   if (count == 1 && ready[0].in && !ready[0].out &&
       ready[0].tag != kListenerTag) {
