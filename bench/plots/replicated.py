@@ -5,6 +5,7 @@ run."""
 import claims
 import replicated_claims
 import replicated_peers
+import replicated_rejoin
 import replicated_sweeps
 from results import bytes_text, ratio
 from tables import cell, machine, skips, table
@@ -29,7 +30,8 @@ def to_text(results):
     for spin in (1, 0):
         sections += [latencies(results, spin), calls(results, spin)]
     sections += [breakdown(results), replicated_peers.to_text(results),
-                 replicated_sweeps.to_text(results), skips(results),
+                 replicated_sweeps.to_text(results),
+                 replicated_rejoin.to_text(results), skips(results),
                  "Aims: median of the rounds' ratios (lowest to highest)\n"
                  + aims(results),
                  "Claims of the Arcadia paper\n"
@@ -146,7 +148,8 @@ def judge(results):
                 RATIO_MAX)
         for backups in FLOOR_US]
     return (verdicts + list(replicated_peers.judge(results))
-            + list(replicated_sweeps.judge(results)))
+            + list(replicated_sweeps.judge(results))
+            + list(replicated_rejoin.judge(results)))
 
 
 def aims(results):

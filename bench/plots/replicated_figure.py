@@ -5,9 +5,10 @@ bytes."""
 import os
 
 from figures import SETTINGS, STYLES, matplotlib, pyplot, tell_machine
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from replicated import (CANDIDATES, SCENARIO, WAITING, backups_text, find,
                         void_reasons)
+import replicated_rejoin
 from replicated_sweeps import ORDERS, copy_and_force
 from results import bytes_text
 
@@ -16,8 +17,16 @@ COLOURS = {"floor": STYLES["floor"][0], "fabric": "#e69f00",
           "etcd": "#009e73"}
 NAMES = {"floor": "floor (sockets)", "fabric": "TCP fabric",
          "alpheus": "Alpheus"}
+SIZE_COLOURS = ("#0072b2", "#e69f00", "#009e73")
 LINES = ("-", (0, (4, 2)), (0, (1, 1)))  # by number of backups
 MARKERS = ("o", "s", "^")
+
+
+def _plain(axis):
+    """Logarithmic, with numbers that are read at a glance."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: "%g" % value))
+    axis.set_minor_locator(NullLocator())
 
 
 def draw_all(results, folder):
@@ -76,6 +85,7 @@ def _draw_peers(results):
             WAITING[m["parameters"]["spin"]].split()[0]) for m in found])
     axes.invert_yaxis()
     axes.set_xscale("log")
+    _plain(axes.xaxis)
     axes.set_xlabel("us")
     figure.subplots_adjust(left=0.24)
     return figure
@@ -113,7 +123,7 @@ def _draw_backups(results):
     """Left p50, right rate, by number of backups, all of which answer."""
     figure, panels = _panels(
         "Arcadia, Figure 6 (d), redrawn: by number of backups", 2)
-    for size in results.values("backups", "bytes"):
+    for size, colour in zip(results.values("backups", "bytes"), SIZE_COLOURS):
         for who, line in (("alpheus", "-"), ("floor", (0, (4, 2)))):
             of = [results.one("backups", who, metric, bytes=size,
                               backups=count, quorum=count + 1)
@@ -123,14 +133,18 @@ def _draw_backups(results):
             label = "%s, %s" % (NAMES[who], bytes_text(size))
             counts = results.values("backups", "backups")
             panels[0].plot(counts, [m["median"] / 1e3 for m in of[:half]],
-                           linestyle=line, marker="o", label=label)
+                           color=colour, linestyle=line, marker="o",
+                           label=label)
             panels[1].plot(counts, [1e3 / m["median"] for m in of[half:]],
-                           linestyle=line, marker="o", label=label)
+                           color=colour, linestyle=line, marker="o",
+                           label=label)
     for axes, what in zip(panels, ("us, p50", "million records/s")):
         axes.set_xlabel("backups, all waited for")
         axes.set_xticks(results.values("backups", "backups"))
         axes.set_ylabel(what)
-        axes.set_ylim(bottom=0)
+        # None and one are a hundred times apart.
+        axes.set_yscale("log")
+        _plain(axes.yaxis)
         axes.legend(frameon=False, fontsize=7.5)
     return figure
 
@@ -180,6 +194,10 @@ def _draw_recovery(results):
         label = "copy over a socket, one pass" if who == "floor" else who
         axes.plot(sizes, [m["median"] for m in found], color=colour,
                   marker=marker, label=label)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sizes)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda mib, _: "%g" % mib))
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_ylim(bottom=0)
     axes.set_xlabel("log, MiB")
     axes.set_ylabel("ms")
@@ -210,6 +228,38 @@ def _draw_exposure(results):
     return figure
 
 
+def _draw_rejoin(results):
+    """By record size: quantiles before and during, one panel each."""
+    sizes = results.values("rejoin", "bytes")
+    figure, panels = _panels(
+        "Append + force while a member joins again: us, before and during",
+        len(sizes))
+    for axes, size in zip(panels, sizes):
+        for place, (who, name) in enumerate(replicated_rejoin.WHO.items()):
+            colour = COLOURS["alpheus" if who == "rejoin" else "floor"]
+            for candidate, line in (("before " + who, (0, (4, 2))),
+                                    (who, "-")):
+                found = [results.one("rejoin", candidate, metric, bytes=size)
+                         for metric in replicated_rejoin.METRICS]
+                values = [m["median"] / 1e3 for m in found]
+                axes.errorbar(
+                    [x + 0.06 * (place - 0.5) for x in range(len(found))],
+                    values,
+                    [[v - m["min"] / 1e3 for v, m in zip(values, found)],
+                     [m["max"] / 1e3 - v for v, m in zip(values, found)]],
+                    color=colour, linestyle=line, marker=MARKERS[place],
+                    label=name if candidate == who
+                    else name.replace("during", "before"))
+        axes.set_xticks(range(len(replicated_rejoin.METRICS)))
+        axes.set_xticklabels(replicated_rejoin.METRICS)
+        axes.set_yscale("log")
+        _plain(axes.yaxis)
+        axes.set_ylabel("us")
+        axes.set_title(bytes_text(size), loc="left", fontsize=10)
+        axes.legend(frameon=False, fontsize=7.5, loc="upper left")
+    return figure
+
+
 FIGURES = (
     ("replicated_latency", "latency", _draw_latency),
     ("replicated_peers", "peers", _draw_peers),
@@ -217,4 +267,5 @@ FIGURES = (
     ("replicated_6ab", "order", _draw_order),
     ("replicated_7b", "recovery", _draw_recovery),
     ("replicated_8cd", "exposure", _draw_exposure),
+    ("replicated_rejoin", "rejoin", _draw_rejoin),
 )

@@ -21,6 +21,7 @@
 #include "bench/replicated/alpheus.h"
 #include "bench/replicated/bare_fabric.h"
 #include "bench/replicated/copy_server.h"
+#include "bench/replicated/copy_sink.h"
 #include "bench/replicated/floor.h"
 #include "bench/replicated/scenarios.h"
 #include "log/base/status_macros.h"
@@ -138,6 +139,7 @@ absl::Status Serve(const std::string& kind, const std::string& folder,
     if (kind == kFloorName) return ServeFloor(folder, bytes);
     if (kind == kBareFabricName) return ServeBareFabric(folder, bytes);
     if (kind == kCopyKind) return ServeCopy(folder);  // a file
+    if (kind == kSinkKind) return ServeSink(folder, bytes);
     // The number is the node's.
     if (IsAlpheusKind(kind)) return ServeAlpheus(kind, folder, bytes);
   }

@@ -36,7 +36,9 @@ struct Settings {
   std::vector<int> exposure_threads;
   uint64_t exposure_ops = 0;  // of all threads together
   std::vector<int> tenants;
-  uint64_t tenant_ops = 0;  // of all logs together
+  uint64_t tenant_ops = 0;             // of all logs together
+  uint64_t rejoin_mib = 0;             // that the member has missed
+  std::vector<uint64_t> rejoin_sizes;  // of what is appended meanwhile
 };
 
 // Minutes; within some minutes; within seconds, for tests: its figures mean
@@ -68,12 +70,15 @@ absl::Status MeasurePlaces(const Settings& settings, Report* report);
 absl::Status MeasureExposure(const Settings& settings, Report* report);
 // Many logs with one thread each, on the same two nodes.
 absl::Status MeasureTenants(const Settings& settings, Report* report);
+// Appends while a member joins again that was away, beside the same without it,
+// and beside as many bytes copied by sockets alone.
+absl::Status MeasureRejoin(const Settings& settings, Report* report);
 
 struct Scenario {
   std::string_view name;
   absl::Status (*measure)(const Settings& settings, Report* report);
 };
-inline constexpr std::array<Scenario, 10> kScenarios = {
+inline constexpr std::array<Scenario, 11> kScenarios = {
     {{"latency", MeasureLatency},
      {"peers", MeasurePeers},
      {"batches", MeasureBatches},
@@ -83,7 +88,8 @@ inline constexpr std::array<Scenario, 10> kScenarios = {
      {"places", MeasurePlaces},
      {"exposure", MeasureExposure},
      {"tenants", MeasureTenants},
-     {"recovery", MeasureRecovery}}};
+     {"recovery", MeasureRecovery},
+     {"rejoin", MeasureRejoin}}};
 
 }  // namespace alpheus::bench::replicated
 

@@ -24,6 +24,8 @@ Settings FullSettings() {
   s.exposure_ops = 64'000;
   s.tenants = {1, 4, 16};
   s.tenant_ops = 32'000;
+  s.rejoin_mib = 256;
+  s.rejoin_sizes = {64, 1024};
   return s;
 }
 
@@ -43,6 +45,7 @@ Settings QuickSettings() {
   s.place_sizes = {64};
   s.exposure_ops = 16'000;
   s.tenant_ops = 8'000;
+  s.rejoin_sizes = {64};
   return s;
 }
 
@@ -61,6 +64,7 @@ Settings TinySettings() {
   s.exposure_ops = 2'000;
   s.tenants = {1, 4};
   s.tenant_ops = 80;
+  s.rejoin_mib = 2;
   return s;
 }
 

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <csignal>
+#include <ctime>
 
 namespace alpheus::bench::replicated {
 namespace {
@@ -66,6 +68,14 @@ int __real_epoll_wait(int fd, epoll_event* events, int count, int timeout_ms);
 int __wrap_epoll_wait(int fd, epoll_event* events, int count, int timeout_ms) {
   counted::Count(counted::waits);
   return __real_epoll_wait(fd, events, count, timeout_ms);
+}
+
+int __real_epoll_pwait2(int fd, epoll_event* events, int count,
+                        const timespec* timeout, const sigset_t* mask);
+int __wrap_epoll_pwait2(int fd, epoll_event* events, int count,
+                        const timespec* timeout, const sigset_t* mask) {
+  counted::Count(counted::waits);
+  return __real_epoll_pwait2(fd, events, count, timeout, mask);
 }
 
 int __real_sched_yield();

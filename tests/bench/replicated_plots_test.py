@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(ROOT, "bench", "plots"))
 import replicated  # noqa: E402
 import replicated_claims  # noqa: E402
 import replicated_peers  # noqa: E402
+import replicated_rejoin  # noqa: E402
 import replicated_sweeps  # noqa: E402
 import results  # noqa: E402
 
@@ -80,6 +81,33 @@ def sweeps(batch, second, lost):
                  log_mib=256))
 
 
+def rejoin(before, during, mib=256):
+    return run_of(*[measured("rejoin", who, "p99", value, bytes=64, mib=mib)
+                    for who, value in (("before rejoin", before),
+                                       ("rejoin", during))])
+
+
+class RejoinTest(unittest.TestCase):
+
+    def test_aim_is_judged_at_its_limit_within_a_pair(self):
+        self.assertEqual(words(replicated_rejoin.judge(rejoin(10.0, 20.0))),
+                         ["pass"])
+        self.assertEqual(words(replicated_rejoin.judge(rejoin(10.0, 20.1))),
+                         ["FAIL"])
+        run = rejoin(10.0, 10.0)
+        before, during = run.find("rejoin")
+        before["samples"] = [10.0, 10.0, 10.0, 90.0, 90.0]
+        during["samples"] = [30.0, 30.0, 30.0, 90.0, 90.0]
+        self.assertEqual(words(replicated_rejoin.judge(run)), ["FAIL"])
+
+    def test_less_that_was_missed_is_not_judged(self):
+        self.assertEqual(
+            words(replicated_rejoin.judge(rejoin(10.0, 11.0, mib=2))),
+            ["skipped"])
+        self.assertEqual(words(replicated_rejoin.judge(run_of())), ["skipped"])
+        self.assertEqual(replicated_rejoin.to_text(run_of()), "")
+
+
 class VoidTest(unittest.TestCase):
 
     def test_floor_of_either_scenario_voids_the_run(self):
@@ -107,6 +135,22 @@ class SweepsTest(unittest.TestCase):
                                 backups=count, quorum=count + 1, bytes=64)
                        for count in (0, 1, 2)])
         self.assertIsNone(replicated_sweeps.cost_of_second(run))
+
+    def second(self, cores, **times):
+        """Verdict on the second backup; its cost times the first's, by who."""
+        return replicated_sweeps.judge_second(run_of(*[
+            measured("backups", who, "p50", value, backups=count,
+                     quorum=count + 1, bytes=64)
+            for who, cost in times.items()
+            for count, value in ((0, 5.0), (1, 15.0), (2, 15.0 + 10 * cost))],
+            cores=cores)).word
+
+    def test_second_backup_is_held_against_the_floor_where_cores_are_few(self):
+        self.assertEqual(self.second(2, alpheus=1.1, floor=1.2), "pass")
+        self.assertEqual(self.second(2, alpheus=1.2, floor=1.1), "FAIL")
+        self.assertEqual(self.second(2, alpheus=0.9, floor=0.8), "FAIL")
+        self.assertEqual(self.second(3, alpheus=1.1, floor=1.2), "FAIL")
+        self.assertEqual(self.second(3, alpheus=0.9, floor=0.8), "pass")
 
     def test_nothing_measured_is_no_table(self):
         self.assertEqual(replicated_sweeps.to_text(run_of()), "")

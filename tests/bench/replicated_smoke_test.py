@@ -105,6 +105,18 @@ class SmokeTest(unittest.TestCase):
         for m in self.of("recovery"):
             self.assertGreater(m["details"]["records"], 1900)
 
+    def test_rejoin_is_measured_beside_a_bare_copy(self):
+        seen = self.metrics_of("rejoin", "mib", "bytes")
+        during = {"rejoin", "floor"}
+        self.assertEqual(seen, {
+            (a, b, 2, 64) for a in during | {"before " + who for who in during}
+            for b in METRICS | {"longest"}} | {
+                (a, b, 2, 64) for a in during | {"at rest"}
+                for b in ("duration", "rate")})
+        for m in self.of("rejoin"):
+            if m["candidate"] != "at rest":
+                self.assertGreaterEqual(m["details"]["appends"], 2)
+
     def test_exposure_keeps_the_bound_of_each_policy(self):
         found = [d for d in self.data["distributions"]
                  if d["scenario"] == "exposure"]
@@ -180,13 +192,15 @@ class SmokeTest(unittest.TestCase):
                      "16 records", "By number of backups", "Force policies",
                      "By order of flushes", "Where the copies are",
                      "Recovery of a log", "Exposure with one backup",
-                     "Logs with one thread each", "Claims of the Arcadia paper",
+                     "Logs with one thread each", "the third gets 2 MiB",
+                     "Claims of the Arcadia paper",
                      "clflushopt", "6d", "7b"):
             self.assertIn(part, told.stdout)
         for skip in self.data["skips"]:
             self.assertIn(skip["why"], told.stdout)
         if "skipped: plots" not in told.stdout:
-            for name in ("latency", "peers", "6d", "6ab", "7b", "8cd"):
+            for name in ("latency", "peers", "6d", "6ab", "7b", "8cd",
+                         "rejoin"):
                 with open(os.path.join(self.folder.name,
                                        "figure_replicated_%s.svg" % name),
                           encoding="utf-8") as file:
