@@ -54,6 +54,7 @@ case $ALPHEUS_MUTANT in
         *small-core*) says C8 stuck ;;
         *deaf-tail*) says C2 gap ;;
         *known-stranger*) says H17 served ;;
+        *old-quorum*) says INV-22 fewer ;;
         esac
         echo "$seeds" ;;
 esac
