@@ -82,7 +82,11 @@ absl::Status PlanRunner::CheckPossible() const {
         " of ", quorum.members.size(), " members are needed",
         any_barred ? "; others hold records that were not chosen, which are "
                      "overwritten only once another replica holds the log"
-                   : ""));
+                   : "",
+        any_barred && runs_.front().repair.destructive
+            ? ". Whoever holds it leaves: let the log be opened without the "
+              "change, so that those who stay join it, then change its members"
+            : ""));
   }
   return absl::OkStatus();
 }
@@ -101,7 +105,7 @@ bool PlanRunner::MayBegin(size_t index) const {
 }
 
 // Those before it have failed, or wait behind those that have. The first one of
-// all is never destructive (L2).
+// all is destructive only if whoever holds the log leaves it (L2).
 bool PlanRunner::IsBarred(size_t index) const {
   if (any_installed_ || IsMutant("kRepairBeforeAnyInstalled")) {
     return false;
@@ -109,7 +113,8 @@ bool PlanRunner::IsBarred(size_t index) const {
   const auto waits = [](const Run& run) {
     return run.repair.destructive && run.step == Step::kWaiting;
   };
-  if (index == 0 || !waits(runs_[index])) return false;
+  if (index == 0 && IsMutant("kLeaverIsTheOnlyHolder")) return false;
+  if (!waits(runs_[index])) return false;
   return std::all_of(runs_.begin(),
                      runs_.begin() + static_cast<ptrdiff_t>(index),
                      [&](const Run& before) {

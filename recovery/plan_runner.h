@@ -15,7 +15,8 @@
 //       its own head and that record. As long as it has not installed, nobody
 //       else may hold what it lends, and one replica that knows nothing is too
 //       many where all have to say that they never acknowledged what comes next
-//       (W = 1): if it goes before, the opening ends.
+//       (W = 1): if it goes before, or leaves the log by the change that the
+//       opening makes, the opening ends.
 //   L3. A replica installs only after all that it lacked was copied.
 //   L4. A newcomer's copy begins when the quorums before it have installed.
 //   L5. A cache counts for nothing (A3); it is filled first, and everything

@@ -2,19 +2,21 @@
 // Openings that meet a replica of the highest epoch that lags so far that
 // chosen records go where it still has valid ones, while members go at any
 // point. No power fails: the log must open once all are back.
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "log/base/bytes.h"
+#include "recovery/opening_quorums.h"
 #include "tests/recovery/opening_world.h"
 
 namespace alpheus::testing {
 namespace {
 
 using Images = std::vector<std::vector<std::byte>>;
+using ::testing::HasSubstr;
 using Primary = OpeningWorld::Primary;
 
 void AppendTo(Primary& primary, size_t bytes) {
@@ -71,8 +73,8 @@ Images MakeLag(const OpeningWorld::Options& options, int laggards) {
   return images;
 }
 
-absl::Status OpenAgain(OpeningWorld& world, int host) {
-  EpochOpeningOptions options = world.OpeningOptions(host);
+absl::Status OpenAgain(OpeningWorld& world, int host,
+                       EpochOpeningOptions options) {
   for (int tries = 0;; ++tries) {
     const std::unique_ptr<Primary> primary = world.Begin(host, options);
     world.Drive({primary.get()});
@@ -81,6 +83,10 @@ absl::Status OpenAgain(OpeningWorld& world, int host) {
     }
     options.above = primary->opening->standing()->epoch;
   }
+}
+
+absl::Status OpenAgain(OpeningWorld& world, int host) {
+  return OpenAgain(world, host, world.OpeningOptions(host));
 }
 
 class LaggingReplicaTest : public ::testing::TestWithParam<Size> {};
@@ -136,6 +142,36 @@ INSTANTIATE_TEST_SUITE_P(Sizes, LaggingReplicaTest,
                                   std::to_string(size.param.write_quorum) +
                                   "Lag" + std::to_string(size.param.laggards);
                          });
+
+// Who is to stay would know nothing, cut off in the middle of its repair, and
+// all have to say that they never acknowledged what comes next (W = 1).
+TEST(LaggingReplicaChangeTest, ChangeWaitsUntilTheOnlyHolderMayLeave) {
+  OpeningWorld::Options options;
+  options.members = 2;
+  options.write_quorum = 1;
+  options.real_server = true;
+  const Images images = MakeLag(options, 1);
+  ASSERT_FALSE(HasFailure());
+  OpeningWorld world(options, images);
+  for (const int node : {1, 2}) world.Restart(node);
+  const std::vector<std::string> held = world.Payloads(1);
+  EpochOpeningOptions change =
+      world.OpeningOptions(world.outsider(), 2, {1, 2}, {1, 1, 1});
+  change.change = MembersChange{
+      1, {2, 1, 2}, {NodeId(1), NodeId(2)}, 2, {1, 1, 1}, {NodeId(2)}, {}};
+  const absl::Status refused = OpenAgain(world, world.outsider(), change);
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_THAT(refused.message(), HasSubstr("Whoever holds it leaves"));
+  EXPECT_FALSE(world.replica(2).superline().repairing);
+  // What the error says: both have the log then.
+  const absl::Status opened = OpenAgain(world, world.outsider());
+  ASSERT_TRUE(opened.ok()) << opened;
+  EXPECT_EQ(world.Payloads(2), held);
+  const absl::Status changed = OpenAgain(world, world.outsider(), change);
+  ASSERT_TRUE(changed.ok()) << changed;
+  EXPECT_EQ(world.replica(2).superline().configuration.id, 2u);
+  EXPECT_EQ(world.Payloads(2), held);
+}
 
 }  // namespace
 }  // namespace alpheus::testing
