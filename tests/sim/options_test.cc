@@ -6,7 +6,7 @@
 
 #include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "tools/sim/faults.h"
 
@@ -74,11 +74,10 @@ TEST(SimOptionsTest, WhatIsFixedChangesNothingElse) {
 }
 
 TEST(SimOptionsTest, GuestsComeByLotOrAsTheyAreFixed) {
-  std::set<std::pair<bool, bool>> drawn;
+  std::set<std::tuple<bool, bool, bool>> drawn;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Guests guests = DrawOptions(seed, {}).guests;
-    EXPECT_FALSE(guests.changes);
-    drawn.emplace(guests.tail, guests.stranger);
+    drawn.emplace(guests.tail, guests.stranger, guests.changes);
     Fixed fixed;
     fixed.guests = {.tail = true};
     const RunOptions options = DrawOptions(seed, fixed);
@@ -88,8 +87,7 @@ TEST(SimOptionsTest, GuestsComeByLotOrAsTheyAreFixed) {
     EXPECT_EQ(options.spares, 0);
     EXPECT_LE(options.tail_machine, options.nodes);
   }
-  // An operator comes where it is asked for.
-  EXPECT_EQ(drawn.size(), 4u);
+  EXPECT_EQ(drawn.size(), 8u);
 }
 
 // Machines that may become members; whoever was drawn before is as it was.

@@ -178,6 +178,7 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   Guests guests{.tail = one_in(3), .stranger = one_in(3)};
   options.tail_machine =
       static_cast<int>(random.Below(static_cast<uint64_t>(options.nodes) + 1));
+  guests.changes = one_in(3);
   options.guests = fixed.guests.value_or(guests);
   const auto spares = static_cast<int>(random.Below(3));
   options.change_ns_max = int64_t{2'000'000} << random.Below(3);
@@ -189,6 +190,7 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
       std::min(fixed.payload_bytes_max.value_or(options.payload_bytes_max),
                PayloadBytesMax(options.ring_capacity));
   if (fixed.without_breaks) options.break_probability = 0;
+  if (!fixed.guests && IsWithoutFaults(options)) options.guests.changes = false;
   if (options.guests.changes) {
     AddSpares(options.nodes == 1 ? 1 + spares : spares, fixed, options);
   }

@@ -146,6 +146,7 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
                              BallotSource& ballots, bool& again) {
   again = false;
   const ConfigurationChecker& configurations = world_.checkers().configurations;
+  had_outdated_list_ = IsListOutdated();
   world_.history().Opens(
       number_, configurations.DurableHeadOf(configurations.in_force()));
   absl::StatusOr<std::unique_ptr<EpochOpening>> opening =
@@ -204,7 +205,7 @@ bool PrimaryProcess::MayFail(const absl::Status& status) const {
   }
   const bool is_blank = is_member_ && !world_.store().IsOwn(machine_.number);
   return absl::IsFailedPrecondition(status) &&
-         (is_blank || change_ || IsListOutdated() ||
+         (is_blank || change_ || had_outdated_list_ || IsListOutdated() ||
           !FaultBudget(world_).MustSurvive());
 }
 

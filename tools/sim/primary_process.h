@@ -144,7 +144,8 @@ class PrimaryProcess {
   std::unique_ptr<Replica<Model>> replica_;
   std::unique_ptr<Membership> membership_;  // while it opens
   PrimaryId self_;
-  absl::Status opening_status_;  // of the last try
+  absl::Status opening_status_;     // of the last try
+  bool had_outdated_list_ = false;  // when that began
   std::optional<EpochOpened> opened_;
   std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;
