@@ -10,6 +10,7 @@
 #define ALPHEUS_LOG_CORE_SUPERLINE_STORE_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "absl/base/thread_annotations.h"
@@ -78,7 +79,9 @@ class SuperlineStore {
     if (failure_.failed()) return failure_.status();
     const CellState read = ReadCell(place_);
     if (read.at_rest()) return false;
-    if (!WriteCell(pmem_, place_, read.newest, seq_ + 1,
+    std::optional<int> whole = read.newest;
+    if (IsMutant("kMendBeginsWithTheWholeCopy")) whole = 1 - whole.value_or(0);
+    if (!WriteCell(pmem_, place_, whole, seq_ + 1,
                    EncodeSuperline(superline_))) {
       failure_.Fail(pmem_.Error());
       return failure_.status();

@@ -17,6 +17,7 @@
 #include "log/core/region_state.h"
 #include "recovery/held_replica.h"
 #include "tests/recovery/opening_world.h"
+#include "tests/testing/crash_enumerator.h"
 
 namespace alpheus::testing {
 namespace {
@@ -240,6 +241,38 @@ TEST_F(OwnScrubTest, CopiesOfSuperlineAndTableAreWrittenAnew) {
       // The next update knows its number.
       ASSERT_TRUE(primary_->log->CleanupAll().ok());
       EXPECT_THAT(ReadRegionState(region, "moved")->single_faults, IsEmpty());
+    }
+  }
+}
+
+// A power cut at each fence: one copy of each is always whole.
+TEST_F(OwnScrubTest, EveryCutOfMendedCopiesLeavesOneWhole) {
+  for (const bool is_table : {false, true}) {
+    for (const int copy : {0, 1}) {
+      SCOPED_TRACE(absl::StrCat(is_table ? "table " : "superline ", copy));
+      ASSERT_NO_FATAL_FAILURE(Start());
+      ModelPersistence& pmem = world_->pmem(1);
+      const RegionState before = *ReadRegionState(pmem.region(), "before");
+      const CellPlace place =
+          is_table ? EpochTablePlace(pmem.region(), before.superline)
+                   : SuperlinePlace(pmem.region());
+      ASSERT_NO_FATAL_FAILURE(Flip(place.copies[copy] + 30));
+      CrashEnumerator cuts({});
+      pmem.SetHook([&](const ModelPersistence::Event& event) {
+        if (event.primitive != ModelPersistence::Primitive::kFence) return;
+        cuts.Enumerate(pmem, 0, [&](const CrashState& cut) {
+          std::vector<std::byte> region(cut.image.begin(), cut.image.end());
+          const auto state = ReadRegionState(region, "cut");
+          ASSERT_TRUE(state.ok()) << cut.Describe() << ": " << state.status();
+          EXPECT_EQ(state->superline, before.superline) << cut.Describe();
+          EXPECT_EQ(state->table.Encode(), before.table.Encode())
+              << cut.Describe();
+        });
+      });
+      Scrub();
+      EXPECT_EQ(AfterAPass().scrubbed.repaired, 1u);
+      pmem.SetHook({});
+      EXPECT_GT(cuts.counts().distinct, 1u);
     }
   }
 }
