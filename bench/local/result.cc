@@ -47,6 +47,12 @@ Json ToJson(const Distribution& d) {
           {"counts", d.counts}};
 }
 
+Json ToJson(const Disturbance& d) {
+  return {{"scenario", d.scenario},
+          {"seconds", d.seconds},
+          {"share_of_others", d.share_of_others}};
+}
+
 Json ToJson(const Skip& skip) {
   return {{"scenario", skip.scenario}, {"what", skip.what}, {"why", skip.why}};
 }
@@ -116,6 +122,7 @@ std::string ToJson(const Report& report) {
                      {"machine", ToJson(report.machine)},
                      {"measurements", ToJson(report.measurements)},
                      {"distributions", ToJson(report.distributions)},
+                     {"disturbances", ToJson(report.disturbances)},
                      {"skips", ToJson(report.skips)}};
   return json.dump(1);
 }

@@ -45,6 +45,13 @@ struct Distribution {
   std::vector<uint64_t> counts;  // the last one: that value or a higher one
 };
 
+// What others had of the cores while a scenario was measured (core_use.h).
+struct Disturbance {
+  std::string scenario;
+  double seconds = 0;  // that it took
+  double share_of_others = 0;
+};
+
 struct Skip {
   std::string scenario;
   std::string what;
@@ -60,6 +67,7 @@ struct Report {
   Machine machine;
   std::vector<Measurement> measurements;
   std::vector<Distribution> distributions;
+  std::vector<Disturbance> disturbances;
   std::vector<Skip> skips;
 };
 

@@ -18,11 +18,10 @@ METRICS = ("p50", "p99", "p99.9", "mean")
 WAITING = {1: "spinning with yield", 0: "blocking"}
 
 RATIO_MAX = 1.5
-# Of 64 B, spinning, by number of backups: the slower end of what a floor took
-# on this kind of machine when nothing else ran. One that is much slower tells
-# that the cores were not free, and then ratios tell little.
-FLOOR_US = {1: 6.2, 2: 10.0}
-FLOOR_EXCESS_MAX = 1.25
+RATIO_BACKUPS = (1, 2)  # of 64 B, spinning
+# Of all cores' time while a scenario ran. What others take beyond that falls on
+# one candidate and not on the next, and then ratios tell little.
+OTHERS_MAX = 0.05
 
 
 def to_text(results):
@@ -46,6 +45,11 @@ def processes(results):
     if backups and backups[-1] + 1 > results.cores:
         lines.append("  NOTE: %d processes compete for %d cores\n"
                      % (backups[-1] + 1, results.cores))
+    shares = ["%s %.0f %%" % (d["scenario"], d["share_of_others"] * 100)
+              for d in results.data.get("disturbances", ())]
+    if shares:
+        lines.append("Others had of the cores' time: %s\n"
+                     % ", ".join(shares))
     return "".join(lines)
 
 
@@ -116,23 +120,11 @@ def breakdown(results):
             + "\n".join(steps) + "\n")
 
 
-def void_reasons(results):
-    """Why the run judges nothing; empty: it does."""
-    reasons = []
-    for backups, limit in FLOOR_US.items():
-        # The same work in two scenarios.
-        floor = (find(results, "floor", "p50", 1, backups, 64)
-                 or results.one("backups", "floor", "p50", backups=backups,
-                                quorum=backups + 1, bytes=64))
-        if floor is None:
-            continue
-        found = floor["median"] / 1e3
-        if found > limit * FLOOR_EXCESS_MAX:
-            reasons.append("floor of %s: %.1f us, but at most %.1f us (%.1f + "
-                           "25 %%) when the cores are free"
-                           % (backups_text(backups), found,
-                              limit * FLOOR_EXCESS_MAX, limit))
-    return reasons
+def disturbed(results):
+    """The scenarios that judge nothing: others had the cores, too."""
+    return {d["scenario"]: d["share_of_others"]
+            for d in results.data.get("disturbances", ())
+            if d["share_of_others"] > OTHERS_MAX}
 
 
 def backups_text(count):
@@ -146,7 +138,7 @@ def judge(results):
                 ratio(find(results, "alpheus", "p50", 1, backups, 64),
                       find(results, "floor", "p50", 1, backups, 64)),
                 RATIO_MAX)
-        for backups in FLOOR_US]
+        for backups in RATIO_BACKUPS]
     return (verdicts + list(replicated_peers.judge(results))
             + list(replicated_sweeps.judge(results))
             + list(replicated_rejoin.judge(results)))
@@ -154,11 +146,9 @@ def judge(results):
 
 def aims(results):
     text = verdicts_text(judge(results))
-    reasons = void_reasons(results)
-    for reason in reasons:
-        text += "VOID: %s\n" % reason
-    if reasons:
-        text += ("VOID: this run judges nothing, whatever stands above; run it "
-                 "again with nothing beside it (load average %.1f at the "
-                 "start)\n" % results.machine["load_average"])
+    for scenario, share in disturbed(results).items():
+        text += ("VOID: %s: others had %.0f %% of the cores' time, but at most "
+                 "%.0f %% when it is to judge: whatever stands above, run it "
+                 "again with nothing beside it\n"
+                 % (scenario, share * 100, OTHERS_MAX * 100))
     return text

@@ -6,8 +6,8 @@ import os
 
 from figures import SETTINGS, STYLES, matplotlib, pyplot, tell_machine
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-from replicated import (CANDIDATES, SCENARIO, WAITING, backups_text, find,
-                        void_reasons)
+from replicated import (CANDIDATES, SCENARIO, WAITING, backups_text,
+                        disturbed, find)
 import replicated_rejoin
 from replicated_sweeps import ORDERS, copy_and_force
 from results import bytes_text
@@ -38,7 +38,7 @@ def draw_all(results, folder):
                 skipped.append(name)
                 continue
             figure = draw(results)
-            if void_reasons(results):
+            if scenario in disturbed(results):
                 figure.text(0.985, 0.945, "VOID: the cores were not free",
                             ha="right", color="#a33b00", fontweight="bold")
             tell_machine(figure, results)

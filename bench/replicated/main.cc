@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "bench/local/clock.h"
+#include "bench/local/core_use.h"
 #include "bench/local/machine.h"
 #include "bench/local/result.h"
 #include "bench/replicated/alpheus.h"
@@ -111,9 +112,14 @@ absl::Status RunScenarios(const Options& options, const Settings& settings,
     }
     std::fprintf(stderr, "bench_replicated: %s ...", name.c_str());
     const int64_t start = NowNanos();
+    ALPHEUS_ASSIGN_OR_RETURN(const CoreTimes before, ReadCoreTimes());
     ALPHEUS_RETURN_IF_ERROR(scenario.measure(settings, report));
-    std::fprintf(stderr, " %.1f s\n",
-                 static_cast<double>(NowNanos() - start) / 1e9);
+    ALPHEUS_ASSIGN_OR_RETURN(const CoreTimes after, ReadCoreTimes());
+    report->disturbances.push_back(
+        {.scenario = name,
+         .seconds = static_cast<double>(NowNanos() - start) / 1e9,
+         .share_of_others = ShareOfOthers(before, after)});
+    std::fprintf(stderr, " %.1f s\n", report->disturbances.back().seconds);
   }
   return absl::OkStatus();
 }

@@ -110,14 +110,15 @@ class RejoinTest(unittest.TestCase):
 
 class VoidTest(unittest.TestCase):
 
-    def test_floor_of_either_scenario_voids_the_run(self):
-        for scenario, where in (
-                ("latency", {"spin": 1}), ("backups", {"quorum": 2})):
-            for us, reasons in ((7.7, 0), (7.8, 1)):
-                run = run_of(measured(scenario, "floor", "p50", us * 1e3,
-                                      backups=1, bytes=64, **where))
-                self.assertEqual(len(replicated.void_reasons(run)), reasons,
-                                 (scenario, us))
+    def test_others_on_the_cores_void_their_scenario(self):
+        run = run_of()
+        run.data["disturbances"] = [
+            {"scenario": name, "seconds": 9.0, "share_of_others": share}
+            for name, share in (("latency", 0.05), ("peers", 0.06))]
+        self.assertEqual(replicated.disturbed(run), {"peers": 0.06})
+        self.assertIn("VOID: peers: others had 6 %", replicated.aims(run))
+        self.assertIn("latency 5 %, peers 6 %", replicated.processes(run))
+        self.assertNotIn("VOID", replicated.aims(run_of()))
 
 
 class SweepsTest(unittest.TestCase):

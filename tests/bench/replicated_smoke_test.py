@@ -55,6 +55,14 @@ class SmokeTest(unittest.TestCase):
         return [m for m in self.data["measurements"]
                 if m["scenario"] == scenario]
 
+    def test_what_others_had_of_the_cores_is_told_for_each_scenario(self):
+        told = {d["scenario"]: d["share_of_others"]
+                for d in self.data["disturbances"]}
+        self.assertEqual(set(told),
+                         {m["scenario"] for m in self.data["measurements"]})
+        for share in told.values():
+            self.assertTrue(0 <= share <= 1, told)
+
     def test_every_combination_is_measured(self):
         self.assertEqual(self.data["benchmark"], "replicated")
         self.assertEqual(self.data["schema_version"], results.SCHEMA_VERSION)

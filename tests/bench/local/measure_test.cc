@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "bench/local/alpheus_candidate.h"
+#include "bench/local/clock.h"
 #include "bench/local/contestants.h"
+#include "bench/local/core_use.h"
 #include "bench/local/exposure.h"
 #include "bench/local/floor.h"
 #include "bench/local/interleave.h"
@@ -40,6 +42,37 @@ TEST(SamplesTest, MedianIsTheMiddleOrTheMeanOfTheTwo) {
 TEST(SamplesTest, MiddleMeanLeavesOutBothQuarters) {
   EXPECT_EQ(MiddleMean({4}), 4);
   EXPECT_EQ(MiddleMean({1000, 2, 4, 0}), 3);
+}
+
+TEST(CoreUseTest, IdleIsWhatTheKernelSaysOfAllCores) {
+  const auto idle = IdleSeconds("cpu  7 8 9 1000 50 3 2 1 0 0", 100);
+  ASSERT_TRUE(idle.ok()) << idle.status();
+  EXPECT_EQ(*idle, 10.5);
+  for (const char* text : {"", "cpu", "cpu 1 2 3 4", "cpu0 1 2 3 4 5"}) {
+    EXPECT_EQ(IdleSeconds(text, 100).status().code(),
+              absl::StatusCode::kUnavailable)
+        << text;
+  }
+}
+
+TEST(CoreUseTest, OthersHadWhatWasNeitherIdleNorOurs) {
+  const CoreTimes before = {.passed = 100, .idle = 50, .own = 5};
+  EXPECT_DOUBLE_EQ(
+      ShareOfOthers(before, {.passed = 120, .idle = 60, .own = 10}), 0.25);
+  // Ticks are coarse.
+  EXPECT_EQ(ShareOfOthers(before, {.passed = 120, .idle = 60, .own = 16}), 0);
+  EXPECT_EQ(ShareOfOthers(before, before), 0);
+}
+
+TEST(CoreUseTest, WhatThisProgramUsesIsItsOwn) {
+  const auto before = ReadCoreTimes();
+  ASSERT_TRUE(before.ok()) << before.status();
+  TicksPerNano();  // keeps a core busy for 20 ms
+  const auto after = ReadCoreTimes();
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_GT(after->own, before->own);
+  EXPECT_GT(after->passed, before->passed);
+  EXPECT_GE(after->idle, before->idle);
 }
 
 TEST(InterleaveTest, OrderRotatesFromRoundToRound) {
