@@ -77,6 +77,7 @@ def _draw_peers(results):
         axes.barh(place, m["median"] / 1e3, color=COLOURS[m["candidate"]])
         axes.plot([m["median"] / 1e3, p99["median"] / 1e3], [place, place],
                   color="#333333", linewidth=1)
+    figure.set_figheight(2.0 + 0.22 * len(found))  # a line of text each
     axes.set_yticks(range(len(found)))
     axes.set_yticklabels(
         ["%s, %s, %d of %d, %s" % (
@@ -86,8 +87,9 @@ def _draw_peers(results):
     axes.invert_yaxis()
     axes.set_xscale("log")
     _plain(axes.xaxis)
+    axes.margins(y=0.01)
     axes.set_xlabel("us")
-    figure.subplots_adjust(left=0.24)
+    figure.subplots_adjust(left=0.24, top=0.91, bottom=0.11)
     return figure
 
 
