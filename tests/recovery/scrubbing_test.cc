@@ -559,9 +559,10 @@ TEST_F(ScrubbingTest, ReplicaThatIsClosedIsNotLookedAtAnyMore) {
 
 // Goal: the crash states of scrubbing.h. A power cut at each fence of a repair.
 TEST_F(ScrubbingTest, EveryCutLeavesTheRecordDamagedOrWhole) {
-  for (const uint64_t byte : {3u, 41u, 80u}) {
-    WriteWithPeer(5);
-    Flip(Lsn(3), byte);
+  for (const uint64_t byte : {3u, 41u, 80u, 1003u, 1080u}) {
+    const bool is_held = byte > 1000;  // the peer's replica, by its primary
+    is_held ? WriteWithHeldPeer(5) : WriteWithPeer(5);
+    Flip(Lsn(3), byte % 1000);
     ModelPersistence& pmem = world_->pmem(kLogA);
     const RegionState state = world_->State(kLogA);
     CrashEnumerator cuts({});
