@@ -48,6 +48,8 @@ enum class Kind : uint32_t {
   kScrubbed = 22,
   kHold = 23,
   kWanted = 24,
+  kFetch = 25,
+  kFetched = 26,
 };
 
 constexpr size_t kWelcomeBytes = 56;
@@ -168,7 +170,7 @@ static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
 static_assert(
     std::is_same_v<std::variant_alternative_t<14, Message>, Challenge>);
 static_assert(std::variant_size_v<Message> ==
-              static_cast<size_t>(Kind::kWanted));
+              static_cast<size_t>(Kind::kFetched));
 
 struct BodyWriter {
   ByteWriter& to;
@@ -260,6 +262,15 @@ struct BodyWriter {
     (*this)(hold.scrubbed);
   }
   void operator()(const Wanted& wanted) const { Put(to, wanted.promise); }
+  void operator()(const Fetch& fetch) const {
+    to.Id(fetch.from);
+    to.U32(fetch.bytes);
+  }
+  void operator()(const Fetched& fetched) const {
+    to.Id(fetched.from);
+    to.U32(static_cast<uint32_t>(fetched.bytes.size()));
+    to.Raw(fetched.bytes);
+  }
 };
 
 absl::StatusCode TakeCode(ByteReader& from) {
@@ -394,6 +405,30 @@ Scrubbed TakeScrubbed(ByteReader& from) {
   return scrubbed;
 }
 
+RingOffset TakeLine(ByteReader& from) {
+  const auto line = from.As<RingOffset>();
+  from.Expect(line.value < kOffsetEnd && line.value % kLineBytes == 0);
+  return line;
+}
+
+Fetch TakeFetch(ByteReader& from) {
+  Fetch fetch;
+  fetch.from = TakeLine(from);
+  fetch.bytes = from.U32();
+  from.Expect(fetch.bytes > 0 && fetch.bytes <= kFetchBytesMax);
+  return fetch;
+}
+
+Fetched TakeFetched(ByteReader& from) {
+  Fetched fetched;
+  fetched.from = TakeLine(from);
+  const uint32_t count = from.U32();
+  from.Expect(count <= kFetchBytesMax);
+  const std::span<const std::byte> bytes = from.Raw(count);
+  fetched.bytes.assign(bytes.begin(), bytes.end());
+  return fetched;
+}
+
 Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
   switch (kind) {
     case Kind::kFormat:
@@ -446,6 +481,10 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
     }
     case Kind::kWanted:
       return Wanted{TakePromise(from)};
+    case Kind::kFetch:
+      return TakeFetch(from);
+    case Kind::kFetched:
+      return TakeFetched(from);
   }
   from.Expect(false);  // of another version, or nonsense
   return Installed{};

@@ -17,8 +17,8 @@
 //   Install                           ->  Installed
 //   (from here on batches and acks; see replica_session.h)
 //
-// View, Follow, Release, Scrub and Hold need no promise. Any request may be
-// replied to with Failed. Numbers are little-endian. What arrives is never
+// View, Follow, Release, Scrub, Fetch and Hold need no promise. Any request may
+// be replied to with Failed. Numbers are little-endian. What arrives is never
 // trusted: a message that is too short, too long, or says what can't be,
 // decodes to nothing.
 //
@@ -54,7 +54,7 @@
 
 namespace alpheus {
 
-inline constexpr uint32_t kProtocolVersion = 5;
+inline constexpr uint32_t kProtocolVersion = 6;
 
 // Every fabric carries as many bytes of private data.
 inline constexpr size_t kHelloBytes = 56;
@@ -277,18 +277,36 @@ struct Hold {
   bool operator==(const Hold&) const = default;
 };
 // The reply, whenever that is: somebody asks for a higher one. Or, as somebody
-// said it, a Scrub.
+// said it, a Scrub or a Fetch.
 struct Wanted {
   Promise promise;
 
   bool operator==(const Wanted&) const = default;
 };
 
+// Shows bytes of the replica's ring to who repairs its own (record_repair.h).
+inline constexpr uint32_t kFetchBytesMax = uint32_t{32} << 10;
+struct Fetch {
+  RingOffset from;     // whole lines
+  uint32_t bytes = 0;  // 1 to kFetchBytesMax
+
+  bool operator==(const Fetch&) const = default;
+};
+// The first ones of them, maybe none: what may be shown ends there. To a
+// primary that holds the replica a Fetch comes as a reply; this is what it asks
+// next, and holds on.
+struct Fetched {
+  RingOffset from;  // as it was asked
+  std::vector<std::byte> bytes;
+
+  bool operator==(const Fetched&) const = default;
+};
+
 using Message =
     std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
                  Prepared, Install, Installed, Failed, View, Viewed, Release,
                  Released, Challenge, Challenged, Prove, Proved, Follow,
-                 Followed, Scrub, Scrubbed, Hold, Wanted>;
+                 Followed, Scrub, Scrubbed, Hold, Wanted, Fetch, Fetched>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/mutant.h"
-#include "log/base/status_macros.h"
 #include "log/core/record_writer.h"
 #include "log/format/epoch_table.h"
 
@@ -51,12 +51,6 @@ bool IsSameRecord(const RingScrub& scrub, const RecordView& record) {
   return record.offset == finding.record &&
          LoadHeader(scrub.ring().At(finding.record)).header_crc() ==
              record.header.header_crc();
-}
-
-absl::StatusOr<std::unique_ptr<RegisteredBytes>> Registered(
-    Fabric& fabric, absl::StatusOr<Region>& memory) {
-  ALPHEUS_RETURN_IF_ERROR(memory.status());
-  return RegisteredBytes::Make(fabric, memory->bytes(), RemoteAccess::kNone);
 }
 
 }  // namespace
@@ -123,27 +117,63 @@ uint64_t HeldOfFinding(const RingScrub& scrub, uint64_t records_max) {
 
 // --- PeerRing ----------------------------------------------------------------
 
-PeerRing::PeerRing(Fabric& fabric, Inquiry::Options at, uint32_t replica_count,
-                   uint32_t write_quorum, uint64_t ring_capacity)
+PeerRing::PeerRing(Fabric& fabric, Inquiry::Options at, uint64_t ring_capacity,
+                   const Range& first)
     : capacity_(ring_capacity),
       memory_(Region::Anonymous(capacity_, "a peer's ring")),
-      registered_(Registered(fabric, memory_)),
-      peer_(fabric, std::move(at), replica_count, write_quorum) {}
+      read_end_(first.from),
+      left_(first.bytes),
+      peer_(fabric, std::move(at), Next()) {}
 
 absl::Status PeerRing::status() const {
-  if (!registered_.ok()) return registered_.status();
+  if (!memory_.ok()) return memory_.status();
   if (!peer_.status().ok()) return peer_.status();
-  if (!peer_.said() || peer_.ring_capacity() == capacity_) {
+  if (!peer_.welcome() || peer_.welcome()->ring_capacity == capacity_) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("its ring has ", peer_.ring_capacity(), " bytes, the own ",
-                   capacity_, "; replicas of one log have rings of one size"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "its ring has ", peer_.welcome()->ring_capacity, " bytes, the own ",
+      capacity_, "; replicas of one log have rings of one size"));
 }
 
-void PeerRing::Read(RingOffset from, uint64_t bytes) {
-  read_end_ = from + bytes;
-  peer_.Read(**registered_, from, bytes);
+Fetch PeerRing::Next() const {
+  return {read_end_,
+          static_cast<uint32_t>(std::min<uint64_t>(left_, kFetchBytesMax))};
+}
+
+void PeerRing::Read(const Range& range) {
+  read_end_ = range.from;
+  left_ = range.bytes;
+  peer_.Ask(Next());
+}
+
+bool PeerRing::Take(const Completion& completion) {
+  if (!peer_.Take(completion)) return false;
+  if (!is_reading() || !peer_.may_ask() || !status().ok()) return true;
+  if (const absl::Status taken = TakeReply(*peer_.reply()); !taken.ok()) {
+    peer_.Fail(taken);
+  } else if (is_reading()) {
+    peer_.Ask(Next());
+  }
+  return true;
+}
+
+absl::Status PeerRing::TakeReply(const Message& reply) {
+  const Fetch asked = Next();
+  const auto* fetched = std::get_if<Fetched>(&reply);
+  if (fetched == nullptr || fetched->from != asked.from ||
+      fetched->bytes.size() > asked.bytes) {
+    return absl::DataLossError("the node said what no node says to a Fetch");
+  }
+  const std::span<const std::byte> bytes = fetched->bytes;
+  const uint64_t first =
+      std::min<uint64_t>(bytes.size(), ring().UntilEnd(asked.from));
+  std::ranges::copy(bytes.first(first), ring().At(asked.from));
+  std::ranges::copy(bytes.subspan(first), ring().data());
+  has_answered_ = true;
+  read_end_ = read_end_ + bytes.size();
+  left_ = bytes.size() < asked.bytes ? 0 : left_ - bytes.size();
+  return absl::OkStatus();
 }
 
 }  // namespace alpheus

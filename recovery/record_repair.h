@@ -6,8 +6,9 @@
 // seeded with log, epoch, LSN and place. So whoever has the key of the epoch
 // that owns an LSN here can tell from bytes alone whether they are that very
 // record: which peer they come from, and what else that one holds, does not
-// matter. A peer is read as by any reader, without a promise (H17), and may
-// write meanwhile: the bytes are checked when they are here.
+// matter. A peer shows what it has without a promise (H17), or has it from the
+// primary that has its region (A7), which may write meanwhile: the bytes are
+// checked when they are here.
 //
 // Invariants:
 //   M1. What is written over a damaged place is a whole record that owns its
@@ -32,11 +33,9 @@
 #include "log/format/layout.h"
 #include "log/format/record.h"
 #include "log/pmem/region.h"
-#include "recovery/followed_replica.h"
 #include "recovery/inquiry.h"
 #include "recovery/ring_scrub.h"
 #include "replication/fabric/fabric.h"
-#include "replication/registered_bytes.h"
 
 namespace alpheus {
 
@@ -68,31 +67,40 @@ uint64_t HeldOfFinding(const RingScrub& scrub, uint64_t records_max);
 // A peer's ring, of which parts are read.
 class PeerRing {
  public:
-  // Starts to connect; errors show in status(). N and W must be the replica's.
-  PeerRing(Fabric& fabric, Inquiry::Options at, uint32_t replica_count,
-           uint32_t write_quorum, uint64_t ring_capacity);
+  struct Range {
+    RingOffset from;
+    uint64_t bytes = 0;  // at most a lap, at least 1
+  };
+
+  // Starts to connect, and to read; errors show in status().
+  PeerRing(Fabric& fabric, Inquiry::Options at, uint64_t ring_capacity,
+           const Range& first);
 
   bool Take(const ConnectionEvent& event) { return peer_.Take(event); }
-  bool Take(const Completion& completion) { return peer_.Take(completion); }
+  bool Take(const Completion& completion);
 
-  // Errors: as FollowedReplica; FailedPrecondition (a ring of another size); no
-  // memory.
+  // Errors: as Inquiry; FailedPrecondition (a ring of another size); no memory.
   absl::Status status() const;
-  // May be read from.
-  bool is_ready() const { return peer_.may_ask() && !peer_.is_reading(); }
-  // Reads [from, from + bytes), at most a lap. Requires: is_ready().
-  void Read(RingOffset from, uint64_t bytes);
-  // Where what was read lies; whatever lies elsewhere was not.
+  bool has_answered() const { return has_answered_; }
+  bool is_reading() const { return left_ > 0; }
+  // Requires: !is_reading().
+  void Read(const Range& range);
+  // Where what was read lies, up to read_end(): less than was asked for where
+  // the peer shows no more. Whatever lies elsewhere was not read.
   Ring ring() const { return {memory_->bytes().data(), capacity_}; }
   RingOffset read_end() const { return read_end_; }
 
  private:
+  absl::Status TakeReply(const Message& reply);
+  Fetch Next() const;
+
   const uint64_t capacity_;
   // Of which only what is read is ever touched.
   absl::StatusOr<Region> memory_;
-  const absl::StatusOr<std::unique_ptr<RegisteredBytes>> registered_;
   RingOffset read_end_;
-  FollowedReplica peer_;  // destroyed first: it reads into the memory
+  uint64_t left_ = 0;  // to be read
+  bool has_answered_ = false;
+  Inquiry peer_;
 };
 
 }  // namespace alpheus

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
+#include "recovery/ring_fetch.h"
 
 namespace alpheus {
 namespace {
@@ -41,7 +42,7 @@ RejoiningReplication::RejoiningReplication(
                 (replicator.has_local_replica ? 1 : 0)),
       ring_(std::move(opened.ring)),
       now_{opened.head, EndOf(opened.end), opened.end.lsn - 1},
-      persisted_(opened.end.lsn - 1),
+      persisted_(now_.finished),
       replication_(fabric, clock, replicator, now_.finished, this),
       log_(LogOf(opened, *ring_)),
       rejoining_(fabric, clock, random, rejoining, log_),
@@ -61,7 +62,7 @@ void RejoiningReplication::Advance(const RingEnd& finished) {
 }
 
 void RejoiningReplication::LocalPersisted(Lsn lsn) {
-  persisted_ = lsn;
+  if (lsn >= now_.finished.lsn) persisted_ = now_.finished;
   replication_.LocalPersisted(lsn);
 }
 
@@ -110,14 +111,27 @@ void RejoiningReplication::HoldReplica(ReplicaHoldOptions hold,
     if (start) scrub_->Start();
     return scrub_->State();
   };
+  hold.show = [this](const Fetch& fetch) { return Show(fetch); };
   hold_ = std::make_unique<ReplicaHold>(fabric_, clock_, std::move(hold));
   NoteNextPoll();
+}
+
+// A log that has failed shows nothing: what it has persisted is unknown.
+Fetched RejoiningReplication::Show(const Fetch& fetch) const {
+  Fetched shown{fetch.from, {}};
+  if (!replication_.status().ok() || !replica_->IsUsable()) return shown;
+  const RingOffset end = IsMutant("kUnpersistedBytesShown")
+                             ? now_.finished.offset
+                             : persisted_.offset;
+  replica_->WhileAtRest(
+      [&] { shown = FetchedFrom(log_.ring, now_.head.offset, end, fetch); });
+  return shown;
 }
 
 // What has failed is opened anew, and scrubbed then.
 void RejoiningReplication::ScrubOn() {
   const bool is_over =
-      replication_.status().ok() && scrub_->Poll(now_.head, persisted_);
+      replication_.status().ok() && scrub_->Poll(now_.head, persisted_.lsn);
   if (!replication_.status().ok()) scrub_.reset();
   NoteNextPoll();
   if (!is_over) return;

@@ -6,12 +6,15 @@
 // what is not its either is somebody else's. A primary that has its node's own
 // replica gives it up when the node says that somebody wants its promise
 // (replica_hold.h): the log ends as when it is fenced. Until then it scrubs it
-// (own_scrub.h).
+// (own_scrub.h), and shows its bytes to who repairs a replica by them.
 //
 // Invariants: those of replication_sink.h.
 //   N2. too: what a member on its way needs of the ring is not reused.
 //   Y1. The log has ended before the region is given up (N3): what is persisted
 //       afterwards is in nobody's replica, and nothing is durable by it.
+//   Y2. Of the own ring only what its replica has persisted, from the head that
+//       was told on, is shown: no thread of the log writes there (but for
+//       CLEANED words, which are kept out), and no power cut takes it back.
 // Thread safety: as ReplicationSink.
 // References: protocol A5; rejoining.h, log_replication.h.
 #ifndef ALPHEUS_RECOVERY_REJOINING_REPLICATION_H_
@@ -78,6 +81,10 @@ class RejoiningReplication final : public ReplicationSink,
   uint32_t in_sync() const { return replication_.in_sync(); }
   const Rejoining& rejoining() const { return rejoining_; }
 
+  // What others may see of the own replica now (Y2): for HoldReplica's node.
+  // From inside Poll, or as it.
+  Fetched Show(const Fetch& fetch) const;
+
   struct State {
     uint32_t in_sync = 0;
     Rejoining::Counters counters;
@@ -108,7 +115,7 @@ class RejoiningReplication final : public ReplicationSink,
   const uint64_t replicas_;
   const std::unique_ptr<RegisteredBytes> ring_;
   Rejoining::Now now_;
-  Lsn persisted_;  // by the own replica
+  RingEnd persisted_;  // by the own replica, at least
   LogReplication replication_;
   const RejoinedLog log_;
   Rejoining rejoining_;

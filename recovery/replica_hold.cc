@@ -69,6 +69,10 @@ std::optional<Promise> ReplicaHold::TakeReply() {
     inquiry_->Ask(Question(scrub->start));
     return std::nullopt;
   }
+  if (const auto* fetch = std::get_if<Fetch>(&*inquiry_->reply())) {
+    Show(Fetch(*fetch));
+    return std::nullopt;
+  }
   const auto* wanted = std::get_if<Wanted>(&*inquiry_->reply());
   if (wanted == nullptr) return TryLater(/*is_refused=*/true);
   if (wanted->promise.epoch > options_.promise.epoch ||
@@ -77,6 +81,17 @@ std::optional<Promise> ReplicaHold::TakeReply() {
   }
   inquiry_->Ask(Question(/*start_scrub=*/false));
   return std::nullopt;
+}
+
+// G4. The reply stays until it is time.
+void ReplicaHold::Show(const Fetch& fetch) {
+  const int64_t now = clock_.NowNanos();
+  if (now < next_piece_ns_) {
+    next_poll_ns_ = next_piece_ns_;
+    return;
+  }
+  next_piece_ns_ = now + options_.between_pieces_ns;
+  inquiry_->Ask(options_.show ? options_.show(fetch) : Fetched{fetch.from, {}});
 }
 
 }  // namespace alpheus

@@ -15,6 +15,8 @@
 //   look
 //       at one word.
 //   G3. What somebody wants scrubbed is begun, and the node hears how it is.
+//   G4. What somebody wants to see of the ring is shown in pieces of 32 KiB,
+//       with time for the log between two of them.
 // Thread safety: one thread at a time.
 // References: protocol A4.2, A7; docs/replication.md.
 #ifndef ALPHEUS_RECOVERY_REPLICA_HOLD_H_
@@ -44,10 +46,14 @@ struct ReplicaHoldOptions {
   // How its scrubbing is; first begins a pass, if `start`. Not set: it is not
   // scrubbed.
   std::function<Scrubbed(bool start)> scrub = {};
+  // What may be shown of its ring. Not set: nothing.
+  std::function<Fetched(const Fetch& fetch)> show = {};
   // Nanoseconds: between two tries to reach the node, longer and longer where
   // it says that it has no such replica; and of each try.
   int64_t retry_ns = 1'000'000'000;
   int64_t connect_ns = 10'000'000'000;
+  // From one piece of the ring that is shown to the next (G4).
+  int64_t between_pieces_ns = 100'000;
 };
 
 class ReplicaHold {
@@ -73,12 +79,14 @@ class ReplicaHold {
   Hold Question(bool start_scrub) const;
   // Of the question's reply.
   std::optional<Promise> TakeReply();
+  void Show(const Fetch& fetch);
 
   Fabric& fabric_;
   const Clock& clock_;
   const ReplicaHoldOptions options_;
   std::optional<Inquiry> inquiry_;  // not set: tried again at next_poll_ns_
   int64_t next_poll_ns_ = 0;
+  int64_t next_piece_ns_ = 0;
   int refusals_ = 0;  // since it was last away
 };
 

@@ -435,7 +435,9 @@ void ReplicaServer::Poll() {
     if (connection.phase == Phase::kSession) {
       PollSession(connection, now);
     } else if (due.has_value() && *due <= now) {
-      End(connection.id, WhyTooLate(connection));
+      const absl::Status why = WhyTooLate(connection);
+      connection.phase == Phase::kFetching ? Fail(connection, why)
+                                           : End(connection.id, why);
     }
   }
   scrubbing_.Poll([this](Uuid log_id) { return IsBeingOpened(log_id); });
@@ -465,6 +467,12 @@ absl::Status ReplicaServer::WhyTooLate(const Connection& connection) const {
         "the process that has the node's replica does not give way; it may be "
         "stopped. End it, if it does not go on");
   }
+  if (connection.phase == Phase::kFetching) {
+    return absl::UnavailableError(
+        absl::StrCat("node ", options_.node.value,
+                     ": the process that has its replica is stopped, or gone; "
+                     "nothing of its ring is shown now"));
+  }
   if (connection.is_proved()) {
     return absl::DeadlineExceededError(absl::StrCat(
         "it asked for nothing for ", options_.silence_ns_max, " ns"));
@@ -482,6 +490,10 @@ std::optional<int64_t> ReplicaServer::DueAt(
   }
   if (connection.is_holder()) return std::nullopt;
   if (connection.phase == Phase::kWaiting) return WaitsUntil(connection);
+  if (connection.phase == Phase::kFetching) {
+    const bool is_held = holders_.contains(connection.hello.log_id);
+    return connection.heard_at + (is_held ? options_.show_ns : 0);
+  }
   if (!connection.is_proved()) {
     return connection.accepted_at + options_.proof_ns_max;
   }

@@ -14,16 +14,20 @@
 //   kSession)  Follow               Followed               as before
 //              Release              Released               as before
 //              Scrub                Scrubbed               as before
-//              Hold                 Wanted or Scrub, when  kControl
-//                                   it is
+//              Fetch                Fetched                as before
+//                                   later, if it is held   kFetching
+//              Hold                 Wanted, Scrub or       kControl
+//                                   Fetch, when it is
 //              AskPromise           Refused                as before
 //                                   later                  kAnswering
 //   kAnswering nothing              Promised               kPromised
 //   kPromised  Prepare              Prepared               kPrepared
 //   kPrepared  Install              later                  kInstalling
 //   kInstalling  nothing            Installed              kSession
-//   kHolding   nothing              Wanted, Scrub          kControl
+//   kHolding   nothing              Wanted, Scrub, Fetch   kControl
+//   (told      Fetched              as to Hold             kHolding)
 //   kWaiting   nothing              as to AskPromise       as there
+//   kFetching  nothing              Fetched                kControl
 //   kSession   batches              acks                   kSession
 //   any        anything else        Failed, if it can be   kEnding, closed
 //
@@ -34,7 +38,8 @@
 // this node's replica (A7). It says so by Hold; whoever asks for a promise
 // meanwhile waits (kWaiting) until the primary, which hears of it by Wanted,
 // has given the region up and AddLog follows. What others want scrubbed it
-// hears the same way, and says in its next Hold how far that is.
+// hears the same way, and says in its next Hold how far that is. So it hears
+// what others want to have of its ring, one after the other, and shows it.
 //
 // Scans and installations look at the whole ring, which takes seconds where it
 // has some GiB. They run in slices, one in each Poll, one after the other where
@@ -59,6 +64,8 @@
 //       the key, and if it is above the primary's. Of a log that is not this
 //       server's nothing is promised; nobody but who asks for promises makes a
 //       primary give way.
+//   V6. What a primary shows goes to who asked for it, and is no more than
+//       that.
 // Thread safety: one thread.
 // References: protocol A2, A4.2, A4.5, A7, H6, H16, H17, H21, R1, R2;
 // messages.h; docs/recovery_wire.md.
@@ -127,6 +134,8 @@ struct ReplicaServerOptions {
   // So long after such a process was told that its replica is wanted others
   // wait; then they hear that it does not give way.
   int64_t give_way_ns = 200'000'000;
+  // So long who wants bytes of its ring waits for it.
+  int64_t show_ns = 1'000'000'000;
   // Is told that a process that held such a log may have let go; AddLog may
   // follow, not from inside the call.
   std::function<void(Uuid log_id)> let_go;
@@ -195,6 +204,7 @@ class ReplicaServer {
     kSession,
     kHolding,
     kWaiting,
+    kFetching,
     kEnding,
   };
 
@@ -206,6 +216,7 @@ class ReplicaServer {
     // Of a log whose region another process has: what was said of it.
     std::optional<Welcome> held;
     AskPromise asked;  // kWaiting
+    Fetch fetch;       // kFetching
     Phase phase = Phase::kControl;
     Promise promise;  // the last one that it got
     std::optional<ReplicaHandshake> handshake;
@@ -226,7 +237,7 @@ class ReplicaServer {
     bool ever_promised() const { return promise != Promise(); }
     bool is_holder() const {
       return phase != Phase::kControl && phase != Phase::kWaiting &&
-             phase != Phase::kEnding;
+             phase != Phase::kFetching && phase != Phase::kEnding;
     }
     // In slices.
     bool is_at_work() const {
@@ -277,6 +288,8 @@ class ReplicaServer {
   absl::StatusOr<Message> OnRelease(const Connection& connection);
   absl::StatusOr<Message> OnScrub(const Connection& connection,
                                   const Scrub& scrub);
+  absl::StatusOr<Message> OnFetch(const Connection& connection,
+                                  const Fetch& fetch);
   static absl::Status CheckConfiguration(uint64_t own, const AskPromise& ask);
   static absl::Status CheckAsker(const Connection& connection,
                                  const Promise& promise);
@@ -311,6 +324,9 @@ class ReplicaServer {
     // Somebody wants it to begin: it is to hear of it, or has heard.
     bool is_to_scrub = false;
     bool was_told_to_scrub = false;
+    // What it is to show now, and to whom.
+    std::optional<Fetch> fetch;
+    ConnectionId fetching;
   };
   // It was told, and did nothing.
   bool IsStuck(const Holder& holder) const;
@@ -319,7 +335,15 @@ class ReplicaServer {
   absl::StatusOr<MaybeReply> OnHold(Connection& connection, const Hold& hold);
   absl::StatusOr<MaybeReply> OnScrubOfHeld(const Connection& connection,
                                            const Scrub& scrub);
+  absl::StatusOr<MaybeReply> OnFetchOfHeld(Connection& connection,
+                                           const Fetch& fetch);
+  absl::StatusOr<MaybeReply> OnFetched(Connection& connection,
+                                       const Fetched& fetched);
+  absl::StatusOr<Holder*> HolderOf(Uuid log_id);
+  // It may be told one thing: what others want of it.
+  void TellNext(Uuid log_id);
   void RelayScrub(Holder& holder);
+  void RelayFetch(Uuid log_id, Holder& holder);
   absl::StatusOr<MaybeReply> OnAskOfHeld(Connection& connection,
                                          const AskPromise& ask);
   absl::StatusOr<MaybeReply> TellHolder(Connection& asker);

@@ -23,6 +23,12 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::ReplyOfHeld(
   if (const auto* scrub = std::get_if<Scrub>(&message)) {
     return OnScrubOfHeld(connection, *scrub);
   }
+  if (const auto* fetch = std::get_if<Fetch>(&message)) {
+    return OnFetchOfHeld(connection, *fetch);
+  }
+  if (const auto* fetched = std::get_if<Fetched>(&message)) {
+    return OnFetched(connection, *fetched);
+  }
   // Readers, too: they disturb no primary.
   return absl::UnavailableError(
       "the node does not serve its replica: a process of its machine has it");
@@ -47,9 +53,19 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHold(
       End(before->second.connection, absl::OkStatus());
     }
   }
-  holders_[log_id] = {connection.id, hold.promise, std::nullopt, hold.scrubbed,
-                      is_to_scrub};
+  Holder& holder = holders_[log_id];
+  holder = {};
+  holder.connection = connection.id;
+  holder.promise = hold.promise;
+  holder.scrubbed = hold.scrubbed;
+  holder.is_to_scrub = is_to_scrub;
   connection.phase = Phase::kHolding;
+  TellNext(log_id);
+  return std::nullopt;
+}
+
+// Whoever opens an epoch comes first. The holder may be gone after each.
+void ReplicaServer::TellNext(Uuid log_id) {
   for (const ConnectionId id : WaitingFor(log_id)) {
     Connection& asker = *Find(id);
     absl::StatusOr<MaybeReply> reply = TellHolder(asker);
@@ -60,25 +76,32 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHold(
       SendReply(asker, **std::move(reply));
     }
   }
-  if (is_to_scrub) RelayScrub(holders_.at(log_id));
-  return std::nullopt;
+  auto holder = holders_.find(log_id);
+  if (holder == holders_.end()) return;
+  if (holder->second.is_to_scrub) RelayScrub(holder->second);
+  holder = holders_.find(log_id);
+  if (holder != holders_.end()) RelayFetch(log_id, holder->second);
+}
+
+absl::StatusOr<ReplicaServer::Holder*> ReplicaServer::HolderOf(Uuid log_id) {
+  const auto found = holders_.find(log_id);
+  if (found != holders_.end()) return &found->second;
+  return absl::UnavailableError(absl::StrCat(
+      "node ", options_.node.value,
+      ": a process of its machine has the replica, and does not say which "
+      "one; it is not scrubbed now, and nothing of it is shown"));
 }
 
 // The holder replies by its next Hold, which whoever asks again hears.
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnScrubOfHeld(
     const Connection& connection, const Scrub& scrub) {
-  const auto found = holders_.find(connection.hello.log_id);
-  if (found == holders_.end()) {
-    return absl::UnavailableError(absl::StrCat(
-        "node ", options_.node.value,
-        ": a process of its machine has the replica, and does not say which "
-        "one; it is not scrubbed now"));
-  }
-  Holder& holder = found->second;
+  ALPHEUS_ASSIGN_OR_RETURN(Holder* const found,
+                           HolderOf(connection.hello.log_id));
+  Holder& holder = *found;
   holder.is_to_scrub |= scrub.start && !IsMutant("kScrubOfHeldUntold");
-  RelayScrub(holder);
   Scrubbed said = holder.scrubbed;
   said.is_running |= holder.is_to_scrub || holder.was_told_to_scrub;
+  RelayScrub(holder);
   return said;
 }
 
@@ -89,6 +112,72 @@ void ReplicaServer::RelayScrub(Holder& holder) {
   holder.was_told_to_scrub |= holder.is_to_scrub;
   primary.phase = Phase::kControl;
   SendReply(primary, Scrub{std::exchange(holder.is_to_scrub, false)});
+}
+
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnFetchOfHeld(
+    Connection& connection, const Fetch& fetch) {
+  ALPHEUS_ASSIGN_OR_RETURN(Holder* const holder,
+                           HolderOf(connection.hello.log_id));
+  connection.fetch = fetch;
+  connection.phase = Phase::kFetching;
+  RelayFetch(connection.hello.log_id, *holder);
+  return std::nullopt;
+}
+
+// Who has waited longest; the others when it has shown that.
+void ReplicaServer::RelayFetch(Uuid log_id, Holder& holder) {
+  Connection& primary = *Find(holder.connection);
+  if (primary.phase != Phase::kHolding) return;
+  const Connection* first = nullptr;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.phase != Phase::kFetching ||
+        connection.hello.log_id != log_id) {
+      continue;
+    }
+    if (first == nullptr || connection.heard_at < first->heard_at) {
+      first = &connection;
+    }
+  }
+  if (first == nullptr) return;
+  holder.fetch = first->fetch;
+  holder.fetching = first->id;
+  primary.phase = Phase::kControl;
+  SendReply(primary, *holder.fetch);
+}
+
+// V6. Who asked may be gone.
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnFetched(
+    Connection& connection, const Fetched& fetched) {
+  const Uuid log_id = connection.hello.log_id;
+  const auto found = holders_.find(log_id);
+  const bool is_told = found != holders_.end() &&
+                       found->second.connection == connection.id &&
+                       found->second.fetch.has_value();
+  if (!is_told) {
+    return Refuse(Refusal::kOutOfTurn,
+                  absl::InvalidArgumentError(
+                      "bytes of a ring came that nobody asked for"));
+  }
+  const Fetch fetch = *std::exchange(found->second.fetch, std::nullopt);
+  const bool is_asked =
+      fetched.from == fetch.from && fetched.bytes.size() <= fetch.bytes;
+  if (!is_asked && !IsMutant("kOtherBytesHandedOn")) {
+    return Refuse(
+        Refusal::kMalformed,
+        absl::InvalidArgumentError(absl::StrCat(
+            fetched.bytes.size(), " bytes of the ring came from offset ",
+            fetched.from.value, "; asked for were ", fetch.bytes, " from ",
+            fetch.from.value)));
+  }
+  found->second.told_at.reset();
+  connection.phase = Phase::kHolding;
+  Connection* const asker = Find(found->second.fetching);
+  if (asker != nullptr && asker->phase == Phase::kFetching) {
+    asker->phase = Phase::kControl;
+    SendReply(*asker, Message(fetched));
+  }
+  TellNext(log_id);
+  return std::nullopt;
 }
 
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskOfHeld(

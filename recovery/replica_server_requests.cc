@@ -12,6 +12,7 @@
 #include "log/base/status_macros.h"
 #include "recovery/answer_wire.h"
 #include "recovery/replica_server.h"
+#include "recovery/ring_fetch.h"
 
 namespace alpheus {
 
@@ -50,6 +51,9 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
   if (std::holds_alternative<Release>(message)) return OnRelease(connection);
   if (const auto* scrub = std::get_if<Scrub>(&message)) {
     return OnScrub(connection, *scrub);
+  }
+  if (const auto* fetch = std::get_if<Fetch>(&message)) {
+    return OnFetch(connection, *fetch);
   }
   if (std::holds_alternative<Hold>(message)) {
     return absl::FailedPreconditionError(
@@ -118,6 +122,19 @@ absl::StatusOr<Message> ReplicaServer::OnScrub(const Connection& connection,
   const Uuid log_id = connection.log->log_id();
   if (scrub.start) scrubbing_.Ask(log_id);
   return scrubbing_.StateOf(log_id);
+}
+
+// As much as a View gives: whoever asks checks what it gets.
+absl::StatusOr<Message> ReplicaServer::OnFetch(const Connection& connection,
+                                               const Fetch& fetch) {
+  if (connection.phase != Phase::kControl) {
+    return absl::FailedPreconditionError(
+        "whoever holds the promise reads the ring by its key; Fetch refused");
+  }
+  const std::span<std::byte> ring = connection.log->ring();
+  const RingOffset head = connection.log->followed().head.offset;
+  return FetchedFrom(Ring(ring.data(), ring.size()), head, head + ring.size(),
+                     fetch);
 }
 
 absl::StatusOr<Message> ReplicaServer::OnFormat(Connection& connection,

@@ -68,7 +68,9 @@ bool Scrubbing::Take(const ConnectionEvent& event) {
 }
 
 bool Scrubbing::Take(const Completion& completion) {
-  return source_ != nullptr && source_->ring->Take(completion);
+  if (source_ == nullptr || !source_->ring->Take(completion)) return false;
+  source_->until = clock_.NowNanos() + options_.silence_ns;
+  return true;
 }
 
 void Scrubbing::Ask(Uuid log_id) {
@@ -112,7 +114,7 @@ Deadline Scrubbing::NextDeadline() const {
   if (pass_ != nullptr) {
     const bool is_reading = HasFinding() && source_ != nullptr &&
                             source_->ring->status().ok() &&
-                            !source_->ring->is_ready();
+                            source_->ring->is_reading();
     if (is_reading) return Deadline::AtNanos(source_->until);
     const bool is_at_once = pass_->is_asked || HasFinding();
     return Deadline::AtNanos(is_at_once ? now : std::max(now, next_slice_at_));
@@ -149,7 +151,7 @@ void Scrubbing::Poll(const IsBusy& is_busy) {
     return Begin(replica, said);
   }
   if (!pass_->scrub->MoveHead(said.head)) return EndFinding();
-  HasFinding() ? RepairOn(replica, said) : WalkOn(replica);
+  HasFinding() ? RepairOn(replica) : WalkOn(replica);
 }
 
 // What was asked for goes first.
@@ -274,13 +276,13 @@ void Scrubbing::Tell(const std::string& what) const {
 
 // --- Repairs -----------------------------------------------------------------
 
-void Scrubbing::RepairOn(ScrubbedReplica& replica, const Followed& said) {
+void Scrubbing::RepairOn(ScrubbedReplica& replica) {
   const RingScrub& scrub = *pass_->scrub;
   if (scrub.finding().kind == RingDamage::kChain) {
     return GiveUp("every record holds by itself");
   }
   if (!MendWith(replica, [&] { return MendedWithoutPeer(scrub); })) {
-    ReadOn(replica, said);
+    ReadOn(replica);
   }
 }
 
@@ -303,7 +305,15 @@ bool Scrubbing::MendWith(ScrubbedReplica& replica,
   return is_over;
 }
 
-void Scrubbing::Connect(const Followed& said) {
+PeerRing::Range Scrubbing::NextRange() {
+  const ScrubFinding& finding = pass_->scrub->finding();
+  pass_->read_bytes =
+      std::min(finding.end_offset - finding.at.offset,
+               std::max(options_.read_bytes, 8 * pass_->read_bytes));
+  return {finding.at.offset, pass_->read_bytes};
+}
+
+void Scrubbing::Connect() {
   size_t peer = 0;
   const auto is_of_no_use = [this](size_t i) {
     return options_.peers[i].node == node_.node || pass_->tried.contains(i) ||
@@ -324,15 +334,15 @@ void Scrubbing::Connect(const Followed& said) {
   at.deadline = Deadline::AtNanos(source_->until);
   at.credentials = node_.credentials;
   source_->ring = std::make_unique<PeerRing>(
-      fabric_, std::move(at), said.replica_count, said.write_quorum,
-      pass_->scrub->ring().capacity());
+      fabric_, std::move(at), pass_->scrub->ring().capacity(), NextRange());
 }
 
-// Nodes end views that were silent for long: such a peer may be asked again.
+// Nodes end connections that were silent for long: such a peer may be asked
+// again.
 void Scrubbing::LeaveSource(const std::string& why) {
-  if (pass_->read_bytes > 0) {
-    pass_->tried.insert(source_->peer);
-  } else if (!source_->was_ready) {
+  if (source_->ring->has_answered()) {
+    if (pass_->read_bytes > 0) pass_->tried.insert(source_->peer);
+  } else {
     pass_->silent.insert(source_->peer);
     Tell(absl::StrCat("can't repair from ",
                       DescribePeer(options_.peers[source_->peer]), ": ", why));
@@ -341,34 +351,36 @@ void Scrubbing::LeaveSource(const std::string& why) {
   source_.reset();
 }
 
-void Scrubbing::ReadOn(ScrubbedReplica& replica, const Followed& said) {
-  if (source_ == nullptr) return Connect(said);
+void Scrubbing::TryNextPeer() {
+  pass_->tried.insert(source_->peer);
+  pass_->read_bytes = 0;
+  source_.reset();
+}
+
+void Scrubbing::ReadOn(ScrubbedReplica& replica) {
+  if (source_ == nullptr) return Connect();
   PeerRing& peer = *source_->ring;
-  if (!peer.status().ok()) {
-    return LeaveSource(std::string(peer.status().message()));
+  if (const absl::Status status = peer.status(); !status.ok()) {
+    return LeaveSource(std::string(status.message()));
   }
-  if (!peer.is_ready()) {
+  if (peer.is_reading()) {
     if (clock_.NowNanos() >= source_->until) LeaveSource("it is silent");
     return;
   }
-  source_->was_ready = true;
   const ScrubFinding& finding = pass_->scrub->finding();
-  const uint64_t bytes_max = finding.end_offset - finding.at.offset;
-  if (pass_->read_bytes > 0 && MendWith(replica, [&] {
-        return MendedFromPeer(peer.ring(), peer.read_end(), *pass_->scrub);
-      })) {
-    return;
+  if (pass_->read_bytes > 0) {
+    if (MendWith(replica, [&] {
+          return MendedFromPeer(peer.ring(), peer.read_end(), *pass_->scrub);
+        })) {
+      return;
+    }
+    const bool is_all = peer.read_end() >= finding.end_offset;
+    const bool shows_no_more =
+        peer.read_end() < finding.at.offset + pass_->read_bytes;
+    if (is_all || shows_no_more) return TryNextPeer();
   }
-  if (pass_->read_bytes >= bytes_max) {
-    pass_->tried.insert(source_->peer);
-    pass_->read_bytes = 0;
-    source_.reset();
-    return;
-  }
-  pass_->read_bytes =
-      std::min(bytes_max, std::max(options_.read_bytes, 8 * pass_->read_bytes));
   source_->until = clock_.NowNanos() + options_.silence_ns;
-  peer.Read(finding.at.offset, pass_->read_bytes);
+  peer.Read(NextRange());
 }
 
 void Scrubbing::Restore(ScrubbedReplica& replica, const MendedRecords& mended) {

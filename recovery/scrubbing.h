@@ -130,8 +130,7 @@ class Scrubbing {
   // Of the peer that is read from.
   struct Source {
     size_t peer = 0;
-    int64_t until = 0;  // it must have answered
-    bool was_ready = false;
+    int64_t until = 0;  // it must have said something
     std::unique_ptr<PeerRing> ring;
   };
 
@@ -145,13 +144,16 @@ class Scrubbing {
   void Begin(ScrubbedReplica& replica, const Followed& said);
   void Mend(ScrubbedReplica& replica);
   void WalkOn(ScrubbedReplica& replica);
-  void RepairOn(ScrubbedReplica& replica, const Followed& said);
+  void RepairOn(ScrubbedReplica& replica);
   // False: what it is to be mended with is not known yet.
   bool MendWith(ScrubbedReplica& replica,
                 absl::FunctionRef<MendedRecords()> find);
-  void ReadOn(ScrubbedReplica& replica, const Followed& said);
-  void Connect(const Followed& said);
+  void ReadOn(ScrubbedReplica& replica);
+  // From the finding's first byte on: more than was read last.
+  PeerRing::Range NextRange();
+  void Connect();
   void LeaveSource(const std::string& why);
+  void TryNextPeer();
   void Restore(ScrubbedReplica& replica, const MendedRecords& mended);
   void GiveUp(const std::string& why);
   void EndFinding();

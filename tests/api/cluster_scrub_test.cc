@@ -58,6 +58,17 @@ class ClusterScrubTest : public ::testing::Test {
     return scrubs.ok() ? *std::move(scrubs) : std::vector<ReplicaScrub>();
   }
 
+  // Of these bytes in the file, the first one.
+  static void FlipFirst(const std::string& path, const std::string& text) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)),
+                            std::istreambuf_iterator<char>());
+    const size_t at = bytes.find(text);
+    ASSERT_NE(at, std::string::npos) << text;
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(text[0] ^ 1));
+  }
+
   TestCluster cluster_{3};
 };
 
@@ -87,16 +98,7 @@ TEST_F(ClusterScrubTest, ReplicaOfARunningPrimaryIsScrubbedToo) {
   for (const char* text : {"one", "two"}) {
     ASSERT_TRUE((*log)->Append(text).ok());
   }
-  {
-    std::fstream file(options.path,
-                      std::ios::in | std::ios::out | std::ios::binary);
-    std::string bytes((std::istreambuf_iterator<char>(file)),
-                      std::istreambuf_iterator<char>());
-    const size_t at = bytes.find("two");
-    ASSERT_NE(at, std::string::npos);
-    file.seekp(static_cast<std::streamoff>(at));
-    file.put('T');
-  }
+  FlipFirst(options.path, "two");
   std::vector<ReplicaScrub> scrubs;
   // Its node hears of it soon.
   do {
@@ -110,6 +112,49 @@ TEST_F(ClusterScrubTest, ReplicaOfARunningPrimaryIsScrubbedToo) {
   const ReplicationStatus status = (*log)->replication_status();
   EXPECT_EQ(status.repaired_records, 1u);
   EXPECT_EQ(status.scrub_passes, scrubs[0].said.passes);
+  ASSERT_TRUE((*log)->Close().ok());
+}
+
+// Two nodes: all that there is beside the damaged replica is the one that the
+// primary has. One record is larger than what is shown at once.
+TEST_F(ClusterScrubTest, BackupIsRepairedFromTheReplicaOfARunningPrimary) {
+  TestCluster two(2);
+  FormatOptions format;
+  format.region_bytes = 512 * 1024;
+  format.cluster_file = two.file();
+  ASSERT_TRUE(Log::Format(format).ok());
+  LogOptions options = OptionsOfNode1();
+  options.replication.cluster_file = two.file();
+  options.path = two.ReplicaPath(1);
+  const auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  const std::string large = "large" + std::string(100'000, 'l') + "end";
+  for (const std::string& text :
+       {std::string("one"), large, std::string("three")}) {
+    ASSERT_TRUE((*log)->Append(text).ok());
+  }
+  for (const std::string text : {"one", "llend", "three"}) {
+    FlipFirst(two.ReplicaPath(2), text);
+  }
+  std::vector<ReplicaScrub> scrubs;
+  // Node 1 hears of its primary soon.
+  do {
+    scrubs =
+        ScrubAll({.cluster_file = two.file(), .node = 2, .timeout_ms = 60'000});
+    ASSERT_EQ(scrubs.size(), 1u);
+  } while (scrubs[0].said.total.repaired == 0);
+  EXPECT_TRUE(scrubs[0].status.ok()) << scrubs[0].status;
+  EXPECT_EQ(scrubs[0].said.pass.damaged, 3u);
+  EXPECT_EQ(scrubs[0].said.pass.repaired, 3u);
+  // The log goes on, and its own replica is scrubbed as before.
+  ASSERT_TRUE((*log)->Append("four").ok());
+  scrubs = ScrubAll({.cluster_file = two.file(), .timeout_ms = 60'000});
+  ASSERT_EQ(scrubs.size(), 2u);
+  for (const ReplicaScrub& scrub : scrubs) {
+    EXPECT_TRUE(scrub.status.ok()) << scrub.status;
+    EXPECT_EQ(scrub.said.pass.records, 4u);
+    EXPECT_EQ(scrub.said.pass.damaged, 0u);
+  }
   ASSERT_TRUE((*log)->Close().ok());
 }
 

@@ -72,7 +72,9 @@ void WriteMessages(SeedWriter& writer) {
       Challenge{{1, 2}},
       Challenged{{3, 4}, {}},
       Prove{},
-      Proved{}};
+      Proved{},
+      Fetch{RingOffset(64), 4096},
+      Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}}};
   for (const Message& message : messages) {
     writer.Write("\1" + std::string(AsText(EncodeMessage(message))));
   }

@@ -98,6 +98,16 @@ class ReplicaDamageTest : public ClusterTest {
   }
 };
 
+class TwoNodesDamageTest : public ReplicaDamageTest {
+ protected:
+  void SetUp() override {
+    demo::ClusterOptions options = ThreeNodes(directory_.path());
+    options.node_count = 2;
+    ASSERT_NO_FATAL_FAILURE(StartCluster(options));
+    Format();
+  }
+};
+
 TEST_F(ReplicaDamageTest, SwappedReplicasAreRefusedAndNothingIsOpened) {
   Stop(2);
   Stop(3);
@@ -336,6 +346,36 @@ TEST_F(ReplicaDamageTest, ScrubRepairsWhileThePrimaryWrites) {
   for (const auto& ack : primary->Facts().acknowledgements) {
     EXPECT_THAT(lines, HasSubstr(feed_.Record(ack.record.number) + "\n"));
   }
+}
+
+// Two nodes, and the primary has the replica of one of them: the other one's
+// damage can be repaired from it alone, header or payload.
+TEST_F(TwoNodesDamageTest, ScrubRepairsFromThePrimaryThatRuns) {
+  const std::unique_ptr<ClusterWriter> primary =
+      StartWriter({.node = 1, .has_own_replica = true});
+  ASSERT_NO_FATAL_FAILURE(MustReach(primary.get(), 200));
+  const uint64_t early = PayloadOffset(Region(2), 10);
+  const uint64_t payload = PayloadOffset(Region(2), 20);
+  const uint64_t header = PayloadOffset(Region(2), 30) - kRecordHeaderBytes;
+  FlipInPlace(Region(2), payload);
+  FlipInPlace(Region(2), header + 8);
+  EXPECT_THAT(RunWell("scrub", {"--node", "2"}),
+              HasSubstr("2 damaged, 2 repaired"));
+  ASSERT_NO_FATAL_FAILURE(MustReach(primary.get(), 400));
+  // A primary that is stopped shows nothing, and nothing hangs.
+  FlipInPlace(Region(2), early);
+  primary->Pause();
+  const ProgramResult stopped = Run("scrub", {"--node", "2"});
+  EXPECT_EQ(stopped.end.exit_status, kDataLoss) << stopped.error;
+  primary->Continue();
+  EXPECT_THAT(RunWell("scrub", {"--node", "2"}),
+              HasSubstr("1 damaged, 1 repaired"));
+  ASSERT_NO_FATAL_FAILURE(MustReach(primary.get(), 600));
+  ASSERT_TRUE(primary->Kill().ok());
+  EXPECT_EQ(RunOnReplica("verify", 2, {}).end.exit_status, kGood);
+  ASSERT_TRUE(cluster_->AwaitServed("main").ok());
+  Append(2, "");
+  CheckLog({primary.get()});
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ TEST(AnswerBytesTest, HaveTheOrderOfTheDocument) {
   AddVerdict(&answer, Verdict::kTorn);
   AddVerdict(&answer, Verdict::kAbsent);
   const std::string expected(
-      "APAN\5\0\0\0"
+      "APAN\6\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"

@@ -77,7 +77,10 @@ std::vector<Message> AllMessages() {
                    false,
                    {1, 2, 3, 4, 5},
                    {6, 7, 8, 9, 10},
-                   {{Lsn(4), Lsn(5)}, {Lsn(8), Lsn(9)}}}};
+                   {{Lsn(4), Lsn(5)}, {Lsn(8), Lsn(9)}}},
+          Fetch{RingOffset(640), kFetchBytesMax},
+          Fetched{RingOffset(640), {}},
+          Fetched{RingOffset(640), {std::byte{1}, std::byte{2}}}};
 }
 
 bool Decodes(std::span<const std::byte> bytes) {
@@ -234,6 +237,47 @@ TEST(MessagesTest, ImpossibleScrubsAreNone) {
   }
 }
 
+// Offset at 0, number of bytes 8, in Fetched the bytes from 12 on.
+TEST(MessagesTest, ImpossibleFetchesAreNone) {
+  const auto fetch = EncodeMessage(Fetch{RingOffset(640), 100});
+  const auto fetched =
+      EncodeMessage(Fetched{RingOffset(640), std::vector<std::byte>(100)});
+  ASSERT_TRUE(Decodes(fetch));
+  ASSERT_TRUE(Decodes(fetched));
+  for (const uint64_t offset :
+       {uint64_t{1}, uint64_t{639}, uint64_t{1} << 62, kHuge - 63}) {
+    EXPECT_FALSE(Decodes(With(fetch, kBody, offset))) << offset;
+    EXPECT_FALSE(Decodes(With(fetched, kBody, offset))) << offset;
+  }
+  for (const uint32_t bytes : {0u, kFetchBytesMax + 1, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(fetch, kBody + 8, bytes))) << bytes;
+  }
+  for (const uint32_t bytes : {0u, 99u, 101u, 0xffffffffu}) {
+    EXPECT_FALSE(Decodes(With(fetched, kBody + 8, bytes))) << bytes;
+  }
+  // As many are there, and they are too many.
+  Fetched longest{RingOffset(0), std::vector<std::byte>(kFetchBytesMax)};
+  EXPECT_TRUE(Decodes(EncodeMessage(longest)));
+  longest.bytes.push_back(std::byte{0});
+  EXPECT_FALSE(Decodes(EncodeMessage(longest)));
+}
+
+// docs/recovery_wire.md, byte by byte.
+TEST(MessagesTest, FetchHasTheBytesOfTheDocument) {
+  const std::string fetch(
+      "APMS\x19\0\0\0"
+      "\x80\2\0\0\0\0\0\0\0\x10\0\0",
+      20);
+  EXPECT_EQ(AsText(EncodeMessage(Fetch{RingOffset(640), 4096})), fetch);
+  const std::string fetched(
+      "APMS\x1a\0\0\0"
+      "\x80\2\0\0\0\0\0\0\2\0\0\0\5\6",
+      22);
+  EXPECT_EQ(AsText(EncodeMessage(
+                Fetched{RingOffset(640), {std::byte{5}, std::byte{6}}})),
+            fetched);
+}
+
 // Install: epoch at 0, session 8, credits 16, head 20, end 44, configuration of
 // two members 68, count of the table's entries 116, entries of 40 bytes from
 // 120 on.
@@ -314,7 +358,7 @@ TEST(HandshakeTest, OtherVersionsAreNamed) {
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr("version 7"));
-    EXPECT_THAT(status.message(), HasSubstr("version 5"));
+    EXPECT_THAT(status.message(), HasSubstr("version 6"));
   }
 }
 
@@ -392,7 +436,7 @@ TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
   Welcome welcome{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   welcome.platform.domain = PersistenceDomain::kHierarchy;
   const std::string expected(
-      "APWE\5\0\0\0"
+      "APWE\6\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0",

@@ -3,9 +3,11 @@
 // and repairs it from nodes 2 and 3.
 #include "recovery/own_scrub.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -275,6 +277,62 @@ TEST_F(OwnScrubTest, EveryCutOfMendedCopiesLeavesOneWhole) {
       EXPECT_GT(cuts.counts().distinct, 1u);
     }
   }
+}
+
+// --- What others are shown of it ---------------------------------------------
+
+// Goal: Y2. In whatever moment it is asked, a power cut would leave the same.
+TEST_F(OwnScrubTest, OnlyWhatIsPersistedIsShown) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  Scrub();
+  ModelPersistence& pmem = world_->pmem(1);
+  const Fetch all{RingOffset(0), kScrubbedRingBytes};
+  int looks = 0;
+  pmem.SetHook([&](const ModelPersistence::Event& event) {
+    if (event.primitive != ModelPersistence::Primitive::kFence) return;
+    const Fetched shown = primary_->rejoining->Show(all);
+    const std::vector<std::byte> cut = pmem.CutKeepingNone();
+    ASSERT_LE(shown.bytes.size(), kScrubbedRingBytes);
+    EXPECT_TRUE(std::ranges::equal(
+        shown.bytes,
+        std::span(cut).last(kScrubbedRingBytes).first(shown.bytes.size())));
+    ++looks;
+  });
+  for (int i = 1; i <= 5; ++i) Append(TextOf(kRecords + i));
+  pmem.SetHook({});
+  EXPECT_GE(looks, 5);
+  // In the end it is all of it.
+  const RingOffset end =
+      OffsetOf(kRecords + 5) + RecordBytes(TextOf(kRecords + 5).size());
+  EXPECT_EQ(primary_->rejoining->Show(all).bytes.size(), end.value);
+}
+
+// Bytes behind the head may be used again.
+TEST_F(OwnScrubTest, WhatTheHeadHasPassedIsNotShown) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  Scrub();
+  const RingOffset third = OffsetOf(3);
+  ASSERT_TRUE(primary_->log->CleanupThrough(Lsn(2)).ok());
+  ASSERT_TRUE(primary_->log->CleanupAll().ok());
+  StepOnce();
+  EXPECT_THAT(primary_->rejoining->Show({third, 64}).bytes, IsEmpty());
+  Append("more");
+  ASSERT_TRUE(StepUntil([&] { return primary_->sink->is_idle(); }));
+  EXPECT_THAT(primary_->rejoining->Show({third, 64}).bytes, IsEmpty());
+  EXPECT_EQ(primary_->rejoining->Show({primary_->log->head().offset, 64})
+                .bytes.size(),
+            64u);
+}
+
+TEST_F(OwnScrubTest, LogThatHasFailedShowsNothing) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  Scrub();
+  EXPECT_EQ(primary_->rejoining->Show({RingOffset(0), 64}).bytes.size(), 64u);
+  world_->pmem(1).FailFence(1);
+  const std::string text = TextOf(7);
+  const std::span<const std::byte> part = AsBytes(text);
+  EXPECT_FALSE(primary_->log->Append({&part, 1}, 1, {}).ok());
+  EXPECT_THAT(primary_->rejoining->Show({RingOffset(0), 64}).bytes, IsEmpty());
 }
 
 // H20. What a repair persisted is unknown then.

@@ -37,6 +37,11 @@ class ReplicaHoldTest : public ::testing::Test {
       if (start) ++scrubbed_.passes;
       return scrubbed_;
     };
+    options.show = [this](const Fetch& fetch) {
+      shown_at_.push_back(network_.clock().NowNanos());
+      return Fetched{fetch.from, std::vector<std::byte>(fetch.bytes)};
+    };
+    options.between_pieces_ns = kMilli;
     hold_ = std::make_unique<ReplicaHold>(network_.fabric(1), network_.clock(),
                                           options);
   }
@@ -110,6 +115,7 @@ class ReplicaHoldTest : public ::testing::Test {
   std::unique_ptr<MessageSlots> slots_;
   std::vector<Message> asked_;
   Scrubbed scrubbed_;  // says how often one was begun
+  std::vector<int64_t> shown_at_;
   int connections_ = 0;
   int polls_ = 0;
 };
@@ -134,6 +140,28 @@ TEST_F(ReplicaHoldTest, BeginsAScrubAndSaysHowItIs) {
   once.passes = 1;
   const Hold after{kOwnPromise, once};
   EXPECT_EQ(asked_, (std::vector<Message>{Hold{kOwnPromise}, after, after}));
+}
+
+// Goal: G4. However fast the node asks.
+TEST_F(ReplicaHoldTest, ShowsOnePieceAtATimeAndLeavesTimeInBetween) {
+  EXPECT_EQ(Run(kMilli / 10), std::nullopt);
+  const Fetched piece{RingOffset(128), std::vector<std::byte>(100)};
+  for (int i = 0; i < 4; ++i) {
+    asked_.clear();
+    Say(Fetch{piece.from, 100});
+    while (asked_.empty()) EXPECT_EQ(Run(kMilli / 10), std::nullopt);
+    EXPECT_EQ(asked_, std::vector<Message>{piece});
+  }
+  ASSERT_EQ(shown_at_.size(), 4u);
+  for (size_t i = 1; i < 4; ++i) {
+    EXPECT_GE(shown_at_[i] - shown_at_[i - 1], kMilli);
+    EXPECT_LT(shown_at_[i] - shown_at_[i - 1], 2 * kMilli);
+  }
+  // It sleeps again, and hears what else there is.
+  EXPECT_EQ(hold_->next_poll_ns(), ReplicaHold::kNever);
+  const Promise higher{Epoch(6), {NodeId(2), 8}};
+  Say(Wanted{higher});
+  EXPECT_EQ(Run(kMilli), higher);
 }
 
 TEST_F(ReplicaHoldTest, KeepsItsReplicaFromALowerBallot) {

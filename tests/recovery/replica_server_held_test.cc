@@ -32,6 +32,7 @@ class ReplicaServerHeldTest : public ::testing::Test {
     options.server.credentials = credentials;
     options.server.silence_ns_max = 100 * kMillisecond;
     options.server.give_way_ns = 20 * kMillisecond;
+    options.server.show_ns = 10 * kMillisecond;
     options.server.unserved = [](Uuid log_id) {
       return log_id == kLogB ? absl::UnavailableError("another process has it")
                              : absl::OkStatus();
@@ -275,6 +276,162 @@ TEST_F(ReplicaServerHeldTest, PromiseIsWantedBehindAScrub) {
   }
 }
 
+// --- Who wants bytes of its ring ---------------------------------------------
+
+constexpr Fetch kFetch{RingOffset(128), 64};
+constexpr Fetch kOtherFetch{RingOffset(256), 100};
+
+Fetched ShownFor(const Fetch& fetch, size_t bytes) {
+  return {fetch.from, std::vector<std::byte>(bytes, std::byte{7})};
+}
+
+TEST_F(ReplicaServerHeldTest, FetchIsRelayedAndItsAnswerHandedOn) {
+  Peer& holder = Holding();
+  Peer& asker = Asker(2, 1);
+  for (const size_t bytes : {64, 10, 0}) {
+    holder.replies.clear();
+    asker.replies.clear();
+    asker.Send(kFetch);
+    world_->Run(kMillisecond);
+    ASSERT_THAT(holder.replies, ElementsAre(Message(kFetch)));
+    EXPECT_THAT(asker.replies, IsEmpty());
+    holder.Send(ShownFor(kFetch, bytes));
+    world_->Run(kMillisecond);
+    EXPECT_THAT(asker.replies, ElementsAre(Message(ShownFor(kFetch, bytes))));
+  }
+  // It is no way to make a primary give way, and it holds on.
+  EXPECT_FALSE(holder.ended);
+  holder.replies.clear();
+  AskPromiseOf(asker, Epoch(6));
+  EXPECT_THAT(holder.replies,
+              ElementsAre(Message(Wanted{{Epoch(6), asker.self()}})));
+}
+
+TEST_F(ReplicaServerHeldTest, FetchesGoToTheHolderOneAfterTheOther) {
+  Peer& holder = Holding();
+  Peer& first = Asker(2, 1);
+  Peer& next = Asker(2, 2);
+  first.Send(kFetch);
+  world_->Run(kMillisecond);
+  next.Send(kOtherFetch);
+  world_->Run(kMillisecond);
+  EXPECT_THAT(holder.replies, ElementsAre(Message(kFetch)));
+  holder.Send(ShownFor(kFetch, 64));
+  world_->Run(kMillisecond);
+  EXPECT_THAT(first.replies, ElementsAre(Message(ShownFor(kFetch, 64))));
+  EXPECT_THAT(next.replies, IsEmpty());
+  EXPECT_THAT(holder.replies, ElementsAre(kFetch, kOtherFetch));
+  holder.Send(ShownFor(kOtherFetch, 100));
+  world_->Run(kMillisecond);
+  EXPECT_THAT(next.replies, ElementsAre(Message(ShownFor(kOtherFetch, 100))));
+}
+
+// V6. Of another place, or more than was asked for.
+TEST_F(ReplicaServerHeldTest, HolderThatShowsOtherBytesIsRefused) {
+  for (const Fetched& other : {ShownFor(kOtherFetch, 64), ShownFor(kFetch, 65),
+                               ShownFor(kFetch, kFetchBytesMax)}) {
+    Peer& holder = Holding();
+    Peer& asker = Asker(2, 1);
+    asker.Send(kFetch);
+    world_->Run(kMillisecond);
+    holder.replies.clear();
+    EXPECT_EQ(FailedWith(world_->Ask(holder, other)),
+              absl::StatusCode::kInvalidArgument);
+    world_->Run(kMillisecond);
+    ASSERT_EQ(asker.replies.size(), 1u);
+    EXPECT_EQ(FailedWith(asker.replies.front()),
+              absl::StatusCode::kUnavailable);
+  }
+}
+
+TEST_F(ReplicaServerHeldTest, BytesThatNobodyAskedForAreRefused) {
+  Peer& holder = Holding();
+  Peer& asker = Asker(2, 1);
+  EXPECT_EQ(FailedWith(world_->Ask(asker, ShownFor(kFetch, 64))),
+            absl::StatusCode::kInvalidArgument);
+  // The holder was told something else.
+  world_->Ask(Asker(2, 2), Scrub{});
+  holder.replies.clear();
+  EXPECT_EQ(FailedWith(world_->Ask(holder, ShownFor(kFetch, 64))),
+            absl::StatusCode::kInvalidArgument);
+  // A replica that is served has no holder.
+  EXPECT_EQ(
+      FailedWith(world_->Ask(world_->Connected(2, 3), ShownFor(kFetch, 64))),
+      absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ReplicaServerHeldTest, HolderThatEndsShowsNothing) {
+  Peer& holder = Holding();
+  Peer& asker = Asker(2, 1);
+  Peer& late = Asker(2, 2);
+  asker.Send(kFetch);
+  world_->Run(kMillisecond);
+  ASSERT_TRUE(holder.Close().ok());
+  world_->Run(kMillisecond);
+  ASSERT_EQ(asker.replies.size(), 1u);
+  EXPECT_EQ(FailedWith(asker.replies.front()), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(FailedWith(world_->Ask(late, kFetch)),
+            absl::StatusCode::kUnavailable);
+}
+
+// A process that is stopped. What it shows later is nobody's any more.
+TEST_F(ReplicaServerHeldTest, HolderThatIsSilentIsWaitedForNotLong) {
+  Peer& holder = Holding();
+  Peer& asker = Asker(2, 1);
+  asker.Send(kFetch);
+  world_->Run(9 * kMillisecond);
+  EXPECT_THAT(asker.replies, IsEmpty());
+  world_->Run(3 * kMillisecond);
+  ASSERT_EQ(asker.replies.size(), 1u);
+  EXPECT_EQ(FailedWith(asker.replies.front()), absl::StatusCode::kUnavailable);
+  Peer& next = Asker(2, 2);
+  next.Send(kOtherFetch);
+  world_->Run(kMillisecond);
+  holder.Send(ShownFor(kFetch, 64));
+  world_->Run(kMillisecond);
+  EXPECT_THAT(next.replies, IsEmpty());
+  EXPECT_EQ(holder.replies.back(), Message(kOtherFetch));
+  holder.Send(ShownFor(kOtherFetch, 1));
+  world_->Run(kMillisecond);
+  EXPECT_THAT(next.replies, ElementsAre(Message(ShownFor(kOtherFetch, 1))));
+}
+
+// One process after the other: the next one is told what was not shown.
+TEST_F(ReplicaServerHeldTest, NextHolderShowsWhatTheLastOneDidNot) {
+  Holding();
+  Peer& asker = Asker(2, 1);
+  asker.Send(kFetch);
+  world_->Run(kMillisecond);
+  const Promise later{Epoch(8), {kNode, 78}};
+  Peer& second = ConnectedAs(later.primary);
+  EXPECT_EQ(world_->Ask(second, Hold{later}), Message(kFetch));
+  second.Send(ShownFor(kFetch, 3));
+  world_->Run(kMillisecond);
+  EXPECT_THAT(asker.replies, ElementsAre(Message(ShownFor(kFetch, 3))));
+}
+
+TEST_F(ReplicaServerHeldTest, PromiseIsWantedBeforeTheNextFetch) {
+  Peer& holder = Holding();
+  Peer& fetcher = Asker(2, 1);
+  Peer& other = Asker(2, 2);
+  Peer& asker = Asker(2, 3);
+  fetcher.Send(kFetch);
+  world_->Run(kMillisecond);
+  other.Send(kOtherFetch);
+  AskPromiseOf(asker, Epoch(6));
+  holder.Send(ShownFor(kFetch, 64));
+  world_->Run(kMillisecond);
+  EXPECT_THAT(
+      holder.replies,
+      ElementsAre(Message(kFetch), Message(Wanted{{Epoch(6), asker.self()}})));
+  EXPECT_EQ(fetcher.replies.size(), 1u);
+  // The node serves the replica: whoever waits for bytes connects again.
+  ASSERT_TRUE(holder.Close().ok());
+  TakeBack();
+  EXPECT_EQ(asker.replies.size(), 1u);
+  EXPECT_TRUE(other.ended);
+}
+
 // A process that is stopped: who can do without it does not wait.
 TEST_F(ReplicaServerHeldTest, HolderThatDoesNotGiveWayIsNotWaitedForLong) {
   Peer& holder = Holding();
@@ -355,6 +512,16 @@ class KeptReplicaTest : public ReplicaServerHeldTest {
   static inline Random node_random{1};
   Random random_{2};
 };
+
+TEST_F(KeptReplicaTest, StrangerIsShownNothing) {
+  Peer& holder = ConnectedAs(kHolder);
+  Prove(holder, kHolder);
+  holder.Send(Hold{kHeld});
+  world_->Run(kMillisecond);
+  EXPECT_EQ(FailedWith(world_->Ask(Asker(2, 1), kFetch)),
+            absl::StatusCode::kUnauthenticated);
+  EXPECT_THAT(holder.replies, IsEmpty());
+}
 
 // V5.
 TEST_F(KeptReplicaTest, StrangerDeposesNobody) {

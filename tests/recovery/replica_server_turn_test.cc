@@ -51,14 +51,17 @@ std::vector<Message> EveryMessage(const Peer& peer, Epoch epoch,
           Scrub{},
           Scrubbed{},
           Hold{{epoch, peer.self()}},  // of another machine
-          Wanted{{epoch, peer.self()}}};
+          Wanted{{epoch, peer.self()}},
+          Fetch{RingOffset(0), 64},
+          Fetched{}};
 }
 
 bool IsInTurn(At phase, const Message& message) {
   if (std::holds_alternative<AskPromise>(message)) return true;
   if (std::holds_alternative<View>(message) ||
       std::holds_alternative<Follow>(message) ||
-      std::holds_alternative<Scrub>(message)) {
+      std::holds_alternative<Scrub>(message) ||
+      std::holds_alternative<Fetch>(message)) {
     return phase == At::kControl;
   }
   if (phase == At::kPromised) return std::holds_alternative<Prepare>(message);

@@ -10,6 +10,8 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,6 +19,8 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/core/format_region.h"
+#include "recovery/replica_hold.h"
+#include "recovery/ring_fetch.h"
 #include "tests/recovery/replica_server_fixture.h"
 #include "tests/testing/crash_enumerator.h"
 #include "tests/testing/log_harness.h"
@@ -32,6 +36,7 @@ using ::testing::IsEmpty;
 constexpr int64_t kSecond = 1'000 * kMillisecond;
 constexpr int kPeerHost = 3;
 constexpr int kOtherPeerHost = 4;
+constexpr int kHolderHost = 5;
 constexpr NodeId kPeerNode{2};
 
 std::string PeerAddressOf(int host) { return SimNetwork::Address(host, 1); }
@@ -72,9 +77,76 @@ class PeerNode {
   std::unique_ptr<ReplicaServer> server_;
 };
 
+// A node whose replica a primary of its machine has: it shows the bytes of an
+// image from `begin` to `end`.
+class HeldPeerNode {
+ public:
+  HeldPeerNode(ServedWorld& world, std::span<const std::byte> image,
+               RingOffset begin, RingOffset end)
+      : node_fabric_(world.network().fabric(kPeerHost)),
+        holder_fabric_(world.network().fabric(kHolderHost)),
+        image_(image.begin(), image.end()) {
+    const RegionState state = *ReadRegionState(image_, "held");
+    ReplicaServerOptions options;
+    options.cluster_id = kCluster;
+    options.node = kPeerNode;
+    options.show_ns = 5 * kMillisecond;
+    options.unserved = [](Uuid) { return absl::UnavailableError("held"); };
+    options.held = [welcome = WelcomeOf(state.superline)](Uuid) {
+      return welcome;
+    };
+    server_ = std::make_unique<ReplicaServer>(node_fabric_,
+                                              world.network().clock(), options);
+    EXPECT_TRUE(node_fabric_.Listen(PeerAddressOf(kPeerHost)).ok());
+    ReplicaHoldOptions hold;
+    hold.address = PeerAddressOf(kPeerHost);
+    hold.node = kPeerNode;
+    hold.hello = {kCluster, kLogA, {kPeerNode, 77}};
+    hold.promise = {Epoch(5), hold.hello.primary};
+    hold.show = [=, this](const Fetch& fetch) {
+      ++shown;
+      const Ring ring = RingOf(image_, ReadRegionState(image_, "x")->superline);
+      return FetchedFrom(ring, begin, end, fetch);
+    };
+    hold_ = std::make_unique<ReplicaHold>(holder_fabric_,
+                                          world.network().clock(), hold);
+  }
+
+  void Poll() {
+    PollOne(node_fabric_, *server_);
+    server_->Poll();
+    if (!is_awake) return;
+    PollOne(holder_fabric_, *hold_);
+    EXPECT_EQ(hold_->Poll(), std::nullopt);
+  }
+  void EndHolder() {
+    is_awake = false;
+    hold_.reset();
+  }
+
+  bool is_awake = true;  // the primary
+  int shown = 0;
+
+ private:
+  template <class Taker>
+  static void PollOne(Fabric& fabric, Taker& taker) {
+    std::vector<Completion> completions(16);
+    std::vector<ConnectionEvent> events;
+    const size_t count = fabric.Poll(completions, &events);
+    for (const ConnectionEvent& event : events) taker.Take(event);
+    for (size_t i = 0; i < count; ++i) taker.Take(completions[i]);
+  }
+
+  Fabric& node_fabric_;
+  Fabric& holder_fabric_;
+  std::vector<std::byte> image_;
+  std::unique_ptr<ReplicaServer> server_;
+  std::unique_ptr<ReplicaHold> hold_;
+};
+
 ServedWorld::Options WithPeers(const ScrubbingOptions& scrubbing = {}) {
   ServedWorld::Options options;
-  options.network.hosts = kOtherPeerHost + 1;
+  options.network.hosts = kHolderHost + 1;
   options.server.scrubbing = scrubbing;
   options.server.scrubbing.peers = {
       {kNode, "itself"},  // as the cluster file lists it, too
@@ -91,6 +163,7 @@ class ScrubbingTest : public ::testing::Test {
  protected:
   void Start(const ServedWorld::Options& options = WithPeers()) {
     peers_.clear();
+    held_peer_.reset();
     asker_ = nullptr;
     world_ = std::make_unique<ServedWorld>(options);
     log_ = std::make_unique<PrimaryLog>(kLogA);
@@ -98,6 +171,7 @@ class ScrubbingTest : public ::testing::Test {
       for (auto& peer : peers_) {
         if (are_peers_awake_) peer->Poll();
       }
+      if (held_peer_ != nullptr) held_peer_->Poll();
     };
   }
 
@@ -115,6 +189,15 @@ class ScrubbingTest : public ::testing::Test {
                const Credentials& credentials = {}) {
     peers_.push_back(
         std::make_unique<PeerNode>(*world_, host, image, credentials));
+  }
+  // The only peer; it shows all records, or less.
+  void WriteWithHeldPeer(int count, Lsn first = Lsn(1), Lsn last = Lsn(1000)) {
+    Start();
+    ASSERT_NO_FATAL_FAILURE(WriteRecords(count));
+    held_peer_ = std::make_unique<HeldPeerNode>(
+        *world_, log_->Image(), OffsetOf(first),
+        std::min(log_->End().offset, OffsetOf(last + 1)));
+    world_->Run(kMillisecond);  // it holds
   }
   void WriteWithPeer(int count) {
     Start();
@@ -179,6 +262,7 @@ class ScrubbingTest : public ::testing::Test {
   Peer* asker_ = nullptr;
   bool are_peers_awake_ = true;
   std::vector<std::unique_ptr<PeerNode>> peers_;
+  std::unique_ptr<HeldPeerNode> held_peer_;
 };
 
 TEST_F(ScrubbingTest, WholeReplicaIsFoundWhole) {
@@ -475,9 +559,10 @@ TEST_F(ScrubbingTest, ReplicaThatIsClosedIsNotLookedAtAnyMore) {
 
 // Goal: the crash states of scrubbing.h. A power cut at each fence of a repair.
 TEST_F(ScrubbingTest, EveryCutLeavesTheRecordDamagedOrWhole) {
-  for (const uint64_t byte : {3u, 41u, 80u}) {
-    WriteWithPeer(5);
-    Flip(Lsn(3), byte);
+  for (const uint64_t byte : {3u, 41u, 80u, 1003u, 1080u}) {
+    const bool is_held = byte > 1000;  // the peer's replica, by its primary
+    is_held ? WriteWithHeldPeer(5) : WriteWithPeer(5);
+    Flip(Lsn(3), byte % 1000);
     ModelPersistence& pmem = world_->pmem(kLogA);
     const RegionState state = world_->State(kLogA);
     CrashEnumerator cuts({});
@@ -579,6 +664,67 @@ TEST_F(ScrubbingTest, CopiesThatCannotBeReadAreWrittenAnew) {
            SuperlinePlace(world_->pmem(kLogA).region()).copies[copy] + 40);
   }
   EXPECT_EQ(ScrubNow().pass.unrepairable, 1u);
+}
+
+// --- From a primary that runs ------------------------------------------------
+
+// Two nodes: the only other replica is its primary's.
+TEST_F(ScrubbingTest, DamageIsRepairedFromTheReplicaOfARunningPrimary) {
+  for (const uint64_t byte : {0u, 17u, 41u, 47u, 80u}) {
+    SCOPED_TRACE(byte);
+    ASSERT_NO_FATAL_FAILURE(WriteWithHeldPeer(6));
+    for (const Lsn lsn : {Lsn(1), Lsn(3), Lsn(4), Lsn(6)}) Flip(lsn, byte);
+    const Scrubbed scrubbed = ScrubNow();
+    EXPECT_EQ(scrubbed.pass.repaired, 4u);
+    EXPECT_EQ(scrubbed.pass.unrepairable, 0u);
+    ExpectWhole();
+    // A CLEANED word needs no peer.
+    EXPECT_EQ(held_peer_->shown > 0, byte < 40 || byte >= 48);
+    Replicate(*world_, *session_, *log_, LongText(7));
+    EXPECT_EQ(ScrubNow().pass.damaged, 0u);
+  }
+}
+
+// What it has cleaned, and what it has not persisted itself.
+TEST_F(ScrubbingTest, WhatThePrimaryDoesNotShowIsToldAndTheRestRepaired) {
+  ASSERT_NO_FATAL_FAILURE(WriteWithHeldPeer(8, Lsn(3), Lsn(6)));
+  for (const Lsn lsn : {Lsn(2), Lsn(4), Lsn(6), Lsn(7)}) Flip(lsn, 0);
+  const Scrubbed scrubbed = ScrubNow();
+  EXPECT_EQ(scrubbed.pass.repaired, 2u);
+  EXPECT_THAT(scrubbed.unrepairable,
+              ElementsAre(LsnRun{Lsn(2), Lsn(3)}, LsnRun{Lsn(7), Lsn(8)}));
+}
+
+TEST_F(ScrubbingTest, NextPeerIsAskedWhenThePrimaryShowsNothing) {
+  ASSERT_NO_FATAL_FAILURE(WriteWithHeldPeer(6, Lsn(4)));
+  AddPeer(kOtherPeerHost, log_->Image());
+  for (const Lsn lsn : {Lsn(2), Lsn(5)}) Flip(lsn, 0);
+  EXPECT_EQ(ScrubNow().pass.repaired, 2u);
+  EXPECT_EQ(peers_[0]->counters().accepted, 1u);
+  ExpectWhole();
+}
+
+// It ends while it is asked; or goes on and says nothing.
+TEST_F(ScrubbingTest, PrimaryThatEndsOrIsSilentLeavesTheDamageAsItIs) {
+  for (const bool is_silent : {true, false}) {
+    SCOPED_TRACE(is_silent);
+    ASSERT_NO_FATAL_FAILURE(WriteWithHeldPeer(6));
+    for (const Lsn lsn : {Lsn(2), Lsn(5)}) Flip(lsn, 0);
+    held_peer_->is_awake = false;
+    AskFor(Scrub{true});
+    world_->Run(kMillisecond);
+    EXPECT_TRUE(AskFor(Scrub{}).is_running);
+    if (!is_silent) held_peer_->EndHolder();
+    world_->Run(10 * kMillisecond);
+    const Scrubbed scrubbed = AskFor(Scrub{});
+    EXPECT_FALSE(scrubbed.is_running);
+    EXPECT_EQ(scrubbed.pass.unrepairable, 2u);
+    EXPECT_THAT(world_->reports(), Contains(HasSubstr("stopped, or gone")));
+    if (!is_silent) continue;
+    held_peer_->is_awake = true;
+    EXPECT_EQ(ScrubNow().pass.repaired, 2u);
+    ExpectWhole();
+  }
 }
 
 // --- By the clock ------------------------------------------------------------
