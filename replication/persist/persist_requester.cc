@@ -45,21 +45,18 @@ PersistRequester::PersistRequester(const Plan& plan, Fabric& fabric,
       fabric_(fabric),
       connection_(connection),
       limits_(fabric.limits()) {
-  ALPHEUS_CHECK(plan.steps.back() == Step::kRequesterReceiveAck,
+  ALPHEUS_CHECK(plan.steps.back().action == StepAction::kRequesterReceiveAck,
                 "TakeAck is the last step (PQ1)");
 }
 
 absl::Status PersistRequester::Post(std::span<const Range> ranges,
                                     uint32_t immediate) {
-  for (const Step step : plan_.steps) {
-    switch (step) {
-      case Step::kRequesterWriteImmediate:
+  for (const Step& step : plan_.steps) {
+    switch (step.action) {
+      case StepAction::kRequesterWriteImmediate:
         ALPHEUS_RETURN_IF_ERROR(WriteImmediate(ranges, immediate));
         break;
-      case Step::kRequesterReceiveAck:  // TakeAck
-      case Step::kResponderReceive:
-      case Step::kResponderFlush:
-      case Step::kResponderSendAck:
+      default:  // TakeAck and the responder; nothing else is built in
         break;
     }
   }

@@ -47,17 +47,15 @@ class PersistResponder {
       ALPHEUS_RETURN_IF_ERROR(acknowledge());
       return Flush(written);
     }
-    for (const Step step : plan_.steps) {
-      switch (step) {
-        case Step::kResponderFlush:
+    for (const Step& step : plan_.steps) {
+      switch (step.action) {
+        case StepAction::kResponderFlush:
           ALPHEUS_RETURN_IF_ERROR(Flush(written));
           break;
-        case Step::kResponderSendAck:
+        case StepAction::kResponderSendAck:
           ALPHEUS_RETURN_IF_ERROR(acknowledge());
           break;
-        case Step::kResponderReceive:  // is why this is called
-        case Step::kRequesterWriteImmediate:
-        case Step::kRequesterReceiveAck:
+        default:  // kResponderReceiveAddress is why this is called
           break;
       }
     }
