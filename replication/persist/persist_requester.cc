@@ -37,6 +37,12 @@ uint64_t BytesOf(std::span<const PersistRequester::Range> ranges) {
   return bytes;
 }
 
+bool IsBuiltIn(const Step& step) {
+  return IsOfResponder(step.action) ||
+         step.action == StepAction::kRequesterWriteImmediate ||
+         step.action == StepAction::kRequesterReceiveAck;
+}
+
 }  // namespace
 
 PersistRequester::PersistRequester(const Plan& plan, Fabric& fabric,
@@ -47,6 +53,8 @@ PersistRequester::PersistRequester(const Plan& plan, Fabric& fabric,
       limits_(fabric.limits()) {
   ALPHEUS_CHECK(plan.steps.back().action == StepAction::kRequesterReceiveAck,
                 "TakeAck is the last step (PQ1)");
+  ALPHEUS_CHECK(std::ranges::all_of(plan.steps, IsBuiltIn),
+                "a step that is not run would be silently left out");
 }
 
 absl::Status PersistRequester::Post(std::span<const Range> ranges,
@@ -56,7 +64,7 @@ absl::Status PersistRequester::Post(std::span<const Range> ranges,
       case StepAction::kRequesterWriteImmediate:
         ALPHEUS_RETURN_IF_ERROR(WriteImmediate(ranges, immediate));
         break;
-      default:  // TakeAck and the responder; nothing else is built in
+      default:  // TakeAck's, and the responder's
         break;
     }
   }

@@ -324,6 +324,12 @@ TEST_F(PersistRequesterDeathTest, PlanThatNothingEnds) {
                "PQ1");
 }
 
+TEST_F(PersistRequesterDeathTest, PlanThatIsNotBuiltIn) {
+  EXPECT_DEATH(PersistRequester({"another cell", steps::kWriteThenAck}, fabric_,
+                                connection_),
+               "left out");
+}
+
 // --- The responder by itself -------------------------------------------------
 
 class PersistResponderTest : public ::testing::Test {
@@ -363,6 +369,14 @@ TEST_F(PersistResponderTest, FailedAckIsTold) {
   ack_ = absl::DataLossError("no record");
   const WrittenBytes written[] = {pmem_.region().first(64)};
   EXPECT_EQ(Respond(written), ack_);
+}
+
+using PersistResponderDeathTest = PersistResponderTest;
+
+TEST_F(PersistResponderDeathTest, PlanThatIsNotBuiltIn) {
+  EXPECT_DEATH(PersistResponder<ModelPersistence>(
+                   pmem_, {"another cell", steps::kSendThenAck}),
+               "left out");
 }
 
 }  // namespace

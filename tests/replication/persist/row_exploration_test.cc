@@ -5,9 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "replication/persist/method_steps.h"
@@ -34,71 +33,72 @@ RowVerdict VerdictOf(const TableRow& row, const Platform& platform) {
   return Explore(row, row.steps, platform).verdict;
 }
 
-class RowTest : public ::testing::TestWithParam<size_t> {
- protected:
-  const TableRow row_ = RowsOfTable()[GetParam()];
-  const Platform platform_ = PlatformOfTable(row_.configuration);
-};
-
-INSTANTIATE_TEST_SUITE_P(Rows, RowTest, ::testing::Range(size_t{0}, size_t{72}),
-                         [](const auto& info) {
-                           const TableRow row = RowsOfTable()[info.param];
-                           std::string name = CellOf(row);
-                           std::erase_if(name, [](char c) {
-                             return std::isalnum(c) == 0;
-                           });
-                           return name;
-                         });
-
-TEST_P(RowTest, IsSufficient) {
-  const RowResult result = Explore(row_, row_.steps, platform_);
-  EXPECT_EQ(result.verdict, RowVerdict::kOk) << StepsToString(row_.steps);
-  EXPECT_GE(result.states, 15u);
-  EXPECT_GE(result.images, result.states);
-}
-
-// Whatever is taken from it is missed: the row loses, or turns the order round.
-// Only a program whose steps wait for themselves says nothing wrong: it never
-// ends.
-TEST_P(RowTest, EachWeakeningIsCaught) {
-  for (const Weakening& weakening : WeakeningsOf(row_.steps)) {
-    const RowVerdict verdict =
-        Explore(row_, weakening.steps, platform_).verdict;
-    const bool may_be_endless = weakening.kind == Weakening::Kind::kSwapped;
-    EXPECT_NE(verdict, RowVerdict::kOk) << weakening.what;
-    EXPECT_TRUE(verdict != RowVerdict::kEndless || may_be_endless)
-        << weakening.what;
+template <class Check>
+void ForEachRow(const Check& check) {
+  for (const TableRow& row : RowsOfTable()) {
+    SCOPED_TRACE(CellOf(row));
+    check(row, PlatformOfTable(row.configuration));
   }
 }
 
-// A row is made for what its platform keeps: none suffices on DMP with DDIO
-// that is not from there, but a message that is copied and flushed.
-TEST_P(RowTest, OnlyMessagesThatAreFlushedSufficeOnTheWeakestPlatform) {
-  const bool is_flushed =
-      StepsToString(row_.steps).find("rsp:flush") != std::string::npos ||
-      StepsToString(row_.steps).find("rsp:copy+flush") != std::string::npos;
-  EXPECT_EQ(VerdictOf(row_, PlatformOfTable(0)) == RowVerdict::kOk, is_flushed);
+bool Has(const TableRow& row, std::string_view words) {
+  return StepsToString(row.steps).find(words) != std::string::npos;
+}
+
+TEST(RowExplorationTest, RowsSuffice) {
+  ForEachRow([](const TableRow& row, const Platform& platform) {
+    const RowResult result = Explore(row, row.steps, platform);
+    EXPECT_EQ(result.verdict, RowVerdict::kOk) << StepsToString(row.steps);
+    EXPECT_GE(result.states, 15u);
+    EXPECT_GE(result.images, result.states);
+  });
+}
+
+// Whatever is taken from it is missed: the row loses, or turns the order round.
+// Only a program that is given a wait before what ends it says nothing wrong:
+// it never ends.
+TEST(RowExplorationTest, EachWeakeningIsCaught) {
+  ForEachRow([](const TableRow& row, const Platform& platform) {
+    for (const Weakening& weakening : WeakeningsOf(row.steps)) {
+      const RowVerdict verdict =
+          Explore(row, weakening.steps, platform).verdict;
+      const bool may_be_endless = weakening.kind == Weakening::Kind::kSwapped;
+      EXPECT_NE(verdict, RowVerdict::kOk) << weakening.what;
+      EXPECT_TRUE(verdict != RowVerdict::kEndless || may_be_endless)
+          << weakening.what;
+    }
+  });
+}
+
+// Nothing suffices on DMP with DDIO but what the responder flushes.
+TEST(RowExplorationTest, OnlyFlushedRowsSufficeOnTheWeakestPlatform) {
+  ForEachRow([](const TableRow& row, const Platform& /*platform*/) {
+    const bool is_flushed = Has(row, "rsp:flush") || Has(row, "rsp:copy+flush");
+    EXPECT_EQ(VerdictOf(row, PlatformOfTable(0)) == RowVerdict::kOk,
+              is_flushed);
+  });
 }
 
 // §3.2: on iWARP the completion of what was posted says nothing.
-TEST_P(RowTest, IwarpBreaksWhatRestsOnCompletionsOfPostedOperations) {
-  Platform iwarp = platform_;
-  iwarp.transport = Transport::kIwarp;
-  const bool rests =
-      StepsToString(row_.steps).find("comp(") != std::string::npos &&
-      StepsToString(row_.steps).find("comp(flush)") == std::string::npos;
-  EXPECT_EQ(VerdictOf(row_, iwarp),
-            rests ? RowVerdict::kLoss : RowVerdict::kOk);
+TEST(RowExplorationTest, IwarpBreaksWhatRestsOnCompletionsOfPostedOperations) {
+  ForEachRow([](const TableRow& row, Platform platform) {
+    platform.transport = Transport::kIwarp;
+    const bool rests = Has(row, "comp(") && !Has(row, "comp(flush)");
+    EXPECT_EQ(VerdictOf(row, platform),
+              rests ? RowVerdict::kLoss : RowVerdict::kOk);
+  });
 }
 
 // R4: what is back to back, and kept as soon as it is visible.
-TEST_P(RowTest, RelaxedOrderingBreaksWhatIsBackToBack) {
-  const bool breaks = platform_.domain == PersistenceDomain::kHierarchy &&
-                      row_.kind == UpdateKind::kCompound &&
-                      row_.operation != UpdateOperation::kSend;
-  EXPECT_EQ(
-      Explore(row_, row_.steps, platform_, /*relaxed_ordering=*/true).verdict,
-      breaks ? RowVerdict::kOrder : RowVerdict::kOk);
+TEST(RowExplorationTest, RelaxedOrderingBreaksWhatIsBackToBack) {
+  ForEachRow([](const TableRow& row, const Platform& platform) {
+    const bool breaks = platform.domain == PersistenceDomain::kHierarchy &&
+                        row.kind == UpdateKind::kCompound &&
+                        row.operation != UpdateOperation::kSend;
+    EXPECT_EQ(
+        Explore(row, row.steps, platform, /*relaxed_ordering=*/true).verdict,
+        breaks ? RowVerdict::kOrder : RowVerdict::kOk);
+  });
 }
 
 // §3.4: messages "are universal in that they can be used in all system
