@@ -208,47 +208,48 @@ TEST(RowExplorationTest, VerdictsHaveNames) {
 
 // --- Weakenings --------------------------------------------------------------
 
-std::vector<std::string> WhatIsWeakened(std::span<const Step> steps) {
-  std::vector<std::string> all;
+// A line for each.
+std::string WhatIsWeakened(std::span<const Step> steps) {
+  std::string all;
   for (const Weakening& weakening : WeakeningsOf(steps)) {
-    all.push_back(weakening.what + " -> " + StepsToString(weakening.steps));
+    all += weakening.what + " -> " + StepsToString(weakening.steps) + "\n";
   }
   return all;
 }
 
 TEST(WeakeningTest, StepsAreDroppedWithWhatWaitsForThem) {
-  const std::vector<std::string> expected = {
+  const std::string expected =
       "without rq:writeimm(a) and rsp:receive(&a) -> "
-      "rsp:flush(&a);rsp:send(ack);rq:receive(ack)",
+      "rsp:flush(&a);rsp:send(ack);rq:receive(ack)\n"
       "rq:receive(ack) before rq:writeimm(a) -> "
       "rq:receive(ack);rsp:receive(&a);rsp:flush(&a);rsp:send(ack);"
-      "rq:writeimm(a)",
+      "rq:writeimm(a)\n"
       "without rsp:receive(&a) -> "
-      "rq:writeimm(a);rsp:flush(&a);rsp:send(ack);rq:receive(ack)",
+      "rq:writeimm(a);rsp:flush(&a);rsp:send(ack);rq:receive(ack)\n"
       "rsp:flush(&a) before rsp:receive(&a) -> "
       "rq:writeimm(a);rsp:flush(&a);rsp:receive(&a);rsp:send(ack);"
-      "rq:receive(ack)",
+      "rq:receive(ack)\n"
       "without rsp:flush(&a) -> "
-      "rq:writeimm(a);rsp:receive(&a);rsp:send(ack);rq:receive(ack)",
+      "rq:writeimm(a);rsp:receive(&a);rsp:send(ack);rq:receive(ack)\n"
       "rsp:send(ack) before rsp:flush(&a) -> "
       "rq:writeimm(a);rsp:receive(&a);rsp:send(ack);rsp:flush(&a);"
-      "rq:receive(ack)",
+      "rq:receive(ack)\n"
       "without rsp:send(ack) and rq:receive(ack) -> "
-      "rq:writeimm(a);rsp:receive(&a);rsp:flush(&a)",
+      "rq:writeimm(a);rsp:receive(&a);rsp:flush(&a)\n"
       "without rq:receive(ack) -> "
-      "rq:writeimm(a);rsp:receive(&a);rsp:flush(&a);rsp:send(ack)"};
+      "rq:writeimm(a);rsp:receive(&a);rsp:flush(&a);rsp:send(ack)\n";
   EXPECT_EQ(WhatIsWeakened(steps::kWriteImmediateThenAck), expected);
 }
 
 TEST(WeakeningTest, FlushBecomesACompletion) {
-  const std::vector<std::string> expected = {
-      "without rq:write(a) -> rq:flush;rq:comp(flush)",
-      "rq:flush before rq:write(a) -> rq:flush;rq:write(a);rq:comp(flush)",
-      "without rq:flush and rq:comp(flush) -> rq:write(a)",
-      "rq:comp(flush) before rq:flush -> rq:write(a);rq:comp(flush);rq:flush",
+  const std::string expected =
+      "without rq:write(a) -> rq:flush;rq:comp(flush)\n"
+      "rq:flush before rq:write(a) -> rq:flush;rq:write(a);rq:comp(flush)\n"
+      "without rq:flush and rq:comp(flush) -> rq:write(a)\n"
+      "rq:comp(flush) before rq:flush -> rq:write(a);rq:comp(flush);rq:flush\n"
       "rq:comp(write(a)) for rq:flush;rq:comp(flush) -> "
-      "rq:write(a);rq:comp(write(a))",
-      "without rq:comp(flush) -> rq:write(a);rq:flush"};
+      "rq:write(a);rq:comp(write(a))\n"
+      "without rq:comp(flush) -> rq:write(a);rq:flush\n";
   EXPECT_EQ(WhatIsWeakened(steps::kWriteThenFlush), expected);
 }
 
