@@ -2,15 +2,12 @@
 #include "replication/persist/method.h"
 
 #include "absl/strings/str_cat.h"
+#include "replication/persist/method_steps.h"
 
 namespace alpheus {
 namespace {
 
 constexpr uint16_t kEverywhere = (1U << kConfigurationCount) - 1;
-
-constexpr Step kWriteImmediateFlushedByResponder[] = {
-    Step::kRequesterWriteImmediate, Step::kResponderReceive,
-    Step::kResponderFlush, Step::kResponderSendAck, Step::kRequesterReceiveAck};
 
 // A stronger platform needs less than this: it has no use for the flush (MHP,
 // WSP), or for the responder's program (DDIO off). But nothing of it is wrong
@@ -22,28 +19,85 @@ constexpr Step kWriteImmediateFlushedByResponder[] = {
 // receive buffers matter.
 constexpr Method kMethods[] = {
     {"Table 2, DMP, DDIO + DRAM-RQWRB, WriteImm", UpdateKind::kSingleton,
-     UpdateOperation::kWriteImmediate, kWriteImmediateFlushedByResponder,
+     UpdateOperation::kWriteImmediate, steps::kWriteImmediateThenAck,
      kEverywhere},
 };
+
+// A step's part goes between the two.
+struct Words {
+  const char* before;
+  const char* after;
+};
+
+Words WordsOf(StepAction action) {
+  switch (action) {
+    case StepAction::kRequesterWrite:
+      return {"rq:write(", ")"};
+    case StepAction::kRequesterWriteImmediate:
+      return {"rq:writeimm(", ")"};
+    case StepAction::kRequesterWriteAtomic:
+      return {"rq:writeatomic(", ")"};
+    case StepAction::kRequesterSend:
+      return {"rq:send(", ")"};
+    case StepAction::kRequesterSendAddress:
+      return {"rq:send(&", ")"};
+    case StepAction::kRequesterFlush:
+      return {"rq:flush", ""};
+    case StepAction::kRequesterCompleteWrite:
+      return {"rq:comp(write(", "))"};
+    case StepAction::kRequesterCompleteWriteImmediate:
+      return {"rq:comp(writeimm(", "))"};
+    case StepAction::kRequesterCompleteSend:
+      return {"rq:comp(send(", "))"};
+    case StepAction::kRequesterCompleteFlush:
+      return {"rq:comp(flush)", ""};
+    case StepAction::kRequesterReceiveAck:
+      return {"rq:receive(ack)", ""};
+    case StepAction::kResponderReceive:
+      return {"rsp:receive(", ")"};
+    case StepAction::kResponderReceiveAddress:
+      return {"rsp:receive(&", ")"};
+    case StepAction::kResponderCopy:
+      return {"rsp:copy(", ")"};
+    case StepAction::kResponderFlush:
+      return {"rsp:flush(&", ")"};
+    case StepAction::kResponderCopyAndFlush:
+      return {"rsp:copy+flush(", ")"};
+    case StepAction::kResponderSendAck:
+      return {"rsp:send(ack)", ""};
+  }
+  return {"?", ""};
+}
+
+const char* NameOf(UpdatePart part) {
+  switch (part) {
+    case UpdatePart::kNone:
+      return "";
+    case UpdatePart::kA:
+      return "a";
+    case UpdatePart::kB:
+      return "b";
+    case UpdatePart::kBoth:
+      return "a,b";
+  }
+  return "?";
+}
 
 }  // namespace
 
 std::span<const Method> Methods() { return kMethods; }
 
-const char* StepName(Step step) {
-  switch (step) {
-    case Step::kRequesterWriteImmediate:
-      return "Rq WriteImm(a)";
-    case Step::kResponderReceive:
-      return "Rsp Receive(&a)";
-    case Step::kResponderFlush:
-      return "Rsp flush(&a)";
-    case Step::kResponderSendAck:
-      return "Rsp Send(ack)";
-    case Step::kRequesterReceiveAck:
-      return "Rq Receive(ack)";
+std::string StepName(const Step& step) {
+  const Words words = WordsOf(step.action);
+  return absl::StrCat(words.before, NameOf(step.part), words.after);
+}
+
+std::string StepsToString(std::span<const Step> steps) {
+  std::string text;
+  for (const Step& step : steps) {
+    absl::StrAppend(&text, text.empty() ? "" : ";", StepName(step));
   }
-  return "?";
+  return text;
 }
 
 const char* UpdateKindName(UpdateKind kind) {
@@ -63,11 +117,7 @@ const char* UpdateOperationName(UpdateOperation operation) {
 }
 
 std::string PlanToString(const Plan& plan) {
-  std::string text;
-  for (const Step step : plan.steps) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", StepName(step));
-  }
-  return absl::StrCat(text, " (", plan.cell, ")");
+  return absl::StrCat(StepsToString(plan.steps), " (", plan.cell, ")");
 }
 
 }  // namespace alpheus

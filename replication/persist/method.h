@@ -4,11 +4,12 @@
 //
 // Idea: the taxonomy's Tables 2 and 3 have a cell for each platform, kind of
 // update and operation: a sequence of steps, of which some are the requester's
-// and some the responder's. Each method here is such a cell, and says on which
-// other platforms its steps are enough, too. Executors (persist_requester.h,
-// persist_responder.h) run steps; nobody else knows what they mean. A cell
-// more is an entry more, and a step that is new a handler in each executor
-// that has to do something for it.
+// and some the responder's. method_table.h has all cells; a method here is one
+// that is built in, and says on which other platforms its steps are enough,
+// too. Executors (persist_requester.h, persist_responder.h) run steps, and the
+// model (row_world.h) what they stand for; nobody else knows what they mean. A
+// method more is an entry more, and a step that is new a handler in each
+// executor that has to do something for it.
 //
 // Thread safety: constants and pure functions.
 // References: remote persistence taxonomy, §3.2, §3.3, Tables 2 and 3;
@@ -32,13 +33,40 @@ enum class UpdateKind {
 // What the bytes of the update travel with.
 enum class UpdateOperation { kWrite, kWriteImmediate, kSend };
 
-// The table's words are StepName's.
-enum class Step : uint8_t {
+// Whose act, and which. The responder's are the last ones. Of what is the
+// step's part; a comp(...) waits for the completion of the last such operation
+// before it.
+enum class StepAction : uint8_t {
+  kRequesterWrite,
   kRequesterWriteImmediate,  // the bytes, and where they are
-  kResponderReceive,         // of the immediate
-  kResponderFlush,           // the lines written back, and a fence
-  kResponderSendAck,
+  kRequesterWriteAtomic,     // at most 8 bytes; behind all that was posted
+  kRequesterSend,            // the bytes, into a receive buffer
+  kRequesterSendAddress,     // where bytes are that were written
+  kRequesterFlush,
+  kRequesterCompleteWrite,
+  kRequesterCompleteWriteImmediate,
+  kRequesterCompleteSend,
+  kRequesterCompleteFlush,
   kRequesterReceiveAck,
+  kResponderReceive,         // of the bytes
+  kResponderReceiveAddress,  // also of an immediate
+  kResponderCopy,            // from the receive buffer to where they belong
+  kResponderFlush,           // the lines written back, and a fence
+  kResponderCopyAndFlush,    // a with its fence before b
+  kResponderSendAck,
+};
+
+constexpr bool IsOfResponder(StepAction action) {
+  return action >= StepAction::kResponderReceive;
+}
+
+enum class UpdatePart : uint8_t { kNone, kA, kB, kBoth };
+
+struct Step {
+  StepAction action = StepAction::kRequesterFlush;
+  UpdatePart part = UpdatePart::kNone;
+
+  constexpr bool operator==(const Step&) const = default;
 };
 
 struct Method {
@@ -51,11 +79,15 @@ struct Method {
   uint16_t sufficient_on;
 };
 
-// All that are built in, the better ones first.
+// All that are built in, the better ones first; of the whole tables
+// (method_table.h), what executors can run.
 std::span<const Method> Methods();
 
-// As the tables print it: "Rq WriteImm(a)".
-const char* StepName(Step step);
+// The tables' words, in lower case: "rq:writeimm(a)", "rsp:copy+flush(a,b)",
+// "rq:comp(write(b))".
+std::string StepName(const Step& step);
+// The same of all, with ; between them.
+std::string StepsToString(std::span<const Step> steps);
 const char* UpdateKindName(UpdateKind kind);
 const char* UpdateOperationName(UpdateOperation operation);
 
@@ -64,7 +96,7 @@ struct Plan {
   const char* cell;
   std::span<const Step> steps;
 };
-// "Rq WriteImm(a), Rsp Receive(&a), ... (Table 2, ...)".
+// "rq:writeimm(a);rsp:receive(&a);... (Table 2, ...)".
 std::string PlanToString(const Plan& plan);
 
 }  // namespace alpheus

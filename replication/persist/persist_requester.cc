@@ -37,6 +37,12 @@ uint64_t BytesOf(std::span<const PersistRequester::Range> ranges) {
   return bytes;
 }
 
+bool IsBuiltIn(const Step& step) {
+  return IsOfResponder(step.action) ||
+         step.action == StepAction::kRequesterWriteImmediate ||
+         step.action == StepAction::kRequesterReceiveAck;
+}
+
 }  // namespace
 
 PersistRequester::PersistRequester(const Plan& plan, Fabric& fabric,
@@ -45,21 +51,20 @@ PersistRequester::PersistRequester(const Plan& plan, Fabric& fabric,
       fabric_(fabric),
       connection_(connection),
       limits_(fabric.limits()) {
-  ALPHEUS_CHECK(plan.steps.back() == Step::kRequesterReceiveAck,
+  ALPHEUS_CHECK(plan.steps.back().action == StepAction::kRequesterReceiveAck,
                 "TakeAck is the last step (PQ1)");
+  ALPHEUS_CHECK(std::ranges::all_of(plan.steps, IsBuiltIn),
+                "a step that is not run would be silently left out");
 }
 
 absl::Status PersistRequester::Post(std::span<const Range> ranges,
                                     uint32_t immediate) {
-  for (const Step step : plan_.steps) {
-    switch (step) {
-      case Step::kRequesterWriteImmediate:
+  for (const Step& step : plan_.steps) {
+    switch (step.action) {
+      case StepAction::kRequesterWriteImmediate:
         ALPHEUS_RETURN_IF_ERROR(WriteImmediate(ranges, immediate));
         break;
-      case Step::kRequesterReceiveAck:  // TakeAck
-      case Step::kResponderReceive:
-      case Step::kResponderFlush:
-      case Step::kResponderSendAck:
+      default:  // TakeAck's, and the responder's
         break;
     }
   }

@@ -20,6 +20,7 @@
 #include <span>
 
 #include "absl/status/status.h"
+#include "log/base/check.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/persistence.h"
@@ -34,7 +35,10 @@ template <Persistence P>
 class PersistResponder {
  public:
   // `pmem` must outlive it.
-  PersistResponder(P& pmem, const Plan& plan) : pmem_(pmem), plan_(plan) {}
+  PersistResponder(P& pmem, const Plan& plan) : pmem_(pmem), plan_(plan) {
+    ALPHEUS_CHECK(std::ranges::all_of(plan.steps, IsBuiltIn),
+                  "a step that is not run would be silently left out");
+  }
 
   // Runs the steps for what was written since the last call, and received:
   // `written`, in one piece or, round the end of a ring, in two. `acknowledge`
@@ -47,17 +51,15 @@ class PersistResponder {
       ALPHEUS_RETURN_IF_ERROR(acknowledge());
       return Flush(written);
     }
-    for (const Step step : plan_.steps) {
-      switch (step) {
-        case Step::kResponderFlush:
+    for (const Step& step : plan_.steps) {
+      switch (step.action) {
+        case StepAction::kResponderFlush:
           ALPHEUS_RETURN_IF_ERROR(Flush(written));
           break;
-        case Step::kResponderSendAck:
+        case StepAction::kResponderSendAck:
           ALPHEUS_RETURN_IF_ERROR(acknowledge());
           break;
-        case Step::kResponderReceive:  // is why this is called
-        case Step::kRequesterWriteImmediate:
-        case Step::kRequesterReceiveAck:
+        default:  // kResponderReceiveAddress is why this is called
           break;
       }
     }
@@ -65,6 +67,12 @@ class PersistResponder {
   }
 
  private:
+  static bool IsBuiltIn(const Step& step) {
+    return !IsOfResponder(step.action) ||
+           step.action == StepAction::kResponderReceiveAddress ||
+           step.action == StepAction::kResponderFlush ||
+           step.action == StepAction::kResponderSendAck;
+  }
   // One fence for all, none for nothing.
   absl::Status Flush(std::span<const WrittenBytes> written) {
     if (std::ranges::all_of(written, &WrittenBytes::empty)) {

@@ -57,10 +57,10 @@ class AlpheusdPlatformTest : public ::testing::Test {
 
 TEST_F(AlpheusdPlatformTest, NodeSaysHowItsRecordsArePersisted) {
   EXPECT_THAT(Run({}).error,
-              HasSubstr("platform dmp,ddio,dram,tcp; a record: Rq WriteImm(a), "
-                        "Rsp Receive(&a), Rsp flush(&a)"));
+              HasSubstr("platform dmp,ddio,dram,tcp; a record: rq:writeimm(a);"
+                        "rsp:receive(&a);rsp:flush(&a)"));
   EXPECT_THAT(Run({"--platform", "mhp,pm"}).error,
-              HasSubstr("platform mhp,ddio,pm,tcp; a record: Rq WriteImm(a)"));
+              HasSubstr("platform mhp,ddio,pm,tcp; a record: rq:writeimm(a);"));
 }
 
 // docs/security.md.

@@ -68,8 +68,8 @@ TEST_F(CliTest, UnknownCommandIsNamed) {
 
 TEST_F(CliTest, HelpIsNoError) {
   EXPECT_THAT(RunWell({"--help"}), HasSubstr("Exit status"));
-  for (const std::string command :
-       {"format", "append", "cat", "inspect", "verify", "cleanup", "salvage"}) {
+  for (const std::string command : {"format", "append", "cat", "inspect",
+                                    "verify", "cleanup", "salvage", "plan"}) {
     EXPECT_THAT(RunWell({command, "--help"}), HasSubstr("Usage"));
   }
 }

@@ -29,6 +29,7 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddKeyCommand(app, chosen);
   AddBenchCommand(app, chosen);
   AddSimCommand(app, chosen);
+  AddPlanCommand(app, chosen);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "log/pmem/crash_model.h"
 #include "replication/fabric/sim/sim_network.h"
 #include "replication/message_slots.h"
+#include "replication/persist/method_steps.h"
 #include "replication/persist/persist_requester.h"
 #include "replication/persist/persist_responder.h"
 #include "replication/persist/planner.h"
@@ -225,10 +226,9 @@ TEST_P(PersistExecutorTest, AckedUpdatesOutliveACutInEveryState) {
 
 // The oracle is alive: rows that lack a step, or have it too late, lose.
 TEST_P(PersistExecutorTest, WeakenedRowsLoseWhatTheyAcknowledge) {
-  constexpr Step kNoFlush[] = {Step::kResponderReceive,
-                               Step::kResponderSendAck};
-  constexpr Step kLateFlush[] = {
-      Step::kResponderReceive, Step::kResponderSendAck, Step::kResponderFlush};
+  constexpr Step kNoFlush[] = {steps::kReceiveAddressA, steps::kSendAck};
+  constexpr Step kLateFlush[] = {steps::kReceiveAddressA, steps::kSendAck,
+                                 steps::kFlushA};
   for (const std::span<const Step> steps :
        {std::span<const Step>(kNoFlush), std::span<const Step>(kLateFlush)}) {
     PersistWorld world(GetParam(), RecordPlan(), {"weakened", steps});
@@ -319,9 +319,15 @@ TEST_F(PersistRequesterDeathTest, FailedCompletion) {
 }
 
 TEST_F(PersistRequesterDeathTest, PlanThatNothingEnds) {
-  constexpr Step kNoAck[] = {Step::kRequesterWriteImmediate};
+  constexpr Step kNoAck[] = {steps::kWriteImmediateA};
   EXPECT_DEATH(PersistRequester({"weakened", kNoAck}, fabric_, connection_),
                "PQ1");
+}
+
+TEST_F(PersistRequesterDeathTest, PlanThatIsNotBuiltIn) {
+  EXPECT_DEATH(PersistRequester({"another cell", steps::kWriteThenAck}, fabric_,
+                                connection_),
+               "left out");
 }
 
 // --- The responder by itself -------------------------------------------------
@@ -363,6 +369,14 @@ TEST_F(PersistResponderTest, FailedAckIsTold) {
   ack_ = absl::DataLossError("no record");
   const WrittenBytes written[] = {pmem_.region().first(64)};
   EXPECT_EQ(Respond(written), ack_);
+}
+
+using PersistResponderDeathTest = PersistResponderTest;
+
+TEST_F(PersistResponderDeathTest, PlanThatIsNotBuiltIn) {
+  EXPECT_DEATH(PersistResponder<ModelPersistence>(
+                   pmem_, {"another cell", steps::kSendThenAck}),
+               "left out");
 }
 
 }  // namespace

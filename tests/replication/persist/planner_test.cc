@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replication/persist/planner.h"
 
+#include <algorithm>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replication/persist/method_steps.h"
 #include "tests/replication/persist/all_platforms.h"
 
 namespace alpheus::testing {
@@ -18,10 +20,10 @@ constexpr UpdateOperation kOperations[] = {UpdateOperation::kWrite,
                                            UpdateOperation::kWriteImmediate,
                                            UpdateOperation::kSend};
 
-// Table 2, DMP, DDIO + DRAM-RQWRB, WriteImm, as it is printed there.
+// Table 2, DMP, DDIO + DRAM-RQWRB, WriteImm.
 constexpr char kRow[] =
-    "Rq WriteImm(a), Rsp Receive(&a), Rsp flush(&a), Rsp Send(ack), "
-    "Rq Receive(ack)";
+    "rq:writeimm(a);rsp:receive(&a);rsp:flush(&a);rsp:send(ack);"
+    "rq:receive(ack)";
 
 // All of 144 platforms, 2 kinds, 3 operations: one row, which is enough
 // everywhere; anything else that is asked for is refused, and nothing else is
@@ -67,13 +69,17 @@ TEST(PlannerTest, RecordsAreSingletonsByWriteImmediate) {
 // after they are posted, and the ack ends what it begins.
 TEST(PlannerTest, RowsTellBeforeTheyPersistAndAcknowledgeAfter) {
   for (const Method& method : Methods()) {
-    const auto at = [&method](Step step) {
-      return std::ranges::find(method.steps, step) - method.steps.begin();
+    const auto at = [&method](StepAction action) {
+      return std::ranges::find(method.steps, action, &Step::action) -
+             method.steps.begin();
     };
-    EXPECT_LT(at(Step::kRequesterWriteImmediate), at(Step::kResponderReceive));
-    EXPECT_LT(at(Step::kResponderReceive), at(Step::kResponderFlush));
-    EXPECT_LT(at(Step::kResponderFlush), at(Step::kResponderSendAck));
-    EXPECT_EQ(method.steps.back(), Step::kRequesterReceiveAck);
+    EXPECT_LT(at(StepAction::kRequesterWriteImmediate),
+              at(StepAction::kResponderReceiveAddress));
+    EXPECT_LT(at(StepAction::kResponderReceiveAddress),
+              at(StepAction::kResponderFlush));
+    EXPECT_LT(at(StepAction::kResponderFlush),
+              at(StepAction::kResponderSendAck));
+    EXPECT_EQ(method.steps.back(), steps::kReceiveAck);
   }
 }
 
