@@ -55,6 +55,7 @@ case $ALPHEUS_MUTANT in
         *deaf-tail*) says C2 gap ;;
         *known-stranger*) says H17 served ;;
         *old-quorum*) says INV-22 fewer ;;
+        *bad-repair*) says A8 other ;;
         esac
         echo "$seeds" ;;
 esac

@@ -74,20 +74,23 @@ TEST(SimOptionsTest, WhatIsFixedChangesNothingElse) {
 }
 
 TEST(SimOptionsTest, GuestsComeByLotOrAsTheyAreFixed) {
-  std::set<std::tuple<bool, bool, bool>> drawn;
+  std::set<std::tuple<bool, bool, bool, bool, bool>> drawn;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const Guests guests = DrawOptions(seed, {}).guests;
-    drawn.emplace(guests.tail, guests.stranger, guests.changes);
+    drawn.emplace(guests.tail, guests.stranger, guests.changes, guests.scrub,
+                  guests.hold);
     Fixed fixed;
     fixed.guests = {.tail = true};
     const RunOptions options = DrawOptions(seed, fixed);
     EXPECT_TRUE(options.guests.tail);
     EXPECT_FALSE(options.guests.stranger);
     EXPECT_FALSE(options.guests.changes);
+    EXPECT_FALSE(options.guests.scrub);
+    EXPECT_FALSE(options.guests.hold);
     EXPECT_EQ(options.spares, 0);
     EXPECT_LE(options.tail_machine, options.nodes);
   }
-  EXPECT_EQ(drawn.size(), 8u);
+  EXPECT_EQ(drawn.size(), 32u);
 }
 
 // Machines that may become members; whoever was drawn before is as it was.

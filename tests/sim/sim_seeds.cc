@@ -91,6 +91,11 @@ void JudgeTotals(const sim::Totals& totals) {
   EXPECT_GT(totals.counters.tail_records, 0u);
   EXPECT_GT(totals.counters.strangers_refused, 0u);
   EXPECT_GT(totals.counters.replays, 0u);
+  EXPECT_GT(totals.counters.nonsense_refused, 0u);
+  EXPECT_GT(totals.counters.own_scrubs, 0u);
+  EXPECT_GT(totals.counters.scrubs, totals.counters.own_scrubs);
+  EXPECT_GT(totals.counters.repaired_records, 0u);
+  EXPECT_GT(totals.counters.given_up, 0u);
   EXPECT_GT(totals.counters.elections, 0u);
   EXPECT_GT(totals.counters.stepped_down, 0u);
   EXPECT_GT(totals.counters.overtaken, 0u);

@@ -181,6 +181,56 @@ TEST(SimCanaryTest, AnOldWriteQuorumIsCaught) {
   EXPECT_GE(caught, 3);
 }
 
+// What a scrub writes is the record that was there, and nothing else.
+TEST(SimCanaryTest, ARepairThatWritesOtherBytesIsCaught) {
+  int caught = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Fixed fixed;
+    fixed.nodes = 3;
+    fixed.write_quorum = 2;
+    fixed.faults = {sim::FaultKind::kFlipBit, sim::FaultKind::kPoison};
+    fixed.guests = {.scrub = true};
+    fixed.canary = Canary::kBadRepair;
+    const std::optional<Violation> violation = ViolationOf(seed, fixed);
+    if (!violation) continue;
+    ++caught;
+    EXPECT_EQ(violation->invariant, "A8") << seed << violation->what;
+  }
+  EXPECT_GE(caught, 3);
+}
+
+TEST(SimTest, DamageIsRepairedWhileEverythingElseHappens) {
+  Fixed fixed;
+  fixed.guests = {.scrub = true};
+  const sim::Totals totals = ExpectGood(1, 60, fixed);
+  EXPECT_GT(totals.counters.scrubs, totals.seeds);
+  EXPECT_GT(totals.counters.own_scrubs, totals.seeds);
+  EXPECT_GT(totals.counters.repaired_places, 0u);
+  EXPECT_GT(totals.counters.repaired_records, 0u);
+  EXPECT_GT(totals.counters.repaired_durable, 0u);
+}
+
+TEST(SimTest, PrimariesGiveTheirReplicasUpToWhoOpensTheLog) {
+  Fixed fixed;
+  fixed.guests = {.hold = true};
+  const sim::Totals totals = ExpectGood(1, 40, fixed);
+  EXPECT_GT(totals.counters.given_up, totals.seeds / 2);
+}
+
+// Each keeps out of the others' way.
+TEST(SimTest, AllGuestsAtOnceDisturbNobody) {
+  Fixed fixed;
+  fixed.guests = {.tail = true,
+                  .stranger = true,
+                  .changes = true,
+                  .scrub = true,
+                  .hold = true};
+  const sim::Totals totals = ExpectGood(1, 40, fixed);
+  EXPECT_GT(totals.counters.scrubs, totals.seeds);
+  EXPECT_GT(totals.counters.given_up, 0u);
+  EXPECT_GT(totals.counters.changes_made, totals.seeds);
+}
+
 TEST(SimTest, GuestsSeeWhatStaysAndDisturbNobody) {
   Fixed fixed;
   fixed.guests = {.tail = true, .stranger = true};
@@ -190,6 +240,9 @@ TEST(SimTest, GuestsSeeWhatStaysAndDisturbNobody) {
   EXPECT_GT(totals.counters.tails_overtaken, 0u);
   EXPECT_GT(totals.counters.strangers_refused, totals.seeds);
   EXPECT_GT(totals.counters.replays, 0u);
+  EXPECT_GT(totals.counters.nonsense_refused, totals.seeds);
+  EXPECT_GT(totals.counters.nonsense, totals.counters.nonsense_refused);
+  EXPECT_GT(totals.counters.guessed_keys, 0u);
 }
 
 TEST(SimTest, MembersChangeWhileTheLogRuns) {
@@ -208,7 +261,7 @@ TEST(SimTest, GuestsDisturbNobodyWhereNothingHappens) {
   Fixed fixed;
   fixed.faults.emplace();
   fixed.without_breaks = true;
-  fixed.guests = {.tail = true, .stranger = true};
+  fixed.guests = {.tail = true, .stranger = true, .scrub = true, .hold = true};
   ExpectGood(1, 10, fixed);
 }
 

@@ -65,6 +65,8 @@ absl::StatusOr<std::optional<sim::Guests>> GuestsOf(
     if (name == "tail") guests.tail = true;
     if (name == "stranger") guests.stranger = true;
     if (name == "operator") guests.changes = true;
+    if (name == "scrub") guests.scrub = true;
+    if (name == "hold") guests.hold = true;
   }
   return std::optional(guests);
 }
@@ -142,10 +144,11 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
       ->add_option("--guests", arguments->guests,
                    "Who else is there: a client that follows the log, "
                    "somebody without the key, an operator who changes the "
-                   "members, or none; default by lot")
+                   "members; replicas are scrubbed, or given up to who opens "
+                   "the log; or none; default by lot")
       ->delimiter(',')
-      ->check(CLI::IsMember(
-          std::vector<std::string>{"tail", "stranger", "operator", "none"}));
+      ->check(CLI::IsMember(std::vector<std::string>{
+          "tail", "stranger", "operator", "scrub", "hold", "none"}));
   command->add_flag("--beyond-budget", arguments->beyond_budget,
                     "Storage faults strike beyond what a log must survive: it "
                     "may stay closed, but not be shorter");
@@ -161,7 +164,8 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
                    "Break something on purpose: the run must fail")
       ->check(CLI::IsMember(std::vector<std::string>{
           "none", "early-durable", "lost-fences", "shared-ballot", "no-budget",
-          "small-core", "deaf-tail", "known-stranger", "old-quorum"}))
+          "small-core", "deaf-tail", "known-stranger", "old-quorum",
+          "bad-repair"}))
       ->capture_default_str();
 }
 

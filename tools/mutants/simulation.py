@@ -46,6 +46,8 @@ CANARIES = (
     ("known-stranger", "H17", ("--nodes", "3", "--guests", "stranger")),
     ("old-quorum", "INV-22", ("--nodes", "3", "--write-quorum", "1",
                               "--guests", "operator")),
+    ("bad-repair", "A8", ("--nodes", "3", "--write-quorum", "2", "--faults",
+                          "flip-bit,poison", "--guests", "scrub")),
 )
 # Ends that say nothing of an invariant.
 NO_INVARIANTS = ("CRASH", "HUNG", "CHECK", "")

@@ -14,6 +14,7 @@
 #include "tools/sim/holder_checker.h"
 #include "tools/sim/mark_checker.h"
 #include "tools/sim/owner_checker.h"
+#include "tools/sim/repair_checker.h"
 
 namespace alpheus::sim {
 
@@ -27,7 +28,8 @@ struct Checkers {
         fence(world),
         holders(world),
         marks(world.referee(), kLogId, world.machines().size()),
-        owners(world) {}
+        owners(world),
+        repairs(world) {}
 
   AnswerChecker answers;
   BallotChecker ballots;
@@ -38,6 +40,7 @@ struct Checkers {
   HolderChecker holders;
   MarkChecker marks;
   OwnerChecker owners;
+  RepairChecker repairs;
 };
 
 }  // namespace alpheus::sim

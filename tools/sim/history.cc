@@ -261,6 +261,29 @@ void History::Overtaken(Lsn next, Lsn head) {
                           ", but nobody cleaned LSN ", lsn));
 }
 
+OperationId History::WhoWrote(std::span<const std::byte> payload) const {
+  OperationId id = 0;
+  if (payload.size() < sizeof(id)) return 0;
+  std::memcpy(&id, payload.data(), sizeof(id));
+  if (id == 0 || id > operations_.size() ||
+      operations_[id - 1].bytes != payload.size()) {
+    return 0;
+  }
+  std::vector<std::byte> expected(payload.size());
+  FillPayload(id, expected);
+  return std::ranges::equal(expected, payload) ? id : 0;
+}
+
+bool History::WroteThere(Lsn lsn, Epoch epoch,
+                         std::span<const std::byte> payload) const {
+  const OperationId id = WhoWrote(payload);
+  const auto owner = by_epoch_.find(epoch.value);
+  if (id == 0 || owner == by_epoch_.end()) return false;
+  const Operation& operation = operations_[id - 1];
+  return operation.primary == owner->second && operation.may_be_completed &&
+         (operation.lsn == Lsn(0) || operation.lsn == lsn);
+}
+
 void History::JudgeRecord(const Shown& record, std::set<OperationId>& seen) {
   const uint64_t lsn = record.lsn.value;
   const auto owner = by_epoch_.find(record.epoch.value);
@@ -287,15 +310,8 @@ void History::JudgeRecord(const Shown& record, std::set<OperationId>& seen) {
     choice.aborted = true;
     return Choose(lsn, choice);
   }
-  OperationId id = 0;
-  if (record.payload.size() >= sizeof(id)) {
-    std::memcpy(&id, record.payload.data(), sizeof(id));
-  }
-  std::vector<std::byte> expected(record.payload.size());
-  FillPayload(id, expected);
-  if (id == 0 || id > operations_.size() ||
-      at(id).bytes != record.payload.size() ||
-      !std::ranges::equal(expected, record.payload)) {
+  const OperationId id = WhoWrote(record.payload);
+  if (id == 0) {
     referee_.Violate("C3",
                      absl::StrCat("LSN ", lsn, " has bytes that nobody wrote"));
     return;

@@ -106,6 +106,11 @@ class History {
   // It was refused.
   void NotEmptied(PrimaryNumber primary, Lsn next, Lsn open);
 
+  // A client may have completed a record with these bytes there, by the primary
+  // of that epoch.
+  bool WroteThere(Lsn lsn, Epoch epoch,
+                  std::span<const std::byte> payload) const;
+
   bool IsCleaned(Lsn lsn) const { return IsCleaned(lsn.value); }
   // On the medium of that machine the log begins there (L10).
   void JudgeHeadOfMedium(int machine, Lsn head);
@@ -131,6 +136,8 @@ class History {
   };
 
   Operation& at(OperationId operation) { return operations_[operation - 1]; }
+  // 0: nobody wrote these bytes.
+  OperationId WhoWrote(std::span<const std::byte> payload) const;
   bool IsCleaned(uint64_t lsn) const;
   bool IsAborted(uint64_t lsn) const;
   // What was there when an opening began.

@@ -63,6 +63,23 @@ bool HolderChecker::LiesIn(std::span<const std::byte> image,
   return AreOneRecord(copy.bytes.data(), there, copy.bytes.size());
 }
 
+std::set<uint64_t> HolderChecker::Needed() const {
+  std::set<uint64_t> needed;
+  for (const auto& [lsn, copy] : copies_) {
+    if (!world_.history().IsCleaned(Lsn(lsn))) needed.insert(lsn);
+  }
+  return needed;
+}
+
+std::set<uint64_t> HolderChecker::HeldOn(int machine) const {
+  std::set<uint64_t> held;
+  for (const auto& [lsn, copy] : copies_) {
+    if (world_.history().IsCleaned(Lsn(lsn))) continue;
+    if (LiesIn(world_.Medium(machine), copy)) held.insert(lsn);
+  }
+  return held;
+}
+
 int HolderChecker::Holders(const Copy& copy) const {
   int holders = 0;
   for (const World::Machine& machine : world_.machines()) {

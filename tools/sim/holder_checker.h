@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,10 @@ class HolderChecker {
   // Of a medium that has that epoch installed. False: another record is durable
   // in its place; one of a later epoch such a medium may not know.
   bool Agrees(const RecordView& record, Epoch log_epoch) const;
+  // LSNs of those that nobody has cleaned; of these, that lie on the machine's
+  // medium now, whether it counts or not.
+  std::set<uint64_t> Needed() const;
+  std::set<uint64_t> HeldOn(int machine) const;
   // A replica that knows says to have what is durable and on its medium.
   void JudgeAnswer(int machine, const Answer& answer) const;
   // It denies nothing that it proves to have had, and that was damaged.

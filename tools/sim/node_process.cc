@@ -7,8 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
+#include "log/format/atomic_cell.h"
+#include "log/format/layout.h"
+#include "log/format/superline.h"
 #include "recovery/replica.h"
 #include "recovery/served_log.h"
+#include "tools/sim/member_lists.h"
+#include "tools/sim/region_care.h"
 #include "tools/sim/region_store.h"
 #include "tools/sim/watched_replica.h"
 
@@ -17,6 +22,8 @@ namespace {
 
 // How often a region is tried that somebody else has.
 constexpr int64_t kLookAgainNanos = 200'000;
+// How long those wait who want a replica that a primary has.
+constexpr int64_t kGiveWayNanos = 2'000'000;
 
 }  // namespace
 
@@ -120,7 +127,28 @@ bool NodeProcess::Turn() {
   return any;
 }
 
-void NodeProcess::Run() {
+absl::Status NodeProcess::Unserved() const {
+  return is_serving_ || world_.store().content(machine_.number) ==
+                            RegionStore::Content::kAbsent
+             ? absl::OkStatus()
+             : absl::UnavailableError("somebody else has it");
+}
+
+// By its superline, as api/node/node.cc.
+absl::StatusOr<Welcome> NodeProcess::WelcomeOfHeld() const {
+  const absl::Status unserved = absl::UnavailableError("somebody else has it");
+  const CellState cell = ReadCell(SuperlinePlace(machine_.pmem->region()));
+  if (!cell.newest) return unserved;
+  const absl::StatusOr<Superline> superline =
+      DecodeSuperline(cell.copies[*cell.newest].content);
+  if (!superline.ok() || superline->log_id != kLogId ||
+      superline->node != machine_.id()) {
+    return unserved;
+  }
+  return WelcomeOf(*superline);
+}
+
+ReplicaServerOptions NodeProcess::ServerOptions() {
   ReplicaServerOptions options;
   options.cluster_id = kClusterId;
   options.credentials = {SimulatedKey(), &random_};
@@ -129,14 +157,22 @@ void NodeProcess::Run() {
   // In the middle of a scan, too, something else may come.
   options.slice_bytes = world_.options().slice_bytes;
   options.idle_ns = 100'000;
-  options.unserved = [this](Uuid) {
-    return is_serving_ || world_.store().content(machine_.number) ==
-                              RegionStore::Content::kAbsent
-               ? absl::OkStatus()
-               : absl::UnavailableError("somebody else has it");
-  };
-  server_ =
-      std::make_unique<ReplicaServer>(fabric_, clock_, std::move(options));
+  options.scrubbing = ScrubbingOf(world_, world_.lists().of(machine_.number));
+  options.unserved = [this](Uuid) { return Unserved(); };
+  if (world_.IsTraced()) {
+    options.report = [this](const std::string& what) {
+      world_.Trace(absl::StrCat("machine ", machine_.number, ": ", what));
+    };
+  }
+  if (!world_.options().guests.hold) return options;
+  options.give_way_ns = kGiveWayNanos;
+  options.held = [this](Uuid) { return WelcomeOfHeld(); };
+  options.let_go = [this](Uuid) { look_again_at_ = clock_.NowNanos(); };
+  return options;
+}
+
+void NodeProcess::Run() {
+  server_ = std::make_unique<ReplicaServer>(fabric_, clock_, ServerOptions());
   TryToServe();
   ALPHEUS_CHECK(fabric_.Listen(world_.NodeAddress(machine_.number)).ok(),
                 "a new adapter listens");

@@ -38,6 +38,9 @@ class NodeProcess {
 
  private:
   void LetGo();
+  absl::Status Unserved() const;
+  absl::StatusOr<Welcome> WelcomeOfHeld() const;
+  ReplicaServerOptions ServerOptions();
   void CloseFailed();
   void BeSuspicious();
   void Run();

@@ -74,6 +74,20 @@ bool IsWithoutFaults(const RunOptions& options) {
                              [](uint32_t weight) { return weight == 0; });
 }
 
+// By a stream of its own: what else a seed draws stays as it was before there
+// was any of this.
+void DrawCare(const Fixed& fixed, RunOptions& options) {
+  Random random(options.seed ^ 0x5c2ab0f0e7ec7012u);
+  const bool scrub = random.Below(3) == 0;
+  const bool hold = random.Below(3) == 0;
+  options.scrub_interval_ns = int64_t{100'000} << random.Below(4);
+  options.scrub_slice_ns = int64_t{5'000} << random.Below(4);
+  options.scrub_read_bytes = uint64_t{128} << 2 * random.Below(4);
+  if (fixed.guests) return;
+  options.guests.scrub = scrub;
+  options.guests.hold = hold;
+}
+
 // Machines that may become members.
 void AddSpares(int count, const Fixed& fixed, RunOptions& options) {
   options.spares = count;
@@ -182,6 +196,7 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   options.guests = fixed.guests.value_or(guests);
   const auto spares = static_cast<int>(random.Below(3));
   options.change_ns_max = int64_t{2'000'000} << random.Below(3);
+  DrawCare(fixed, options);
   options.left_out = fixed.left_out;
   options.canary = fixed.canary;
   // After all draws, which must not depend on them.
@@ -226,6 +241,12 @@ std::string Describe(const RunOptions& options) {
     absl::StrAppend(&text, " changes ", options.change_ns_max, " spares ",
                     options.spares);
   }
+  if (options.guests.scrub) {
+    absl::StrAppend(&text, " scrub ", options.scrub_interval_ns, " each ",
+                    options.scrub_slice_ns, " reads ",
+                    options.scrub_read_bytes);
+  }
+  if (options.guests.hold) absl::StrAppend(&text, " hold");
   if (options.is_beyond_budget) absl::StrAppend(&text, " beyond the budget");
   absl::StrAppend(&text, " words ", options.stage_words, " platforms ",
                   PlatformsText(options.platforms));

@@ -87,13 +87,17 @@ enum class Canary {
   kDeafTail,       // a client that follows the log misses records
   kKnownStranger,  // somebody who should have no key has it
   kOldQuorum,      // primaries count by the W of the first list of members
+  kBadRepair,      // a scrub writes other bytes than the record's
 };
 
-// Who else is there, besides the cluster's processes.
+// Who else is there, besides those who serve and write the log, and what these
+// do besides.
 struct Guests {
   bool tail = false;      // a client that only reads
   bool stranger = false;  // somebody without the cluster's key
   bool changes = false;   // an operator who changes the members
+  bool scrub = false;     // nodes and primaries read their replicas through
+  bool hold = false;      // a primary gives its replica up to who opens the log
 };
 
 // What the user fixes; the rest is drawn, each as if nothing was fixed.
@@ -149,6 +153,11 @@ struct RunOptions {
   Guests guests;
   int tail_machine = 0;               // where it stands
   int64_t change_ns_max = 4'000'000;  // between two changes of members
+  // From the end of a pass over a replica to the next; between two slices of
+  // it; and what is read of a peer at first.
+  int64_t scrub_interval_ns = 400'000;
+  int64_t scrub_slice_ns = 20'000;
+  uint64_t scrub_read_bytes = 512;
   // More is lost and damaged than a log must survive (fault_budget.h): it may
   // stay closed, and must not be shorter.
   bool is_beyond_budget = false;

@@ -19,6 +19,9 @@ namespace {
 
 constexpr int64_t kLockRetryNanos = 50'000;
 constexpr int64_t kIdleNanos = 100'000;
+constexpr int64_t kHoldRetryNanos = 300'000;
+constexpr int64_t kHoldNeverNanos = 1'000'000'000'000;
+constexpr int64_t kHoldConnectNanos = 2'000'000;
 
 }  // namespace
 
@@ -56,6 +59,10 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   Lsn durable_head_lsn() const override { return inner_.durable_head_lsn(); }
   bool is_idle() const override { return inner_.is_idle(); }
   uint32_t in_sync() const { return inner_.in_sync(); }
+  void HoldReplica(ReplicaHoldOptions hold, const ScrubbingOptions& scrubbing,
+                   HeldReplica& replica) {
+    inner_.HoldReplica(std::move(hold), scrubbing, replica);
+  }
   absl::Status status() const override { return inner_.status(); }
   void WaitForActivity(Deadline deadline) override {
     world_.WaitForActivity(primary_.host_,
@@ -194,6 +201,8 @@ void PrimaryProcess::StartLog() {
   replicator.silence_ns = 3'000'000;
   judge_.emplace(world_.referee(), clock_, number_);
   sink_ = std::make_unique<Sink>(*this, replicator);
+  const Guests& guests = world_.options().guests;
+  if (is_member_ && (guests.scrub || guests.hold)) HoldRegion();
   RingLogOptions options;
   options.name = "log";
   options.exposure_records_max = world_.options().exposure_records_max;
@@ -203,6 +212,21 @@ void PrimaryProcess::StartLog() {
   is_serving_ = true;
   world_.threads().Start(process_, [this] { Serve(); });
   if (!world_.is_quiet()) StartClients();
+}
+
+// Where replicas are not given up its node refuses, and it hardly asks again.
+void PrimaryProcess::HoldRegion() {
+  own_ = std::make_unique<OwnRegion>(world_, machine_, *pmem_, log_);
+  ReplicaHoldOptions hold;
+  hold.address = world_.NodeAddress(machine_.number);
+  hold.node = machine_.id();
+  hold.hello = {kClusterId, kLogId, self_};
+  hold.credentials = {SimulatedKey(), &random_};
+  hold.promise = {opened_->epoch, self_};
+  hold.retry_ns =
+      world_.options().guests.hold ? kHoldRetryNanos : kHoldNeverNanos;
+  hold.connect_ns = kHoldConnectNanos;
+  sink_->HoldReplica(std::move(hold), ScrubbingOf(world_, list_), *own_);
 }
 
 void PrimaryProcess::StartClients() {

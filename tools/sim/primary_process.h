@@ -34,6 +34,7 @@
 #include "tools/sim/member_lists.h"
 #include "tools/sim/process_clock.h"
 #include "tools/sim/process_fabric.h"
+#include "tools/sim/region_care.h"
 #include "tools/sim/wal_workload.h"
 #include "tools/sim/world.h"
 
@@ -121,6 +122,7 @@ class PrimaryProcess {
   bool PumpInto(EpochOpening& opening);
   void TellHistory();
   void StartLog();
+  void HoldRegion();
   void StartClients();
   void Serve();
   void EndInOrder();
@@ -153,6 +155,7 @@ class PrimaryProcess {
   std::unique_ptr<ImageChecker> images_;
   std::optional<CallJudge> judge_;
   std::unique_ptr<WalApplication> wal_;
+  std::unique_ptr<OwnRegion> own_;  // outlives the log
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<RingLog<Model>> log_;
   ClientMoods moods_;

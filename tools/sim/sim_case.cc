@@ -14,10 +14,10 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr std::array<std::string_view, 9> kCanaries = {
-    "none",          "early-durable",  "lost-fences",
-    "shared-ballot", "no-budget",      "small-core",
-    "deaf-tail",     "known-stranger", "old-quorum"};
+constexpr std::array<std::string_view, 10> kCanaries = {
+    "none",       "early-durable", "lost-fences", "shared-ballot",
+    "no-budget",  "small-core",    "deaf-tail",   "known-stranger",
+    "old-quorum", "bad-repair"};
 // No plan has so many faults.
 constexpr uint32_t kNumberMax = 10'000;
 
@@ -52,6 +52,8 @@ std::string GuestsText(const Guests& guests) {
   if (guests.tail) names.push_back("tail");
   if (guests.stranger) names.push_back("stranger");
   if (guests.changes) names.push_back("operator");
+  if (guests.scrub) names.push_back("scrub");
+  if (guests.hold) names.push_back("hold");
   return names.empty() ? "none" : absl::StrJoin(names, ",");
 }
 

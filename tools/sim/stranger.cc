@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/bytes.h"
 #include "tools/sim/node_process.h"
 
 namespace alpheus::sim {
@@ -50,6 +51,7 @@ Stranger::Stranger(World& world, int host)
     : world_(world),
       host_(host),
       random_(world.options().seed ^ 0x57ea),
+      nonsense_(world.options().seed ^ 0x10115e15e),
       clock_(world.network().clock(),
              static_cast<int64_t>(random_.Below(uint64_t{1} << 40))),
       fabric_(world.network().fabric(host_), clock_,
@@ -71,19 +73,20 @@ Inquiry::Options Stranger::At(const World::Machine& machine,
       .deadline = Deadline::AtNanos(clock_.NowNanos() + kStrangerWaitsNanos)};
 }
 
-bool Stranger::Finish(Inquiry& inquiry) {
+template <class Talk>
+bool Stranger::Finish(Talk& talk) {
   const int64_t until = world_.now() + kStrangerWaitsNanos;
-  while (!inquiry.done() && world_.now() < until) {
+  while (!talk.done() && world_.now() < until) {
     world_.ClearActivity(host_);
     const size_t count = fabric_.Poll(completions_, &events_);
     const bool any = count != 0 || !events_.empty();
     for (const ConnectionEvent& event : std::exchange(events_, {})) {
-      inquiry.Take(event);
+      talk.Take(event);
     }
-    for (size_t i = 0; i < count; ++i) inquiry.Take(completions_[i]);
+    for (size_t i = 0; i < count; ++i) talk.Take(completions_[i]);
     if (!any) world_.WaitForActivity(host_, Deadline::AtNanos(until));
   }
-  return inquiry.done();
+  return talk.done();
 }
 
 std::optional<uint64_t> Stranger::Refused(int machine) {
@@ -105,13 +108,17 @@ void Stranger::Judge(const World::Machine& machine, const char* what,
   }
   if (!IsRefusal(inquiry)) return;
   ++world_.counters().strangers_refused;
-  const ProcessId node = node_;
-  const std::optional<uint64_t> after = Refused(machine.number);
-  if (!before || !after || node_ != node || *after > *before) return;
+  if (IsCounted(machine.number, before)) return;
   world_.referee().Violate(
       "H17",
       absl::StrCat("machine ", machine.number, " refuses a stranger, ", what,
                    ", and does not count it: ", status.ToString()));
+}
+
+bool Stranger::IsCounted(int machine, std::optional<uint64_t> before) {
+  const ProcessId node = node_;
+  const std::optional<uint64_t> after = Refused(machine);
+  return !before || !after || node_ != node || *after > *before;
 }
 
 void Stranger::AskUnproved(const World::Machine& machine) {
@@ -179,6 +186,75 @@ void Stranger::Replay() {
   Judge(machine, "with a recorded proof", inquiry, before);
 }
 
+NonsenseCall Stranger::DrawNonsenseCall(const World::Machine& machine) {
+  const Hello hello{kClusterId, kLogId, {NodeId(0), nonsense_.Next() | 1}};
+  NonsenseCall call;
+  call.address = world_.NodeAddress(machine.number);
+  call.hello = EncodeHello(hello);
+  call.deadline = Deadline::AtNanos(clock_.NowNanos() + kStrangerWaitsNanos);
+  switch (nonsense_.Below(8)) {
+    case 0:
+    case 1:
+      call.hello = AsText(DrawNonsense(nonsense_, AsBytes(call.hello),
+                                       fabric_.limits().private_bytes_max));
+      break;
+    case 2:
+      call.guessed_key =
+          RegionKey(nonsense_.Below(2) == 0 ? 1 + nonsense_.Below(64)
+                                            : nonsense_.Next() | 1);
+      return call;
+    case 3:
+      call.has_immediate = true;
+      return call;
+    default:
+      break;
+  }
+  const std::vector<std::byte> good =
+      EncodeMessage(Challenge{Nonce{nonsense_.Next(), nonsense_.Next()}});
+  const bool is_challenged = nonsense_.Below(2) == 0;
+  if (is_challenged) call.messages.push_back(good);
+  const std::vector<std::byte> next =
+      is_challenged ? EncodeMessage(Prove{OtherKey().Sign(good)})
+                    : EncodeMessage(DrawRequest(nonsense_));
+  call.messages.push_back(
+      DrawNonsense(nonsense_, next,
+                   std::min<uint64_t>(fabric_.limits().message_bytes_max,
+                                      kMessageBytesMax + 64)));
+  return call;
+}
+
+void Stranger::TalkNonsense(const World::Machine& machine) {
+  const auto before = Refused(machine.number);
+  NonsenseTalk talk(fabric_, DrawNonsenseCall(machine));
+  ++world_.counters().nonsense;
+  Finish(talk);
+  JudgeNonsense(machine, talk, before);
+}
+
+// A connection that breaks says nothing, and who does not serve the replica
+// refuses all.
+void Stranger::JudgeNonsense(const World::Machine& machine,
+                             const NonsenseTalk& talk,
+                             std::optional<uint64_t> before) {
+  world_.counters().guessed_keys +=
+      static_cast<uint64_t>(talk.operations_refused());
+  if (!talk.got().empty()) {
+    return world_.referee().Violate(
+        "H17",
+        absl::StrCat("machine ", machine.number,
+                     " gives a stranger that talks nonsense ", talk.got()));
+  }
+  if (talk.refusal().ok() || absl::IsUnavailable(talk.refusal())) return;
+  ++world_.counters().nonsense_refused;
+  if (IsCounted(machine.number, before)) return;
+  world_.referee().Violate(
+      "H17",
+      absl::StrCat("machine ", machine.number,
+                   " refuses a stranger that talks nonsense, and does not "
+                   "count it: ",
+                   talk.refusal().ToString()));
+}
+
 void Stranger::Run() {
   for (;;) {
     world_.threads().SleepUntil(
@@ -200,6 +276,10 @@ void Stranger::Run() {
         break;
       default:
         if (recorded_) Replay();
+    }
+    if (nonsense_.Below(2) == 0) {
+      TalkNonsense(world_.machine(static_cast<int>(
+          nonsense_.Below(static_cast<uint64_t>(world_.options().nodes)))));
     }
   }
 }

@@ -4,9 +4,10 @@
 //
 // Idea: it connects to a drawn node and asks for something before it has proved
 // anything, proves by another key, says again what it has recorded of a good
-// handshake, or comes with another cluster's id. It must get nothing, and the
-// node must count it. That it disturbs nobody is what all other checkers say:
-// what it would be given is a promise, a region key or the end of a session.
+// handshake, comes with another cluster's id, or talks nonsense (nonsense.h).
+// It must get nothing, and the node must count it. That it disturbs nobody is
+// what all other checkers say: what it would be given is a promise, a region
+// key or the end of a session.
 //
 // Thread safety: one thread.
 // References: protocol H17; handshake.h, P1 to P3; refusals.h.
@@ -22,6 +23,7 @@
 #include "recovery/handshake.h"
 #include "recovery/inquiry.h"
 #include "recovery/messages.h"
+#include "tools/sim/nonsense.h"
 #include "tools/sim/process_clock.h"
 #include "tools/sim/process_fabric.h"
 #include "tools/sim/world.h"
@@ -50,8 +52,15 @@ class Stranger {
   void ComeFromAnotherCluster(const World::Machine& machine);
   void Record(const World::Machine& machine);
   void Replay();
+  void TalkNonsense(const World::Machine& machine);
+  NonsenseCall DrawNonsenseCall(const World::Machine& machine);
+  void JudgeNonsense(const World::Machine& machine, const NonsenseTalk& talk,
+                     std::optional<uint64_t> before);
+  // Whether the node, which was not started anew, has counted one more.
+  bool IsCounted(int machine, std::optional<uint64_t> before);
   // Until it is done; false if that takes too long.
-  bool Finish(Inquiry& inquiry);
+  template <class Talk>
+  bool Finish(Talk& talk);
   // How often the node of that machine has refused somebody; nothing if it has
   // none.
   std::optional<uint64_t> Refused(int machine);
@@ -62,6 +71,7 @@ class Stranger {
   World& world_;
   const int host_;
   Random random_;
+  Random nonsense_;  // draws of its own
   ProcessClock clock_;
   ProcessFabric fabric_;
   std::optional<Recorded> recorded_;

@@ -106,6 +106,15 @@ std::string Describe(const Totals& totals) {
       counters.changes, counters.changes_made, counters.replacements_made,
       counters.changes_refused, counters.rival_changes,
       counters.regions_refused, counters.progress_undemanded);
+  absl::StrAppendFormat(
+      &text,
+      "scrubs     %12d, %d by primaries; %d places written anew, %d records, "
+      "%d durable ones that were damaged\n"
+      "given up   %12d replicas by primaries, to who opened the log\n"
+      "nonsense   %12d, %d refused; %d guessed keys\n",
+      counters.scrubs, counters.own_scrubs, counters.repaired_places,
+      counters.repaired_records, counters.repaired_durable, counters.given_up,
+      counters.nonsense, counters.nonsense_refused, counters.guessed_keys);
   absl::StrAppendFormat(&text,
                         "events     %12d, %.0f/s per core\n"
                         "time       %12.3f virtual seconds in %.3f of a core\n",

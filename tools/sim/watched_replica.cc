@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/sim/watched_replica.h"
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,10 +32,13 @@ class Watched : public Interface {
   absl::Status StartAnswer() override {
     installing_.reset();
     world_.checkers().fence.Promised(machine_, promised_);
-    return inner_->StartAnswer();
+    const absl::Status started = inner_->StartAnswer();
+    is_at_work_ = started.ok();
+    return started;
   }
   Answer TakeAnswer() override {
     Answer answer = inner_->TakeAnswer();
+    is_at_work_ = false;
     checker().Answered(machine_, answer);
     return answer;
   }
@@ -46,11 +50,13 @@ class Watched : public Interface {
   absl::Status StartInstall(const Installation& installation) override {
     const absl::Status started = inner_->StartInstall(installation);
     if (started.ok()) installing_ = installation.epoch;
+    is_at_work_ = started.ok();
     return started;
   }
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
     absl::StatusOr<bool> done = inner_->Continue(bytes_max);
     if (!done.ok()) installing_.reset();
+    if (!done.ok() || *done) is_at_work_ = false;
     if (done.ok() && *done && installing_) {
       checker().Installed(machine_, *std::exchange(installing_, {}));
     }
@@ -60,6 +66,11 @@ class Watched : public Interface {
  protected:
   Interface& inner() { return *inner_; }
   const Interface& inner() const { return *inner_; }
+  World& world() { return world_; }
+  int machine() const { return machine_; }
+  // Somebody opens an epoch, and it is scanned or installs.
+  bool is_at_work() const { return is_at_work_; }
+  void NoteEndOfWork() { is_at_work_ = false; }
 
  private:
   AnswerChecker& checker() { return world_.checkers().answers; }
@@ -68,6 +79,7 @@ class Watched : public Interface {
   const int machine_;
   const std::unique_ptr<Interface> inner_;
   Promise promised_;  // last
+  bool is_at_work_ = false;
   std::optional<Epoch> installing_;
 };
 
@@ -82,12 +94,22 @@ class WatchedLog final : public Watched<ServedLog> {
   std::span<std::byte> region() const override { return inner().region(); }
   Followed followed() const override { return inner().followed(); }
   bool medium_failed() const override { return inner().medium_failed(); }
-  void EndWork() override { inner().EndWork(); }
+  void EndWork() override {
+    NoteEndOfWork();
+    inner().EndWork();
+  }
   absl::Status RestoreBytes(RingOffset offset,
                             std::span<const std::byte> bytes) override {
-    return inner().RestoreBytes(offset, bytes);
+    return world().checkers().repairs.Watch(
+        machine(), Bounds(), offset, bytes,
+        [this, offset](std::span<const std::byte> repaired) {
+          return inner().RestoreBytes(offset, repaired);
+        });
   }
-  absl::StatusOr<int> MendCopies() override { return inner().MendCopies(); }
+  absl::StatusOr<int> MendCopies() override {
+    ++world().counters().scrubs;
+    return inner().MendCopies();
+  }
   absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                             ConnectionId connection) override {
     return inner().StartSession(terms, fabric, connection);
@@ -100,6 +122,18 @@ class WatchedLog final : public Watched<ServedLog> {
     return inner().PersistWatermark();
   }
   void EndSession() override { inner().EndSession(); }
+
+ private:
+  RepairChecker::Bounds Bounds() const {
+    const Followed said = inner().followed();
+    RepairChecker::Bounds bounds{said.table, said.head.lsn, said.persisted_lsn,
+                                 is_at_work()};
+    if (!said.table.entries().empty()) {
+      bounds.last =
+          std::max(bounds.last, said.table.entries().back().start_lsn - 1);
+    }
+    return bounds;
+  }
 };
 
 class WatchedOwnReplica final : public Watched<OwnReplica> {

@@ -142,6 +142,20 @@ class World {
     uint64_t replacements_made = 0;  // of these, of a lost replica
     uint64_t rival_changes = 0;  // that began while another one was under way
     uint64_t newcomers = 0;      // blank replicas
+    // Passes over a replica that began, by its node or its primary; places that
+    // they wrote anew, on which machines; records of these, and of these
+    // durable ones that could not be read there.
+    uint64_t scrubs = 0;
+    uint64_t own_scrubs = 0;  // of these, by a primary
+    uint64_t repaired_places = 0;
+    uint64_t repaired_records = 0;
+    uint64_t repaired_durable = 0;
+    // Replicas that a primary has given up to who opened the log.
+    uint64_t given_up = 0;
+    // Messages and private data that are none, or half so; refused.
+    uint64_t nonsense = 0;
+    uint64_t nonsense_refused = 0;
+    uint64_t guessed_keys = 0;  // by which somebody wrote or read in vain
     // Cores that went on while other machines stayed broken, and these.
     uint64_t cores = 0;
     uint64_t left_broken = 0;
@@ -207,6 +221,11 @@ class World {
   void JudgeRefusal(const Machine& machine, const absl::Status& status);
   // Hooks of it may be running.
   void KeepOldMemory(std::unique_ptr<Model> memory);
+  // Of the machine's primary, which maps other memory there: what it stores
+  // from now on is in none of the cluster's media, and whoever finds the region
+  // next has it. False, and nothing has changed: an adapter still has bytes for
+  // it.
+  bool LeaveRegion(Machine& machine);
 
   // Adapters: of the node's daemon, and of the application.
   int NodeHost(const Machine& machine) const { return machine.number; }

@@ -67,6 +67,27 @@ void World::ExchangeRegions(int a, int b) {
   GiveMemory(machines_[b], GiveRegion(a, std::move(of_b)));
 }
 
+bool World::LeaveRegion(Machine& machine) {
+  ALPHEUS_CHECK(machine.holder == Holder::kPrimary, "it has the region");
+  for (const int host : HostsOf(machine.number)) {
+    if (network_->stages(host).HasInbound()) return false;
+  }
+  auto left = std::make_unique<Model>(layout_.region_bytes);
+  left->CopyAfterKill(*machine.pmem);
+  left->SetThread(machine.pmem->thread());
+  machine.pmem->FailFence(0);
+  for (const int host : HostsOf(machine.number)) {
+    network_->DetachMemory(host, *machine.pmem);
+  }
+  // With its hook: threads of the primary are in the middle of it.
+  KeepOldMemory(std::move(machine.pmem));
+  GiveMemory(machine, std::move(left));
+  machine.holder = Holder::kNobody;
+  ++counters_.given_up;
+  Trace(absl::StrCat("machine ", machine.number, ": replica is given up"));
+  return true;
+}
+
 std::span<const std::byte> World::Medium(int number) {
   Model& pmem = *store_->medium(number);
   if (!store_->IsOwn(number)) return pmem.persistent();  // P1
