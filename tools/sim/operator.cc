@@ -101,19 +101,29 @@ void Operator::Act() {
 }
 
 // Whoever runs the log by the list in force may have its members join; then
-// nothing is left to do. Else the change once more that got furthest; in
-// between each one, the last one first, then each list under a new number.
+// nothing is left to do. Else the change once more that got furthest; then the
+// list that a refused change says the log has, which some replica has, under a
+// new number; then each change, the last one first, and each list so.
 void Operator::SettleOn() {
   if (IsUnderWay()) return;
   GiveListInForce();
   if (world_.checkers().configurations.IsSettled()) return;
   const std::optional<size_t> newest = NewestOnMedia();
-  if (tries_++ % 2 == 0) {
+  const size_t round = tries_ / 3;
+  const size_t step = tries_++ % 3;
+  if (step == 0) {
     if (newest) Begin(*newest);
     return;
   }
   const size_t lists = world_.lists().count();
-  const size_t turn = tries_ / 2 % (1 + changes_.size() + lists);
+  if (step == 1) {
+    const std::optional<size_t> list =
+        ListOnMedium(static_cast<int>(round % world_.machines().size()));
+    const auto number = list ? NewNumberFor(*list) : std::nullopt;
+    if (number) Begin(*number);
+    return;
+  }
+  const size_t turn = round % (1 + changes_.size() + lists);
   if (turn == 0) return;
   if (turn <= changes_.size()) {
     Begin(changes_.size() - turn);
@@ -136,6 +146,16 @@ std::optional<size_t> Operator::NewestOnMedia() const {
   for (size_t number = changes_.size(); number > 0; --number) {
     const ListChange& change = changes_[number - 1];
     if (world_.lists().list(change.to).id == highest) return number - 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> Operator::ListOnMedium(int machine) const {
+  const Configuration* const found =
+      world_.checkers().epochs.configuration(machine);
+  if (found == nullptr || !world_.store().IsOwn(machine)) return std::nullopt;
+  for (size_t number = 0; number < world_.lists().count(); ++number) {
+    if (world_.lists().list(number).id == found->id) return number;
   }
   return std::nullopt;
 }

@@ -75,6 +75,8 @@ class Operator {
   bool IsUnderWay() const;
   void LookAtStatus();
   std::optional<size_t> NewestOnMedia() const;
+  // That the replica of the machine has.
+  std::optional<size_t> ListOnMedium(int machine) const;
   void GiveFiles();
   std::optional<size_t> Draw();
   std::optional<size_t> DrawReplacement();
