@@ -210,9 +210,14 @@ bool PrimaryProcess::MayFail(const absl::Status& status) const {
 }
 
 // Some replica has another configuration than the list says, or its own one is
-// not the member any more.
+// not the member any more. What its own one says need not be on the medium: who
+// wrote it may have been killed before the fence.
 bool PrimaryProcess::IsListOutdated() const {
   const Checkers& checkers = world_.checkers();
+  if (replica_ != nullptr &&
+      replica_->superline().configuration.id != list_.id) {
+    return true;
+  }
   for (const World::Machine& machine : world_.machines()) {
     const Configuration* const found =
         checkers.epochs.configuration(machine.number);
