@@ -19,9 +19,10 @@ WAITING = {1: "spinning with yield", 0: "blocking"}
 
 RATIO_MAX = 1.5
 RATIO_BACKUPS = (1, 2)  # of 64 B, spinning
-# Of all cores' time while a scenario ran. What others take beyond that falls on
+# Of all cores' time while a scenario ran; the host and what the kernel counts
+# otherwise make 2 % to 6 % on a quiet machine. What others take beyond falls on
 # one candidate and not on the next, and then ratios tell little.
-OTHERS_MAX = 0.05
+OTHERS_MAX = 0.10
 
 
 def to_text(results):

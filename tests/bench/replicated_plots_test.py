@@ -114,10 +114,10 @@ class VoidTest(unittest.TestCase):
         run = run_of()
         run.data["disturbances"] = [
             {"scenario": name, "seconds": 9.0, "share_of_others": share}
-            for name, share in (("latency", 0.05), ("peers", 0.06))]
-        self.assertEqual(replicated.disturbed(run), {"peers": 0.06})
-        self.assertIn("VOID: peers: others had 6 %", replicated.aims(run))
-        self.assertIn("latency 5 %, peers 6 %", replicated.processes(run))
+            for name, share in (("latency", 0.10), ("peers", 0.11))]
+        self.assertEqual(replicated.disturbed(run), {"peers": 0.11})
+        self.assertIn("VOID: peers: others had 11 %", replicated.aims(run))
+        self.assertIn("latency 10 %, peers 11 %", replicated.processes(run))
         self.assertNotIn("VOID", replicated.aims(run_of()))
 
 
