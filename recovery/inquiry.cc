@@ -88,8 +88,9 @@ absl::Status Inquiry::Established(const std::string& private_data) {
   if (welcome_->ring_capacity == 0) {
     return absl::NotFoundError(
         absl::StrCat("node ", welcome_->node.value,
-                     " has no replica of this log; `alpheus format "
-                     "--cluster` makes a new log"));
+                     " has no replica of this log; `alpheus replace` gives it "
+                     "one if it has lost it, `alpheus format --cluster` makes "
+                     "a new log"));
   }
   ALPHEUS_ASSIGN_OR_RETURN(slots_,
                            MessageSlots::Make(fabric_, 2, kMessageBytesMax));

@@ -9,6 +9,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "alpheus/log.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/append_workers.h"
@@ -89,7 +90,8 @@ absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
   if (failure.ok()) return failure;
   return absl::Status(
       failure.code(),
-      absl::StrCat(failure.message(), ". ", workers.appended_count(),
+      absl::StrCat(absl::StripSuffix(failure.message(), "."), ". ",
+                   workers.appended_count(),
                    " records of this input are in the log; `alpheus cat ",
                    arguments.source.is_cluster()
                        ? absl::StrCat("--cluster ", arguments.source.cluster,
