@@ -85,13 +85,15 @@ std::optional<Promise> ReplicaHold::TakeReply() {
 
 // G4. The reply stays until it is time.
 void ReplicaHold::Show(const Fetch& fetch) {
-  const int64_t now = clock_.NowNanos();
-  if (now < next_piece_ns_) {
+  if (clock_.NowNanos() < next_piece_ns_) {
     next_poll_ns_ = next_piece_ns_;
     return;
   }
-  next_piece_ns_ = now + options_.between_pieces_ns;
-  inquiry_->Ask(options_.show ? options_.show(fetch) : Fetched{fetch.from, {}});
+  Fetched shown{fetch.from, {}};
+  if (options_.show) shown = options_.show(fetch);
+  // From its end: it may have waited for who cleans.
+  next_piece_ns_ = clock_.NowNanos() + options_.between_pieces_ns;
+  inquiry_->Ask(shown);
 }
 
 }  // namespace alpheus

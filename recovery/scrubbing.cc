@@ -281,9 +281,17 @@ void Scrubbing::RepairOn(ScrubbedReplica& replica) {
   if (scrub.finding().kind == RingDamage::kChain) {
     return GiveUp("every record holds by itself");
   }
+  if (IsReading()) return ReadOn(replica);
   if (!MendWith(replica, [&] { return MendedWithoutPeer(scrub); })) {
     ReadOn(replica);
   }
+}
+
+// J7. Of the present finding.
+bool Scrubbing::IsReading() const {
+  return source_ != nullptr && pass_->read_bytes > 0 &&
+         source_->ring->status().ok() && source_->ring->is_reading() &&
+         !IsMutant("kScrubLooksAtEachPiece");
 }
 
 // J5. A record that was cleaned since it was found needs no payload, nor a
@@ -309,11 +317,16 @@ PeerRing::Range Scrubbing::NextRange() {
   const ScrubFinding& finding = pass_->scrub->finding();
   pass_->read_bytes =
       std::min(finding.end_offset - finding.at.offset,
-               std::max(options_.read_bytes, 8 * pass_->read_bytes));
+               std::max({options_.read_bytes, 8 * pass_->read_bytes,
+                         uint64_t{kLineBytes}}));
   return {finding.at.offset, pass_->read_bytes};
 }
 
 void Scrubbing::Connect() {
+  const ScrubFinding& finding = pass_->scrub->finding();
+  if (finding.end_offset <= finding.at.offset) {
+    return GiveUp("it has no bytes that a peer could show");
+  }
   size_t peer = 0;
   const auto is_of_no_use = [this](size_t i) {
     return options_.peers[i].node == node_.node || pass_->tried.contains(i) ||

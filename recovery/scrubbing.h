@@ -25,6 +25,8 @@
 //       no CLEANED word is written back to 0.
 //   J6. A record that no peer gives stays as it is, and is told; the log is not
 //       shortened.
+//   J7. While a peer's bytes are on their way the damaged place is left alone:
+//       to look at it takes a checksum of the whole record.
 // Crash states, of each repair: any part of the bytes may be persisted, all of
 // them in places that held no good byte, or equal ones. The record is as
 // damaged as before, or whole.
@@ -145,6 +147,7 @@ class Scrubbing {
   void Mend(ScrubbedReplica& replica);
   void WalkOn(ScrubbedReplica& replica);
   void RepairOn(ScrubbedReplica& replica);
+  bool IsReading() const;
   // False: what it is to be mended with is not known yet.
   bool MendWith(ScrubbedReplica& replica,
                 absl::FunctionRef<MendedRecords()> find);

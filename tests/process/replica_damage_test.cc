@@ -354,6 +354,11 @@ TEST_F(TwoNodesDamageTest, ScrubRepairsFromThePrimaryThatRuns) {
   const std::unique_ptr<ClusterWriter> primary =
       StartWriter({.node = 1, .has_own_replica = true});
   ASSERT_NO_FATAL_FAILURE(MustReach(primary.get(), 200));
+  // Its node knows of it, as soon as it hands a scrub on.
+  int tries = 0;
+  while (Run("scrub", {"--node", "1"}).end.exit_status != kGood) {
+    ASSERT_LT(++tries, 1000);
+  }
   const uint64_t early = PayloadOffset(Region(2), 10);
   const uint64_t payload = PayloadOffset(Region(2), 20);
   const uint64_t header = PayloadOffset(Region(2), 30) - kRecordHeaderBytes;

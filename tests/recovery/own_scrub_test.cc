@@ -31,9 +31,9 @@ using State = RejoiningReplication::State;
 constexpr uint64_t kScrubbedRingBytes = 4096;
 constexpr int kRecords = 6;
 
-OpeningWorld::Options WorldOptions() {
+OpeningWorld::Options WorldOptions(uint64_t ring_bytes) {
   OpeningWorld::Options options;
-  options.ring_capacity = kScrubbedRingBytes;
+  options.ring_capacity = ring_bytes;
   options.real_server = true;
   options.rejoins = true;
   return options;
@@ -47,8 +47,11 @@ class HeldLog final : public HeldReplica {
   absl::Status GiveUp() override { return absl::OkStatus(); }
   bool IsUsable() const override { return primary_.log->IsUsable(); }
   void WhileAtRest(absl::FunctionRef<void()> work) override {
+    ++rests_;
     primary_.log->WhileAtRest(work);
   }
+  // How often others had to wait.
+  int rests() const { return rests_; }
   absl::Status RestoreBytes(RingOffset offset,
                             std::span<const std::byte> bytes) override {
     return primary_.log->RestoreBytes(offset, bytes);
@@ -59,14 +62,15 @@ class HeldLog final : public HeldReplica {
 
  private:
   Primary& primary_;
+  int rests_ = 0;
 };
 
 class OwnScrubTest : public ::testing::Test {
  protected:
   // With records 1 to kRecords, durable.
-  void Start() {
+  void Start(uint64_t ring_bytes = kScrubbedRingBytes) {
     primary_.reset();
-    world_ = std::make_unique<OpeningWorld>(WorldOptions());
+    world_ = std::make_unique<OpeningWorld>(WorldOptions(ring_bytes));
     primary_ = world_->Open(0);
     ASSERT_TRUE(primary_->status().ok()) << primary_->status();
     world_->StartLog(*primary_);
@@ -166,6 +170,28 @@ TEST_F(OwnScrubTest, DamageIsRepairedWhileTheLogIsWritten) {
     Append("more");
     EXPECT_EQ(AfterAPass().scrubbed.damaged, 1u);
   }
+}
+
+// J7.
+TEST_F(OwnScrubTest, RecordOfManyPiecesIsNotLookedAtForEach) {
+  constexpr uint64_t kPieces = 12;
+  ASSERT_NO_FATAL_FAILURE(Start(uint64_t{1} << 20));
+  Append(std::string(kPieces * kFetchBytesMax, 'x'));
+  ASSERT_TRUE(StepUntil([&] { return primary_->sink->is_idle(); }));
+  Scrub();
+  const auto rests_of_a_pass = [this] {
+    const uint64_t passes = state().scrub_passes;
+    const int before = held_->rests();
+    EXPECT_TRUE(StepUntil([&] { return state().scrub_passes > passes; }));
+    return held_->rests() - before;
+  };
+  AfterAPass();
+  const int undamaged = rests_of_a_pass();
+  ASSERT_NO_FATAL_FAILURE(FlipInRecord(kRecords + 1, 5000));
+  const int damaged = rests_of_a_pass();
+  EXPECT_EQ(state().scrubbed.repaired, 1u);
+  // Found; before and behind the reading; what was written is read again.
+  EXPECT_LE(damaged, undamaged + 4);
 }
 
 TEST_F(OwnScrubTest, WhatNobodyHasStaysAsItIs) {
