@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node that scrubs its replicas, with peers that have the same records, on a
-// simulated network.
+// What a scrub finds, and what it is repaired with: by the node itself, by its
+// peers, by a primary that runs.
 #include "recovery/scrubbing.h"
 
 #include <gmock/gmock.h>
@@ -8,22 +8,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <memory>
-#include <optional>
+#include <cstddef>
+#include <cstdint>
 #include <span>
-#include <string>
-#include <variant>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "log/base/check.h"
 #include "log/core/format_region.h"
-#include "recovery/replica_hold.h"
-#include "recovery/ring_fetch.h"
-#include "tests/recovery/replica_server_fixture.h"
+#include "tests/recovery/scrubbing_fixture.h"
 #include "tests/testing/crash_enumerator.h"
-#include "tests/testing/log_harness.h"
 
 namespace alpheus::testing {
 namespace {
@@ -32,238 +24,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr int64_t kSecond = 1'000 * kMillisecond;
-constexpr int kPeerHost = 3;
-constexpr int kOtherPeerHost = 4;
-constexpr int kHolderHost = 5;
-constexpr NodeId kPeerNode{2};
-
-std::string PeerAddressOf(int host) { return SimNetwork::Address(host, 1); }
-
-// A node with a replica that is an image of the primary's, or anything else.
-class PeerNode {
- public:
-  PeerNode(ServedWorld& world, int host, std::span<const std::byte> image,
-           const Credentials& credentials = {})
-      : fabric_(world.network().fabric(host)), pmem_(image) {
-    ReplicaServerOptions options;
-    options.cluster_id = kCluster;
-    options.node = kPeerNode;
-    options.credentials = credentials;
-    server_ = std::make_unique<ReplicaServer>(fabric_, world.network().clock(),
-                                              options);
-    EXPECT_TRUE(
-        server_->AddLog(std::make_unique<WatchedLog>(pmem_, nullptr)).ok());
-    EXPECT_TRUE(fabric_.Listen(PeerAddressOf(host)).ok());
-  }
-
-  void Poll() {
-    std::vector<Completion> completions(16);
-    std::vector<ConnectionEvent> events;
-    const size_t count = fabric_.Poll(completions, &events);
-    for (const ConnectionEvent& event : events) server_->Take(event);
-    for (size_t i = 0; i < count; ++i) server_->Take(completions[i]);
-    server_->Poll();
-  }
-  const ReplicaServer::Counters& counters() const {
-    return server_->counters();
-  }
-  std::span<std::byte> region() { return pmem_.region(); }
-
- private:
-  Fabric& fabric_;
-  ModelPersistence pmem_;
-  std::unique_ptr<ReplicaServer> server_;
-};
-
-// A node whose replica a primary of its machine has: it shows the bytes of an
-// image from `begin` to `end`.
-class HeldPeerNode {
- public:
-  HeldPeerNode(ServedWorld& world, std::span<const std::byte> image,
-               RingOffset begin, RingOffset end)
-      : node_fabric_(world.network().fabric(kPeerHost)),
-        holder_fabric_(world.network().fabric(kHolderHost)),
-        image_(image.begin(), image.end()) {
-    const RegionState state = *ReadRegionState(image_, "held");
-    ReplicaServerOptions options;
-    options.cluster_id = kCluster;
-    options.node = kPeerNode;
-    options.show_ns = 5 * kMillisecond;
-    options.unserved = [](Uuid) { return absl::UnavailableError("held"); };
-    options.held = [welcome = WelcomeOf(state.superline)](Uuid) {
-      return welcome;
-    };
-    server_ = std::make_unique<ReplicaServer>(node_fabric_,
-                                              world.network().clock(), options);
-    EXPECT_TRUE(node_fabric_.Listen(PeerAddressOf(kPeerHost)).ok());
-    ReplicaHoldOptions hold;
-    hold.address = PeerAddressOf(kPeerHost);
-    hold.node = kPeerNode;
-    hold.hello = {kCluster, kLogA, {kPeerNode, 77}};
-    hold.promise = {Epoch(5), hold.hello.primary};
-    hold.show = [=, this](const Fetch& fetch) {
-      ++shown;
-      const Ring ring = RingOf(image_, ReadRegionState(image_, "x")->superline);
-      return FetchedFrom(ring, begin, end, fetch);
-    };
-    hold_ = std::make_unique<ReplicaHold>(holder_fabric_,
-                                          world.network().clock(), hold);
-  }
-
-  void Poll() {
-    PollOne(node_fabric_, *server_);
-    server_->Poll();
-    if (!is_awake) return;
-    PollOne(holder_fabric_, *hold_);
-    EXPECT_EQ(hold_->Poll(), std::nullopt);
-  }
-  void EndHolder() {
-    is_awake = false;
-    hold_.reset();
-  }
-
-  bool is_awake = true;  // the primary
-  int shown = 0;
-
- private:
-  template <class Taker>
-  static void PollOne(Fabric& fabric, Taker& taker) {
-    std::vector<Completion> completions(16);
-    std::vector<ConnectionEvent> events;
-    const size_t count = fabric.Poll(completions, &events);
-    for (const ConnectionEvent& event : events) taker.Take(event);
-    for (size_t i = 0; i < count; ++i) taker.Take(completions[i]);
-  }
-
-  Fabric& node_fabric_;
-  Fabric& holder_fabric_;
-  std::vector<std::byte> image_;
-  std::unique_ptr<ReplicaServer> server_;
-  std::unique_ptr<ReplicaHold> hold_;
-};
-
-ServedWorld::Options WithPeers(const ScrubbingOptions& scrubbing = {}) {
-  ServedWorld::Options options;
-  options.network.hosts = kHolderHost + 1;
-  options.server.scrubbing = scrubbing;
-  options.server.scrubbing.peers = {
-      {kNode, "itself"},  // as the cluster file lists it, too
-      {kPeerNode, PeerAddressOf(kPeerHost)},
-      {kPeerNode, PeerAddressOf(kOtherPeerHost)}};
-  return options;
-}
-
-std::string LongText(int i) {
-  return absl::StrCat(std::string(100, 'x'), "record ", i);
-}
-
-class ScrubbingTest : public ::testing::Test {
- protected:
-  void Start(const ServedWorld::Options& options = WithPeers()) {
-    peers_.clear();
-    held_peer_.reset();
-    asker_ = nullptr;
-    world_ = std::make_unique<ServedWorld>(options);
-    log_ = std::make_unique<PrimaryLog>(kLogA);
-    world_->also = [this] {
-      for (auto& peer : peers_) {
-        if (are_peers_awake_) peer->Poll();
-      }
-      if (held_peer_ != nullptr) held_peer_->Poll();
-    };
-  }
-
-  // A session with so many records, "record 1" and so on.
-  void WriteRecords(int count) {
-    log_->OpenEpoch(Epoch(5));
-    session_ = &world_->Connected(1, 1);
-    world_->GetInstalled(*session_, *log_);
-    for (int i = 1; i <= count; ++i) {
-      ASSERT_NO_FATAL_FAILURE(
-          Replicate(*world_, *session_, *log_, LongText(i)));
-    }
-  }
-  void AddPeer(int host, std::span<const std::byte> image,
-               const Credentials& credentials = {}) {
-    peers_.push_back(
-        std::make_unique<PeerNode>(*world_, host, image, credentials));
-  }
-  // The only peer; it shows all records, or less.
-  void WriteWithHeldPeer(int count, Lsn first = Lsn(1), Lsn last = Lsn(1000)) {
-    Start();
-    ASSERT_NO_FATAL_FAILURE(WriteRecords(count));
-    held_peer_ = std::make_unique<HeldPeerNode>(
-        *world_, log_->Image(), OffsetOf(first),
-        std::min(log_->End().offset, OffsetOf(last + 1)));
-    world_->Run(kMillisecond);  // it holds
-  }
-  void WriteWithPeer(int count) {
-    Start();
-    ASSERT_NO_FATAL_FAILURE(WriteRecords(count));
-    AddPeer(kPeerHost, log_->Image());
-  }
-
-  RingOffset OffsetOf(Lsn lsn) const {
-    return log_->installation().end.offset +
-           (lsn - log_->installation().end.lsn) *
-               RecordBytes(LongText(1).size());
-  }
-  // On media, too.
-  static void FlipIn(ModelPersistence& pmem, std::byte* at) {
-    const std::byte flipped = *at ^ std::byte{4};
-    pmem.Copy(at, &flipped, 1);
-    ASSERT_TRUE(Persist(pmem, at, 1));
-  }
-  void Flip(Lsn lsn, uint64_t byte) {
-    FlipIn(world_->pmem(kLogA), Here(lsn) + byte);
-  }
-  std::byte* Here(Lsn lsn) {
-    return world_->RingBytes(kLogA).data() + OffsetOf(lsn).value;
-  }
-
-  Scrubbed AskFor(const Scrub& scrub) {
-    if (asker_ == nullptr || asker_->ended) {
-      asker_ = &world_->Connected(2, 9);
-    }
-    const auto reply = world_->Ask(*asker_, scrub);
-    EXPECT_TRUE(reply && std::holds_alternative<Scrubbed>(*reply));
-    return reply ? std::get<Scrubbed>(*reply) : Scrubbed();
-  }
-  // One whole pass.
-  Scrubbed ScrubNow() {
-    const uint64_t passes = AskFor(Scrub{true}).passes;
-    for (int i = 0; i < 10'000; ++i) {
-      Scrubbed now = AskFor(Scrub{});
-      if (now.passes > passes) return now;
-      world_->Run(kMillisecond / 10);
-    }
-    ADD_FAILURE() << "the pass does not end";
-    return {};
-  }
-  std::vector<std::byte> RingNow() {
-    const std::span<std::byte> ring = world_->RingBytes(kLogA);
-    return {ring.begin(), ring.end()};
-  }
-  // It is as the primary has it, on media.
-  void ExpectWhole() {
-    const Ring good = log_->ring();
-    std::vector<std::byte> cut = world_->pmem(kLogA).CutKeepingNone();
-    const std::span<std::byte> ring = std::span(cut).last(good.capacity());
-    EXPECT_TRUE(
-        std::ranges::equal(ring.first(log_->End().offset.value),
-                           std::span(good.data(), log_->End().offset.value)));
-  }
-
-  std::unique_ptr<ServedWorld> world_;
-  std::unique_ptr<PrimaryLog> log_;
-  Peer* session_ = nullptr;
-  Peer* asker_ = nullptr;
-  bool are_peers_awake_ = true;
-  std::vector<std::unique_ptr<PeerNode>> peers_;
-  std::unique_ptr<HeldPeerNode> held_peer_;
-};
 
 TEST_F(ScrubbingTest, WholeReplicaIsFoundWhole) {
   WriteWithPeer(9);
@@ -449,114 +209,6 @@ TEST_F(ScrubbingTest, PeerWithAnotherLogOfTheSameEpochIsOfNoUse) {
   EXPECT_EQ(RingNow(), before);
 }
 
-// Goal: J1. What the session writes and has not announced is not looked at,
-// though its header holds.
-TEST_F(ScrubbingTest, RecordThatIsNotPersistedIsNotLookedAt) {
-  WriteWithPeer(4);
-  log_->Append(LongText(5));
-  log_->Append(LongText(6));
-  peers_.clear();
-  const std::byte* const there = log_->ring().At(OffsetOf(Lsn(6)));
-  std::memcpy(Here(Lsn(6)), there, RecordBytes(LongText(1).size()));
-  std::memcpy(Here(Lsn(5)), log_->ring().At(OffsetOf(Lsn(5))), 32);
-  const std::vector<std::byte> before = RingNow();
-  EXPECT_EQ(ScrubNow().pass.damaged, 0u);
-  EXPECT_EQ(RingNow(), before);
-}
-
-// Goal: J1. While the peer is asked, the head passes the record.
-TEST_F(ScrubbingTest, RecordThatTheHeadPassesIsNoDamage) {
-  WriteWithPeer(6);
-  Flip(Lsn(2), 0);
-  Flip(Lsn(3), 80);
-  are_peers_awake_ = false;
-  AskFor(Scrub{true});
-  world_->Run(kMillisecond);
-  EXPECT_TRUE(AskFor(Scrub{}).is_running);
-  LogPosition head = log_->installation().end;
-  RecordCursor cursor(log_->ring(), log_->installation().table, head,
-                      head.offset + kRingBytes);
-  for (int i = 0; i < 4; ++i) {
-    ASSERT_EQ(cursor.Next(), RecordCursor::Step::kRecord);
-  }
-  ASSERT_TRUE(session_->session->AdvanceHead(cursor.position()).ok());
-  world_->Run(kMillisecond);
-  EXPECT_EQ(world_->State(kLogA).head(), cursor.position());
-  are_peers_awake_ = true;
-  const Scrubbed scrubbed = ScrubNow();
-  EXPECT_EQ(scrubbed.total.damaged, 0u);
-  EXPECT_EQ(scrubbed.total.unrepairable, 0u);
-}
-
-// Goal: J2. Somebody holds the promise and has not installed; then he has.
-TEST_F(ScrubbingTest, PassWaitsForWhoOpensAnEpoch) {
-  WriteWithPeer(6);
-  Flip(Lsn(2), 80);
-  are_peers_awake_ = false;
-  AskFor(Scrub{true});
-  world_->Run(kMillisecond);
-  log_->OpenEpoch(Epoch(7));
-  Peer& next = world_->Connected(1, 2);
-  world_->GetPromise(next, Epoch(7));
-  are_peers_awake_ = true;
-  world_->Run(10 * kMillisecond);
-  EXPECT_EQ(world_->log(kLogA).restored, 0);
-  EXPECT_TRUE(AskFor(Scrub{}).is_running);
-  world_->GetPrepared(next, Epoch(7));
-  world_->Run(10 * kMillisecond);
-  EXPECT_EQ(world_->log(kLogA).restored, 0);
-  ASSERT_TRUE(next.Close().ok());
-  world_->Run(20 * kMillisecond);
-  EXPECT_EQ(world_->log(kLogA).restored, 1);
-  const Scrubbed scrubbed = AskFor(Scrub{});
-  EXPECT_FALSE(scrubbed.is_running);
-  EXPECT_EQ(scrubbed.pass.repaired, 1u);
-  EXPECT_EQ(scrubbed.passes, 1u);
-}
-
-// Another epoch is opened and installed in the middle of a pass.
-TEST_F(ScrubbingTest, PassBeginsAnewInANewEpoch) {
-  WriteWithPeer(6);
-  Flip(Lsn(6), 80);
-  are_peers_awake_ = false;
-  AskFor(Scrub{true});
-  world_->Run(kMillisecond);
-  EXPECT_EQ(AskFor(Scrub{}).total.records, 5u);
-  log_->OpenEpoch(Epoch(7));
-  world_->GetInstalled(world_->Connected(1, 2), *log_);
-  are_peers_awake_ = true;
-  world_->Run(10 * kMillisecond);
-  const Scrubbed scrubbed = AskFor(Scrub{});
-  EXPECT_EQ(scrubbed.passes, 1u);
-  EXPECT_EQ(scrubbed.pass.records, 6u);
-  // GetInstalled wrote the records anew.
-  EXPECT_EQ(scrubbed.total.damaged, 0u);
-  EXPECT_EQ(scrubbed.total.records, 5u + 6u);
-}
-
-// A node closes a replica and opens it again between two turns.
-TEST_F(ScrubbingTest, ReplicaThatIsClosedIsNotLookedAtAnyMore) {
-  WriteWithPeer(6);
-  Flip(Lsn(6), 80);
-  are_peers_awake_ = false;
-  AskFor(Scrub{true});
-  world_->Run(kMillisecond);
-  EXPECT_EQ(AskFor(Scrub{}).total.records, 5u);
-  asker_ = nullptr;
-  log_->Append(LongText(7));
-  log_->Append(LongText(8));  // its watermark names the one before
-  auto again = std::make_unique<ModelPersistence>(log_->Image());
-  ASSERT_TRUE(world_->server().RemoveLog(kLogA).ok());
-  ASSERT_TRUE(world_->server()
-                  .AddLog(std::make_unique<WatchedLog>(*again, nullptr))
-                  .ok());
-  world_->Run(kMillisecond);
-  const Scrubbed scrubbed = AskFor(Scrub{});
-  EXPECT_EQ(scrubbed.passes, 1u);
-  EXPECT_EQ(scrubbed.pass, (ScrubCounts{7, scrubbed.pass.bytes, 0, 0, 0}));
-  ASSERT_TRUE(world_->server().RemoveLog(kLogA).ok());
-}
-
 // Goal: the crash states of scrubbing.h. A power cut at each fence of a repair.
 TEST_F(ScrubbingTest, EveryCutLeavesTheRecordDamagedOrWhole) {
   for (const uint64_t byte : {3u, 41u, 80u, 1003u, 1080u}) {
@@ -588,27 +240,6 @@ TEST_F(ScrubbingTest, EveryCutLeavesTheRecordDamagedOrWhole) {
     pmem.SetHook({});
     ExpectWhole();
   }
-}
-
-// Goal: J3.
-TEST_F(ScrubbingTest, ReplicaThatRepairsHoldsNothingToBeScrubbed) {
-  WriteWithPeer(6);
-  Peer& next = world_->Connected(1, 2);
-  world_->GetPromise(next, Epoch(7));
-  ASSERT_TRUE(world_->Ask(next, Prepare{Epoch(7), true}).has_value());
-  ASSERT_TRUE(next.Close().ok());
-  Flip(Lsn(2), 80);
-  world_->Run(kMillisecond);
-  const Scrubbed scrubbed = ScrubNow();
-  EXPECT_TRUE(scrubbed.is_empty);
-  EXPECT_EQ(scrubbed.total, ScrubCounts());
-}
-
-TEST_F(ScrubbingTest, NewReplicaIsEmpty) {
-  Start();
-  const Scrubbed scrubbed = ScrubNow();
-  EXPECT_TRUE(scrubbed.is_empty);
-  EXPECT_EQ(scrubbed.passes, 1u);
 }
 
 // Goal: J4. The medium takes it and does not keep it.
@@ -664,6 +295,41 @@ TEST_F(ScrubbingTest, CopiesThatCannotBeReadAreWrittenAnew) {
            SuperlinePlace(world_->pmem(kLogA).region()).copies[copy] + 40);
   }
   EXPECT_EQ(ScrubNow().pass.unrepairable, 1u);
+}
+
+TEST_F(ScrubbingTest, PeersAreReadWithTheKeyOfTheCluster) {
+  Random random(4);
+  std::array<std::byte, kClusterKeyBytes> bytes{std::byte{1}};
+  const Credentials key{ClusterKey(bytes), &random};
+  bytes[1] = std::byte{1};
+  const Credentials other{ClusterKey(bytes), &random};
+  for (const bool is_right : {true, false}) {
+    Start();
+    ASSERT_NO_FATAL_FAILURE(WriteRecords(4));
+    // By itself: sessions of these tests prove no key.
+    AddPeer(kPeerHost, log_->Image(), key);
+    Scrubbing scrubbing(world_->network().fabric(kOtherPeerHost),
+                        world_->network().clock(),
+                        {kCluster, kNode, is_right ? key : other, nullptr},
+                        WithPeers().server.scrubbing);
+    ModelPersistence pmem(log_->Image());
+    FlipIn(pmem, pmem.region().last(kRingBytes).data() + 80);
+    WatchedLog log(pmem, nullptr);
+    scrubbing.Watch(log);
+    scrubbing.Ask(kLogA);
+    std::vector<Completion> completions(16);
+    for (int i = 0; i < 10'000 && scrubbing.StateOf(kLogA).passes == 0; ++i) {
+      world_->Run(10'000);
+      std::vector<ConnectionEvent> events;
+      const size_t count =
+          world_->network().fabric(kOtherPeerHost).Poll(completions, &events);
+      for (const ConnectionEvent& event : events) scrubbing.Take(event);
+      for (size_t c = 0; c < count; ++c) scrubbing.Take(completions[c]);
+      scrubbing.Poll([](Uuid /*log_id*/) { return false; });
+    }
+    EXPECT_EQ(scrubbing.StateOf(kLogA).pass.repaired, is_right ? 1u : 0u);
+    EXPECT_EQ(scrubbing.StateOf(kLogA).pass.unrepairable, is_right ? 0u : 1u);
+  }
 }
 
 // --- From a primary that runs ------------------------------------------------
@@ -725,110 +391,6 @@ TEST_F(ScrubbingTest, PrimaryThatEndsOrIsSilentLeavesTheDamageAsItIs) {
     EXPECT_EQ(ScrubNow().pass.repaired, 2u);
     ExpectWhole();
   }
-}
-
-// --- By the clock ------------------------------------------------------------
-
-TEST_F(ScrubbingTest, PassesComeByTheClockAndKeepTheirRate) {
-  ScrubbingOptions scrubbing;
-  scrubbing.interval_ns = 100 * kMillisecond;
-  scrubbing.slice_bytes = 512;
-  scrubbing.bytes_per_second = 51'200;  // ten milliseconds a slice
-  Start(WithPeers(scrubbing));
-  ASSERT_NO_FATAL_FAILURE(WriteRecords(16));  // some six slices
-  AddPeer(kPeerHost, log_->Image());
-  Flip(Lsn(16), 80);
-  world_->Run(80 * kMillisecond);
-  EXPECT_EQ(AskFor(Scrub{}).total.records, 0u);
-  world_->Run(50 * kMillisecond);
-  const Scrubbed running = AskFor(Scrub{});
-  EXPECT_FALSE(running.is_running);  // nobody asked
-  EXPECT_GT(running.pass.records, 0u);
-  EXPECT_LT(running.pass.records, 16u);
-  EXPECT_EQ(running.passes, 0u);
-  world_->Run(60 * kMillisecond);
-  const Scrubbed done = AskFor(Scrub{});
-  EXPECT_EQ(done.passes, 1u);
-  EXPECT_EQ(done.pass.repaired, 1u);
-  // The next one ends about an interval and a pass later.
-  world_->Run(100 * kMillisecond);
-  EXPECT_EQ(AskFor(Scrub{}).passes, 1u);
-  world_->Run(100 * kMillisecond);
-  EXPECT_EQ(AskFor(Scrub{}).passes, 2u);
-}
-
-TEST_F(ScrubbingTest, NodeSleepsUntilThereIsSomethingToScrub) {
-  ScrubbingOptions scrubbing;
-  scrubbing.interval_ns = 10 * kSecond;
-  scrubbing.bytes_per_second = 1 << 20;
-  Start(WithPeers(scrubbing));
-  world_->Run(kMillisecond);
-  EXPECT_LE(world_->server().NextDeadline().at_nanos(), 10 * kSecond + kSecond);
-  Start();
-  world_->Run(kMillisecond);
-  EXPECT_FALSE(world_->server().NextDeadline().is_set());
-}
-
-TEST_F(ScrubbingTest, WhatIsAskedForGoesBeforeWhatTheClockBegan) {
-  ScrubbingOptions scrubbing;
-  scrubbing.interval_ns = 100 * kMillisecond;
-  scrubbing.slice_bytes = 512;
-  scrubbing.bytes_per_second = 1;
-  Start(WithPeers(scrubbing));
-  ASSERT_NO_FATAL_FAILURE(WriteRecords(16));
-  world_->Run(100 * kMillisecond);
-  const Scrubbed slow = AskFor(Scrub{});
-  EXPECT_EQ(slow.passes, 0u);
-  EXPECT_GT(slow.pass.records, 0u);
-  const Scrubbed scrubbed = ScrubNow();
-  EXPECT_EQ(scrubbed.passes, 1u);
-  EXPECT_EQ(scrubbed.pass.records, 16u);
-}
-
-// --- Who may -----------------------------------------------------------------
-
-TEST_F(ScrubbingTest, PeersAreReadWithTheKeyOfTheCluster) {
-  Random random(4);
-  std::array<std::byte, kClusterKeyBytes> bytes{std::byte{1}};
-  const Credentials key{ClusterKey(bytes), &random};
-  bytes[1] = std::byte{1};
-  const Credentials other{ClusterKey(bytes), &random};
-  for (const bool is_right : {true, false}) {
-    Start();
-    ASSERT_NO_FATAL_FAILURE(WriteRecords(4));
-    // By itself: sessions of these tests prove no key.
-    AddPeer(kPeerHost, log_->Image(), key);
-    Scrubbing scrubbing(world_->network().fabric(kOtherPeerHost),
-                        world_->network().clock(),
-                        {kCluster, kNode, is_right ? key : other, nullptr},
-                        WithPeers().server.scrubbing);
-    ModelPersistence pmem(log_->Image());
-    FlipIn(pmem, pmem.region().last(kRingBytes).data() + 80);
-    WatchedLog log(pmem, nullptr);
-    scrubbing.Watch(log);
-    scrubbing.Ask(kLogA);
-    std::vector<Completion> completions(16);
-    for (int i = 0; i < 10'000 && scrubbing.StateOf(kLogA).passes == 0; ++i) {
-      world_->Run(10'000);
-      std::vector<ConnectionEvent> events;
-      const size_t count =
-          world_->network().fabric(kOtherPeerHost).Poll(completions, &events);
-      for (const ConnectionEvent& event : events) scrubbing.Take(event);
-      for (size_t c = 0; c < count; ++c) scrubbing.Take(completions[c]);
-      scrubbing.Poll([](Uuid /*log_id*/) { return false; });
-    }
-    EXPECT_EQ(scrubbing.StateOf(kLogA).pass.repaired, is_right ? 1u : 0u);
-    EXPECT_EQ(scrubbing.StateOf(kLogA).pass.unrepairable, is_right ? 0u : 1u);
-  }
-}
-
-TEST_F(ScrubbingTest, CountsAreShownToWhoeverLooks) {
-  WriteWithPeer(4);
-  Flip(Lsn(2), 80);
-  const Scrubbed scrubbed = ScrubNow();
-  const auto viewed = world_->Ask(*asker_, View{});
-  ASSERT_TRUE(viewed && std::holds_alternative<Viewed>(*viewed));
-  EXPECT_EQ(std::get<Viewed>(*viewed).scrubbed, scrubbed.total);
 }
 
 }  // namespace
