@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replication/fabric/fabric.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace alpheus {
+
+absl::Status Fabric::PostWriteAtomic(ConnectionId connection, WorkId /*work*/,
+                                     LocalBytes /*from*/,
+                                     RemoteAddress /*to*/) {
+  return absl::UnimplementedError(absl::StrCat(
+      "post an atomic write on connection ", connection.value,
+      ": this adapter has none; write behind the completion of a flush"));
+}
 
 const char* OperationName(Operation operation) {
   switch (operation) {

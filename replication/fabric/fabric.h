@@ -170,6 +170,9 @@ class Fabric {
     uint64_t message_bytes_max = 0;
     uint32_t private_bytes_max = 0;
     int64_t retry_ns = 0;  // until a silent peer counts as gone
+    // What else the adapter can do: PostFlush without a read; PostWriteAtomic.
+    bool native_flush = false;
+    bool atomic_write = false;
   };
 
   virtual ~Fabric() = default;
@@ -243,6 +246,12 @@ class Fabric {
   // range in bounds.
   virtual absl::Status PostFlush(ConnectionId connection, WorkId work,
                                  RemoteAddress range, uint64_t bytes) = 0;
+  // A write of one whole word, on a multiple of 8, that is carried out behind
+  // all that was posted before, flushes too; it completes as a kWrite. Errors:
+  // also Unimplemented (Limits::atomic_write is false), InvalidArgument (not
+  // such a word).
+  virtual absl::Status PostWriteAtomic(ConnectionId connection, WorkId work,
+                                       LocalBytes from, RemoteAddress to);
   virtual absl::Status PostSend(ConnectionId connection, WorkId work,
                                 LocalBytes from) = 0;
   // An empty `into` takes immediates only.

@@ -78,6 +78,11 @@ CompletionStatus DirectFabric::Execute(const Work& work) {
   if (work.operation == Operation::kSend) {
     return Announce(work, Operation::kReceive);
   }
+  if (work.operation == Operation::kFlush) {
+    const auto range =
+        peer.regions_.Find(work.remote, work.range_bytes, RemoteAccess::kRead);
+    return range.ok() ? CompletionStatus::kOk : CompletionStatus::kRemoteAccess;
+  }
   const auto target = peer.regions_.Find(work.remote, work.local.bytes.size(),
                                          RemoteAccess::kWrite);
   if (!target.ok()) return CompletionStatus::kRemoteAccess;
@@ -181,10 +186,10 @@ absl::Status DirectFabric::PostFetchAdd(ConnectionId /*connection*/,
                                         uint64_t /*add*/) {
   return NotHere();
 }
-absl::Status DirectFabric::PostFlush(ConnectionId /*connection*/,
-                                     WorkId /*work*/, RemoteAddress /*range*/,
-                                     uint64_t /*bytes*/) {
-  return NotHere();
+// All is visible at once: there is nothing to do.
+absl::Status DirectFabric::PostFlush(ConnectionId connection, WorkId work,
+                                     RemoteAddress range, uint64_t bytes) {
+  return Post({connection, work, Operation::kFlush, {}, range, 0, bytes});
 }
 
 }  // namespace alpheus::testing

@@ -118,6 +118,7 @@ class DirectFabric final : public Fabric {
     LocalBytes local;
     RemoteAddress remote;
     uint32_t immediate = 0;
+    uint64_t range_bytes = 0;  // of a flush
   };
 
   absl::Status Post(const Work& work);

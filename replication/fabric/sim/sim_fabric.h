@@ -66,6 +66,8 @@ class SimFabric final : public Fabric {
   absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
                             LocalBytes into, RemoteAddress word,
                             uint64_t add) override;
+  absl::Status PostWriteAtomic(ConnectionId connection, WorkId work,
+                               LocalBytes from, RemoteAddress to) override;
   absl::Status PostFlush(ConnectionId connection, WorkId work,
                          RemoteAddress range, uint64_t bytes) override;
   absl::Status PostSend(ConnectionId connection, WorkId work,

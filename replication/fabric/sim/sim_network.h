@@ -81,7 +81,8 @@ struct SimOptions {
                            .receives_max = 128,
                            .message_bytes_max = 1 << 20,
                            .private_bytes_max = 56,
-                           .retry_ns = 20'000'000};
+                           .retry_ns = 20'000'000,
+                           .native_flush = true};
 
   // What each host is in truth, whatever its program declares; one beyond the
   // end is the weakest. It shows in attached memory only:

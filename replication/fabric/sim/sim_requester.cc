@@ -82,6 +82,22 @@ absl::Status SimFabric::PostAtomic(ConnectionId connection, SendWork work) {
   return Post(connection, work);
 }
 
+// Here no operation passes another.
+absl::Status SimFabric::PostWriteAtomic(ConnectionId connection, WorkId work,
+                                        LocalBytes from, RemoteAddress to) {
+  if (!limits().atomic_write) {
+    return Fabric::PostWriteAtomic(connection, work, from, to);
+  }
+  if (from.bytes.size() != sizeof(uint64_t) ||
+      to.offset % sizeof(uint64_t) != 0) {
+    return PostError(
+        absl::StatusCode::kInvalidArgument, connection, Operation::kWrite,
+        absl::StrCat("atomically, ", from.bytes.size(), " bytes at offset ",
+                     to.offset, "; a word has 8, at a multiple of 8"));
+  }
+  return PostWrite(connection, work, from, to);
+}
+
 absl::Status SimFabric::PostFlush(ConnectionId connection, WorkId work,
                                   RemoteAddress range, uint64_t bytes) {
   return Post(connection, {.work = work,

@@ -19,7 +19,7 @@ bool HasReply(Operation operation) {
   return operation == Operation::kRead || IsAtomic(operation);
 }
 
-WireHeader MakeHeader(const Request& request, uint64_t sequence) {
+WireHeader MakeHeader(const WorkRequest& request, uint64_t sequence) {
   WireHeader header{.opcode = WireOpcode::kWrite,
                     .immediate = 0,
                     .length = request.local.bytes.size(),
@@ -57,7 +57,7 @@ WireHeader MakeHeader(const Request& request, uint64_t sequence) {
 
 }  // namespace
 
-uint64_t Requester::FlightBytes(const Request& request) {
+uint64_t Requester::FlightBytes(const WorkRequest& request) {
   return kWireHeaderBytes + request.local.bytes.size();
 }
 
@@ -81,7 +81,7 @@ bool Requester::Send(Outbox* outbox) {
 }
 
 void Requester::SendOne(Posted* posted, Outbox* outbox) {
-  const Request& request = posted->request;
+  const WorkRequest& request = posted->request;
   const WireHeader header = MakeHeader(request, front_sequence_ + in_flight_);
   outbox->Append(EncodeHeader(header));
   if (IsAtomic(request.operation)) {
@@ -96,7 +96,7 @@ void Requester::SendOne(Posted* posted, Outbox* outbox) {
 }
 
 void Requester::CompleteFront(CompletionStatus status) {
-  const Request& request = requests_.front().request;
+  const WorkRequest& request = requests_.front().request;
   completions_->push_back({.connection = connection_,
                            .work = request.work,
                            .operation = request.operation,
@@ -141,7 +141,7 @@ bool Requester::OnReply(const WireHeader& header, const Outbox& outbox) {
       header.sequence != front_sequence_ || !IsSent(outbox)) {
     return false;
   }
-  const Request& request = requests_.front().request;
+  const WorkRequest& request = requests_.front().request;
   const bool is_read = header.opcode == WireOpcode::kReadReply;
   if (is_read ? request.operation != Operation::kRead
               : !IsAtomic(request.operation)) {

@@ -23,18 +23,9 @@
 #include "replication/fabric/region_table.h"
 #include "replication/fabric/tcp/outbox.h"
 #include "replication/fabric/tcp/wire.h"
+#include "replication/fabric/work_request.h"
 
 namespace alpheus::tcp {
-
-struct Request {
-  Operation operation = Operation::kWrite;
-  WorkId work;
-  LocalBytes local{};  // source or target
-  RemoteAddress remote{};
-  uint64_t range_bytes = 0;       // of a flush
-  uint32_t immediate = 0;         // of a write with immediate
-  uint64_t operands[2] = {0, 0};  // of atomics
-};
 
 class Requester {
  public:
@@ -44,7 +35,7 @@ class Requester {
 
   void set_window_bytes(uint64_t bytes) { window_bytes_ = bytes; }
 
-  void Post(const Request& request) { requests_.push_back({request, 0}); }
+  void Post(const WorkRequest& request) { requests_.push_back({request, 0}); }
   size_t posted() const { return requests_.size(); }
   size_t unsent() const { return requests_.size() - in_flight_; }
   size_t in_flight() const { return in_flight_; }
@@ -68,11 +59,11 @@ class Requester {
 
  private:
   struct Posted {
-    Request request;
+    WorkRequest request;
     uint64_t end_position = 0;  // in the outbox, once in flight
   };
 
-  static uint64_t FlightBytes(const Request& request);
+  static uint64_t FlightBytes(const WorkRequest& request);
   void SendOne(Posted* posted, Outbox* outbox);
   void CompleteFront(CompletionStatus status);
   bool IsSent(const Outbox& outbox) const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replication/fabric/tcp/socket.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -16,20 +15,13 @@
 #include <cstring>
 #include <optional>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "log/base/check.h"
+#include "replication/fabric/socket_address.h"
 
 namespace alpheus::tcp {
 namespace {
-
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t bytes = 0;
-
-  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
-};
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 
@@ -42,53 +34,6 @@ int RoundToMillis(int64_t nanos) {
 
 absl::string_view View(std::string_view text) {
   return {text.data(), text.size()};
-}
-
-std::optional<Address> MakeAddress(std::string_view host, uint16_t port) {
-  Address address;
-  const std::string text(host);
-  auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
-  if (inet_pton(AF_INET, text.c_str(), &v4->sin_addr) == 1) {
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(port);
-    address.bytes = sizeof(sockaddr_in);
-    return address;
-  }
-  auto* v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
-  if (inet_pton(AF_INET6, text.c_str(), &v6->sin6_addr) == 1) {
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons(port);
-    address.bytes = sizeof(sockaddr_in6);
-    return address;
-  }
-  return std::nullopt;
-}
-
-absl::StatusOr<Address> Parse(std::string_view text) {
-  const size_t colon = text.rfind(':');
-  uint32_t port = 0;
-  if (colon != std::string_view::npos &&
-      absl::SimpleAtoi(View(text.substr(colon + 1)), &port) && port <= 65535) {
-    if (const auto address =
-            MakeAddress(HostOf(text), static_cast<uint16_t>(port))) {
-      return *address;
-    }
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "\"", View(text), "\" is not an address; write host:port, the host as a ",
-      "number, such as 10.0.0.1:7000 or [::1]:7000"));
-}
-
-std::string Format(const Address& address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (address.storage.ss_family == AF_INET) {
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(&address.storage);
-    inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
-    return absl::StrCat(text.data(), ":", ntohs(v4->sin_port));
-  }
-  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address.storage);
-  inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
-  return absl::StrCat("[", text.data(), "]:", ntohs(v6->sin6_port));
 }
 
 Descriptor MakeSocket(int family) {
@@ -152,11 +97,11 @@ void EndSending(const Descriptor& socket) {
 }
 
 absl::Status CheckAddress(std::string_view address) {
-  return Parse(address).status();
+  return ParseSocketAddress(address).status();
 }
 
 absl::StatusOr<Listener> ListenOn(std::string_view address) {
-  absl::StatusOr<Address> parsed = Parse(address);
+  absl::StatusOr<SocketAddress> parsed = ParseSocketAddress(address);
   if (!parsed.ok()) return parsed.status();
   Listener listener{MakeSocket(parsed->storage.ss_family), ""};
   if (!listener.socket.is_open()) return SystemError("socket for", address);
@@ -171,19 +116,19 @@ absl::StatusOr<Listener> ListenOn(std::string_view address) {
   if (getsockname(listener.socket.get(), parsed->get(), &parsed->bytes) != 0) {
     return SystemError("name of", address);
   }
-  listener.address = Format(*parsed);
+  listener.address = FormatSocketAddress(*parsed);
   return listener;
 }
 
 absl::StatusOr<Descriptor> StartConnect(std::string_view address,
                                         std::string_view source) {
-  absl::StatusOr<Address> parsed = Parse(address);
+  absl::StatusOr<SocketAddress> parsed = ParseSocketAddress(address);
   if (!parsed.ok()) return parsed.status();
   Descriptor socket = MakeSocket(parsed->storage.ss_family);
   if (!socket.is_open()) return SystemError("socket to", address);
   SetOption(socket, IPPROTO_TCP, TCP_NODELAY);
   if (!source.empty()) {
-    std::optional<Address> from = MakeAddress(source, 0);
+    std::optional<SocketAddress> from = MakeSocketAddress(source, 0);
     if (!from) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", View(source),
@@ -209,7 +154,7 @@ bool HasConnected(const Descriptor& socket) {
 }
 
 Accepted AcceptOne(const Descriptor& listener) {
-  Address peer;
+  SocketAddress peer;
   peer.bytes = sizeof(peer.storage);
   Accepted accepted{AcceptOutcome::kSome,
                     Descriptor(accept4(listener.get(), peer.get(), &peer.bytes,
@@ -220,16 +165,8 @@ Accepted AcceptOne(const Descriptor& listener) {
     return accepted;
   }
   SetOption(accepted.socket, IPPROTO_TCP, TCP_NODELAY);
-  accepted.peer = Format(peer);
+  accepted.peer = FormatSocketAddress(peer);
   return accepted;
-}
-
-std::string_view HostOf(std::string_view address) {
-  std::string_view host = address.substr(0, address.rfind(':'));
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
-  return host;
 }
 
 Poller::Poller()

@@ -89,9 +89,6 @@ struct Accepted {
 };
 Accepted AcceptOne(const Descriptor& listener);
 
-// "127.0.0.1" of "127.0.0.1:7000".
-std::string_view HostOf(std::string_view address);
-
 // Says which sockets are ready, level-triggered. One that could not be made has
 // no sockets; its waits are short and find nothing.
 class Poller {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "log/base/mutant.h"
+#include "replication/fabric/socket_address.h"
 #include "replication/fabric/tcp/tcp_fabric_lock.h"
 
 namespace alpheus {
@@ -233,7 +234,7 @@ void TcpFabric::SetCut(std::string_view host, bool is_cut) {
     cut_hosts_.erase(std::string(host));
   }
   for (const auto& [id, connection] : connections_) {
-    if (tcp::HostOf(connection->peer()) == host) connection->SetCut(is_cut);
+    if (HostOf(connection->peer()) == host) connection->SetCut(is_cut);
   }
 }
 

@@ -49,10 +49,11 @@
 #include "replication/fabric/tcp/connection.h"
 #include "replication/fabric/tcp/options.h"
 #include "replication/fabric/tcp/socket.h"
+#include "replication/fabric/work_request.h"
 
 namespace alpheus {
 
-class TcpFabric final : public Fabric {
+class TcpFabric final : public WorkRequestFabric {
  public:
   // `clock` and `random`, from which keys are drawn, must outlive the fabric.
   TcpFabric(const TcpFabricOptions& options, const Clock& clock,
@@ -70,23 +71,6 @@ class TcpFabric final : public Fabric {
   absl::Status Accept(ConnectionId id, std::string_view private_data) override;
   absl::Status Reject(ConnectionId id, std::string_view private_data) override;
   absl::Status Close(ConnectionId id) override;
-  absl::Status PostWrite(ConnectionId connection, WorkId work, LocalBytes from,
-                         RemoteAddress to) override;
-  absl::Status PostWriteImmediate(ConnectionId connection, WorkId work,
-                                  LocalBytes from, RemoteAddress to,
-                                  uint32_t immediate) override;
-  absl::Status PostRead(ConnectionId connection, WorkId work, LocalBytes into,
-                        RemoteAddress from) override;
-  absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
-                               LocalBytes into, RemoteAddress word,
-                               uint64_t expected, uint64_t desired) override;
-  absl::Status PostFetchAdd(ConnectionId connection, WorkId work,
-                            LocalBytes into, RemoteAddress word,
-                            uint64_t add) override;
-  absl::Status PostFlush(ConnectionId connection, WorkId work,
-                         RemoteAddress range, uint64_t bytes) override;
-  absl::Status PostSend(ConnectionId connection, WorkId work,
-                        LocalBytes from) override;
   absl::Status PostReceive(ConnectionId id, WorkId work,
                            LocalBytes into) override;
   size_t Poll(std::span<Completion> completions,
@@ -107,8 +91,6 @@ class TcpFabric final : public Fabric {
 
   // The listener's tag; connections have their ids, which never get there.
   static constexpr uint64_t kListenerTag = ~uint64_t{0};
-
-  static absl::Status NoConnection(ConnectionId id);
 
   // `has_room`: for completions.
   bool Advance(int64_t now, bool may_hold, bool has_room)
@@ -139,8 +121,8 @@ class TcpFabric final : public Fabric {
   // What a waiting thread would like to see.
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Post(ConnectionId id, const tcp::Request& request);
-  absl::Status CheckPost(ConnectionId id, const tcp::Request& request)
+  absl::Status Post(ConnectionId id, const WorkRequest& request) override;
+  absl::Status CheckPost(ConnectionId id, const WorkRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const TcpFabricOptions options_;

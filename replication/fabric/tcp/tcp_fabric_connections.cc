@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "replication/fabric/socket_address.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/tcp/tcp_fabric_lock.h"
 
@@ -19,20 +20,7 @@ namespace {
 // for who waits, and no load.
 constexpr int64_t kAcceptPauseNanos = 50'000'000;
 
-absl::Status CheckPrivateData(std::string_view data, uint32_t bytes_max) {
-  if (data.size() <= bytes_max) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("private data of ", data.size(), " bytes, but at most ",
-                   bytes_max, " are taken; send the rest when connected"));
-}
-
 }  // namespace
-
-absl::Status TcpFabric::NoConnection(ConnectionId id) {
-  return absl::NotFoundError(absl::StrCat(
-      "connection ", id.value,
-      " is not known here; it was closed, or is another fabric's"));
-}
 
 absl::StatusOr<std::string> TcpFabric::Listen(std::string_view address) {
   ALPHEUS_RETURN_IF_ERROR(tcp::CheckAddress(address));
@@ -56,7 +44,7 @@ Connection& TcpFabric::Add(tcp::Descriptor socket, std::string peer,
   auto connection = std::make_unique<Connection>(
       id, std::move(socket), std::move(peer), &shared_, std::move(private_data),
       deadline, clock_.NowNanos());
-  if (cut_hosts_.contains(tcp::HostOf(connection->peer()))) {
+  if (cut_hosts_.contains(HostOf(connection->peer()))) {
     connection->SetCut(true);
   }
   return *connections_.emplace(id, std::move(connection)).first->second;

@@ -36,6 +36,7 @@ bool TestRegion::IsAll(int value) const { return AreAll(bytes, value); }
 
 void FabricConformanceTest::SetUp() {
   world_ = GetParam().make();
+  ASSERT_NE(world_, nullptr);
   ASSERT_GE(world_->hosts(), 3);
   completions_.resize(static_cast<size_t>(world_->hosts()));
   events_.resize(static_cast<size_t>(world_->hosts()));

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// connection: one reliable connection from the first word of the connection
+// manager to the last: who it is with, what its users know of it, how it ends.
+//
+//   requester   resolving -> connecting -> greeting -> established -> broken
+//   responder   anonymous -> requested  -> established -> broken
+//
+// Invariants:
+//   C1. Once broken it has no queue pair: nothing moves, and all that was
+//   posted
+//       has completed (X3, X5).
+//   C2. Receives of a responder's user are handed to the adapter when it
+//       accepts, not before: a peer that was not accepted fills none.
+//   C3. What a peer said before it went is heard: completions are taken before
+//       its going is.
+// Thread safety: none; the fabric's lock guards it.
+// References: rdma_cm(7); greeting.h.
+#ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_CONNECTION_H_
+#define ALPHEUS_REPLICATION_FABRIC_VERBS_CONNECTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "log/base/deadline.h"
+#include "replication/fabric/fabric.h"
+#include "replication/fabric/verbs/adapter.h"
+#include "replication/fabric/verbs/greeting.h"
+#include "replication/fabric/verbs/handles.h"
+#include "replication/fabric/verbs/options.h"
+#include "replication/fabric/verbs/queue_pair.h"
+#include "replication/fabric/verbs/registered_memory.h"
+#include "replication/fabric/work_request.h"
+
+namespace alpheus::verbs {
+
+// What the connections of one adapter share.
+struct Shared {
+  VerbsFabricOptions options;
+  ibv_context* context = nullptr;
+  QueuePair::Making making;
+  uint8_t reads_max = 0;  // own ones under way, and the peer's
+  RegisteredMemory* memory = nullptr;
+  VerbsFabricCounters counters;
+  std::deque<Completion> completions;
+  std::vector<ConnectionEvent> events;
+};
+
+class Connection {
+ public:
+  enum class State {
+    kResolving,
+    kConnecting,
+    kGreeting,   // hello sent, no answer yet
+    kAnonymous,  // no hello yet; unknown to the application
+    kRequested,
+    kEstablished,
+    kBroken,     // the application has still to close it
+    kLingering,  // rejected by the application; only says so
+    kDead,       // to be forgotten
+  };
+
+  // An own one: Resolve follows.
+  Connection(ConnectionId id, CommunicationId manager, std::string peer,
+             std::string private_data, Deadline deadline, Shared* shared);
+  // One from elsewhere: AnswerCall follows.
+  Connection(ConnectionId id, CommunicationId manager, std::string peer,
+             Deadline deadline, Shared* shared);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  State state() const { return state_; }
+  const std::string& peer() const { return peer_; }
+  rdma_cm_id* manager() const { return manager_.get(); }
+  bool is_established() const { return state_ == State::kEstablished; }
+  // Nothing but its peer's going is awaited of the connection manager.
+  bool is_settled() const {
+    return state_ == State::kEstablished || state_ == State::kBroken;
+  }
+  // From elsewhere, and never accepted.
+  bool is_request() const { return is_request_; }
+  uint64_t message_bytes_max() const { return message_bytes_max_; }
+  // Why the adapter broke it; null if it was not the adapter.
+  const char* why() const { return why_; }
+  size_t sends() const { return queue_pair_ ? queue_pair_->sends() : 0; }
+  size_t receives() const;
+  QueuePair* queue_pair() { return queue_pair_.get(); }
+
+  // Finds the way to the peer; then the connection manager's events lead on.
+  // What fails at once is told like what fails later.
+  void Resolve(sockaddr* from, sockaddr* to);
+  void AnswerCall();
+  void OnEvent(rdma_cm_event_type event);
+  // Breaks it if it is concerned.
+  void OnDeviceFailures(const DeviceFailures& failures);
+
+  // Requires: established.
+  void Post(const WorkRequest& request, const ibv_sge& own);
+  // Requires: not broken.
+  void PostReceive(WorkId work, const ibv_sge& into);
+  // Hands over what was posted; false if there was nothing.
+  bool RingDoorbell();
+
+  void Accept(std::string_view private_data);
+  void Reject(std::string_view private_data, Deadline deadline);
+  // A fence. What was posted completes with kFlushed; no event.
+  void Close();
+
+  // Takes what completed. Returns whether there was something.
+  bool Poll();
+  // When OnTimers has something to do.
+  int64_t next_timer() const;
+  void OnTimers(int64_t now);
+
+ private:
+  struct HeldReceive {
+    WorkId work;
+    ibv_sge into;
+  };
+
+  absl::Status MakeQueuePair();
+  absl::Status CallPeer();
+  absl::Status TakeCall();
+  void Established();
+  void Greet(GreetingKind kind, std::string_view private_data);
+  void TakeGreeting(const QueuePair::Done& done);
+  void TakeDone();
+  void Answer(Greeting&& greeting);
+  bool HandOverReceives();
+  void Break(ConnectionEvent::Kind kind, std::string private_data = {});
+  // As it ends when nobody said how.
+  void Break();
+  void DropQueuePair();
+  void AddEvent(ConnectionEvent::Kind kind, std::string private_data = {});
+  bool IsOwnAndNotAnswered() const {
+    return state_ == State::kResolving || state_ == State::kConnecting ||
+           state_ == State::kGreeting;
+  }
+
+  const ConnectionId id_;
+  const std::string peer_;
+  const std::string private_data_;  // of an own Connect
+  Shared& shared_;
+  State state_;
+  int64_t deadline_;
+  bool is_request_ = false;
+  bool is_connected_ = false;  // so that the peer is told when it ends
+  uint64_t message_bytes_max_;
+  const char* why_ = nullptr;
+
+  CommunicationId manager_;
+  std::vector<std::byte> greetings_;  // what is said, then what is heard
+  RegionKey greetings_key_;
+  std::unique_ptr<QueuePair> queue_pair_;
+  std::vector<HeldReceive> held_receives_;
+  std::vector<QueuePair::Done> done_;
+};
+
+}  // namespace alpheus::verbs
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_CONNECTION_H_

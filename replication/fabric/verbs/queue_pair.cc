@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/verbs/queue_pair.h"
+
+#include <endian.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/check.h"
+#include "log/base/mutant.h"
+#include "replication/fabric/verbs/region_key_parts.h"
+
+namespace alpheus::verbs {
+namespace {
+
+// Marks the numbers of receives: a failed completion has no opcode.
+constexpr uint64_t kReceiveBit = uint64_t{1} << 63;
+
+absl::Status Refused(const char* what, int error) {
+  return absl::UnavailableError(
+      absl::StrCat("the adapter refuses ", what, ": ", std::strerror(error)));
+}
+
+bool Fetches(Operation operation) {
+  return operation == Operation::kRead ||
+         operation == Operation::kCompareSwap ||
+         operation == Operation::kFetchAdd;
+}
+
+ibv_wr_opcode OpcodeOf(Operation operation) {
+  switch (operation) {
+    case Operation::kWrite:
+      return IBV_WR_RDMA_WRITE;
+    case Operation::kWriteImmediate:
+      return IBV_WR_RDMA_WRITE_WITH_IMM;
+    case Operation::kCompareSwap:
+      return IBV_WR_ATOMIC_CMP_AND_SWP;
+    case Operation::kFetchAdd:
+      return IBV_WR_ATOMIC_FETCH_AND_ADD;
+    case Operation::kSend:
+      return IBV_WR_SEND;
+    default:  // a flush is one, too
+      return IBV_WR_RDMA_READ;
+  }
+}
+
+// Soft-RoCE says REM_OP_ERR and LOC_QP_OP_ERR of a receive that is too small,
+// and of one whose bytes are no longer registered.
+CompletionStatus StatusOf(ibv_wc_status status, Operation operation) {
+  const bool is_of_receive =
+      operation == Operation::kSend || operation == Operation::kReceive;
+  switch (status) {
+    case IBV_WC_SUCCESS:
+      return CompletionStatus::kOk;
+    case IBV_WC_LOC_PROT_ERR:
+    case IBV_WC_LOC_ACCESS_ERR:
+      return CompletionStatus::kLocalAccess;
+    case IBV_WC_LOC_QP_OP_ERR:
+      return operation == Operation::kReceive
+                 ? CompletionStatus::kReceiveTooSmall
+                 : CompletionStatus::kLocalAccess;
+    case IBV_WC_LOC_LEN_ERR:
+      return CompletionStatus::kReceiveTooSmall;
+    case IBV_WC_REM_INV_REQ_ERR:
+      return is_of_receive ? CompletionStatus::kReceiveTooSmall
+                           : CompletionStatus::kRemoteAccess;
+    case IBV_WC_REM_OP_ERR:
+      return is_of_receive ? CompletionStatus::kReceiveTooSmall
+                           : CompletionStatus::kPeerGone;
+    case IBV_WC_REM_ACCESS_ERR:
+      return CompletionStatus::kRemoteAccess;
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+      return CompletionStatus::kReceiverNotReady;
+    case IBV_WC_RETRY_EXC_ERR:
+    case IBV_WC_RESP_TIMEOUT_ERR:
+    case IBV_WC_REM_ABORT_ERR:
+      return CompletionStatus::kPeerGone;
+    default:
+      return CompletionStatus::kFlushed;
+  }
+}
+
+// Where the peer's region begins, and bytes behind that. What wraps around is
+// outside of it.
+uint64_t AddressOf(const RemoteAddress& remote) {
+  return PartsOf(remote.key).address() + remote.offset;
+}
+
+uint64_t LastByteOf(const WorkRequest& flush) {
+  const uint64_t last = flush.remote.offset + flush.range_bytes - 1;
+  return last < flush.remote.offset ? std::numeric_limits<uint64_t>::max()
+                                    : last;
+}
+
+}  // namespace
+
+QueuePair::QueuePair(rdma_cm_id* id, const Making& making,
+                     CompletionQueue queue, uint32_t inline_bytes_max)
+    : id_(id),
+      queue_(std::move(queue)),
+      inline_bytes_max_(inline_bytes_max),
+      flush_target_(making.flush_target),
+      counters_(*making.counters),
+      news_(making.news) {
+  chain_.reserve(kChainMax);
+}
+
+absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
+    rdma_cm_id* id, const Making& making) {
+  const uint32_t sends = making.limits.sends_max + kGreetingsPosted;
+  const uint32_t receives = making.limits.receives_max + kGreetingsPosted;
+  const uint32_t entries =
+      IsMutant("kVerbsQueueTooSmall") ? sends : sends + receives;
+  CompletionQueue queue(ibv_create_cq(id->verbs, static_cast<int>(entries),
+                                      nullptr, making.channel, 0));  // QP2
+  if (!queue) return Refused("a completion queue", errno);
+  ibv_qp_init_attr attributes = {};
+  attributes.qp_type = IBV_QPT_RC;
+  attributes.send_cq = queue.get();
+  attributes.recv_cq = queue.get();
+  attributes.cap.max_send_wr = sends;
+  attributes.cap.max_recv_wr = receives;
+  attributes.cap.max_send_sge = 1;
+  attributes.cap.max_recv_sge = 1;
+  attributes.cap.max_inline_data = making.inline_bytes_max;
+  if (rdma_create_qp(id, making.domain, &attributes) != 0) {
+    // An adapter says what it takes inline only by refusing more.
+    attributes.cap.max_inline_data = 0;
+    if (rdma_create_qp(id, making.domain, &attributes) != 0) {
+      return Refused("a queue pair", errno);
+    }
+  }
+  return std::unique_ptr<QueuePair>(new QueuePair(
+      id, making, std::move(queue),
+      std::min(making.inline_bytes_max, attributes.cap.max_inline_data)));
+}
+
+// --- Posting ----------------------------------------------------------------
+
+void QueuePair::Post(const WorkRequest& request, const ibv_sge& own) {
+  Append(EntryOf(request, own), {request.operation, request.work});
+}
+
+void QueuePair::PostGreeting(const ibv_sge& own) {
+  Entry entry;
+  entry.request.opcode = IBV_WR_SEND;
+  entry.own = own;
+  Append(entry, {Operation::kSend, WorkId(), /*is_greeting=*/true});
+}
+
+void QueuePair::Append(const Entry& entry, const Send& send) {
+  chain_.push_back(entry);
+  ibv_send_wr& request = chain_.back().request;
+  request.wr_id = first_send_ + sends_.size();
+  if (fetches_ > 0 && !IsMutant("kVerbsReadIsOvertaken")) {
+    request.send_flags |= IBV_SEND_FENCE;  // QP4
+  }
+  if (Fetches(send.operation)) ++fetches_;
+  sends_.push_back(send);
+  ++counters_.posts;
+}
+
+QueuePair::Entry QueuePair::EntryOf(const WorkRequest& request,
+                                    const ibv_sge& own) const {
+  Entry entry;
+  entry.own = own;
+  ibv_send_wr& to = entry.request;
+  to.opcode = OpcodeOf(request.operation);
+  to.imm_data = htobe32(request.immediate);
+  const RegionKeyParts parts = PartsOf(request.remote.key);
+  switch (request.operation) {
+    case Operation::kCompareSwap:
+    case Operation::kFetchAdd:
+      to.wr.atomic.remote_addr = AddressOf(request.remote);
+      to.wr.atomic.compare_add = request.operands[0];
+      to.wr.atomic.swap = request.operands[1];
+      to.wr.atomic.rkey = parts.rkey;
+      return entry;
+    case Operation::kFlush: {
+      const bool is_empty = request.range_bytes == 0;
+      entry.own = is_empty ? ibv_sge{} : flush_target_;
+      to.wr.rdma.remote_addr =
+          AddressOf({request.remote.key, is_empty ? 0 : LastByteOf(request)});
+      to.wr.rdma.rkey = parts.rkey;
+      return entry;
+    }
+    case Operation::kRead:
+      to.wr.rdma.remote_addr = AddressOf(request.remote);
+      to.wr.rdma.rkey = parts.rkey;
+      return entry;
+    default:  // sends have no use for the address
+      to.wr.rdma.remote_addr = AddressOf(request.remote);
+      to.wr.rdma.rkey = parts.rkey;
+      SetInline(request.local, &entry);
+      return entry;
+  }
+}
+
+void QueuePair::SetInline(const LocalBytes& from, Entry* entry) const {
+  if (from.bytes.empty() || from.bytes.size() > inline_bytes_max_) return;
+  entry->request.send_flags |= IBV_SEND_INLINE;
+  // The library copies, and knows nothing of made-up addresses.
+  entry->own.addr = reinterpret_cast<uintptr_t>(from.bytes.data());
+  ++counters_.inlined;
+}
+
+absl::Status QueuePair::RingDoorbell() {
+  if (chain_.empty()) return absl::OkStatus();
+  for (size_t i = 0; i < chain_.size(); ++i) {
+    ibv_send_wr& request = chain_[i].request;
+    const bool is_last = i + 1 == chain_.size();
+    request.next = is_last ? nullptr : &chain_[i + 1].request;
+    if (is_last && !IsMutant("kVerbsChainIsSilent")) {
+      request.send_flags |= IBV_SEND_SIGNALED;
+    }
+    if (chain_[i].own.length > 0) {
+      request.sg_list = &chain_[i].own;
+      request.num_sge = 1;
+    }
+  }
+  ibv_send_wr* bad = nullptr;
+  const int error = ibv_post_send(id_->qp, &chain_.front().request, &bad);
+  chain_.clear();
+  ++counters_.doorbells;
+  ++counters_.signalled;
+  return error == 0 ? absl::OkStatus() : Refused("work requests", error);
+}
+
+absl::Status QueuePair::PostReceive(WorkId work, const ibv_sge& into,
+                                    bool is_greeting) {
+  ibv_sge own = into;
+  ibv_recv_wr request = {};
+  request.wr_id = (first_receive_ + receives_.size()) | kReceiveBit;
+  if (own.length > 0) {
+    request.sg_list = &own;
+    request.num_sge = 1;
+  }
+  ibv_recv_wr* bad = nullptr;
+  const int error = ibv_post_recv(id_->qp, &request, &bad);
+  if (error != 0) return Refused("a receive", error);
+  receives_.push_back({work, is_greeting});
+  ++counters_.receives;
+  return absl::OkStatus();
+}
+
+absl::Status QueuePair::SetNotReadyTimer(uint8_t code) {
+  ibv_qp_attr attributes = {};
+  attributes.min_rnr_timer = code;
+  const int error = ibv_modify_qp(id_->qp, &attributes, IBV_QP_MIN_RNR_TIMER);
+  return error == 0 ? absl::OkStatus() : Refused("a timer", error);
+}
+
+// --- Completing -------------------------------------------------------------
+
+bool QueuePair::Poll(std::vector<Done>* done) {
+  std::array<ibv_wc, 16> completions;
+  for (;;) {
+    const int count = ibv_poll_cq(
+        queue_.get(), static_cast<int>(completions.size()), completions.data());
+    if (count < 0) return false;  // X9
+    counters_.completions += static_cast<uint64_t>(count);
+    for (int i = 0; i < count; ++i) {
+      is_whole_ &= Take(completions[static_cast<size_t>(i)], done);
+    }
+    if (count < static_cast<int>(completions.size())) return is_whole_;
+  }
+}
+
+bool QueuePair::Take(const ibv_wc& completion, std::vector<Done>* done) {
+  // All that is left is told by Flush, sends before receives.
+  if (completion.status == IBV_WC_WR_FLUSH_ERR) return false;
+  return (completion.wr_id & kReceiveBit) != 0 ? TakeReceive(completion, done)
+                                               : TakeSends(completion, done);
+}
+
+// All up to the one that completed are done.
+bool QueuePair::TakeSends(const ibv_wc& completion, std::vector<Done>* done) {
+  ALPHEUS_CHECK(completion.wr_id - first_send_ < sends_.size(),
+                "QP1: the adapter completed what was not posted");
+  for (;;) {
+    const Send send = sends_.front();
+    const bool is_it = first_send_ == completion.wr_id;
+    const CompletionStatus status =
+        is_it ? StatusOf(completion.status, send.operation)
+              : CompletionStatus::kOk;
+    done->push_back(
+        {send.work, send.operation, status, 0, 0, send.is_greeting});
+    if (status == CompletionStatus::kReceiverNotReady) {
+      ++counters_.receiver_not_ready;
+    }
+    if (Fetches(send.operation)) --fetches_;
+    sends_.pop_front();
+    ++first_send_;
+    if (is_it) return completion.status == IBV_WC_SUCCESS;
+  }
+}
+
+bool QueuePair::TakeReceive(const ibv_wc& completion, std::vector<Done>* done) {
+  ALPHEUS_CHECK(
+      !receives_.empty() && (completion.wr_id & ~kReceiveBit) == first_receive_,
+      "QP1: the adapter completed what was not posted");
+  const Receive receive = receives_.front();
+  receives_.pop_front();
+  ++first_receive_;
+  const bool is_ok = completion.status == IBV_WC_SUCCESS;
+  const bool is_immediate =
+      is_ok && completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM;
+  done->push_back(
+      {receive.work,
+       is_immediate ? Operation::kReceiveImmediate : Operation::kReceive,
+       StatusOf(completion.status, Operation::kReceive),
+       is_ok ? completion.byte_len : 0,
+       is_immediate ? be32toh(completion.imm_data) : 0, receive.is_greeting});
+  return is_ok;
+}
+
+void QueuePair::Arm() {
+  // Refused only for a queue that is no more.
+  (void)ibv_req_notify_cq(queue_.get(), /*solicited_only=*/0);
+}
+
+void QueuePair::Destroy() {
+  if (id_->qp == nullptr) return;
+  if (IsMutant("kVerbsFenceLeavesQueuePair")) {
+    ibv_qp_attr attributes = {};
+    attributes.qp_state = IBV_QPS_ERR;
+    (void)ibv_modify_qp(id_->qp, &attributes, IBV_QP_STATE);
+  } else {
+    const int error = ibv_destroy_qp(id_->qp);
+    ALPHEUS_CHECK(
+        error == 0 || (error == EIO && news_ != nullptr && news_->IsGone()),
+        "QP3: a fence that does not hold is none");
+  }
+  id_->qp = nullptr;
+  ibv_ack_cq_events(queue_.get(), std::exchange(events_, 0));
+  chain_.clear();
+}
+
+void QueuePair::Flush(std::vector<Done>* done) {
+  for (const Send& send : std::exchange(sends_, {})) {
+    done->push_back({send.work, send.operation, CompletionStatus::kFlushed, 0,
+                     0, send.is_greeting});
+  }
+  for (const Receive& receive : std::exchange(receives_, {})) {
+    done->push_back({receive.work, Operation::kReceive,
+                     CompletionStatus::kFlushed, 0, 0, receive.is_greeting});
+  }
+}
+
+}  // namespace alpheus::verbs

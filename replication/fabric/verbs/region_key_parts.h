@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// region_key_parts: a region's key as the adapter knows it.
+//
+// Idea: an adapter's own key (rkey) has 32 bits, of which most count regions,
+// and is given out again; addresses are of the owner's process. So each region
+// is registered at an address that is made up, in which 20 bits that nobody
+// foresees stand above any offset, and the fabric's key carries both: who has
+// it knows where the region begins, and who guesses is refused by the adapter,
+// which finds the address outside of all that it registered.
+//
+//   key      bits 0-31 rkey | 32-51 tag | 52-63 place of byte 0 in its page
+//   address  bits 43-62 tag | 12-42 offset in pages | 0-11 place in the page
+//
+// Invariants:
+//   1. Two regions of one adapter have different tags until 2^20 - 1 were
+//      registered; from then on it is the adapter's rkeys that differ (X7).
+//   2. A region's address is on the same place of its page as its memory is:
+//      adapters ask for that.
+// Thread safety: RegionTags none; the rest pure functions.
+// References: ibv_reg_mr_iova(3); key_sequence.h.
+#ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_REGION_KEY_PARTS_H_
+#define ALPHEUS_REPLICATION_FABRIC_VERBS_REGION_KEY_PARTS_H_
+
+#include <cstdint>
+
+#include "log/base/random.h"
+#include "replication/fabric/fabric.h"
+#include "replication/fabric/key_sequence.h"
+
+namespace alpheus::verbs {
+
+inline constexpr int kTagBits = 20;
+// A region may have so many bytes, its place in a page included.
+inline constexpr uint64_t kRegionBytesMax = uint64_t{1} << 43;
+
+struct RegionKeyParts {
+  uint32_t rkey = 0;
+  uint32_t tag = 0;      // < 2^kTagBits
+  uint32_t in_page = 0;  // < 4096
+
+  bool operator==(const RegionKeyParts&) const = default;
+
+  // Of the region's first byte.
+  uint64_t address() const { return uint64_t{tag} * kRegionBytesMax + in_page; }
+};
+
+RegionKey MakeRegionKey(const RegionKeyParts& parts);
+RegionKeyParts PartsOf(RegionKey key);
+
+// Each tag but 0 once, in an order that nobody foresees; then again.
+class RegionTags {
+ public:
+  explicit RegionTags(RandomSource& random);
+  uint32_t Next();
+
+ private:
+  uint32_t Permute(uint32_t number) const;
+
+  Speck64 cipher_;
+  uint32_t count_ = 0;
+};
+
+}  // namespace alpheus::verbs
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_REGION_KEY_PARTS_H_

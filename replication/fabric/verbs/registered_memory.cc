@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/verbs/registered_memory.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+
+namespace alpheus::verbs {
+namespace {
+
+constexpr uintptr_t kPageBytes = 4096;
+
+// Never IBV_ACCESS_RELAXED_ORDERING (1). Writing by peers asks for writing by
+// the adapter, and so do own reads.
+unsigned FlagsOf(RemoteAccess access) {
+  const auto bits = static_cast<uint32_t>(access);
+  unsigned flags = IBV_ACCESS_LOCAL_WRITE;
+  if (IsMutant("kVerbsOrderRelaxed")) flags |= IBV_ACCESS_RELAXED_ORDERING;
+  if ((bits & static_cast<uint32_t>(RemoteAccess::kRead)) != 0) {
+    flags |= IBV_ACCESS_REMOTE_READ;
+  }
+  if ((bits & static_cast<uint32_t>(RemoteAccess::kWrite)) != 0) {
+    flags |= IBV_ACCESS_REMOTE_WRITE;
+  }
+  if (access == RemoteAccess::kAll) flags |= IBV_ACCESS_REMOTE_ATOMIC;
+  return flags;
+}
+
+absl::Status CheckRegion(std::span<std::byte> bytes, RemoteAccess access) {
+  if (bytes.empty() || bytes.size() > kRegionBytesMax - kPageBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a region of ", bytes.size(), " bytes; 1 to ",
+                     kRegionBytesMax - kPageBytes, " can be registered"));
+  }
+  const auto place = reinterpret_cast<uintptr_t>(bytes.data());
+  if (access == RemoteAccess::kAll && place % sizeof(uint64_t) != 0) {
+    return absl::InvalidArgumentError(
+        "a region for atomics that does not begin on a multiple of 8");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RegionKey> RegisteredMemory::Register(std::span<std::byte> bytes,
+                                                     RemoteAccess access) {
+  if (absl::Status status = CheckRegion(bytes, access); !status.ok()) {
+    return status;
+  }
+  RegionKeyParts parts;
+  parts.tag = tags_.Next();
+  parts.in_page = static_cast<uint32_t>(
+      reinterpret_cast<uintptr_t>(bytes.data()) % kPageBytes);
+  const auto try_with = [&](unsigned more) {
+    return MemoryRegion(ibv_reg_mr_iova(domain_, bytes.data(), bytes.size(),
+                                        parts.address(),
+                                        FlagsOf(access) | more));
+  };
+  MemoryRegion handle = try_with(0);
+  // A file on a DAX file system can't be pinned, but paged on demand.
+  if (!handle && pages_on_demand_) handle = try_with(IBV_ACCESS_ON_DEMAND);
+  if (!handle) {
+    const int error = errno;
+    return absl::UnavailableError(absl::StrCat(
+        "the adapter refuses to register ", bytes.size(),
+        " bytes: ", std::strerror(error),
+        error == EOPNOTSUPP
+            ? ". A file on a DAX file system can't be registered without "
+              "on-demand paging; use a device-DAX, or receive into memory"
+            : ". Raise the limit of locked memory (ulimit -l)"));
+  }
+  parts.rkey = handle->rkey;
+  const RegionKey key = MakeRegionKey(parts);
+  regions_.emplace(key, Region{std::move(handle), bytes});
+  return key;
+}
+
+absl::Status RegisteredMemory::Deregister(RegionKey key) {
+  const auto found = regions_.find(key);
+  if (found == regions_.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("no region is registered under key ", key.value));
+  }
+  // Only what has been destroyed is a fence, so a refusal must be heard.
+  ibv_mr* const region = found->second.handle.release();
+  const int error =
+      IsMutant("kVerbsFenceLeavesRegion") ? 0 : ibv_dereg_mr(region);
+  const bool is_gone = error == EIO && news_ != nullptr && news_->IsGone();
+  if (error != 0 && !is_gone) {
+    found->second.handle.reset(region);
+    return absl::UnavailableError(
+        absl::StrCat("the adapter keeps the region under key ", key.value, ": ",
+                     std::strerror(error), "; peers may still write there"));
+  }
+  regions_.erase(found);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ibv_sge> RegisteredMemory::Name(const LocalBytes& local) const {
+  if (local.bytes.empty()) return ibv_sge{};
+  const auto found = regions_.find(local.key);
+  if (found == regions_.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "own bytes under key ", local.key.value, ", which is not registered"));
+  }
+  const std::span<std::byte> region = found->second.bytes;
+  const auto begin = reinterpret_cast<uintptr_t>(region.data());
+  const auto at = reinterpret_cast<uintptr_t>(local.bytes.data());
+  if (at < begin || at - begin > region.size() ||
+      local.bytes.size() > region.size() - (at - begin)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        local.bytes.size(), " own bytes lie outside the ", region.size(),
+        " bytes that are registered under key ", local.key.value));
+  }
+  return ibv_sge{PartsOf(local.key).address() + (at - begin),
+                 static_cast<uint32_t>(local.bytes.size()),
+                 found->second.handle->lkey};
+}
+
+}  // namespace alpheus::verbs

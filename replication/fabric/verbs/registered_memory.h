@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// registered_memory: what one adapter may touch of this process's memory.
+//
+// Idea: the three questions of X4 are the adapter's; what is kept here is what
+// own operations need to name their bytes, and the end of each registration.
+//
+// Invariants:
+//   1. No region is registered with relaxed ordering: a receive or a flush
+//      would say nothing of the writes before it (R4).
+//   2. When Deregister has returned the adapter touches the region no more: its
+//      memory region has been destroyed (X5; moving queue pairs to an error
+//      state would not do).
+// Thread safety: none; the fabric's lock guards it.
+// References: ibv_reg_mr(3); protocol B "Search results" 5, 6, B6 R2, R4.
+#ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_REGISTERED_MEMORY_H_
+#define ALPHEUS_REPLICATION_FABRIC_VERBS_REGISTERED_MEMORY_H_
+
+#include <cstddef>
+#include <map>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/random.h"
+#include "replication/fabric/fabric.h"
+#include "replication/fabric/verbs/adapter.h"
+#include "replication/fabric/verbs/handles.h"
+#include "replication/fabric/verbs/region_key_parts.h"
+
+namespace alpheus::verbs {
+
+class RegisteredMemory {
+ public:
+  // `domain` must outlive it.
+  RegisteredMemory(ibv_pd* domain, bool pages_on_demand, RandomSource& random)
+      : domain_(domain), pages_on_demand_(pages_on_demand), tags_(random) {}
+
+  // Must outlive it. An adapter that was taken away keeps no region.
+  void set_news(DeviceNews* news) { news_ = news; }
+
+  // Errors: as Fabric::Register.
+  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
+                                     RemoteAccess access);
+  absl::Status Deregister(RegionKey key);
+
+  // Own bytes as a work request names them; of none, all zeros.
+  // Errors: InvalidArgument (unknown key, bytes outside its region).
+  absl::StatusOr<ibv_sge> Name(const LocalBytes& local) const;
+
+ private:
+  struct Region {
+    MemoryRegion handle;
+    std::span<std::byte> bytes;
+  };
+
+  ibv_pd* const domain_;
+  DeviceNews* news_ = nullptr;
+  const bool pages_on_demand_;
+  RegionTags tags_;
+  std::map<RegionKey, Region> regions_;
+};
+
+}  // namespace alpheus::verbs
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_REGISTERED_MEMORY_H_

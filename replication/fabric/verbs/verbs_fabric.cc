@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/verbs/verbs_fabric.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "replication/fabric/verbs/adapter_choice.h"
+
+namespace alpheus {
+
+using verbs::Connection;
+
+namespace {
+
+// Between looks at the connection manager while nothing begins: little for who
+// waits to be accepted, and one system call in many turns.
+constexpr int64_t kTickNanos = 1'000'000;
+// Polls between looks at the clock while nothing begins.
+constexpr uint32_t kTurnsPerLook = 8;
+// Between looks at what the adapter says of itself.
+constexpr int64_t kNewsNanos = 1'000'000;
+// Own reads and atomics under way, and the peer's: what adapters take as a
+// rule.
+constexpr int kReadsMax = 16;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<VerbsFabric>> VerbsFabric::Open(
+    const VerbsFabricOptions& options, const Clock& clock,
+    RandomSource& random) {
+  std::string device = options.device;
+  if (device.empty() && !options.source_host.empty()) {
+    ALPHEUS_ASSIGN_OR_RETURN(device, verbs::DeviceOf(options.source_host));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const verbs::Adapter adapter,
+                           verbs::FindAdapter(device));
+  verbs::ProtectionDomain domain(ibv_alloc_pd(adapter.context));
+  if (!domain) {
+    return absl::UnavailableError(
+        absl::StrCat(adapter.device, ": ibv_alloc_pd: ", std::strerror(errno)));
+  }
+  std::unique_ptr<VerbsFabric> fabric(
+      new VerbsFabric(options, clock, random, adapter, std::move(domain)));
+  ALPHEUS_RETURN_IF_ERROR(fabric->Begin());
+  return fabric;
+}
+
+VerbsFabric::VerbsFabric(const VerbsFabricOptions& options, const Clock& clock,
+                         RandomSource& random, const verbs::Adapter& adapter,
+                         verbs::ProtectionDomain domain)
+    : clock_(clock),
+      device_(adapter.device),
+      limits_(verbs::LowerTo(adapter, options.limits)),
+      domain_(std::move(domain)),
+      memory_(domain_.get(), adapter.pages_on_demand, random) {
+  shared_.options = options;
+  shared_.options.limits = limits_;
+  shared_.context = adapter.context;
+  shared_.reads_max = static_cast<uint8_t>(
+      std::min({kReadsMax, adapter.attributes.max_qp_rd_atom,
+                adapter.attributes.max_qp_init_rd_atom}));
+  shared_.memory = &memory_;
+}
+
+absl::Status VerbsFabric::Begin() {
+  MutexLock lock(mutex_);
+  channel_.reset(ibv_create_comp_channel(shared_.context));
+  manager_events_.reset(rdma_create_event_channel());
+  if (!channel_ || !manager_events_ || !wake_.is_open()) {
+    return absl::UnavailableError(absl::StrCat(
+        device_,
+        ": no descriptors for what it has to tell: ", std::strerror(errno)));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(news_,
+                           verbs::DeviceNews::Of(shared_.context, &wake_));
+  memory_.set_news(news_.get());
+  ALPHEUS_RETURN_IF_ERROR(verbs::SetNonBlocking(channel_->fd));
+  ALPHEUS_RETURN_IF_ERROR(verbs::SetNonBlocking(manager_events_->fd));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const RegionKey key,
+      memory_.Register(flush_target_, RemoteAccess::kNone));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const ibv_sge target,
+      memory_.Name({key, std::span(flush_target_).first(1)}));
+  shared_.making = {domain_.get(), channel_.get(),
+                    limits_,       shared_.options.inline_bytes_max,
+                    target,        &shared_.counters,
+                    news_.get()};
+  return absl::OkStatus();
+}
+
+VerbsFabric::~VerbsFabric() {
+  MutexLock lock(mutex_);
+  for (const auto& [id, connection] : connections_) connection->Close();
+  connections_.clear();
+}
+
+// --- Memory -----------------------------------------------------------------
+
+absl::StatusOr<RegionKey> VerbsFabric::Register(std::span<std::byte> bytes,
+                                                RemoteAccess access) {
+  MutexLock lock(mutex_);
+  return memory_.Register(bytes, access);
+}
+
+absl::Status VerbsFabric::Deregister(RegionKey key) {
+  MutexLock lock(mutex_);
+  return memory_.Deregister(key);
+}
+
+// --- Posting ----------------------------------------------------------------
+
+absl::Status VerbsFabric::CheckPost(const Connection& connection,
+                                    ConnectionId id) const {
+  if (!connection.is_established()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "connection ", id.value, " to ", connection.peer(),
+        connection.why() == nullptr
+            ? std::string(" is not established, or broken; see its events")
+            : absl::StrCat(" is broken: ", connection.why(), " (", device_,
+                           ")")));
+  }
+  if (connection.sends() >= limits_.sends_max) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "connection ", id.value, ": ", limits_.sends_max,
+        " sends are posted and not completed; poll for completions first"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerbsFabric::Post(ConnectionId id, const WorkRequest& request) {
+  MutexLock lock(mutex_);
+  Connection* const connection = Find(id);
+  if (connection == nullptr) return NoConnection(id);
+  ALPHEUS_RETURN_IF_ERROR(CheckPost(*connection, id));
+  ALPHEUS_ASSIGN_OR_RETURN(const ibv_sge own, memory_.Name(request.local));
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckWorkRequest(request, connection->message_bytes_max()));
+  connection->Post(request, own);
+  if (waiters_ > 0) {
+    connection->RingDoorbell();  // V3
+    if (HasNews()) WakeWaiters();
+  } else if (posted_.empty() || posted_.back() != id) {
+    posted_.push_back(id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerbsFabric::PostReceive(ConnectionId id, WorkId work,
+                                      LocalBytes into) {
+  MutexLock lock(mutex_);
+  Connection* const connection = Find(id);
+  if (connection == nullptr) return NoConnection(id);
+  if (connection->state() == Connection::State::kBroken) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "connection ", id.value, " to ", connection->peer(), " is broken"));
+  }
+  if (connection->receives() >= limits_.receives_max) {
+    return absl::ResourceExhaustedError(absl::StrCat("connection ", id.value,
+                                                     ": ", limits_.receives_max,
+                                                     " receives are posted"));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const ibv_sge own, memory_.Name(into));
+  connection->PostReceive(work, own);
+  return absl::OkStatus();
+}
+
+bool VerbsFabric::RingDoorbells() {
+  bool rang = false;
+  for (const ConnectionId id : posted_) {
+    const auto found = connections_.find(id);
+    if (found != connections_.end()) rang |= found->second->RingDoorbell();
+  }
+  posted_.clear();
+  return rang;
+}
+
+// --- Progress ---------------------------------------------------------------
+
+size_t VerbsFabric::Poll(std::span<Completion> completions,
+                         std::vector<ConnectionEvent>* events) {
+  MutexLock lock(mutex_);
+  Advance();
+  if (!HasNews()) return 0;
+  events->insert(events->end(), shared_.events.begin(), shared_.events.end());
+  shared_.events.clear();
+  const size_t count = std::min(completions.size(), shared_.completions.size());
+  const auto end = shared_.completions.begin() + static_cast<int64_t>(count);
+  std::copy(shared_.completions.begin(), end, completions.begin());
+  shared_.completions.erase(shared_.completions.begin(), end);
+  return count;
+}
+
+// The adapter makes progress by itself, at the responder, too.
+bool VerbsFabric::Progress() {
+  if (!mutex_.TryLock()) return false;
+  const bool moved = Advance();
+  if (HasNews()) WakeWaiters();
+  mutex_.Unlock();
+  return moved;
+}
+
+bool VerbsFabric::Advance() {
+  bool moved = RingDoorbells();
+  moved |= PollConnections();
+  // To look at the clock costs more than to look at a queue.
+  if (is_settled_ && tick_at_ != 0 && ++turns_ % kTurnsPerLook != 0) {
+    return moved;
+  }
+  const int64_t now = clock_.NowNanos();
+  if (is_settled_ && now < tick_at_) return moved;
+  tick_at_ = now + kTickNanos;
+  if (now >= news_at_) {
+    news_at_ = now + kNewsNanos;
+    moved |= TakeDeviceNews();
+  }
+  moved |= TakeManagerEvents();
+  moved |= RunTimers(now);
+  return moved;
+}
+
+// X9.
+bool VerbsFabric::TakeDeviceNews() {
+  const verbs::DeviceFailures failures = news_->Take();
+  if (failures.all == nullptr && failures.queue_pairs.empty()) return false;
+  ++shared_.counters.device_failures;
+  for (const auto& [id, connection] : connections_) {
+    connection->OnDeviceFailures(failures);
+  }
+  return true;
+}
+
+bool VerbsFabric::PollConnections() {
+  bool moved = false;
+  for (const auto& [id, connection] : connections_) moved |= connection->Poll();
+  return moved;
+}
+
+bool VerbsFabric::RunTimers(int64_t now) {
+  is_settled_ = true;
+  for (auto entry = connections_.begin(); entry != connections_.end();) {
+    Connection& connection = *entry->second;
+    connection.OnTimers(now);
+    is_settled_ &= connection.is_settled();
+    const bool is_dead = connection.state() == Connection::State::kDead;
+    entry = is_dead ? connections_.erase(entry) : std::next(entry);
+  }
+  return HasNews();
+}
+
+int64_t VerbsFabric::NextTimer() const {
+  int64_t next = Deadline().at_nanos();
+  for (const auto& [id, connection] : connections_) {
+    next = std::min(next, connection->next_timer());
+  }
+  return next;
+}
+
+bool VerbsFabric::HasNews() const {
+  return !shared_.completions.empty() || !shared_.events.empty();
+}
+
+// --- Waiting ----------------------------------------------------------------
+
+void VerbsFabric::WakeWaiters() {
+  if (waiters_ > 0) wake_.Wake();
+}
+
+// V4: whatever completes between two looks at the queues has been asked for.
+bool VerbsFabric::PrepareToSleep() {
+  TakeQueueEvents();
+  for (const auto& [id, connection] : connections_) {
+    if (connection->queue_pair() != nullptr) connection->queue_pair()->Arm();
+  }
+  tick_at_ = 0;
+  news_at_ = 0;
+  (void)Advance();
+  return !HasNews();
+}
+
+void VerbsFabric::WaitForActivity(Deadline deadline) {
+  int64_t timeout_ns = -1;
+  std::array<int, 3> watched = {};
+  {
+    MutexLock lock(mutex_);
+    if (!PrepareToSleep()) return;
+    const int64_t now = clock_.NowNanos();
+    const int64_t until = std::min(NextTimer(), deadline.at_nanos());
+    if (until <= now) return;
+    if (until != Deadline().at_nanos()) timeout_ns = until - now;
+    watched = {channel_->fd, manager_events_->fd, news_->descriptor()};
+    ++waiters_;
+  }
+  wake_.Wait(watched, timeout_ns);
+  MutexLock lock(mutex_);
+  tick_at_ = 0;
+  news_at_ = 0;
+  TakeQueueEvents();
+  // The last one: the others must be woken too.
+  if (--waiters_ == 0) wake_.Clear();
+}
+
+void VerbsFabric::TakeQueueEvents() {
+  ibv_cq* queue = nullptr;
+  void* unused = nullptr;
+  while (ibv_get_cq_event(channel_.get(), &queue, &unused) == 0) {
+    ++shared_.counters.wake_ups;
+    for (const auto& [id, connection] : connections_) {
+      verbs::QueuePair* const pair = connection->queue_pair();
+      if (pair != nullptr && pair->completion_queue() == queue) {
+        pair->CountEvent();
+      }
+    }
+  }
+}
+
+void VerbsFabric::Wake() { wake_.Wake(); }
+
+VerbsFabricCounters VerbsFabric::counters() const {
+  MutexLock lock(mutex_);
+  return shared_.counters;
+}
+
+bool VerbsFabric::IsUnderWay() const {
+  MutexLock lock(mutex_);
+  return NextTimer() != Deadline().at_nanos() ||
+         std::ranges::any_of(connections_, [](const auto& entry) {
+           return entry.second->sends() > 0;
+         });
+}
+
+}  // namespace alpheus

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// verbs_fabric: an adapter with RDMA, by rdma-core.
+//
+// Idea: a thin layer. The adapter keeps X1, X2, X4 and X6 itself; what is added
+// is the order of completions (queue_pair.h), keys that say where a region
+// begins (region_key_parts.h), and a word of each program before they are
+// connected (greeting.h). The adapter starts no thread: whoever polls takes
+// completions from its queues, which costs no system call; the connection
+// manager, which costs one, is asked now and then.
+//
+// Invariants, beyond those of fabric.h:
+//   V1. Close and Deregister destroy the queue pair and the memory region
+//       before they return: nothing else is a fence (X5, R2).
+//   V2. No region is registered with relaxed ordering (R4).
+//   V3. What is posted in a row leaves by one doorbell, at the next Poll, and
+//       at once while a thread sleeps in WaitForActivity.
+//   V4. A thread sleeps only when each completion queue will wake it.
+//   V5. Nothing is left of a connection that was closed or rejected.
+//   V6. When the adapter says that it has failed, its port is down, or that it
+//       lost completions, all connections concerned are broken at once (X9).
+// Thread safety: all members concurrently.
+// References: docs/fabric.md; rdma_cm(7); ibv_get_cq_event(3).
+#ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_VERBS_FABRIC_H_
+#define ALPHEUS_REPLICATION_FABRIC_VERBS_VERBS_FABRIC_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/clock.h"
+#include "log/base/mutex.h"
+#include "log/base/random.h"
+#include "replication/fabric/fabric.h"
+#include "replication/fabric/verbs/adapter.h"
+#include "replication/fabric/verbs/connection.h"
+#include "replication/fabric/verbs/handles.h"
+#include "replication/fabric/verbs/options.h"
+#include "replication/fabric/verbs/registered_memory.h"
+#include "replication/fabric/verbs/wake_up.h"
+#include "replication/fabric/work_request.h"
+
+namespace alpheus {
+
+class VerbsFabric final : public WorkRequestFabric {
+ public:
+  // `clock` and `random`, from which keys are drawn, must outlive the fabric.
+  // Errors: NotFound (no adapter, or none of that name: which there are);
+  // Unavailable (the adapter lacks what it needs).
+  static absl::StatusOr<std::unique_ptr<VerbsFabric>> Open(
+      const VerbsFabricOptions& options, const Clock& clock,
+      RandomSource& random);
+  ~VerbsFabric() override;
+
+  Limits limits() const override { return limits_; }
+  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
+                                     RemoteAccess access) override;
+  absl::Status Deregister(RegionKey key) override;
+  absl::StatusOr<std::string> Listen(std::string_view address) override;
+  absl::StatusOr<ConnectionId> Connect(std::string_view address,
+                                       std::string_view private_data,
+                                       Deadline deadline) override;
+  absl::Status Accept(ConnectionId id, std::string_view private_data) override;
+  absl::Status Reject(ConnectionId id, std::string_view private_data) override;
+  absl::Status Close(ConnectionId id) override;
+  absl::Status PostReceive(ConnectionId id, WorkId work,
+                           LocalBytes into) override;
+  size_t Poll(std::span<Completion> completions,
+              std::vector<ConnectionEvent>* events) override;
+  bool Progress() override;
+  void WaitForActivity(Deadline deadline) override;
+  void Wake() override;
+
+  VerbsFabricCounters counters() const;
+  // Something posted has not completed, receives aside, or a connection begins:
+  // more will come, be it that a time passes.
+  bool IsUnderWay() const;
+  // "rxe0".
+  const std::string& device() const { return device_; }
+
+ private:
+  VerbsFabric(const VerbsFabricOptions& options, const Clock& clock,
+              RandomSource& random, const verbs::Adapter& adapter,
+              verbs::ProtectionDomain domain);
+  absl::Status Begin();
+
+  absl::Status Post(ConnectionId id, const WorkRequest& request) override;
+  absl::Status CheckPost(const verbs::Connection& connection,
+                         ConnectionId id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool RingDoorbells() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool PollConnections() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeDeviceNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeManagerEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeManagerEvent(rdma_cm_event_type event, rdma_cm_id* id,
+                        bool is_calling) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeCall(verbs::CommunicationId manager, bool is_calling)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeQueueEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool RunTimers(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t NextTimer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool PrepareToSleep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakeWaiters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  verbs::CommunicationId MakeManager() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing if there is none that the application knows.
+  verbs::Connection* Find(ConnectionId id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The application has done with it: no event of it comes any more.
+  void Forget(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Clock& clock_;
+  const std::string device_;
+  const Limits limits_;
+  const verbs::WakeUp wake_;
+
+  mutable Mutex mutex_;
+  // In the order in which they are needed: the last one ends first.
+  std::unique_ptr<verbs::DeviceNews> news_ ABSL_GUARDED_BY(mutex_);
+  verbs::ProtectionDomain domain_ ABSL_GUARDED_BY(mutex_);
+  verbs::CompletionChannel channel_ ABSL_GUARDED_BY(mutex_);
+  verbs::EventChannel manager_events_ ABSL_GUARDED_BY(mutex_);
+  verbs::RegisteredMemory memory_ ABSL_GUARDED_BY(mutex_);
+  std::array<std::byte, 8> flush_target_ ABSL_GUARDED_BY(mutex_){};
+  verbs::Shared shared_ ABSL_GUARDED_BY(mutex_);
+  verbs::CommunicationId listener_ ABSL_GUARDED_BY(mutex_);
+  std::string listens_on_ ABSL_GUARDED_BY(mutex_);
+  std::map<ConnectionId, std::unique_ptr<verbs::Connection>> connections_
+      ABSL_GUARDED_BY(mutex_);
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<ConnectionId> posted_ ABSL_GUARDED_BY(mutex_);
+  bool is_settled_ ABSL_GUARDED_BY(mutex_) = true;  // no connection begins
+  int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;     // 0: at once
+  int64_t news_at_ ABSL_GUARDED_BY(mutex_) = 0;     // the same
+  uint32_t turns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int waiters_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_VERBS_FABRIC_H_

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// wake_up: what a sleeping thread of a verbs adapter waits for.
+//
+// Thread safety: WakeUp's members concurrently.
+#ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_WAKE_UP_H_
+#define ALPHEUS_REPLICATION_FABRIC_VERBS_WAKE_UP_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+namespace alpheus::verbs {
+
+// Reads of it never block from here on. Errors: Unavailable.
+absl::Status SetNonBlocking(int descriptor);
+
+class WakeUp {
+ public:
+  WakeUp();
+  ~WakeUp();
+  WakeUp(const WakeUp&) = delete;
+  WakeUp& operator=(const WakeUp&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  // Wait returns, now or when it is called next, until Clear.
+  void Wake() const;
+  void Clear() const;
+  // Until one of three more descriptors can be read, or so long; -1: for ever.
+  void Wait(const std::array<int, 3>& others, int64_t timeout_ns) const;
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace alpheus::verbs
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_VERBS_WAKE_UP_H_
