@@ -8,19 +8,29 @@ namespace alpheus {
 namespace {
 
 constexpr uint16_t kEverywhere = (1U << kConfigurationCount) - 1;
+// By Table 1's order: DMP with and without DDIO, MHP, WSP.
+constexpr uint16_t kWithoutDdioInMemory = 0x00c;
+constexpr uint16_t kWithCaches = 0x0f0;
+constexpr uint16_t kWithAdapters = 0xf00;
 
-// A stronger platform needs less than this: it has no use for the flush (MHP,
-// WSP), or for the responder's program (DDIO off). But nothing of it is wrong
-// there: the immediate is received only when the bytes are visible to the
-// responder's processor, on every transport (X2 of fabric.h); what its flush
-// and fence have covered is in the memory controller, which every domain
-// contains; and the ack comes after that (§3.4 calls this universal). Neither
-// the requester's completions, in which transports differ, nor the place of the
-// receive buffers matter.
+// The last two are what the taxonomy calls universal (§3.4): the bytes are
+// received only when they are visible to the responder's processor, on every
+// transport (X2 of fabric.h); what its flush and fence have covered is in the
+// memory controller, which every domain contains; and the ack comes after that.
+// Neither the requester's completions, in which transports differ, nor the
+// place of the receive buffers matter.
 constexpr Method kMethods[] = {
+    {"Table 2, WSP, DDIO + DRAM-RQWRB, WriteImm", UpdateKind::kSingleton,
+     UpdateOperation::kWriteImmediate, steps::kWriteImmediateCompleted,
+     kWithAdapters},
+    {"Table 2, MHP, DDIO + DRAM-RQWRB, WriteImm", UpdateKind::kSingleton,
+     UpdateOperation::kWriteImmediate, steps::kWriteImmediateThenFlush,
+     kWithAdapters | kWithCaches | kWithoutDdioInMemory},
     {"Table 2, DMP, DDIO + DRAM-RQWRB, WriteImm", UpdateKind::kSingleton,
      UpdateOperation::kWriteImmediate, steps::kWriteImmediateThenAck,
      kEverywhere},
+    {"Table 3, DMP, DDIO + DRAM-RQWRB, Send", UpdateKind::kCompound,
+     UpdateOperation::kSend, steps::kSendBothThenFlushedAck, kEverywhere},
 };
 
 // A step's part goes between the two.
@@ -84,6 +94,21 @@ const char* NameOf(UpdatePart part) {
 }
 
 }  // namespace
+
+std::optional<StepAction> AwaitedBy(StepAction action) {
+  switch (action) {
+    case StepAction::kRequesterCompleteWrite:
+      return StepAction::kRequesterWrite;
+    case StepAction::kRequesterCompleteWriteImmediate:
+      return StepAction::kRequesterWriteImmediate;
+    case StepAction::kRequesterCompleteSend:
+      return StepAction::kRequesterSend;
+    case StepAction::kRequesterCompleteFlush:
+      return StepAction::kRequesterFlush;
+    default:
+      return std::nullopt;
+  }
+}
 
 std::span<const Method> Methods() { return kMethods; }
 

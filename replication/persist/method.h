@@ -18,6 +18,7 @@
 #define ALPHEUS_REPLICATION_PERSIST_METHOD_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -59,6 +60,9 @@ enum class StepAction : uint8_t {
 constexpr bool IsOfResponder(StepAction action) {
   return action >= StepAction::kResponderReceive;
 }
+
+// What a wait for a completion waits for; nothing: it is none.
+std::optional<StepAction> AwaitedBy(StepAction action);
 
 enum class UpdatePart : uint8_t { kNone, kA, kB, kBoth };
 

@@ -40,7 +40,15 @@ uint64_t BytesOf(std::span<const PersistRequester::Range> ranges) {
 bool IsBuiltIn(const Step& step) {
   return IsOfResponder(step.action) ||
          step.action == StepAction::kRequesterWriteImmediate ||
+         step.action == StepAction::kRequesterFlush ||
+         step.action == StepAction::kRequesterCompleteFlush ||
+         step.action == StepAction::kRequesterCompleteWriteImmediate ||
          step.action == StepAction::kRequesterReceiveAck;
+}
+
+// What the first of an update's operations tells says nothing of the last.
+bool Ends(const Plan& plan, StepAction action) {
+  return plan.steps.back().action == action;
 }
 
 }  // namespace
@@ -50,9 +58,15 @@ PersistRequester::PersistRequester(const Plan& plan, Fabric& fabric,
     : plan_(plan),
       fabric_(fabric),
       connection_(connection),
-      limits_(fabric.limits()) {
-  ALPHEUS_CHECK(plan.steps.back().action == StepAction::kRequesterReceiveAck,
-                "TakeAck is the last step (PQ1)");
+      limits_(fabric.limits()),
+      flushes_(std::ranges::count(plan.steps, StepAction::kRequesterFlush,
+                                  &Step::action) != 0),
+      ends_by_completion_(
+          Ends(plan, StepAction::kRequesterCompleteFlush) ||
+          Ends(plan, StepAction::kRequesterCompleteWriteImmediate)) {
+  ALPHEUS_CHECK(
+      ends_by_completion_ || Ends(plan, StepAction::kRequesterReceiveAck),
+      "an ack or a completion is the last step (PQ1)");
   ALPHEUS_CHECK(std::ranges::all_of(plan.steps, IsBuiltIn),
                 "a step that is not run would be silently left out");
 }
@@ -64,10 +78,14 @@ absl::Status PersistRequester::Post(std::span<const Range> ranges,
       case StepAction::kRequesterWriteImmediate:
         ALPHEUS_RETURN_IF_ERROR(WriteImmediate(ranges, immediate));
         break;
-      default:  // TakeAck's, and the responder's
+      case StepAction::kRequesterFlush:
+        ALPHEUS_RETURN_IF_ERROR(Flush(ranges.back()));
+        break;
+      default:  // Take's and TakeAck's, and the responder's
         break;
     }
   }
+  if (ends_by_completion_) ends_.push_back(operations_);
   ++posted_;
   return absl::OkStatus();
 }
@@ -76,11 +94,25 @@ void PersistRequester::Take(const Completion& completion) {
   ALPHEUS_CHECK(completion.status == CompletionStatus::kOk,
                 "after a failure the session is broken");
   --posts_under_way_;
+  if (ends_by_completion_) CountCompleted();
+}
+
+// They complete in the order in which they were posted (X3).
+void PersistRequester::CountCompleted() {
+  const uint64_t behind = IsMutant("kFirstCompletionPersists")
+                              ? posts_under_way_ - 1
+                              : posts_under_way_;
+  while (!ends_.empty() && ends_.front() + behind <= operations_) {
+    ends_.pop_front();
+    ++completed_;
+  }
+  persisted_ = std::max(persisted_, completed_);
 }
 
 void PersistRequester::TakeAck() {
-  ALPHEUS_CHECK(persisted_ < posted_, "PQ1");
-  ++persisted_;
+  ALPHEUS_CHECK(acked_ < posted_, "PQ1");
+  ++acked_;
+  persisted_ = std::max(persisted_, acked_);
 }
 
 uint64_t PersistRequester::PieceBytesMax(uint64_t bytes) const {
@@ -89,6 +121,14 @@ uint64_t PersistRequester::PieceBytesMax(uint64_t bytes) const {
   const uint64_t lines = (bytes / pieces_max + kLineBytes) / kLineBytes;
   return std::min(limits_.message_bytes_max,
                   std::max(kPieceBytes, lines * kLineBytes));
+}
+
+// All that was posted before it is persistent, says its completion.
+absl::Status PersistRequester::Flush(const Range& last) {
+  if (IsMutant("kRecordsUnflushed")) return absl::OkStatus();
+  ++operations_;
+  ++posts_under_way_;
+  return fabric_.PostFlush(connection_, kWork, last.to, last.from.bytes.size());
 }
 
 // The last piece of all announces.
@@ -100,6 +140,7 @@ absl::Status PersistRequester::WriteImmediate(std::span<const Range> ranges,
   if (bytes_first) {
     ALPHEUS_RETURN_IF_ERROR(WriteAllButTheLast(ranges, piece_bytes));
   }
+  ++operations_;
   ++posts_under_way_;
   ALPHEUS_RETURN_IF_ERROR(fabric_.PostWriteImmediate(
       connection_, kWork, last.from, last.to, immediate));
@@ -122,6 +163,7 @@ absl::Status PersistRequester::Write(const Range& range, uint64_t piece_bytes) {
   const uint64_t bytes = range.from.bytes.size();
   for (uint64_t at = 0; at < bytes; at += piece_bytes) {
     const Range piece = Part(range, at, std::min(bytes - at, piece_bytes));
+    ++operations_;
     ++posts_under_way_;
     ALPHEUS_RETURN_IF_ERROR(
         fabric_.PostWrite(connection_, kWork, piece.from, piece.to));

@@ -9,7 +9,8 @@
 // Invariants:
 //   PQ1. persisted() never goes back and never passes posted(); it counts an
 //        update only when the plan's last step is done for it and for all
-//        before it.
+//        before it, or the responder has acknowledged it: behind its own flush
+//        and fence, which is enough on every platform.
 //   PQ2. Nothing that tells the responder of an update is posted before its
 //        bytes (X1, X2 of fabric.h keep the order).
 // Thread safety: one thread. No call is virtual but those of the fabric.
@@ -18,6 +19,7 @@
 #define ALPHEUS_REPLICATION_PERSIST_PERSIST_REQUESTER_H_
 
 #include <cstdint>
+#include <deque>
 #include <span>
 
 #include "absl/status/status.h"
@@ -42,7 +44,7 @@ class PersistRequester {
 
   // Operations that an update of so many bytes in so many ranges takes at most.
   uint64_t PostsMax(uint64_t bytes, uint64_t ranges) const {
-    return bytes / PieceBytesMax(bytes) + ranges;
+    return bytes / PieceBytesMax(bytes) + ranges + (flushes_ ? 1 : 0);
   }
   // Posts an update; `immediate` tells the responder where it is. Requires: not
   // empty, nor is a range; the bytes stay as they are until it is persisted.
@@ -66,6 +68,8 @@ class PersistRequester {
   uint64_t PieceBytesMax(uint64_t bytes) const;
   absl::Status WriteImmediate(std::span<const Range> ranges,
                               uint32_t immediate);
+  absl::Status Flush(const Range& last);
+  void CountCompleted();
   absl::Status WriteAllButTheLast(std::span<const Range> ranges,
                                   uint64_t piece_bytes);
   absl::Status Write(const Range& range, uint64_t piece_bytes);
@@ -74,6 +78,14 @@ class PersistRequester {
   Fabric& fabric_;
   const ConnectionId connection_;
   const Fabric::Limits limits_;
+  const bool flushes_;
+  // The last step is a completion, not an ack.
+  const bool ends_by_completion_;
+  // Then: of updates, the number of the last operation, oldest first.
+  std::deque<uint64_t> ends_;
+  uint64_t operations_ = 0;
+  uint64_t completed_ = 0;  // updates
+  uint64_t acked_ = 0;      // updates
   uint64_t posted_ = 0;
   uint64_t persisted_ = 0;
   uint64_t posts_under_way_ = 0;

@@ -20,9 +20,21 @@ namespace alpheus {
 absl::StatusOr<Plan> MakePlan(const Platform& platform, UpdateKind kind,
                               UpdateOperation operation);
 
-// For the log's records. A record has its checksum, so each is a singleton,
-// and so is a batch of them: a scan takes what is whole from its front.
+// For the log's records, as the primary has them: when one is persisted. A
+// record has its checksum, so each is a singleton, and so is a batch of them: a
+// scan takes what is whole from its front.
 absl::StatusOr<Plan> MakeRecordPlan(const Platform& platform);
+
+// What the backup does with records, on each platform: the row that is enough
+// on all of them. It persists, walks, acknowledges and marks what it was told
+// of, whether the primary counts these acks or did not wait for them
+// (docs/remote_persistence.md).
+Plan RecordPlanOfBackup();
+
+// For a change of a replica's superline that another host asks for: a message,
+// applied and persisted before its ack. Errors: Unimplemented (none that leaves
+// no message unapplied).
+absl::StatusOr<Plan> MakeSuperlinePlan(const Platform& platform);
 
 }  // namespace alpheus
 

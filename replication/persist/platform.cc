@@ -63,6 +63,14 @@ absl::Status Refuse(std::string_view text, std::string_view what) {
 
 }  // namespace
 
+Platform WithoutPersistentMemory(const Platform& platform) {
+  Platform weaker = platform;
+  weaker.domain = PersistenceDomain::kMemory;
+  weaker.ddio = true;
+  weaker.receive_buffers = ReceiveBuffers::kDram;
+  return weaker;
+}
+
 std::string PlatformToString(const Platform& platform) {
   std::string text;
   for (const Word& word : kWords) {

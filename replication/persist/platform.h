@@ -59,6 +59,10 @@ constexpr size_t ConfigurationIndex(const Platform& platform) {
          static_cast<size_t>(platform.receive_buffers);
 }
 
+// Of memory that only a call persists, as pages of a plain file: whatever the
+// machine keeps, it keeps no such memory.
+Platform WithoutPersistentMemory(const Platform& platform);
+
 // Words with commas between them, one for each axis, then what the adapter can
 // do: "dmp,ddio,dram,tcp",
 // "mhp,no-ddio,pm,infiniband,native-flush,atomic-write".

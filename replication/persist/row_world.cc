@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
@@ -27,22 +26,6 @@ uint64_t LoadNew(std::span<const std::byte> image, size_t word) {
 bool IsNonPosted(StepAction action) {
   return action == StepAction::kRequesterFlush ||
          action == StepAction::kRequesterWriteAtomic;
-}
-
-// What a wait for a completion waits for.
-std::optional<StepAction> AwaitedBy(StepAction action) {
-  switch (action) {
-    case StepAction::kRequesterCompleteWrite:
-      return StepAction::kRequesterWrite;
-    case StepAction::kRequesterCompleteWriteImmediate:
-      return StepAction::kRequesterWriteImmediate;
-    case StepAction::kRequesterCompleteSend:
-      return StepAction::kRequesterSend;
-    case StepAction::kRequesterCompleteFlush:
-      return StepAction::kRequesterFlush;
-    default:
-      return std::nullopt;
-  }
 }
 
 // What a software adapter has taken is in no domain, and goes through the

@@ -134,7 +134,8 @@ TEST(RowExplorationTest, BuiltInMethodsSufficeWhereTheyClaimTo) {
   for (const Method& method : Methods()) {
     for (const Platform& platform : AllPlatforms()) {
       const bool claims =
-          ((method.sufficient_on >> ConfigurationIndex(platform)) & 1) != 0;
+          ((method.sufficient_on >> ConfigurationIndex(AsInTables(platform))) &
+           1) != 0;
       const RowVerdict verdict =
           ExploreRow({.platform = platform}, method.kind, method.steps).verdict;
       EXPECT_TRUE(!claims || verdict == RowVerdict::kOk)
