@@ -74,11 +74,10 @@ void RejoiningReplication::AdvanceHead(const LogPosition& head) {
 // Nearly always there is nobody to wait for.
 void RejoiningReplication::Poll() {
   replication_.Poll();
-  if (hold_ != nullptr && hold_->next_poll_ns() != ReplicaHold::kNever) {
-    AttendHold();
-  }
-  if (scrub_ != nullptr && clock_.NowNanos() >= scrub_->next_poll_ns()) {
-    ScrubOn();
+  if (hold_ != nullptr || scrub_ != nullptr) {
+    const int64_t now = clock_.NowNanos();
+    if (hold_ != nullptr && now >= hold_->next_poll_ns()) AttendHold();
+    if (scrub_ != nullptr && now >= scrub_->next_poll_ns()) ScrubOn();
   }
   if (replication_.in_sync() == replicas_ && noted_in_sync_ == replicas_) {
     return;

@@ -172,6 +172,10 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   if (admitted->log != nullptr) welcome = admitted->log->welcome();
   if (admitted->held.has_value()) welcome = *admitted->held;
   welcome.platform = options_.platform;
+  if (admitted->log != nullptr && !admitted->log->is_persistent_memory() &&
+      !IsMutant("kPlainFileIsMemory")) {
+    welcome.platform = WithoutPersistentMemory(options_.platform);
+  }
   admitted->handshake.emplace(options_.credentials, admitted->hello, welcome);
   if (Connection* const oldest = OldestTooMany(); oldest != nullptr) {
     End(oldest->id, Refuse(Refusal::kTooSlow,

@@ -16,12 +16,14 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
 #include "log/format/layout.h"
+#include "log/pmem/msync_persistence.h"
 #include "log/pmem/persistence.h"
 #include "quorum/promise.h"
 #include "recovery/answer.h"
@@ -38,6 +40,9 @@ class ServedLog : public ScrubbedReplica {
  public:
   // But for the platform, which is the server's.
   virtual Welcome welcome() const = 0;
+  // The ring is persistent memory, of which the platform is true; else pages of
+  // a plain file, which a call of the replica's program persists.
+  virtual bool is_persistent_memory() const { return true; }
   virtual Promise standing() const = 0;
   // The ring, which peers read and write, and what the region says of itself
   // before it.
@@ -110,6 +115,9 @@ class ServedReplica final : public ServedLog {
 
   Uuid log_id() const override { return replica_->superline().log_id; }
   Welcome welcome() const override;
+  bool is_persistent_memory() const override {
+    return !std::is_same_v<P, MsyncPersistence>;
+  }
   Promise standing() const override { return PromiseOf(replica_->superline()); }
   bool medium_failed() const override { return !pmem_.Error().ok(); }
   Followed followed() const override;

@@ -47,9 +47,9 @@ template <Persistence P>
 absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
     P& pmem, const ReplicaMemory& memory, const SessionTerms& terms,
     Fabric& fabric, ConnectionId connection) {
-  ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeRecordPlan(terms.platform));
-  std::unique_ptr<BackupSession> session(
-      new BackupSession(pmem, memory, terms, plan, fabric, connection));
+  ALPHEUS_RETURN_IF_ERROR(MakeSuperlinePlan(terms.platform).status());
+  std::unique_ptr<BackupSession> session(new BackupSession(
+      pmem, memory, terms, RecordPlanOfBackup(), fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_, MessageSlots::Make(fabric, kAcksUnderWay, kAckBytes));
   ALPHEUS_ASSIGN_OR_RETURN(

@@ -6,7 +6,7 @@
 // write of a batch brings an immediate, the line at which the batch ends. The
 // batch itself is what lies between the end of the one before and there, so a
 // batch that goes round the end of the ring needs no second immediate. Step has
-// the plan for this replica's platform run for all that was announced
+// the plan that is enough on every platform run for all that was announced
 // (persist_responder.h): it persists that under one fence. The session's part
 // of the ack is to walk it record by record (what is acknowledged can be read)
 // and to say its last LSN; only then the watermark is stored, which the next
@@ -26,7 +26,8 @@
 //       from messages of this very session (H21).
 // Crash states: between two Steps any part of what the primary wrote may be
 // persistent, in any order; none of it was acknowledged, and the scan takes
-// what is whole of it as torn or have.
+// what is whole of it as torn or have. What the primary counts by completions
+// is whole then, whatever became of its immediate.
 // Thread safety: one thread.
 // References: protocol A3.4, A3.5, B6 R1; Arcadia §4.1.
 #ifndef ALPHEUS_REPLICATION_BACKUP_SESSION_H_

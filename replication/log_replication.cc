@@ -2,17 +2,16 @@
 #include "replication/log_replication.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <span>
 
 #include "log/base/mutant.h"
 
 namespace alpheus {
 namespace {
 
-// Completions that are taken at once, and how often in one Poll: peers of
-// others must not hold a caller of this log for ever.
-constexpr size_t kTakenAtOnce = 64;
+// How often completions are taken in one Poll: peers of others must not hold a
+// caller of this log for ever.
 constexpr int kRoundsMax = 16;
 
 }  // namespace
@@ -28,8 +27,8 @@ LogReplication::LogReplication(Fabric& fabric, const Clock& clock,
       replicator_(fabric, clock, options, start) {}
 
 // What arrived comes first: who was not polled for long may have been answered
-// long ago. What an ack made possible to post leaves with the next round, the
-// last of which finds nothing.
+// long ago. What an ack made possible to post leaves with the next round; where
+// it made nothing possible there is none, as who waits for the ack has it.
 void LogReplication::Poll() {
   int rounds = 0;
   while (TakeSome() && ++rounds < kRoundsMax) {
@@ -44,20 +43,22 @@ Deadline LogReplication::LookBy(Deadline deadline) const {
 }
 
 bool LogReplication::TakeSome() {
-  std::array<Completion, kTakenAtOnce> completions;
   events_.clear();
-  const size_t count = fabric_.Poll(completions, &events_);
-  for (size_t i = 0; i < count; ++i) {
-    if (!replicator_.Take(completions[i]) && others_ != nullptr) {
-      others_->Take(completions[i]);
-    }
+  const size_t count = fabric_.Poll(completions_, &events_);
+  const uint64_t posted = replicator_.batches();
+  bool may_have_posted = false;
+  for (const Completion& completion : std::span(completions_).first(count)) {
+    if (replicator_.Take(completion) || others_ == nullptr) continue;
+    others_->Take(completion);
+    may_have_posted = true;
   }
   for (const ConnectionEvent& event : events_) {
     const bool is_ours = event.kind == ConnectionEvent::Kind::kDisconnected &&
                          replicator_.Disconnected(event.connection);
     if (!is_ours && others_ != nullptr) others_->Take(event);
   }
-  return count != 0 || !events_.empty();
+  return may_have_posted || replicator_.batches() != posted ||
+         count == completions_.size() || !events_.empty();
 }
 
 }  // namespace alpheus

@@ -12,6 +12,7 @@
 #ifndef ALPHEUS_REPLICATION_LOG_REPLICATION_H_
 #define ALPHEUS_REPLICATION_LOG_REPLICATION_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -88,7 +89,7 @@ class LogReplication final : public ReplicationSink {
   void Wake() override { fabric_.Wake(); }
 
  private:
-  // True if there may be more.
+  // True if there may be more, or something was posted, which is to leave.
   bool TakeSome();
 
   Fabric& fabric_;
@@ -97,6 +98,8 @@ class LogReplication final : public ReplicationSink {
   const bool has_local_replica_;
   Others* const others_;
   Replicator replicator_;
+  // Of the last Poll; here, as to make them anew costs more than to ask.
+  std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;
 };
 

@@ -55,6 +55,7 @@ absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
     const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
     ConnectionId connection) {
   ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeRecordPlan(terms.platform));
+  ALPHEUS_RETURN_IF_ERROR(MakeSuperlinePlan(terms.platform).status());
   std::unique_ptr<ReplicaSession> session(
       new ReplicaSession(ring, terms, plan, fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(

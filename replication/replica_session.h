@@ -10,12 +10,15 @@
 // message says so (head_update.h), in turn with the batches and counted as one;
 // so does one of what is durable (durable_update.h).
 // How a batch becomes persistent at the backup is the plan's for its platform;
-// the executor (persist_requester.h) runs it, and says which batches are.
+// the executor (persist_requester.h) runs it, and says which batches are: by a
+// completion where the platform allows it. Acks give credits back all the same.
 //
 // Invariants:
 //   S1. Batches and heads sent and not acknowledged never exceed the credits
 //       (R1).
-//   S2. acked_lsn() never goes back, and never passes what was posted.
+//   S2. acked_lsn() is what the backup has persisted, by its ack or by a
+//       completion that says so on its platform; it never goes back, and never
+//       passes what was posted.
 //   S3. Only acks of this epoch and this session count (H21).
 //   S4. A head is sent only behind all records before it.
 //   S5. A batch ends behind a record.

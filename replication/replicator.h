@@ -126,6 +126,8 @@ class Replicator {
   // beyond durable_lsn() is unknown until an epoch is opened.
   const absl::Status& status() const { return status_; }
   uint32_t in_sync() const;
+  // That were posted to backups, messages among them; grows.
+  uint64_t batches() const;
 
  private:
   struct Backup {

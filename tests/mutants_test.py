@@ -56,6 +56,7 @@ case $ALPHEUS_MUTANT in
         *known-stranger*) says H17 served ;;
         *old-quorum*) says INV-22 fewer ;;
         *bad-repair*) says A8 other ;;
+        *wrong-platform*) says INV-22 unflushed ;;
         esac
         echo "$seeds" ;;
 esac

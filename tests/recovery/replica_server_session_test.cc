@@ -198,5 +198,17 @@ TEST(ReplicaServerTest, PlatformIsToldToThePrimary) {
   Replicate(world, peer, log, "a");
 }
 
+// A plain file's pages are in no domain: only its program persists them.
+TEST(ReplicaServerTest, PlainFileIsServedAsOnTheWeakest) {
+  ServedWorld::Options options;
+  options.server.platform = *ParsePlatform("wsp,no-ddio,infiniband");
+  ServedWorld world(options);
+  world.log(kLogA).is_memory = false;
+  Peer& peer = world.Connected(1, 1);
+  ASSERT_TRUE(peer.welcome.has_value());
+  EXPECT_EQ(PlatformToString(peer.welcome->platform),
+            "dmp,ddio,dram,infiniband");
+}
+
 }  // namespace
 }  // namespace alpheus::testing

@@ -119,6 +119,7 @@ class WatchedLog final : public ServedLog {
 
   Uuid log_id() const override { return inner_.log_id(); }
   Welcome welcome() const override { return inner_.welcome(); }
+  bool is_persistent_memory() const override { return is_memory; }
   Promise standing() const override { return inner_.standing(); }
   Followed followed() const override { return inner_.followed(); }
   bool medium_failed() const override { return inner_.medium_failed(); }
@@ -164,6 +165,7 @@ class WatchedLog final : public ServedLog {
   int slices = 0;        // of scans and installations
   int restored = 0;      // places
   bool forgets = false;  // what is restored
+  bool is_memory = true;
 
  private:
   ServedReplica<ModelPersistence> inner_;

@@ -36,9 +36,10 @@ DataPath::DataPath(const Options& options)
     terms_ = {b.state.superline.log_epoch, kSession, b.state.head(),
               options.credits};
     terms_.batch_bytes_max = options.batch_bytes_max;
+    terms_.platform = options.platform;
     b.connection = DirectFabric::Join(fabric_, b.fabric);
     const RegionKey backup_key = *b.fabric.Register(
-        {ring.data(), ring.capacity()}, RemoteAccess::kWrite);
+        {ring.data(), ring.capacity()}, RemoteAccess::kReadWrite);
     b.session = *BackupSession<ModelPersistence>::Start(
         b.pmem,
         {b.pmem.region(), ring, &b.state.table, b.state.superline.log_id,
@@ -46,12 +47,12 @@ DataPath::DataPath(const Options& options)
            b.heads.push_back(head);
            return absl::OkStatus();
          }},
-        terms_, b.fabric, b.connection);
+        terms_, b.counted, b.connection);
     const Ring own = RingOf(log_.region(), b.state.superline);
     const RegionKey local_key =
         *fabric_.Register({own.data(), own.capacity()}, RemoteAccess::kNone);
     sessions_.push_back(*ReplicaSession::Start({own, local_key, backup_key},
-                                               terms_, fabric_, b.connection));
+                                               terms_, counted_, b.connection));
   }
 }
 
@@ -94,10 +95,12 @@ absl::Status DataPath::Take() {
 }
 
 absl::Status DataPath::Round() {
+  counted_.HandOver();
   fabric_.Run();
   for (const auto& b : backups_) {
     ALPHEUS_RETURN_IF_ERROR(b->Take());
     ALPHEUS_RETURN_IF_ERROR(b->session->Step());
+    b->counted.HandOver();
     b->fabric.Run();
     ALPHEUS_RETURN_IF_ERROR(b->Take());
   }

@@ -13,6 +13,7 @@
 #include "log/pmem/crash_model.h"
 #include "replication/backup_session.h"
 #include "replication/replica_session.h"
+#include "tests/testing/counting_fabric.h"
 #include "tests/testing/direct_fabric.h"
 #include "tests/testing/log_harness.h"
 
@@ -26,6 +27,7 @@ class DataPath {
  public:
   struct Backup {
     DirectFabric fabric;
+    CountingFabric counted{fabric};  // what the session uses
     ModelPersistence pmem;
     RegionState state;
     ConnectionId connection;
@@ -47,12 +49,15 @@ class DataPath {
     uint64_t message_bytes_max = 1 << 20;
     uint64_t ring_capacity = 4096;
     uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
+    Platform platform = {};  // of the backups
   };
 
   explicit DataPath(const Options& options);
 
   LogHarness& log() { return log_; }
   DirectFabric& fabric() { return fabric_; }
+  // What sessions post on.
+  CountingFabric& counted() { return counted_; }
   Backup& backup(int i) { return *backups_[i]; }
   ReplicaSession& session(int i) { return *sessions_[i]; }
   std::unique_ptr<ReplicaSession> TakeSession(int i) {
@@ -73,6 +78,7 @@ class DataPath {
  private:
   LogHarness log_;
   DirectFabric fabric_;
+  CountingFabric counted_{fabric_};
   SessionTerms terms_;
   Lsn head_;
   std::vector<std::unique_ptr<Backup>> backups_;

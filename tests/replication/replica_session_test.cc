@@ -274,5 +274,64 @@ TEST(ReplicaSessionTest, WhatNoBackupDoesIsRefused) {
                             Operation::kRead, CompletionStatus::kOk, 0, 0})));
 }
 
+// --- Backups whose records are persisted without their program ---------------
+
+DataPath::Options OnCaches() {
+  DataPath::Options options;
+  options.platform = *ParsePlatform("mhp,infiniband");
+  return options;
+}
+
+// Acks still give credits back, and the backup walks, fences and marks what it
+// acknowledges, as on any platform.
+TEST(ReplicaSessionTest, FlushPersistsAndAcksGiveCreditsBack) {
+  DataPath path(OnCaches());
+  path.Append(32);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  EXPECT_EQ(path.fabric().posted(), 2u);  // and the flush
+  path.fabric().Run();
+  ASSERT_TRUE(path.Take().ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
+  EXPECT_EQ(path.session(0).batches_acked(), 0u);
+  EXPECT_FALSE(path.session(0).is_idle());
+  EXPECT_EQ(path.backup(0).session->persisted_lsn(), Lsn(0));
+  const uint64_t fences = path.backup(0).pmem.fence_count();
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(path.session(0).batches_acked(), 1u);
+  EXPECT_TRUE(path.session(0).is_idle());
+  EXPECT_EQ(path.backup(0).session->persisted_lsn(), Lsn(1));
+  EXPECT_EQ(path.backup(0).pmem.fence_count(), fences + 1);
+  EXPECT_EQ(path.backup(0).RecordsAfterAPowerCut(), 1u);
+}
+
+// Whatever the adapter takes: who acknowledges nothing gets no more than its
+// receives.
+TEST(ReplicaSessionTest, CompletionsAreNoCredits) {
+  DataPath path(OnCaches());
+  for (uint64_t i = 0; i < 6; ++i) {
+    path.Append(32);
+    ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+    path.fabric().Run();
+    ASSERT_TRUE(path.Take().ok());
+  }
+  EXPECT_EQ(path.session(0).batches(), 4u);
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(4));
+}
+
+// An ack that comes before the completion says it, too.
+TEST(ReplicaSessionTest, AckPersistsAsWell) {
+  DataPath path(OnCaches());
+  path.Append(32);
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  path.fabric().Run();
+  const auto late = path.fabric().TakeCompletions();
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
+  for (const Completion& completion : late) {
+    ASSERT_TRUE(path.session(0).Take(completion).ok());
+  }
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
+}
+
 }  // namespace
 }  // namespace alpheus::testing

@@ -19,11 +19,13 @@ class ReplicatorTest : public ::testing::Test {
  protected:
   void Make(Replicator::Options options, int backups,
             uint64_t message_bytes_max = 1 << 20, int joiners = 0,
-            uint64_t batch_bytes_max = SessionTerms().batch_bytes_max) {
+            uint64_t batch_bytes_max = SessionTerms().batch_bytes_max,
+            const Platform& platform = Platform()) {
     path_ = std::make_unique<DataPath>(
         DataPath::Options{.backups = backups + joiners,
                           .message_bytes_max = message_bytes_max,
-                          .batch_bytes_max = batch_bytes_max});
+                          .batch_bytes_max = batch_bytes_max,
+                          .platform = platform});
     // Not at the ring's start: lags are counted from where the log is.
     path_->Append(100);
     const RingEnd start = path_->End();
@@ -386,6 +388,22 @@ TEST_F(ReplicatorTest, ArrivingPiecesAreNoSilence) {
   }
   Pass(208);
   EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
+// Where records end at the primary they are durable by the adapter's word, and
+// the backup's program is still asked for: it stands still here.
+TEST_F(ReplicatorTest, CompletionsAreNoSignOfTheProgram) {
+  Make({.write_quorum = 2, .has_local_replica = false, .silence_ns = 1000}, 2,
+       1 << 20, /*joiners=*/0, SessionTerms().batch_bytes_max,
+       *ParsePlatform("mhp,infiniband"));
+  Append();
+  Pass(800);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
+  TakeAll();
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_FALSE(replicator_->is_idle());
+  Pass(208);
+  EXPECT_EQ(replicator_->in_sync(), 0u);
 }
 
 // H20. Where one replica is enough, the own one too.

@@ -48,6 +48,11 @@ CANARIES = (
                               "--guests", "operator")),
     ("bad-repair", "A8", ("--nodes", "3", "--write-quorum", "2", "--faults",
                           "flip-bit,poison", "--guests", "scrub")),
+    ("wrong-platform", "INV-22", ("--nodes", "3", "--write-quorum", "2",
+                                  "--platform", "dmp,infiniband",
+                                  "--workload", "wal", "--faults",
+                                  "kill-primary,power-cut,isolate",
+                                  "--guests", "none")),
 )
 # Ends that say nothing of an invariant.
 NO_INVARIANTS = ("CRASH", "HUNG", "CHECK", "")
