@@ -7,6 +7,7 @@ import replicated_claims
 import replicated_peers
 import replicated_rejoin
 import replicated_sweeps
+import replicated_verbs
 from results import bytes_text, ratio
 from tables import cell, machine, skips, table
 from targets import at_most
@@ -29,7 +30,8 @@ def to_text(results):
     sections = [machine(results), processes(results)]
     for spin in (1, 0):
         sections += [latencies(results, spin), calls(results, spin)]
-    sections += [breakdown(results), replicated_peers.to_text(results),
+    sections += [breakdown(results), replicated_verbs.to_text(results),
+                 replicated_peers.to_text(results),
                  replicated_sweeps.to_text(results),
                  replicated_rejoin.to_text(results), skips(results),
                  "Aims: median of the rounds' ratios (lowest to highest)\n"
@@ -140,7 +142,8 @@ def judge(results):
                       find(results, "floor", "p50", 1, backups, 64)),
                 RATIO_MAX)
         for backups in RATIO_BACKUPS]
-    return (verdicts + list(replicated_peers.judge(results))
+    return (verdicts + list(replicated_verbs.judge(results))
+            + list(replicated_peers.judge(results))
             + list(replicated_sweeps.judge(results))
             + list(replicated_rejoin.judge(results)))
 

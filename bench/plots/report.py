@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints tables, aims and the paper's claims for a run of bench_local, or
-tables and aims for one of bench_replicated, and draws the figures.
+"""Prints tables, aims and the paper's claims for a run of bench_local, tables
+and aims for one of bench_replicated, or tables and the taxonomy's findings for
+one of bench_remotelog, and draws the figures.
 
 usage: report.py RESULT.json FOLDER
 
@@ -14,6 +15,7 @@ import os
 import sys
 
 import claims
+import remotelog
 import replicated
 import tables
 import targets
@@ -25,11 +27,11 @@ def main(arguments):
         sys.stderr.write(__doc__)
         return 2
     results = Results.load(arguments[1])
-    is_local = results.data["benchmark"] == "local"
-    print(local_text(results) if is_local else replicated.to_text(results))
+    name = results.data["benchmark"]
+    print(TEXTS[name](results))
     if results.data["preset"] == "tiny":
         print("NOTE: preset tiny: no figure above means anything")
-    return draw(results, is_local, arguments[2])
+    return draw(results, name, arguments[2])
 
 
 def local_text(results):
@@ -41,17 +43,24 @@ def local_text(results):
         claims.to_text(claims.judge(results))))
 
 
-def draw(results, is_local, folder):
+TEXTS = {"local": local_text, "replicated": replicated.to_text,
+         "remotelog": remotelog.to_text}
+
+
+def draw(results, name, folder):
     try:
         import figures
+        import remotelog_figure
         import replicated_figure
     except ImportError as error:
         print("skipped: plots: %s (Debian: python3-matplotlib)" % error)
         return 0
     os.makedirs(folder, exist_ok=True)
-    if is_local:
+    if name == "local":
         drawn, skipped = figures.draw_all(results, claims.judge(results),
                                           folder)
+    elif name == "remotelog":
+        drawn, skipped = remotelog_figure.draw_all(results, folder)
     else:
         drawn, skipped = replicated_figure.draw_all(results, folder)
     for path in drawn:

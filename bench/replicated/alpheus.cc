@@ -124,7 +124,8 @@ absl::StatusOr<std::unique_ptr<AlpheusCluster>> AlpheusCluster::Start(
                            .ring_bytes = work.ring_bytes,
                            .nodes = nodes,
                            .write_quorum = work.copies() - 1 + own,
-                           .logs = logs}));
+                           .logs = logs,
+                           .hosts = work.hosts}));
   std::unique_ptr<AlpheusCluster> made(
       new AlpheusCluster(variant, waiting, std::move(folder)));
   for (int node = 1 + own; node <= nodes; ++node) {

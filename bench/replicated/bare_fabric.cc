@@ -23,6 +23,7 @@
 #include "log/format/record.h"
 #include "replication/ack.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/verbs/verbs_fabric.h"
 
 namespace alpheus::bench::replicated {
 namespace {
@@ -30,14 +31,20 @@ namespace {
 constexpr size_t kReceives = 64;
 constexpr std::chrono::seconds kConnectTimeout{10};
 
-// Nobody polls while others have their turn, which must not count as silence.
-// It is no part of the path that is timed.
+// Nobody polls while others have their turn, which must not count as silence
+// where programs answer. It is no part of the path that is timed.
 constexpr int64_t kRetryNanos = 3'600'000'000'000;
 
-TcpFabricOptions PatientOptions() {
-  TcpFabricOptions options;
-  options.limits.retry_ns = kRetryNanos;
-  return options;
+absl::StatusOr<std::unique_ptr<Fabric>> OpenFabric(const std::string& host,
+                                                   RandomSource& random) {
+  if (host.empty()) {
+    TcpFabricOptions options;
+    options.limits.retry_ns = kRetryNanos;
+    return std::make_unique<TcpFabric>(options, Clock::Real(), random);
+  }
+  VerbsFabricOptions options;
+  options.source_host = host;
+  return VerbsFabric::Open(options, Clock::Real(), random);
 }
 
 // The immediate: line of the ring where the record begins, and above it how the
@@ -47,12 +54,18 @@ constexpr uint32_t kNextShift = 31;
 // A fabric, and the one place where its completions are waited for.
 class Adapter {
  public:
-  Adapter() : fabric_(PatientOptions(), Clock::Real(), random_) {}
+  // `host`: of the adapter with RDMA; empty: over TCP.
+  static absl::StatusOr<std::unique_ptr<Adapter>> Open(
+      const std::string& host) {
+    auto made = std::make_unique<Adapter>();
+    ALPHEUS_ASSIGN_OR_RETURN(made->fabric_, OpenFabric(host, made->random_));
+    return made;
+  }
 
-  TcpFabric& fabric() { return fabric_; }
+  Fabric& fabric() { return *fabric_; }
 
   // What was posted leaves; what comes stays for Until.
-  void Send() { fabric_.Poll({}, &events_); }
+  void Send() { fabric_->Poll({}, &events_); }
 
   // Hands every completion and every event to `use`, which returns whether it
   // was what was waited for; goes on until it was.
@@ -61,7 +74,7 @@ class Adapter {
                      OnEvent on_event) {
     for (bool is_done = false; !is_done;) {
       std::array<Completion, 16> completions;
-      const size_t count = fabric_.Poll(completions, &events_);
+      const size_t count = fabric_->Poll(completions, &events_);
       for (const Completion& one : std::span(completions).first(count)) {
         if (one.status != CompletionStatus::kOk) {
           return absl::UnavailableError(
@@ -84,12 +97,12 @@ class Adapter {
     if (waiting == Waiting::kSpin) {
       sched_yield();
     } else {
-      fabric_.WaitForActivity(Deadline());
+      fabric_->WaitForActivity(Deadline());
     }
   }
 
   EntropyRandom random_;
-  TcpFabric fabric_;
+  std::unique_ptr<Fabric> fabric_;
   std::vector<ConnectionEvent> events_;
 };
 
@@ -104,7 +117,11 @@ class BareFabricCandidate final : public Candidate {
   static absl::StatusOr<std::unique_ptr<Candidate>> Make(const Work& work) {
     ALPHEUS_ASSIGN_OR_RETURN(Replica replica,
                              Replica::Make(work.folder, work.ring_bytes));
-    auto made = std::make_unique<BareFabricCandidate>(std::move(replica));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        std::unique_ptr<Adapter> adapter,
+        Adapter::Open(work.hosts.empty() ? "" : work.hosts.front()));
+    auto made = std::make_unique<BareFabricCandidate>(std::move(replica),
+                                                      std::move(adapter));
     ALPHEUS_ASSIGN_OR_RETURN(
         made->ring_key_,
         made->fabric().Register(made->replica_.bytes(), RemoteAccess::kNone));
@@ -117,8 +134,10 @@ class BareFabricCandidate final : public Candidate {
     return made;
   }
 
-  explicit BareFabricCandidate(Replica replica)
-      : replica_(std::move(replica)), answers_(kReceives * kAckBytes) {}
+  BareFabricCandidate(Replica replica, std::unique_ptr<Adapter> adapter)
+      : replica_(std::move(replica)),
+        answers_(kReceives * kAckBytes),
+        adapter_(std::move(adapter)) {}
 
   std::string name() const override { return kBareFabricName; }
 
@@ -137,17 +156,19 @@ class BareFabricCandidate final : public Candidate {
     RegionKey key;
   };
 
-  TcpFabric& fabric() { return adapter_.fabric(); }
+  Fabric& fabric() { return adapter_->fabric(); }
 
   absl::Status AddBackup(const Work& work) {
     ALPHEUS_ASSIGN_OR_RETURN(
         BackupProcess process,
-        BackupProcess::Start(kBareFabricName, work.folder, work.ring_bytes));
+        BackupProcess::Start(
+            work.hosts.empty() ? kBareFabricName : kBareVerbsKind, work.folder,
+            work.ring_bytes));
     ALPHEUS_ASSIGN_OR_RETURN(
         const ConnectionId connection,
         fabric().Connect(process.address(), "", Deadline::In(kConnectTimeout)));
     RegionKey key;
-    ALPHEUS_RETURN_IF_ERROR(adapter_.Until(
+    ALPHEUS_RETURN_IF_ERROR(adapter_->Until(
         Waiting::kBlock, NotExpected, [&](const ConnectionEvent& event) {
           if (event.kind == ConnectionEvent::Kind::kEstablished) {
             std::memcpy(&key.value, event.private_data.data(),
@@ -186,10 +207,10 @@ class BareFabricCandidate final : public Candidate {
           backup.connection, WorkId(), {.key = ring_key_, .bytes = place},
           {.key = backup.key, .offset = offset}, immediate));
     }
-    adapter_.Send();  // before this replica is flushed
+    adapter_->Send();  // before this replica is flushed
     replica_.Persist(place);
     size_t answers = 0;
-    return adapter_.Until(
+    return adapter_->Until(
         waiting_,
         [&](const Completion& one) -> absl::StatusOr<bool> {
           if (one.operation != Operation::kReceive) return false;
@@ -201,7 +222,7 @@ class BareFabricCandidate final : public Candidate {
 
   Replica replica_;
   std::vector<std::byte> answers_;
-  Adapter adapter_;
+  std::unique_ptr<Adapter> adapter_;
   RegionKey ring_key_;
   RegionKey answers_key_;
   std::vector<Backup> backups_;
@@ -213,10 +234,12 @@ class BareFabricCandidate final : public Candidate {
 
 MakeCandidate BareFabric() { return BareFabricCandidate::Make; }
 
-absl::Status ServeBareFabric(const std::string& folder, uint64_t ring_bytes) {
+absl::Status ServeBareFabric(const std::string& host, const std::string& folder,
+                             uint64_t ring_bytes) {
   ALPHEUS_ASSIGN_OR_RETURN(Replica replica, Replica::Make(folder, ring_bytes));
-  Adapter adapter;
-  TcpFabric& fabric = adapter.fabric();
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Adapter> adapter,
+                           Adapter::Open(host));
+  Fabric& fabric = adapter->fabric();
   ALPHEUS_ASSIGN_OR_RETURN(
       const RegionKey ring_key,
       fabric.Register(replica.bytes(), RemoteAccess::kWrite));
@@ -224,8 +247,9 @@ absl::Status ServeBareFabric(const std::string& folder, uint64_t ring_bytes) {
   std::array<std::byte, 2 * kAckBytes> answers{};
   ALPHEUS_ASSIGN_OR_RETURN(const RegionKey answers_key,
                            fabric.Register(answers, RemoteAccess::kNone));
-  ALPHEUS_ASSIGN_OR_RETURN(const std::string address,
-                           fabric.Listen("127.0.0.1:0"));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::string address,
+      fabric.Listen(host.empty() ? "127.0.0.1:0" : absl::StrCat(host, ":0")));
   AnnounceAddress(address);
   uint64_t answer_count = 0;
   Waiting waiting = Waiting::kBlock;
@@ -256,7 +280,7 @@ absl::Status ServeBareFabric(const std::string& folder, uint64_t ring_bytes) {
     return true;
   };
   while (!is_over) {
-    ALPHEUS_RETURN_IF_ERROR(adapter.Until(waiting, on_record, on_event));
+    ALPHEUS_RETURN_IF_ERROR(adapter->Until(waiting, on_record, on_event));
   }
   return absl::OkStatus();
 }

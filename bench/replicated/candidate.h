@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +38,8 @@ struct Work {
   // included; 0: all.
   int write_quorum = 0;
   uint64_t batch = 1;  // records of one Append, made persistent together
+  // Of adapters with RDMA, the primary's first; none: all over TCP.
+  std::vector<std::string> hosts = {};
 
   int copies() const { return write_quorum == 0 ? backups + 1 : write_quorum; }
 };

@@ -26,10 +26,13 @@ absl::Status WriteClusterFile(const std::string& path,
   std::ofstream file(path);
   file << "cluster_id = \"5d0d9e7e-4a37-4c58-9d3f-6f2a1f0a7b11\"\n"
        << "write_quorum = " << shape.write_quorum << "\n";
-  for (int node = 1; node <= shape.nodes; ++node) {
-    file << "[[member]]\nnode = " << node
-         << "\naddress = \"127.0.0.1:" << ports[static_cast<size_t>(node - 1)]
-         << "\"\n";
+  if (!shape.hosts.empty()) {
+    file << "fabric = \"verbs\"\ninsecure_without_key = true\n";
+  }
+  for (size_t i = 0; i < ports.size(); ++i) {
+    file << "[[member]]\nnode = " << i + 1 << "\naddress = \""
+         << (shape.hosts.empty() ? "127.0.0.1" : shape.hosts.at(i)) << ":"
+         << ports[i] << "\"\n";
   }
   file.close();
   if (file) return absl::OkStatus();

@@ -48,6 +48,8 @@ struct ClusterShape {
   int nodes = 2;
   int write_quorum = 2;
   int logs = 1;
+  // Of adapters with RDMA, by nodes; none: 127.0.0.1, over TCP.
+  std::vector<std::string> hosts = {};
 };
 
 class ClusterFolder {

@@ -4,6 +4,7 @@
 // (docs/performance.md). bench/plots judges and draws it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +25,9 @@
 #include "bench/replicated/copy_server.h"
 #include "bench/replicated/copy_sink.h"
 #include "bench/replicated/floor.h"
+#include "bench/replicated/rdma_hosts.h"
 #include "bench/replicated/scenarios.h"
+#include "bench/replicated/verbs_floor.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench::replicated {
@@ -111,9 +114,14 @@ absl::Status RunScenarios(const Options& options, const Settings& settings,
       continue;
     }
     std::fprintf(stderr, "bench_replicated: %s ...", name.c_str());
+    const size_t measured = report->measurements.size();
     const int64_t start = NowNanos();
     ALPHEUS_ASSIGN_OR_RETURN(const CoreTimes before, ReadCoreTimes());
     ALPHEUS_RETURN_IF_ERROR(scenario.measure(settings, report));
+    if (report->measurements.size() == measured) {
+      std::fprintf(stderr, " skipped: %s\n", report->skips.back().why.c_str());
+      continue;
+    }
     ALPHEUS_ASSIGN_OR_RETURN(const CoreTimes after, ReadCoreTimes());
     report->disturbances.push_back(
         {.scenario = name,
@@ -143,7 +151,11 @@ absl::Status Serve(const std::string& kind, const std::string& folder,
   uint64_t bytes = 0;
   if (absl::SimpleAtoi(ring_bytes, &bytes)) {
     if (kind == kFloorName) return ServeFloor(folder, bytes);
-    if (kind == kBareFabricName) return ServeBareFabric(folder, bytes);
+    if (kind == kBareFabricName) return ServeBareFabric("", folder, bytes);
+    if (kind == kBareVerbsKind) {
+      return ServeBareFabric(RdmaHosts().at(1), folder, bytes);
+    }
+    if (kind == kVerbsFloorName) return ServeVerbsFloor(folder, bytes);
     if (kind == kCopyKind) return ServeCopy(folder);  // a file
     if (kind == kSinkKind) return ServeSink(folder, bytes);
     // The number is the node's.

@@ -16,11 +16,11 @@
 namespace alpheus::bench::replicated {
 namespace {
 
-constexpr uint64_t kPrimary = 1;
-constexpr uint64_t kBackup = 2;
+constexpr uint64_t kRejoinPrimary = 1;
+constexpr uint64_t kRejoinBackup = 2;
 constexpr uint64_t kMember = 3;
 constexpr uint64_t kFilledBytes = 1024;  // of a payload
-constexpr uint32_t kFillBatch = 64;
+constexpr uint32_t kRejoinFillBatch = 64;
 constexpr uint64_t kRecordsBefore = 1000;  // that the member does not miss
 constexpr uint64_t kRoomBytes = uint64_t{32} << 20;
 constexpr std::chrono::milliseconds kInSyncTimeout{20'000};
@@ -28,9 +28,9 @@ constexpr std::chrono::milliseconds kLookAgain{1};
 
 LogOptions OptionsIn(const std::string& folder) {
   LogOptions options;
-  options.path = ClusterFolder::ReplicaOf(folder, kPrimary);
+  options.path = ClusterFolder::ReplicaOf(folder, kRejoinPrimary);
   options.replication.cluster_file = ClusterFolder::ClusterFile(folder);
-  options.replication.node = kPrimary;
+  options.replication.node = kRejoinPrimary;
   options.replication.log_name = BenchLogName(0);
   options.replication.gather_ms = 10'000;
   options.replication.open_timeout_ms = 60'000;
@@ -70,14 +70,14 @@ absl::StatusOr<std::unique_ptr<RejoinCluster>> RejoinCluster::Start(
 absl::Status RejoinCluster::Open() {
   ALPHEUS_ASSIGN_OR_RETURN(
       BackupProcess backup,
-      BackupProcess::Start(kAlpheusBlockKind, folder_.path(), kBackup));
+      BackupProcess::Start(kAlpheusBlockKind, folder_.path(), kRejoinBackup));
   backup_.emplace(std::move(backup));
   ALPHEUS_RETURN_IF_ERROR(StartMember());
   ALPHEUS_ASSIGN_OR_RETURN(log_, Log::Open(OptionsIn(folder_.path())));
   ALPHEUS_RETURN_IF_ERROR(AwaitInSync(3));
   ALPHEUS_RETURN_IF_ERROR(Fill(kRecordsBefore));
   ALPHEUS_ASSIGN_OR_RETURN(Region primary,
-                           MapReplica(folder_.path(), kPrimary));
+                           MapReplica(folder_.path(), kRejoinPrimary));
   ALPHEUS_ASSIGN_OR_RETURN(Region member, MapReplica(folder_.path(), kMember));
   primary_file_.emplace(std::move(primary));
   member_file_.emplace(std::move(member));
@@ -115,7 +115,7 @@ absl::Status RejoinCluster::Fill(uint64_t records) {
   const std::string payload(kFilledBytes, 'Z');
   for (uint64_t i = 0; i < records; ++i) {
     ALPHEUS_RETURN_IF_ERROR(
-        log_->Append(payload, {.frequency = kFillBatch}).status());
+        log_->Append(payload, {.frequency = kRejoinFillBatch}).status());
   }
   filled_ += records;
   return log_->Force(Lsn(log_->next_lsn().value - 1));

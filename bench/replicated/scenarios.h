@@ -50,6 +50,9 @@ Settings TinySettings();
 // Append + force to a quorum, by size of the record, number of backups and way
 // of waiting, beside sockets alone.
 absl::Status MeasureLatency(const Settings& settings, Report* report);
+// The same of 64 bytes over adapters with RDMA, beside their verbs alone;
+// skipped where RdmaHosts() names none.
+absl::Status MeasureVerbs(const Settings& settings, Report* report);
 // The same of three copies, beside etcd and Redis.
 absl::Status MeasurePeers(const Settings& settings, Report* report);
 // From the replicas of a log that was not closed to the last record visited,
@@ -78,8 +81,9 @@ struct Scenario {
   std::string_view name;
   absl::Status (*measure)(const Settings& settings, Report* report);
 };
-inline constexpr std::array<Scenario, 11> kScenarios = {
+inline constexpr std::array<Scenario, 12> kScenarios = {
     {{"latency", MeasureLatency},
+     {"verbs", MeasureVerbs},
      {"peers", MeasurePeers},
      {"batches", MeasureBatches},
      {"backups", MeasureBackups},

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// responder_program: the server's one thread: it answers messages, and behind
+// that applies records and trims the log.
+//
+// Idea: what a message costs follows from the row's responder steps: lines that
+// are loaded, owned, written back and fenced, an ack that is posted. A row
+// without such steps leaves messages and records too, which take the same
+// thread's time when it has nothing to answer. One piece of work is never left
+// for another, so an apply or a trim may delay an answer.
+//
+// Invariants:
+//   RP1. Messages are taken in the order in which they became visible.
+//   RP2. Each update is applied once: behind its last step of the responder, or
+//        when all its bytes are visible.
+// Thread safety: none.
+// References: remote persistence taxonomy §4.1 (the server collects applied
+// records).
+#ifndef ALPHEUS_BENCH_REMOTELOG_RESPONDER_PROGRAM_H_
+#define ALPHEUS_BENCH_REMOTELOG_RESPONDER_PROGRAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "bench/remotelog/costs.h"
+#include "bench/remotelog/event_queue.h"
+#include "bench/remotelog/responder_adapter.h"
+#include "replication/persist/method.h"
+#include "replication/persist/platform.h"
+
+namespace alpheus::bench::remotelog {
+
+class ResponderProgram {
+ public:
+  // An ack was posted on this connection, now.
+  using PostAck = std::function<void(size_t connection)>;
+
+  ResponderProgram(const Costs& costs, const Platform& platform,
+                   std::span<const Step> steps, size_t connections,
+                   EventQueue* queue, PostAck post_ack);
+
+  void BytesAreVisible(const Operation& operation);
+  void MessageIsVisible(const Operation& operation);
+
+  double message_time() const { return message_time_; }
+  double background_time() const { return background_time_; }
+
+ private:
+  void GoOn();
+  void Answer(const Operation& message);
+  void Apply();
+  void BeBusy(double until_answered, double behind);
+  double CostOf(const Step& step, const Operation& message) const;
+  double CopyCost(UpdatePart part, bool flushes) const;
+  double LoadOfMessage() const;
+
+  const Costs costs_;
+  const Platform platform_;
+  EventQueue* const queue_;
+  const PostAck post_ack_;
+  std::vector<Step> steps_;  // the responder's
+  // Of a message whose buffer is the log until it is applied.
+  UpdatePart copied_later_ = UpdatePart::kNone;
+  std::vector<size_t> at_;  // of each connection, in steps_
+  std::deque<Operation> messages_;
+  uint64_t unapplied_ = 0;
+  uint64_t untrimmed_ = 0;
+  bool is_busy_ = false;
+  double message_time_ = 0;
+  double background_time_ = 0;
+};
+
+}  // namespace alpheus::bench::remotelog
+
+#endif  // ALPHEUS_BENCH_REMOTELOG_RESPONDER_PROGRAM_H_

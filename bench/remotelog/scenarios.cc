@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/remotelog/scenarios.h"
+
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bench/local/samples.h"
+#include "bench/remotelog/costs.h"
+#include "bench/remotelog/rows.h"
+#include "bench/remotelog/simulated_transport.h"
+#include "log/base/random.h"
+#include "log/base/status_macros.h"
+#include "replication/persist/table_planner.h"
+
+namespace alpheus::bench::remotelog {
+namespace {
+
+constexpr double kNanosPerSecond = 1e9;
+
+double Mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(values.size());
+}
+
+AppendRun RunOf(const BenchRow& row, uint64_t clients, uint64_t appends) {
+  return {.platform = row.platform,
+          .steps = row.steps,
+          .clients = clients,
+          .appends = appends};
+}
+
+// Three metrics; what else there is to say of the row is with the first.
+void AddTimes(const char* scenario, const BenchRow& row, uint64_t clients,
+              const AppendTimes& times, Report* report) {
+  const auto count = static_cast<double>(times.latency.size());
+  const PlanCost cost = CostOf(row.steps, RoundTripCosts());
+  const auto add = [&](const char* metric, const char* unit, double value) {
+    report->measurements.push_back({.scenario = scenario,
+                                    .candidate = row.name,
+                                    .metric = metric,
+                                    .unit = unit,
+                                    .parameters = {{"clients", clients}},
+                                    .samples = {value},
+                                    .details = {}});
+  };
+  add("p50", "ns", Median(times.latency));
+  report->measurements.back().details = {
+      {"round_trips", cost.round_trips},
+      {"responder_message_ns", times.responder_messages / count},
+      {"responder_background_ns", times.responder_background / count}};
+  add("mean", "ns", Mean(times.latency));
+  add("rate", "appends/s", count / times.elapsed * kNanosPerSecond);
+}
+
+absl::Status MeasureRows(const char* scenario, uint64_t clients,
+                         uint64_t appends, AppendTransport& transport,
+                         Report* report) {
+  for (const BenchRow& row : BenchRows()) {
+    ALPHEUS_ASSIGN_OR_RETURN(const AppendTimes times,
+                             transport.Append(RunOf(row, clients, appends)));
+    AddTimes(scenario, row, clients, times, report);
+  }
+  return absl::OkStatus();
+}
+
+// One measurement, whose details are the rows' means.
+absl::Status MeasureCosts(const Costs& costs, const std::string& candidate,
+                          const std::string& metric, uint64_t appends,
+                          Report* report) {
+  Measurement measurement{.scenario = "sensitivity",
+                          .candidate = candidate,
+                          .metric = metric,
+                          .unit = "ns",
+                          .parameters = {},
+                          .samples = {},
+                          .details = {}};
+  SimulatedTransport transport(costs);
+  double sum = 0;
+  for (const BenchRow& row : BenchRows()) {
+    ALPHEUS_ASSIGN_OR_RETURN(const AppendTimes times,
+                             transport.Append(RunOf(row, 1, appends)));
+    measurement.details[row.name] = Mean(times.latency);
+    sum += Mean(times.latency);
+  }
+  measurement.samples = {sum / static_cast<double>(measurement.details.size())};
+  report->measurements.push_back(std::move(measurement));
+  return absl::OkStatus();
+}
+
+// Uniform in [-1, 1].
+double Lot(RandomSource& random) {
+  constexpr uint64_t kSteps = 1 << 20;
+  return 2 * static_cast<double>(random.Below(kSteps + 1)) / kSteps - 1;
+}
+
+// `factor` turns a lot into what a constant is multiplied by.
+absl::Status MeasureDraws(const char* candidate, uint64_t draws,
+                          uint64_t appends, double (*factor)(double lot),
+                          Report* report) {
+  Random random(/*seed=*/1);
+  for (uint64_t draw = 1; draw <= draws; ++draw) {
+    Costs costs;
+    for (const Constant& constant : Constants()) {
+      costs.*constant.value *= factor(Lot(random));
+    }
+    ALPHEUS_RETURN_IF_ERROR(MeasureCosts(
+        costs, candidate, absl::StrCat("draw ", draw), appends, report));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Settings FullSettings() {
+  return {.preset = "full",
+          .appends = 10'000,
+          .clients = {2, 4, 8},
+          .varied_appends = 17,
+          .draws = 200,
+          .wide_draws = 500};
+}
+
+Settings QuickSettings() {
+  return {.preset = "quick",
+          .appends = 1'000,
+          .clients = {2, 4, 8},
+          .varied_appends = 17,
+          .draws = 50,
+          .wide_draws = 100};
+}
+
+Settings TinySettings() {
+  return {.preset = "tiny",
+          .appends = 16,
+          .clients = {2},
+          .varied_appends = 2,
+          .draws = 2,
+          .wide_draws = 2};
+}
+
+absl::Status MeasureAppend(const Settings& settings, AppendTransport& transport,
+                           Report* report) {
+  return MeasureRows("append", 1, settings.appends, transport, report);
+}
+
+absl::Status MeasureClients(const Settings& settings,
+                            AppendTransport& transport, Report* report) {
+  for (const uint64_t clients : settings.clients) {
+    ALPHEUS_RETURN_IF_ERROR(MeasureRows(
+        "clients", clients, settings.appends / clients, transport, report));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MeasureSensitivity(const Settings& settings, Report* report) {
+  for (const Constant& constant : Constants()) {
+    for (const double factor : kVariations) {
+      Costs costs;
+      costs.*constant.value *= factor;
+      ALPHEUS_RETURN_IF_ERROR(MeasureCosts(costs, constant.name,
+                                           absl::StrCat("times ", factor),
+                                           settings.varied_appends, report));
+    }
+  }
+  ALPHEUS_RETURN_IF_ERROR(MeasureDraws(
+      "all", settings.draws, settings.varied_appends,
+      [](double lot) { return 1 + kVariation * lot; }, report));
+  return MeasureDraws(
+      "wide", settings.wide_draws, settings.varied_appends,
+      [](double lot) { return std::pow(kWideFactor, lot); }, report);
+}
+
+}  // namespace alpheus::bench::remotelog

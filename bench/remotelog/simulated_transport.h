@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// simulated_transport: appends in simulated time, by a cost model.
+//
+// Idea: clients, each with a processor and an adapter, a link each way, and the
+// server's adapter, memory and thread, as event_queue.h lets them happen. The
+// time of an append is what comes out; a step that is left out, or one more,
+// changes it.
+//
+// Fault model: none; nothing is lost, and receive buffers never run out.
+// Thread safety: none.
+// References: remote persistence taxonomy Figure 1, §4; docs/remotelog.md.
+#ifndef ALPHEUS_BENCH_REMOTELOG_SIMULATED_TRANSPORT_H_
+#define ALPHEUS_BENCH_REMOTELOG_SIMULATED_TRANSPORT_H_
+
+#include "absl/status/statusor.h"
+#include "bench/remotelog/append_transport.h"
+#include "bench/remotelog/costs.h"
+
+namespace alpheus::bench::remotelog {
+
+class SimulatedTransport final : public AppendTransport {
+ public:
+  explicit SimulatedTransport(const Costs& costs) : costs_(costs) {}
+
+  // Errors: FailedPrecondition (the steps never end).
+  absl::StatusOr<AppendTimes> Append(const AppendRun& run) override;
+
+ private:
+  const Costs costs_;
+};
+
+}  // namespace alpheus::bench::remotelog
+
+#endif  // ALPHEUS_BENCH_REMOTELOG_SIMULATED_TRANSPORT_H_

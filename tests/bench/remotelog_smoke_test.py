@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every scenario of bench_remotelog with hardly any appends, and the
+report.
+
+Goal: that all of it works; no finding is asked for. Checks the shape of the
+JSON, that all rows were run, that a second run gives the same result, that the
+text is there and that the figure is drawn, the same twice. Without matplotlib
+the figure is skipped in sight.
+
+usage: remotelog_smoke_test.py BENCH_REMOTELOG
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+REPORT = os.path.join(ROOT, "bench", "plots", "report.py")
+GOLDEN_ROWS = os.path.join(ROOT, "tests", "golden",
+                           "remote_persistence_methods.csv")
+SCENARIOS = {"append", "clients", "sensitivity"}
+PROGRAM = None
+
+
+def run(*arguments):
+    return subprocess.run(arguments, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+
+
+def plotting_python():
+    """Debian's interpreter if it has matplotlib, else the one that runs."""
+    for python in ("/usr/bin/python3", sys.executable):
+        if run(python, "-c", "import matplotlib").returncode == 0:
+            return python
+    return sys.executable
+
+
+def content_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+class SmokeTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = os.path.join(cls.folder.name, "remotelog.json")
+        cls.ran = run(PROGRAM, "--tiny", "--json", cls.path)
+        if cls.ran.returncode == 0:
+            cls.data = json.loads(content_of(cls.path))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.assertEqual(self.ran.returncode, 0, self.ran.stderr)
+
+    def names(self, scenario):
+        return {m["candidate"] for m in self.data["measurements"]
+                if m["scenario"] == scenario}
+
+    def test_rows_are_those_of_the_tables(self):
+        lines = content_of(GOLDEN_ROWS).splitlines()[1:]
+        rows = {",".join(line.split(",")[:5]) for line in lines}
+        self.assertEqual(len(rows), 72)
+        for scenario in ("append", "clients"):
+            names = self.names(scenario)
+            self.assertEqual({n for n in names
+                              if not n.endswith(",estimate")}, rows)
+            self.assertEqual(len(names), 74)
+
+    def test_every_scenario_ran(self):
+        self.assertEqual({m["scenario"] for m in self.data["measurements"]},
+                         SCENARIOS)
+        self.assertEqual({c["name"] for c in self.data["constants"]},
+                         self.names("sensitivity") - {"all", "wide"})
+
+    def test_second_run_is_the_same(self):
+        path = self.path + ".again"
+        self.assertEqual(run(PROGRAM, "--tiny", "--json", path).returncode, 0)
+        again = json.loads(content_of(path))
+        self.assertEqual(again["measurements"], self.data["measurements"])
+
+    def test_what_is_missing_is_told(self):
+        self.assertEqual([s["scenario"] for s in self.data["skips"]],
+                         ["verbs"])
+        path = self.path + ".only"
+        self.assertEqual(run(PROGRAM, "--tiny", "--only", "append", "--json",
+                             path).returncode, 0)
+        skips = json.loads(content_of(path))["skips"]
+        self.assertEqual({s["scenario"] for s in skips},
+                         SCENARIOS - {"append"} | {"verbs"})
+
+    def test_report_judges_and_draws_the_same_twice(self):
+        figures = []
+        for name in ("once", "again"):
+            folder = os.path.join(self.folder.name, name)
+            told = run(plotting_python(), "-B", REPORT, self.path, folder)
+            self.assertEqual(told.returncode, 0, told.stderr)
+            for part in ("Costs;", "Appends by each row", "estimate",
+                         "Mean us",
+                         "Several clients", "Findings of the taxonomy",
+                         "Sensitivity", "skipped: verbs"):
+                self.assertIn(part, told.stdout)
+            if "skipped: plots" in told.stdout:
+                self.skipTest("figure: no matplotlib "
+                              "(Debian: python3-matplotlib)")
+            figures.append(content_of(os.path.join(
+                folder, "figure_remotelog.svg")))
+        self.assertIn("<svg", figures[0])
+        self.assertEqual(figures[0], figures[1])
+
+    def test_report_on_one_scenario_only(self):
+        for scenario in SCENARIOS:
+            path = self.path + "." + scenario
+            self.assertEqual(run(PROGRAM, "--tiny", "--only", scenario,
+                                 "--json", path).returncode, 0)
+            told = run(plotting_python(), "-B", REPORT, path,
+                       self.folder.name)
+            self.assertEqual(told.returncode, 0, told.stderr)
+            self.assertIn("skipped: verbs", told.stdout)
+
+    def test_bad_usage_is_refused(self):
+        for arguments in ([], ["--json"], ["--json", "f", "--only", "nothing"],
+                          ["--json", "f", "--quick", "--tiny"]):
+            self.assertNotEqual(run(PROGRAM, *arguments).returncode, 0,
+                                arguments)
+
+    def test_result_that_cannot_be_written_is_reported(self):
+        ran = run(PROGRAM, "--tiny", "--only", "append", "--json",
+                  "/nowhere/remotelog.json")
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("/nowhere/remotelog.json", ran.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
