@@ -243,6 +243,18 @@ absl::StatusOr<std::vector<ClusterMember>> ReadMembers(
   return members;
 }
 
+absl::Status ReadFabric(const TableReader& root, ClusterFabric& fabric) {
+  std::string name = "tcp";
+  ALPHEUS_RETURN_IF_ERROR(root.Read("fabric", name));
+  if (name != "tcp" && name != "verbs") {
+    return root.ErrorOf("fabric",
+                        absl::StrCat("fabric \"", name,
+                                     "\" is unknown. Known are tcp and verbs"));
+  }
+  fabric = name == "verbs" ? ClusterFabric::kVerbs : ClusterFabric::kTcp;
+  return absl::OkStatus();
+}
+
 absl::Status ReadKeyOptions(const TableReader& root, ClusterOptions& options) {
   ALPHEUS_RETURN_IF_ERROR(root.Read("key_file", options.key_file));
   ALPHEUS_RETURN_IF_ERROR(
@@ -276,7 +288,7 @@ absl::StatusOr<ClusterConfiguration> ReadCluster(std::string_view file,
   const TableReader root(file, table);
   ALPHEUS_RETURN_IF_ERROR(root.CheckKeys(
       {"cluster_id", "configuration_id", "write_quorum", "read_quorum",
-       "key_file", "insecure_without_key", "member"}));
+       "fabric", "key_file", "insecure_without_key", "member"}));
   ClusterOptions options;
   ALPHEUS_ASSIGN_OR_RETURN(options.cluster_id, ReadClusterId(root));
   ALPHEUS_RETURN_IF_ERROR(
@@ -285,6 +297,7 @@ absl::StatusOr<ClusterConfiguration> ReadCluster(std::string_view file,
                            ReadQuorum(root, "write_quorum"));
   ALPHEUS_ASSIGN_OR_RETURN(options.read_quorum,
                            ReadQuorum(root, "read_quorum"));
+  ALPHEUS_RETURN_IF_ERROR(ReadFabric(root, options.fabric));
   ALPHEUS_RETURN_IF_ERROR(ReadKeyOptions(root, options));
   ALPHEUS_ASSIGN_OR_RETURN(options.members, ReadMembers(file, root, table));
   ALPHEUS_RETURN_IF_ERROR(CheckSizes(root, options));

@@ -114,6 +114,7 @@ absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
   }
   cluster.cluster_id = options.cluster_id;
   cluster.id = options.configuration_id;
+  cluster.fabric = options.fabric;
   cluster.key_file = std::move(options.key_file);
   cluster.insecure_without_key = options.insecure_without_key;
   cluster.members = std::move(options.members);

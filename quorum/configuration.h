@@ -44,6 +44,12 @@ struct ClusterMember {
   bool operator==(const ClusterMember&) const = default;
 };
 
+// What its nodes and primaries talk over.
+enum class ClusterFabric {
+  kTcp,    // sockets, and programs at both ends
+  kVerbs,  // adapters with RDMA
+};
+
 struct ClusterConfiguration {
   Uuid cluster_id;
   uint64_t id = 1;  // grows with each change
@@ -53,6 +59,7 @@ struct ClusterConfiguration {
   std::string key_file = {};
   bool insecure_without_key = false;  // even where other machines reach it
   ClusterKey key = {};
+  ClusterFabric fabric = ClusterFabric::kTcp;
 
   bool operator==(const ClusterConfiguration&) const = default;
 };
@@ -70,6 +77,7 @@ struct ClusterOptions {
   std::vector<ClusterMember> members;  // in any order
   std::string key_file = {};
   bool insecure_without_key = false;
+  ClusterFabric fabric = ClusterFabric::kTcp;
 };
 
 // Whether each member, and no two of them, satisfy C2 and C3. That one may be

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "api/node/adapter.h"
 #include "api/node/log_members.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
@@ -14,7 +15,7 @@
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
 #include "recovery/answer.h"
-#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/fabric.h"
 
 namespace alpheus {
 namespace {
@@ -85,7 +86,8 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
                               const MembersChange& change,
                               const LogOptions& options) {
   EntropyRandom random;
-  TcpFabric fabric(TcpFabricOptions(), Clock::Real(), random);
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Fabric> fabric,
+                           OpenAdapter(to, NodeId(0), random));
   LogMembersOptions members;
   members.cluster_id = to.cluster_id;
   members.log_name = options.replication.log_name;
@@ -96,7 +98,7 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
       std::chrono::milliseconds(options.replication.open_timeout_ms));
   const std::vector<PeerAddress> all = PeersOf(from, to);
   ALPHEUS_ASSIGN_OR_RETURN(const std::vector<Superline> superlines,
-                           ReadSuperlines(fabric, random, members, all));
+                           ReadSuperlines(*fabric, random, members, all));
   ALPHEUS_ASSIGN_OR_RETURN(const Superline newest, NewestOf(superlines));
   std::vector<PeerAddress> newcomers;
   for (const PeerAddress& peer : all) {
@@ -108,7 +110,7 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
     }
     if (is_replaced || joins) newcomers.push_back(peer);
   }
-  return MakeBlankReplicas(fabric, random, members, newest, newcomers);
+  return MakeBlankReplicas(*fabric, random, members, newest, newcomers);
 }
 
 }  // namespace

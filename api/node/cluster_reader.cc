@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "api/node/adapter.h"
 #include "api/node/fabric_pump.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
@@ -16,7 +17,7 @@
 #include "quorum/log_id.h"
 #include "recovery/durable_range.h"
 #include "recovery/remote_region.h"
-#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/fabric.h"
 
 namespace alpheus {
 namespace {
@@ -30,11 +31,11 @@ constexpr int kFetchesMax = 5;
 class ClusterReader::Impl {
  public:
   Impl(ClusterReaderOptions options, ClusterConfiguration cluster)
-      : options_(std::move(options)),
-        cluster_(std::move(cluster)),
-        fabric_(TcpFabricOptions(), Clock::Real(), random_) {}
+      : options_(std::move(options)), cluster_(std::move(cluster)) {}
 
   absl::Status Read() {
+    ALPHEUS_ASSIGN_OR_RETURN(fabric_,
+                             OpenAdapter(cluster_, NodeId(0), random_));
     ALPHEUS_RETURN_IF_ERROR(AddReplicas());
     for (int fetch = 0; fetch < kFetchesMax; ++fetch) {
       FetchMissing();
@@ -162,7 +163,7 @@ class ClusterReader::Impl {
   }
 
   void FetchMissing() {
-    FabricPump pump(fabric_);
+    FabricPump pump(*fabric_);
     for (Replica& replica : replicas_) {
       if (!replica.is_read) StartFetching(replica);
     }
@@ -201,7 +202,7 @@ class ClusterReader::Impl {
     options.deadline = [this] { return InTime(); };
     options.without_ring = options_.without_records;
     replica.remote = std::make_unique<RemoteRegion>(
-        fabric_, std::move(options),
+        *fabric_, std::move(options),
         [&replica, name = NameOf(replica)](
             uint64_t bytes) -> absl::StatusOr<std::span<std::byte>> {
           ALPHEUS_ASSIGN_OR_RETURN(replica.image,
@@ -361,8 +362,8 @@ class ClusterReader::Impl {
   const ClusterReaderOptions options_;
   const ClusterConfiguration cluster_;
   EntropyRandom random_;
-  TcpFabric fabric_;
-  std::vector<Replica> replicas_;  // their images are gone before the fabric
+  std::unique_ptr<Fabric> fabric_;  // from Read on
+  std::vector<Replica> replicas_;   // their images are gone before the fabric
   std::vector<ReplicaReading> readings_;
   DurableRange durable_;
 };

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "api/node/adapter.h"
 #include "api/node/fabric_pump.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
@@ -16,7 +17,7 @@
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
 #include "recovery/inquiry.h"
-#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/fabric.h"
 
 namespace alpheus {
 namespace {
@@ -26,11 +27,11 @@ constexpr int64_t kNanosPerMilli = 1'000'000;
 class ScrubAsker {
  public:
   ScrubAsker(const ClusterScrubOptions& options, ClusterConfiguration cluster)
-      : options_(options),
-        cluster_(std::move(cluster)),
-        fabric_(TcpFabricOptions(), Clock::Real(), random_) {}
+      : options_(options), cluster_(std::move(cluster)) {}
 
   absl::StatusOr<std::vector<ReplicaScrub>> Run() {
+    ALPHEUS_ASSIGN_OR_RETURN(fabric_,
+                             OpenAdapter(cluster_, NodeId(0), random_));
     for (const ClusterMember& member : cluster_.members) {
       if (options_.node != 0 && member.node.value != options_.node) continue;
       AddNode(member);
@@ -40,7 +41,7 @@ class ScrubAsker {
                                               options_.node,
                                               " is no member of the cluster"));
     }
-    FabricPump pump(fabric_);
+    FabricPump pump(*fabric_);
     pump.Add(
         {[this](const ConnectionEvent& event) { return Take(event); },
          [this](const Completion& completion) { return Take(completion); }});
@@ -75,7 +76,7 @@ class ScrubAsker {
     hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
     hello.primary.incarnation = random_.Next() | 1;  // never 0
     asked.inquiry = std::make_unique<Inquiry>(
-        fabric_,
+        *fabric_,
         Inquiry::Options{asked.scrub.address,
                          member.node,
                          hello,
@@ -154,7 +155,7 @@ class ScrubAsker {
   const ClusterScrubOptions& options_;
   const ClusterConfiguration cluster_;
   EntropyRandom random_;
-  TcpFabric fabric_;
+  std::unique_ptr<Fabric> fabric_;
   std::vector<Asked> nodes_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "api/node/adapter.h"
 #include "api/node/fabric_pump.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
@@ -13,7 +14,7 @@
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
 #include "recovery/remote_tail.h"
-#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/fabric.h"
 
 namespace alpheus {
 namespace {
@@ -28,12 +29,14 @@ constexpr int64_t kLooks = 4;
 
 class ClusterTail::Impl {
  public:
-  Impl(const ClusterTailOptions& options, const ClusterConfiguration& cluster)
+  Impl(const ClusterTailOptions& options, const ClusterConfiguration& cluster,
+       std::unique_ptr<Connectivity> connectivity)
       : log_name_(options.log_name),
         timeout_ns_(int64_t{options.timeout_ms} * kNanosPerMs),
-        fabric_(TcpFabricOptions(), Clock::Real(), random_),
-        pump_(fabric_),
-        tail_(fabric_, Clock::Real(), OptionsOf(options, cluster)) {
+        connectivity_(std::move(connectivity)),
+        pump_(*connectivity_->fabric),
+        tail_(*connectivity_->fabric, Clock::Real(),
+              OptionsOf(options, cluster)) {
     pump_.Add({[this](const ConnectionEvent& e) { return tail_.Take(e); },
                [this](const Completion& c) { return tail_.Take(c); }});
   }
@@ -72,8 +75,8 @@ class ClusterTail::Impl {
           {member.node, member.address.ToString(),
            options.node == 0 || member.node.value == options.node});
     }
-    tail.self.incarnation = random_.Next() | 1;  // never 0
-    tail.credentials = {cluster.key, &random_};
+    tail.self.incarnation = connectivity_->random.Next() | 1;  // never 0
+    tail.credentials = {cluster.key, &connectivity_->random};
     tail.from = options.from;
     tail.poll_ns = int64_t{options.poll_ms} * kNanosPerMs;
     tail.silence_ns = timeout_ns_;
@@ -106,8 +109,7 @@ class ClusterTail::Impl {
   const int64_t timeout_ns_;
   int64_t looked_at_ = Clock::Real().NowNanos();
   int64_t unreached_ns_ = 0;  // as long as nobody has been in reach
-  EntropyRandom random_;
-  TcpFabric fabric_;
+  std::unique_ptr<Connectivity> connectivity_;
   FabricPump pump_;
   RemoteTail tail_;
 };
@@ -127,8 +129,10 @@ absl::StatusOr<std::unique_ptr<ClusterTail>> ClusterTail::Open(
                                             options.node,
                                             " is no member of the cluster"));
   }
-  return std::unique_ptr<ClusterTail>(
-      new ClusterTail(std::make_unique<Impl>(options, cluster)));
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Connectivity> connectivity,
+                           Connectivity::Open(cluster, NodeId(options.node)));
+  return std::unique_ptr<ClusterTail>(new ClusterTail(
+      std::make_unique<Impl>(options, cluster, std::move(connectivity))));
 }
 
 ClusterTail::ClusterTail(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

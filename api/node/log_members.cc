@@ -20,7 +20,7 @@ PrimaryId NewProcess(const LogMembersOptions& options, RandomSource& random) {
   return {options.self, random.Next() | 1};
 }
 
-absl::StatusOr<Superline> ReadSuperline(TcpFabric& fabric, RandomSource& random,
+absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
                                         const LogMembersOptions& options,
                                         const PeerAddress& peer) {
   std::vector<std::byte> image;
@@ -56,7 +56,7 @@ absl::StatusOr<Superline> ReadSuperline(TcpFabric& fabric, RandomSource& random,
 }  // namespace
 
 absl::StatusOr<std::vector<Superline>> ReadSuperlines(
-    TcpFabric& fabric, RandomSource& random, const LogMembersOptions& options,
+    Fabric& fabric, RandomSource& random, const LogMembersOptions& options,
     const std::vector<PeerAddress>& peers) {
   std::vector<Superline> superlines;
   std::string why;
@@ -92,7 +92,7 @@ absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines) {
       "keeps it. Start more nodes"));
 }
 
-absl::Status MakeBlankReplicas(TcpFabric& fabric, RandomSource& random,
+absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
                                const LogMembersOptions& options,
                                const Superline& newest,
                                const std::vector<PeerAddress>& peers) {

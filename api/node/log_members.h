@@ -21,7 +21,7 @@
 #include "log/format/superline.h"
 #include "quorum/configuration.h"
 #include "recovery/opening_peer.h"
-#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/fabric.h"
 
 namespace alpheus {
 
@@ -37,7 +37,7 @@ struct LogMembersOptions {
 // Of the nodes that can be reached and have a replica of the log, in the order
 // of `peers`. Errors: Unavailable (none: each is named, with its reason).
 absl::StatusOr<std::vector<Superline>> ReadSuperlines(
-    TcpFabric& fabric, RandomSource& random, const LogMembersOptions& options,
+    Fabric& fabric, RandomSource& random, const LogMembersOptions& options,
     const std::vector<PeerAddress>& peers);
 
 // The one that knows most of them: of the highest log epoch, not blank.
@@ -46,7 +46,7 @@ absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines);
 
 // Makes blank replicas of the log `newest` is of, where there is none.
 // Errors: as LogCreation.
-absl::Status MakeBlankReplicas(TcpFabric& fabric, RandomSource& random,
+absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
                                const LogMembersOptions& options,
                                const Superline& newest,
                                const std::vector<PeerAddress>& peers);

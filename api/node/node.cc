@@ -4,19 +4,23 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "api/node/adapter.h"
 #include "api/node/fabric_pump.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
 #include "log/pmem/libpmem_persistence.h"
+#include "log/pmem/region.h"
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
+#include "replication/persist/declaration.h"
 #include "replication/persist/planner.h"
 
 namespace alpheus {
@@ -27,15 +31,23 @@ constexpr char kExtension[] = ".alpheus";
 constexpr int64_t kLookAgainNanos = 200'000'000;
 // A node that never idles looks after so many turns.
 constexpr uint32_t kBusyTurns = 4096;
+// Of idle turns, one in so many looks at the clock.
+constexpr uint32_t kTurnsPerLook = 4;
 // Whoever asked for a file has so long to take its lock.
 constexpr int64_t kReleasedNanos = 2'000'000'000;
 // Ten years: its nanoseconds are a number.
 constexpr uint64_t kScrubIntervalSecondsMax = 315'360'000;
 
-TcpFabricOptions FabricOptions(const NodeOptions& options) {
-  TcpFabricOptions fabric;
-  fabric.report = options.tell;
-  return fabric;
+// A device-DAX, to which a link in the directory leads, is there before it is
+// formatted. What a file of zeros held was lost.
+bool IsBlankDevice(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_character_file(path, error)) return false;
+  const absl::StatusOr<Region> region = Region::OpenForReading(path.string());
+  return region.ok() && region->bytes().size() > kTableOffset &&
+         std::ranges::all_of(
+             region->bytes().first(kTableOffset),
+             [](std::byte byte) { return byte == std::byte{0}; });
 }
 
 }  // namespace
@@ -49,9 +61,9 @@ absl::StatusOr<std::unique_ptr<Node>> Node::Start(NodeOptions options) {
 }
 
 Node::Node(NodeOptions options, ClusterConfiguration cluster)
-    : options_(std::move(options)),
-      cluster_(std::move(cluster)),
-      fabric_(FabricOptions(options_), Clock::Real(), random_) {
+    : options_(std::move(options)), cluster_(std::move(cluster)) {}
+
+ReplicaServerOptions Node::ServerOptions() {
   ReplicaServerOptions server;
   server.cluster_id = cluster_.cluster_id;
   server.node = NodeId(options_.node);
@@ -64,8 +76,7 @@ Node::Node(NodeOptions options, ClusterConfiguration cluster)
   server.unserved = [this](Uuid log_id) { return Unserved(log_id); };
   server.held = [this](Uuid log_id) { return WelcomeOfHeld(log_id); };
   server.let_go = [this](Uuid log_id) { LookSoon(log_id); };
-  server_ = std::make_unique<ReplicaServer>(fabric_, Clock::Real(),
-                                            std::move(server));
+  return server;
 }
 
 Node::~Node() = default;
@@ -89,13 +100,16 @@ absl::Status Node::Begin() {
                                             options_.node,
                                             " is no member of the cluster"));
   }
+  const std::string own =
+      options_.listen.empty() ? self->address.ToString() : options_.listen;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      fabric_, OpenAdapter(cluster_, self->node, random_, options_.tell));
   ALPHEUS_RETURN_IF_ERROR(TellPlatform());
   TellKey();
+  server_ =
+      std::make_unique<ReplicaServer>(*fabric_, Clock::Real(), ServerOptions());
   ALPHEUS_RETURN_IF_ERROR(FindFiles());
-  ALPHEUS_ASSIGN_OR_RETURN(
-      address_,
-      fabric_.Listen(options_.listen.empty() ? self->address.ToString()
-                                             : options_.listen));
+  ALPHEUS_ASSIGN_OR_RETURN(address_, fabric_->Listen(own));
   return absl::OkStatus();
 }
 
@@ -103,13 +117,16 @@ absl::Status Node::TellPlatform() const {
   ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeRecordPlan(options_.platform));
   options_.tell(absl::StrCat("platform ", PlatformToString(options_.platform),
                              "; a record: ", PlanToString(plan)));
-  // The one claim of which a program can see anything (R7).
-  if (options_.platform.domain != PersistenceDomain::kMemory &&
-      !LibpmemPersistence::DetectAutoFlush()) {
-    options_.tell(
-        "platform: caches are declared to be persistent (mhp, wsp), and this "
-        "machine shows no sign of it (eADR); if they are not, records that "
-        "were acknowledged can be lost. Declare dmp unless you know better");
+  const Fabric::Limits limits = fabric_->limits();
+  const bool is_verbs = cluster_.fabric == ClusterFabric::kVerbs;
+  const Shown shown = {
+      .caches_persist = LibpmemPersistence::DetectAutoFlush(),
+      .transport = is_verbs ? Transport::kInfiniBand : Transport::kTcp,
+      .native_flush = limits.native_flush,
+      .atomic_write = limits.atomic_write};
+  for (const std::string& warning :
+       DeclarationWarnings(options_.platform, shown)) {
+    options_.tell(warning);
   }
   return absl::OkStatus();
 }
@@ -133,6 +150,13 @@ absl::Status Node::FindFiles() {
     if (absl::Status good = CheckLogName(log_name); !good.ok()) {
       options_.tell(
           absl::StrCat(path.string(), ": not served: ", good.message()));
+      continue;
+    }
+    if (IsBlankDevice(path)) {
+      options_.tell(absl::StrCat(
+          "log ", log_name, ": ", path.string(),
+          ": a blank device: no replica yet; `alpheus format --cluster` makes "
+          "one, or `alpheus replace` in the place of one that was lost"));
       continue;
     }
     TryToServe(log_name);
@@ -170,6 +194,12 @@ void Node::TryToServe(const std::string& log_name) {
   if (status.ok()) {
     options_.tell(
         absl::StrCat("log ", log_name, ": serving ", PathOf(log_name)));
+    const std::string warning =
+        ReplicaWarning(options_.platform, held.file->is_pmem());
+    if (!warning.empty() && !held.was_warned) {
+      options_.tell(absl::StrCat("log ", log_name, ": ", warning));
+    }
+    held.was_warned = true;
     held.why = absl::OkStatus();
     held.is_served = true;
     held.suspect = false;  // its superline says so now
@@ -320,34 +350,41 @@ Deadline Node::NextDeadline() const {
 }
 
 void Node::Run() {
-  FabricPump pump(fabric_);
+  FabricPump pump(*fabric_);
   pump.Add({[this](const ConnectionEvent& e) { return server_->Take(e); },
             [this](const Completion& c) { return server_->Take(c); }});
   uint32_t idle_turns = 0;
   uint32_t busy_turns = 0;
+  // When there is something to do though nothing comes; 0: perhaps now.
+  int64_t due_at = 0;
   while (!stopped_.load(std::memory_order_acquire)) {
     const bool any = pump.Turn();
-    server_->Poll();
-    if (!to_release_.empty()) ReleaseAsked();
-    // On a machine that is busy it may never be idle for so many turns.
-    if (std::exchange(looks_soon_, false) || (!any && IsLookDue())) LookAgain();
+    // Whoever waits for the next record only looks for it.
+    const bool looks_at_clock = idle_turns % kTurnsPerLook == 0;
+    if (any || due_at == 0 ||
+        (looks_at_clock && Clock::Real().NowNanos() >= due_at)) {
+      server_->Poll();
+      if (!to_release_.empty()) ReleaseAsked();
+      // On a machine that is busy it may never be idle for so many turns.
+      const bool is_due = any ? ++busy_turns % kBusyTurns == 0 : IsLookDue();
+      if (std::exchange(looks_soon_, false) || is_due) LookAgain();
+      due_at = any ? 0 : NextDeadline().at_nanos();
+    }
     if (any) {
       idle_turns = 0;
-      if (++busy_turns % kBusyTurns == 0) LookAgain();
-      continue;
-    }
-    if (++idle_turns < options_.yield_turns) {
+    } else if (++idle_turns < options_.yield_turns) {
       sched_yield();
-      continue;
+    } else {
+      LookAgain();
+      pump.Sleep(NextDeadline());
+      due_at = 0;
     }
-    LookAgain();
-    pump.Sleep(NextDeadline());
   }
 }
 
 void Node::Stop() {
   stopped_.store(true, std::memory_order_release);
-  fabric_.Wake();
+  fabric_->Wake();
 }
 
 }  // namespace alpheus

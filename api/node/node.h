@@ -46,7 +46,7 @@
 #include "log/base/random.h"
 #include "quorum/configuration.h"
 #include "recovery/replica_server.h"
-#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/fabric.h"
 #include "replication/persist/platform.h"
 
 namespace alpheus {
@@ -95,6 +95,7 @@ class Node final : private LogCreator {
     bool is_served = false;
     int64_t look_again_at = 0;  // else
     absl::Status why;           // why it could not be served
+    bool was_warned = false;    // of a platform that it does not have
     bool suspect = false;       // its medium failed, and that is not on it yet
     RetryTimes retries{1'000'000'000, 60'000'000'000};  // of its medium
   };
@@ -102,6 +103,7 @@ class Node final : private LogCreator {
   Node(NodeOptions options, ClusterConfiguration cluster);
 
   absl::Status Begin();
+  ReplicaServerOptions ServerOptions();
   ScrubbingOptions Scrubbing() const;
   absl::Status TellPlatform() const;
   void TellKey() const;
@@ -129,7 +131,7 @@ class Node final : private LogCreator {
   std::map<std::string, Held> files_;  // by log name; outlive the server
   std::vector<Uuid> to_release_;
   bool looks_soon_ = false;
-  TcpFabric fabric_;
+  std::unique_ptr<Fabric> fabric_;  // from Begin on
   std::unique_ptr<ReplicaServer> server_;
   std::atomic<bool> stopped_{false};
 };

@@ -60,6 +60,8 @@ class ReplicaFile {
   // Requires: nothing that Serve returned is left.
   void ForgetFailure();
 
+  // Mapped persistent memory, or what stands for it; else a plain file.
+  bool is_pmem() const { return region_.medium() != RegionMedium::kFile; }
   Region& region() { return region_; }
   Persistences& pmem() { return pmem_; }
 

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "api/node/adapter.h"
 #include "api/node/change_members.h"
 #include "api/node/fabric_pump.h"
 #include "api/node/log_engine.h"
@@ -28,7 +29,7 @@
 #include "recovery/log_creation.h"
 #include "recovery/opening_quorums.h"
 #include "recovery/rejoining_replication.h"
-#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/fabric.h"
 
 namespace alpheus {
 namespace {
@@ -41,24 +42,18 @@ constexpr int64_t kBackOffNanosMax = 200 * kNanosPerMilli;
 // How often a lock is tried that a node was asked to release.
 constexpr int64_t kLockRetryNanos = 10 * kNanosPerMilli;
 
-// Adapter and randomness of one log, in the order of their use.
-struct Connectivity {
-  EntropyRandom random;
-  TcpFabric fabric{TcpFabricOptions(), Clock::Real(), random};
-};
-
-class TcpReplication final : public EngineReplication {
+class FabricReplication final : public EngineReplication {
  public:
-  TcpReplication(std::unique_ptr<Connectivity> connectivity,
-                 const Replicator::Options& replicator,
-                 const RejoiningOptions& rejoining, EpochOpened& opened,
-                 std::optional<ReplicaHoldOptions> hold,
-                 ScrubbingOptions scrubbing)
+  FabricReplication(std::unique_ptr<Connectivity> connectivity,
+                    const Replicator::Options& replicator,
+                    const RejoiningOptions& rejoining, EpochOpened& opened,
+                    std::optional<ReplicaHoldOptions> hold,
+                    ScrubbingOptions scrubbing)
       : sizes_(rejoining.opening.sizes),
         hold_(std::move(hold)),
         scrubbing_(std::move(scrubbing)),
         connectivity_(std::move(connectivity)),
-        replication_(connectivity_->fabric, Clock::Real(),
+        replication_(*connectivity_->fabric, Clock::Real(),
                      connectivity_->random, replicator, rejoining, opened) {}
 
   ReplicationSink& sink() override { return replication_; }
@@ -162,10 +157,11 @@ absl::Status WithRefusal(const absl::Status& status,
 template <Persistence P>
 class Opener {
  public:
-  Opener(const LogOptions& options, const ClusterConfiguration& cluster)
+  Opener(const LogOptions& options, const ClusterConfiguration& cluster,
+         std::unique_ptr<Connectivity> connectivity)
       : options_(options),
         cluster_(cluster),
-        connectivity_(std::make_unique<Connectivity>()),
+        connectivity_(std::move(connectivity)),
         deadline_(Deadline::In(
             std::chrono::milliseconds(options.replication.open_timeout_ms))) {}
 
@@ -192,7 +188,7 @@ class Opener {
     ALPHEUS_ASSIGN_OR_RETURN(const EpochOpened opened,
                              TryUntilDeadline(/*is_member=*/false));
     for (const OpenedBackup& backup : opened.backups) {
-      connectivity_->fabric.Close(backup.connection).IgnoreError();
+      connectivity_->fabric->Close(backup.connection).IgnoreError();
     }
     return MakeReport(opened);
   }
@@ -257,13 +253,13 @@ class Opener {
   absl::StatusOr<std::unique_ptr<EpochOpening>> StartOpening(
       bool is_member, BallotSource& ballots) {
     if (is_member) {
-      return EpochOpening::Start(connectivity_->fabric, Clock::Real(),
+      return EpochOpening::Start(*connectivity_->fabric, Clock::Real(),
                                  connectivity_->random, ballots, opening_,
                                  AsOwnReplica(*replica_, [] {}));
     }
     if constexpr (std::is_same_v<P, LibpmemPersistence>) {
       return EpochOpening::Start(
-          connectivity_->fabric, Clock::Real(), connectivity_->random, ballots,
+          *connectivity_->fabric, Clock::Real(), connectivity_->random, ballots,
           opening_,
           [this](uint64_t capacity, const Configuration& /*configuration*/) {
             return MakeCache(capacity);
@@ -278,7 +274,7 @@ class Opener {
     again = false;
     ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<EpochOpening> tried,
                              StartOpening(is_member, ballots));
-    FabricPump pump(connectivity_->fabric);
+    FabricPump pump(*connectivity_->fabric);
     pump.Add({[&](const ConnectionEvent& e) { return tried->Take(e); },
               [&](const Completion& c) { return tried->Take(c); }});
     while (!tried->Poll()) {
@@ -312,7 +308,7 @@ class Opener {
       const Deadline retry = Deadline::AtNanos(
           now +
           static_cast<int64_t>(connectivity_->random.Below(kBackOffNanosMax)));
-      FabricPump pump(connectivity_->fabric);
+      FabricPump pump(*connectivity_->fabric);
       while (!retry.HasPassed(Clock::Real().NowNanos())) {
         if (!pump.Turn()) pump.Sleep(retry);
       }
@@ -360,7 +356,7 @@ class Opener {
     const std::optional<ReplicaHoldOptions> hold =
         HoldOptions(is_member, opened.epoch);
     RecoveryReport report = MakeReport(opened);
-    auto replication = std::make_unique<TcpReplication>(
+    auto replication = std::make_unique<FabricReplication>(
         std::move(connectivity_), replicator,
         RejoiningOptions{.opening = opening_}, opened, hold, OwnScrubbing());
     auto engine = std::make_unique<RingEngine<P>>(
@@ -387,8 +383,8 @@ class Opener {
 // Asks the daemon of this node, if there is one, to let go of the file, as
 // often as it takes.
 absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
-    const LogOptions& options, const ClusterConfiguration& cluster) {
-  Connectivity connectivity;
+    const LogOptions& options, const ClusterConfiguration& cluster,
+    Connectivity& connectivity) {
   const Deadline deadline = Deadline::In(
       std::chrono::milliseconds(options.replication.open_timeout_ms));
   for (;;) {
@@ -405,14 +401,14 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
                      connectivity.random.Next() | 1};
     const ClusterMember* const self =
         FindMember(cluster, NodeId(options.replication.node));
-    Inquiry release(connectivity.fabric,
+    Inquiry release(*connectivity.fabric,
                     {self->address.ToString(),
                      self->node,
                      hello,
                      deadline,
                      {cluster.key, &connectivity.random}},
                     Release{});
-    FabricPump pump(connectivity.fabric);
+    FabricPump pump(*connectivity.fabric);
     pump.Add({[&](const ConnectionEvent& e) { return release.Take(e); },
               [&](const Completion& c) { return release.Take(c); }});
     while (!release.done() && !deadline.HasPassed(Clock::Real().NowNanos())) {
@@ -435,14 +431,18 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
                            LoadClusterFile(options.replication.cluster_file));
   ALPHEUS_RETURN_IF_ERROR(CheckOptions(options, cluster));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      std::unique_ptr<Connectivity> connectivity,
+      Connectivity::Open(cluster, NodeId(options.replication.node)));
   if (options.path.empty()) {
-    return Opener<LibpmemPersistence>(options, cluster).OpenWithCache();
+    return Opener<LibpmemPersistence>(options, cluster, std::move(connectivity))
+        .OpenWithCache();
   }
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ReplicaFile> file,
-                           TakeReplicaFile(options, cluster));
+                           TakeReplicaFile(options, cluster, *connectivity));
   return std::visit(
       [&]<class P>(std::unique_ptr<P>& pmem) {
-        return Opener<P>(options, cluster)
+        return Opener<P>(options, cluster, std::move(connectivity))
             .OpenWithReplica(std::move(file->region()), std::move(pmem));
       },
       file->pmem());
@@ -451,7 +451,9 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
 absl::StatusOr<RecoveryReport> OpenToChangeMembers(
     const LogOptions& options, const ClusterConfiguration& to,
     MembersChange change, std::vector<PeerAddress> asked) {
-  return Opener<LibpmemPersistence>(options, to)
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Connectivity> connectivity,
+                           Connectivity::Open(to, NodeId(0)));
+  return Opener<LibpmemPersistence>(options, to, std::move(connectivity))
       .ChangeMembers(std::move(change), std::move(asked));
 }
 
@@ -460,12 +462,13 @@ absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
                            LoadClusterFile(options.cluster_file));
   ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
   ALPHEUS_RETURN_IF_ERROR(Layout::ForRegion(options.region_bytes).status());
-  Connectivity connectivity;
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Connectivity> connectivity,
+                           Connectivity::Open(cluster, NodeId(0)));
   LogCreationOptions creation;
   creation.cluster_id = cluster.cluster_id;
   creation.log_id = LogIdOf(cluster.cluster_id, options.log_name);
   creation.self = {cluster.members.front().node,
-                   connectivity.random.Next() | 1};
+                   connectivity->random.Next() | 1};
   creation.sizes = cluster.sizes;
   creation.configuration_id = cluster.id;
   creation.key = cluster.key;
@@ -477,9 +480,9 @@ absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
   creation.deadline = Deadline::In(std::chrono::seconds(30));
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::unique_ptr<LogCreation> created,
-      LogCreation::Start(connectivity.fabric, Clock::Real(),
-                         connectivity.random, creation));
-  FabricPump pump(connectivity.fabric);
+      LogCreation::Start(*connectivity->fabric, Clock::Real(),
+                         connectivity->random, creation));
+  FabricPump pump(*connectivity->fabric);
   pump.Add({[&](const ConnectionEvent& e) { return created->Take(e); },
             [&](const Completion& c) { return created->Take(c); }});
   while (!created->Poll()) {

@@ -109,6 +109,22 @@ TEST_F(AlpheusdPlatformTest, ClaimThatTheMachineDoesNotShowIsTold) {
   }
 }
 
+// Each claim that this node's adapter is short of has its warning.
+TEST_F(AlpheusdPlatformTest, ClaimsBeyondTheAdapterAreTold) {
+  const std::string told =
+      Run({"--platform", "wsp,no-ddio,pm,infiniband,native-flush,atomic-write"})
+          .error;
+  for (const char* warning :
+       {"platform: adapters are declared to keep what they have received",
+        "platform: adapters are declared to write past the caches",
+        "platform: the transport is declared to be infiniband",
+        "and this node's adapter is tcp", "Leave native-flush out",
+        "Leave atomic-write out", "this node has them in DRAM"}) {
+    EXPECT_THAT(told, HasSubstr(warning));
+  }
+  EXPECT_THAT(Run({}).error, Not(HasSubstr("declared to")));
+}
+
 // What the sample says is the default is it.
 TEST_F(AlpheusdPlatformTest, SampleHasTheDefault) {
   std::ifstream sample(ALPHEUS_SAMPLE_NODE);

@@ -41,15 +41,18 @@ void ExpectRefused(const std::string& text, const std::string& where,
 
 TEST(ClusterFileTest, EveryKeyIsRead) {
   const std::string text = std::string("configuration_id = 9\n") +
-                           "write_quorum = 1\nread_quorum = 2\n" + kId +
-                           kNode2 + "may_be_primary = false\n" + kNode1;
+                           "write_quorum = 1\nread_quorum = 2\n" +
+                           "fabric = 'verbs'\n" + kId + kNode2 +
+                           "may_be_primary = false\n" + kNode1;
   const auto cluster = ParseClusterFile(text, "c.toml");
   ASSERT_TRUE(cluster.ok()) << cluster.status();
-  EXPECT_EQ(*cluster, (ClusterConfiguration{{1, 2},
-                                            9,
-                                            {2, 1, 2},
-                                            {{NodeId(1), {"a", 1}, true},
-                                             {NodeId(2), {"a", 2}, false}}}));
+  ClusterConfiguration expected{
+      {1, 2},
+      9,
+      {2, 1, 2},
+      {{NodeId(1), {"a", 1}, true}, {NodeId(2), {"a", 2}, false}}};
+  expected.fabric = ClusterFabric::kVerbs;
+  EXPECT_EQ(*cluster, expected);
 }
 
 TEST(ClusterFileTest, KeysThatAreLeftOutHaveTheirDefaults) {
@@ -82,7 +85,7 @@ TEST(ClusterFileTest, TextThatIsNoTomlIsRefused) {
 TEST(ClusterFileTest, UnknownKeysAreRefused) {
   ExpectRefused(std::string(kId) + "write_qourum = 1\n" + kNode1, "2:1",
                 "unknown key \"write_qourum\". Known here are cluster_id "
-                "configuration_id write_quorum read_quorum key_file "
+                "configuration_id write_quorum read_quorum fabric key_file "
                 "insecure_without_key member");
   ExpectRefused(std::string(kId) + kNode1 + "  port = 1\n", "5:3",
                 "unknown key \"port\". Known here are node address "
@@ -125,6 +128,7 @@ TEST(ClusterFileTest, WrongTypesAndValuesAreRefused) {
       {"read_quorum = -1", "2:15", "\"read_quorum\" is -1; it must be 1 to 16"},
       {"key_file = 1", "2:12", "is an integer, not a string"},
       {"insecure_without_key = 1", "2:24", "is an integer, not a boolean"},
+      {"fabric = 'udp'", "2:10", "\"udp\" is unknown. Known are tcp and verbs"},
       {"configuration_id = 0", "2:20", "is 0; it must be 1 to 9223372036854"},
   };
   for (const auto& c : cases) {
@@ -204,7 +208,7 @@ TEST(ClusterFileTest, SampleShowsEveryDefault) {
   const auto bytes = testing::ReadFile(ALPHEUS_SAMPLE_CLUSTER);
   std::string text(AsText(bytes));
   for (const char* key : {"configuration_id", "write_quorum", "read_quorum",
-                          "insecure_without_key", "may_be_primary"}) {
+                          "insecure_without_key", "fabric", "may_be_primary"}) {
     const size_t at = text.find(std::string("\n# ") + key + " = ");
     ASSERT_NE(at, std::string::npos) << key;
     text.erase(at + 1, 2);

@@ -28,6 +28,8 @@ namespace {
 constexpr int64_t kReadyNanosMax = 60'000'000'000;
 constexpr int64_t kTerminateNanosMax = 60'000'000'000;
 constexpr int64_t kNanosPerMilli = 1'000'000;
+// Nobody else's on the machines whose addresses are named.
+constexpr int kRdmaPort = 7400;
 // Beside the cluster file.
 constexpr char kKeyName[] = "cluster.key";
 // Of what a node said, in a failure report.
@@ -77,6 +79,12 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Create(
 }
 
 absl::Status Cluster::DrawAddresses() {
+  for (const std::string& host : options_.rdma_hosts) {
+    Node node;
+    node.address = absl::StrCat(host, ":", kRdmaPort);
+    nodes_.push_back(std::move(node));
+  }
+  if (!nodes_.empty()) return absl::OkStatus();
   EntropyRandom entropy;
   const std::string host = absl::StrCat("127.", 1 + entropy.Below(254), ".",
                                         entropy.Below(256), ".1:0");
@@ -97,6 +105,9 @@ absl::Status Cluster::WriteFile(
   std::string text =
       absl::StrCat("cluster_id = \"", cluster_id_, "\"\nkey_file = \"",
                    std::filesystem::absolute(key_file()).string(), "\"\n");
+  if (!options_.rdma_hosts.empty()) {
+    absl::StrAppend(&text, "fabric = \"verbs\"\n");
+  }
   if (options_.write_quorum != 0) {
     absl::StrAppend(&text, "write_quorum = ", options_.write_quorum, "\n");
   }

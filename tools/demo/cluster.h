@@ -35,6 +35,9 @@ struct ClusterOptions {
   std::string directory;  // exists
   int node_count = 3;
   int write_quorum = 0;  // 0: the file doesn't say, which means the majority
+  // Addresses of adapters with RDMA, one for each node, which talk over these;
+  // none: over TCP and loopback.
+  std::vector<std::string> rdma_hosts = {};
   // Programs that become a node's program, by node: what comes before its path.
   std::map<int, std::vector<std::string>> wrappers = {};
 };

@@ -63,7 +63,7 @@ absl::Status ClusterRounds::PrepareLog() {
   if (!log_.empty() && history_.ring_bytes() < options_.log_bytes_max) {
     return absl::OkStatus();
   }
-  log_ = absl::StrCat("log-", ++log_count_);
+  log_ = LogName(++log_count_);
   history_.Clear();
   return cluster_
       .MustSucceed("format", {"--log", log_, "--size",
@@ -397,6 +397,13 @@ absl::StatusOr<std::string> ClusterRounds::Cat(
   if (is_final) return cluster_.MustSucceed("cat", arguments);
   ALPHEUS_ASSIGN_OR_RETURN(ProgramResult result,
                            RunProgram(cluster_.Alpheus("cat", arguments)));
+  // Nobody answered in its time: that nothing was shown says nothing.
+  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+  while (result.end.exit_status == kUnavailable && result.output.empty() &&
+         Clock::Real().NowNanos() < end) {
+    ALPHEUS_ASSIGN_OR_RETURN(result,
+                             RunProgram(cluster_.Alpheus("cat", arguments)));
+  }
   const int exit_status = result.end.exit_status;
   if (exit_status == 0 || exit_status == kUnavailable) {
     return std::move(result.output);

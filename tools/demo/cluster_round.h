@@ -33,6 +33,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "log/base/random.h"
 #include "tools/demo/cluster.h"
 #include "tools/demo/cluster_writer.h"
@@ -73,6 +74,10 @@ class ClusterRounds {
   absl::StatusOr<ClusterRoundReport> RunRound(const RoundPlan& plan);
 
   const std::string& log() const { return log_; }
+  // Of the logs that it makes, from 1 on.
+  static std::string LogName(uint64_t number) {
+    return absl::StrCat("log-", number);
+  }
 
  private:
   absl::Status PrepareLog();

@@ -198,7 +198,11 @@ const char* CutName(CutDirection cut) {
 }
 
 RoundPlan DrawRound(const NemesisCluster& cluster, RandomSource* random) {
-  return DrawRound(cluster, kFaults[random->Below(std::size(kFaults))], random);
+  Fault fault = kFaults[random->Below(std::size(kFaults))];
+  while (IsOfLinks(fault) && !cluster.has_links) {
+    fault = kFaults[random->Below(std::size(kFaults))];
+  }
+  return DrawRound(cluster, fault, random);
 }
 
 RoundPlan DrawRound(const NemesisCluster& cluster, Fault fault,

@@ -53,7 +53,8 @@ const char* CutName(CutDirection cut);
 struct NemesisCluster {
   int node_count = 3;
   int write_quorum = 2;
-  int spare_count = 1;  // nodes that may be down while a log is written
+  int spare_count = 1;    // nodes that may be down while a log is written
+  bool has_links = true;  // that can be cut
 };
 
 struct RoundPlan {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -30,6 +31,8 @@ struct Arguments {
   double minutes = 0;
   uint64_t rounds = 0;
   int nodes = 3;
+  std::vector<std::string> rdma_hosts;
+  std::string device;
   std::optional<uint64_t> seed;
   std::string directory;
   bool verbose = false;
@@ -81,7 +84,11 @@ absl::StatusOr<NemesisOptions> OptionsOf(const Arguments& arguments) {
   options.alpheus = absl::StrCat(own, "/alpheus");
   options.alpheusd = absl::StrCat(own, "/alpheusd");
   options.feed_text = MakeFeedText();
-  options.node_count = arguments.nodes;
+  options.rdma_hosts = arguments.rdma_hosts;
+  options.device = arguments.device;
+  options.node_count = arguments.rdma_hosts.empty()
+                           ? arguments.nodes
+                           : static_cast<int>(arguments.rdma_hosts.size());
   options.seed =
       arguments.seed ? *arguments.seed : EntropyRandom().Next() % 1'000'000'000;
   options.rounds_max = arguments.rounds;
@@ -134,6 +141,15 @@ void AddOptions(CLI::App* app, Arguments* arguments) {
   app->add_option("--nodes", arguments->nodes, "Nodes of the cluster")
       ->check(CLI::Range(2, 9))
       ->capture_default_str();
+  app->add_option("--rdma-hosts", arguments->rdma_hosts,
+                  "Addresses of this machine's adapters with RDMA, with commas "
+                  "between them: a node on each, and no links to cut")
+      ->delimiter(',')
+      ->expected(2, 9)
+      ->excludes("--nodes");
+  app->add_option("--device", arguments->device,
+                  "Device-DAX for the last node's replica of the first log")
+      ->check(CLI::ExistingFile);
   app->add_option("--seed", arguments->seed,
                   "Repeats the random draws of a run (not its scheduling)")
       ->check(cli::DecimalNumber());

@@ -2,7 +2,9 @@
 #include "tools/demo/nemesis_run.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,10 +20,22 @@
 namespace alpheus::demo {
 namespace {
 
-NemesisCluster Describe(const Cluster& cluster) {
+NemesisCluster Describe(const Cluster& cluster, bool has_links) {
   return {.node_count = cluster.node_count(),
           .write_quorum = cluster.write_quorum(),
-          .spare_count = cluster.spare_count()};
+          .spare_count = cluster.spare_count(),
+          .has_links = has_links};
+}
+
+absl::Status LinkDevice(const NemesisOptions& options, const Cluster& cluster) {
+  if (options.device.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_symlink(
+      options.device,
+      cluster.region(cluster.node_count(), ClusterRounds::LogName(1)), error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("a link to ", options.device, ": ", error.message()));
 }
 
 bool IsOver(const NemesisOptions& options, uint64_t rounds, int64_t nanos) {
@@ -107,15 +121,18 @@ absl::Status RunNemesis(
   cluster_options.alpheusd = options.alpheusd;
   cluster_options.directory = options.directory;
   cluster_options.node_count = options.node_count;
+  cluster_options.rdma_hosts = options.rdma_hosts;
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster,
                            Cluster::Create(cluster_options));
+  ALPHEUS_RETURN_IF_ERROR(LinkDevice(options, *cluster));
   ALPHEUS_RETURN_IF_ERROR(cluster->StartAll());
   const Feed feed = Feed::FromText(options.feed_text);
   Random random(options.seed);
   ClusterRounds rounds(options.round, cluster.get(), &feed);
   const int64_t start = Clock::Real().NowNanos();
   for (uint64_t round = 1;; ++round) {
-    const RoundPlan plan = DrawRound(Describe(*cluster), &random);
+    const RoundPlan plan =
+        DrawRound(Describe(*cluster, options.rdma_hosts.empty()), &random);
     auto report = rounds.RunRound(plan);
     if (!report.ok()) {
       return absl::Status(

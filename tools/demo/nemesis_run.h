@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "tools/demo/cluster_round.h"
@@ -23,6 +24,11 @@ struct NemesisOptions {
   std::string directory;  // exists; holds the cluster
   std::string feed_text;
   int node_count = 3;
+  // As ClusterOptions has them; no link is cut then.
+  std::vector<std::string> rdma_hosts = {};
+  // A device-DAX, blank or of a log before, that the last node has its replica
+  // of the first log on; empty: none.
+  std::string device = {};
   uint64_t seed = 0;
   // It ends after so many rounds, and after so long; 0: not for that.
   uint64_t rounds_max = 0;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// adapter: opens what a cluster's members are talked to with, as its file says.
+//
+// Idea: the cluster's file names the kind of fabric. Which adapter with RDMA it
+// is need not be said: the one that has the address of this process's member,
+// or from which the first member that can be is reached.
+//
+// Thread safety: pure but for what it asks the system; may block for some
+// seconds while the way to members is looked for.
+#ifndef ALPHEUS_API_NODE_ADAPTER_H_
+#define ALPHEUS_API_NODE_ADAPTER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/base/random.h"
+#include "quorum/configuration.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus {
+
+// `near`: the member that this process is, if it is one; else NodeId(0).
+// `tell` gets a sentence for what an operator may want to know. `random` must
+// outlive the fabric.
+// Errors: of fabric = "verbs": NotFound (no adapter with RDMA), Unavailable (no
+// member is reached from one; the adapter lacks what it needs).
+absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
+    const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
+    const std::function<void(const std::string&)>& tell = nullptr);
+
+// An adapter with its randomness, in the order of their use.
+struct Connectivity {
+  EntropyRandom random;
+  std::unique_ptr<Fabric> fabric;
+
+  // Errors: as OpenAdapter.
+  static absl::StatusOr<std::unique_ptr<Connectivity>> Open(
+      const ClusterConfiguration& cluster, NodeId near);
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_NODE_ADAPTER_H_
