@@ -165,7 +165,7 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
       ->check(CLI::IsMember(std::vector<std::string>{
           "none", "early-durable", "lost-fences", "shared-ballot", "no-budget",
           "small-core", "deaf-tail", "known-stranger", "old-quorum",
-          "bad-repair"}))
+          "bad-repair", "wrong-platform"}))
       ->capture_default_str();
 }
 

@@ -154,6 +154,9 @@ ReplicaServerOptions NodeProcess::ServerOptions() {
   options.credentials = {SimulatedKey(), &random_};
   options.node = machine_.id();
   options.platform = world_.PlatformOf(machine_.number);
+  if (world_.options().canary == Canary::kWrongPlatform) {
+    options.platform.domain = PersistenceDomain::kHierarchy;
+  }
   // In the middle of a scan, too, something else may come.
   options.slice_bytes = world_.options().slice_bytes;
   options.idle_ns = 100'000;

@@ -88,6 +88,7 @@ enum class Canary {
   kKnownStranger,  // somebody who should have no key has it
   kOldQuorum,      // primaries count by the W of the first list of members
   kBadRepair,      // a scrub writes other bytes than the record's
+  kWrongPlatform,  // nodes declare that caches are kept, whatever they are
 };
 
 // Who else is there, besides those who serve and write the log, and what these

@@ -14,10 +14,10 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr std::array<std::string_view, 10> kCanaries = {
-    "none",       "early-durable", "lost-fences", "shared-ballot",
-    "no-budget",  "small-core",    "deaf-tail",   "known-stranger",
-    "old-quorum", "bad-repair"};
+constexpr std::array<std::string_view, 11> kCanaries = {
+    "none",       "early-durable", "lost-fences",   "shared-ballot",
+    "no-budget",  "small-core",    "deaf-tail",     "known-stranger",
+    "old-quorum", "bad-repair",    "wrong-platform"};
 // No plan has so many faults.
 constexpr uint32_t kNumberMax = 10'000;
 

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""guest: a machine with RDMA adapters and persistent memory, in QEMU.
+
+Idea: Debian's kernel, unpacked and not installed, boots an initramfs that puts
+an overlay over this machine's root, so that what was built here runs there.
+Soft-RoCE is the adapter, files of this machine are the NVDIMMs: they outlive
+the guest, as persistent memory does a power cut. Nothing of this machine is
+changed; what is made lies in one folder.
+
+    guest.py FOLDER SCRIPT    runs a shell script in a fresh guest; its status
+                              is this program's
+
+Facts behind it: the processor is emulated (-accel tcg), some twenty times
+slower than this machine's; modules for 6.1's rdma_rxe need crc32_generic; sizes
+of NVDIMM namespaces are multiples of 16 MiB behind a label area of 2 MiB.
+"""
+import gzip
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Of the guest's kernel; each brings what it depends on.
+MODULES = """crc32_generic libnvdimm 9p 9pnet_virtio virtio_pci virtio_net
+  rdma_rxe ib_uverbs rdma_ucm nfit nd_pmem dax_pmem device_dax crc32c_generic
+  ext4 overlay dummy veth bridge""".split()
+NVDIMM_BYTES = 258 << 20
+NVDIMMS = 2
+STATUS = "guest-exit-status: "
+
+
+class GuestError(Exception):
+    """The guest could not be made, or did not end as it should."""
+
+
+def run(*command, **options):
+    """Runs a command of this machine; its output is shown if it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False,
+                          **options)
+    if done.returncode != 0:
+        raise GuestError(f"{' '.join(map(str, command))}: status "
+                         f"{done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+class Guest:
+    """Kernel, initramfs and NVDIMMs of guests that run one after another."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder).resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.kernel = self.folder / "kernel"
+        self.initramfs = self.folder / "initramfs.gz"
+        self.qemu = None
+        self.is_cut = False
+
+    def cut_power(self):
+        """Ends the guest that runs, as a power cut would: for `heard`."""
+        self.is_cut = True
+        self.qemu.kill()
+
+    def unpack_kernel(self):
+        """Downloads and unpacks the kernel that Debian has now, once."""
+        if self.kernel.exists():
+            return
+        for line in run("apt-cache", "depends", "linux-image-amd64").split("\n"):
+            if "Depends: linux-image-" in line:
+                package = line.split()[-1]
+                break
+        else:
+            raise GuestError("apt knows no package linux-image-amd64; run "
+                             "apt-get update")
+        unpacked = self.folder / "kernel.new"
+        shutil.rmtree(unpacked, ignore_errors=True)
+        run("apt-get", "download", "-qq", package, cwd=self.folder)
+        for file in self.folder.glob("linux-image-*.deb"):
+            run("dpkg", "-x", file, unpacked)
+            file.unlink()
+        run("depmod", "-b", unpacked, next((unpacked / "lib/modules").iterdir()).name)
+        unpacked.rename(self.kernel)
+
+    def module_files(self):
+        """The modules' files, each behind those that it needs."""
+        version = next((self.kernel / "lib/modules").iterdir()).name
+        files = {}
+        for module in MODULES:
+            lines = run("modprobe", "-C", "/dev/null", "-d", self.kernel, "-S",
+                        version, "--show-depends", module)
+            for line in lines.splitlines():
+                words = line.split()
+                if words and words[0] == "insmod":
+                    files[words[1]] = None
+        return [pathlib.Path(file) for file in files]
+
+    def make_initramfs(self, script):
+        """An archive whose /guest.sh is the script."""
+        root = self.folder / "initramfs"
+        shutil.rmtree(root, ignore_errors=True)
+        for name in ("bin", "proc", "sys", "dev", "host", "upper", "mnt",
+                     "modules"):
+            (root / name).mkdir(parents=True)
+        shutil.copy("/bin/busybox", root / "bin/busybox")
+        files = self.module_files()
+        for file in files:
+            shutil.copy(file, root / "modules" / file.name)
+        (root / "modules/order").write_text(
+            "".join(file.name + "\n" for file in files))
+        shutil.copy(HERE / "init.sh", root / "init")
+        (root / "init").chmod(0o755)
+        (root / "guest.sh").write_text(script)
+        names = "".join(f"{file.relative_to(root)}\n"
+                        for file in sorted(root.rglob("*")))
+        archive = subprocess.run(
+            ["cpio", "-o", "-H", "newc", "--quiet"], input=names.encode(),
+            stdout=subprocess.PIPE, cwd=root, check=True).stdout
+        self.initramfs.write_bytes(gzip.compress(archive, compresslevel=1))
+
+    def command(self):
+        """QEMU's command line."""
+        command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi",
+                   "-cpu", "max", "-smp", "2", "-M", "pc,nvdimm=on",
+                   "-m", "2048,slots=4,maxmem=8G", "-nographic", "-no-reboot", "-nic", "none",
+                   "-kernel", next((self.kernel / "boot").glob("vmlinuz-*")),
+                   "-initrd", self.initramfs,
+                   "-append", "console=ttyS0 panic=-1 quiet mitigations=off "
+                   "tsc=reliable clocksource=tsc",
+                   "-virtfs", "local,path=/,mount_tag=host,"
+                   "security_model=none,readonly=on,multidevs=remap"]
+        for number in range(NVDIMMS):
+            file = self.folder / f"nvdimm{number}.img"
+            if not file.exists():
+                with open(file, "wb") as image:
+                    image.truncate(NVDIMM_BYTES)
+            command += ["-object",
+                        f"memory-backend-file,id=memory{number},share=on,"
+                        f"mem-path={file},size={NVDIMM_BYTES}",
+                        "-device", f"nvdimm,id=nvdimm{number},"
+                        f"memdev=memory{number},label-size=2M"]
+        return [str(word) for word in command]
+
+    def run(self, script, timeout_s, heard=lambda line: None):
+        """Boots, runs the script, and powers off. `heard` gets each line of the
+        console as it comes. Returns the script's status, None after cut_power,
+        and the console's text. Raises GuestError where the guest ends without a
+        status, or not in time.
+        """
+        self.unpack_kernel()
+        self.make_initramfs(script)
+        lines = []
+        self.is_cut = False
+        with subprocess.Popen(self.command(), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) as qemu:
+            self.qemu = qemu
+            # A guest that hangs says nothing.
+            timer = threading.Timer(timeout_s, qemu.kill)
+            timer.start()
+            try:
+                for raw in qemu.stdout:
+                    line = raw.decode(errors="replace")
+                    line = line.replace("\r", "").replace("\033", "").rstrip()
+                    lines.append(line)
+                    heard(line)
+            finally:
+                timer.cancel()
+                qemu.kill()
+        text = "\n".join(lines)
+        if self.is_cut:
+            return None, text
+        for line in reversed(lines):
+            if line.startswith(STATUS):
+                return int(line[len(STATUS):]), text
+        raise GuestError(f"the guest ended without a status within {timeout_s} "
+                         f"s; its console:\n{text[-4000:]}")
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    script = pathlib.Path(sys.argv[2]).read_text()
+    try:
+        status, _ = Guest(sys.argv[1]).run(
+            script, int(os.environ.get("GUEST_TIMEOUT_S", "600")),
+            lambda line: print(line, flush=True))
+    except GuestError as error:
+        sys.exit(f"guest: {error}")
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
