@@ -28,6 +28,7 @@ class HeldReplica {
   virtual absl::Status GiveUp() = 0;
   // As those of RingLog.
   virtual bool IsUsable() const = 0;
+  virtual std::byte* RingOnMedium() const = 0;
   virtual void WhileAtRest(absl::FunctionRef<void()> work) = 0;
   virtual absl::Status RestoreBytes(RingOffset offset,
                                     std::span<const std::byte> bytes) = 0;

@@ -11,6 +11,7 @@
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -115,6 +116,7 @@ absl::Status Installer<P>::RenewWatermarks(Epoch epoch, Lsn lsn) {
 }
 
 template class Installer<LibpmemPersistence>;
+template class Installer<LandingPersistence>;
 template class Installer<MsyncPersistence>;
 template class Installer<ModelPersistence>;
 

@@ -12,6 +12,7 @@
 #include "log/core/region_state.h"
 #include "log/format/layout.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "recovery/installer.h"
@@ -167,6 +168,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   template absl::StatusOr<OpenedEpoch> OpenEpochLocally<P>( \
       P&, std::span<std::byte>, const LocalOpeningOptions&, RandomSource&)
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(LandingPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);
 ALPHEUS_INSTANTIATE(ModelPersistence);
 #undef ALPHEUS_INSTANTIATE

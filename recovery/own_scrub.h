@@ -66,6 +66,9 @@ class OwnScrub final : private ScrubbedReplica {
   std::span<std::byte> ring() const override {
     return {log_.ring.data(), log_.ring.capacity()};
   }
+  std::span<std::byte> ring_on_medium() const override {
+    return {replica_.RingOnMedium(), log_.ring.capacity()};
+  }
   Followed followed() const override;
   void WhileAtRest(absl::FunctionRef<void()> work) override {
     replica_.WhileAtRest(work);

@@ -10,6 +10,7 @@
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "recovery/installer.h"
@@ -498,7 +499,7 @@ absl::Status Replica<P>::PublishHead(Epoch epoch, const LogPosition& head) {
 template <Persistence P>
 absl::StatusOr<int> Replica<P>::MendCopies() {
   ALPHEUS_RETURN_IF_ERROR(Begin());
-  int mended = 0;
+  ALPHEUS_ASSIGN_OR_RETURN(int mended, MendCopiesOnMedium());
   if (!state_.table_cell.at_rest()) {
     ALPHEUS_RETURN_IF_ERROR(MendTable());
     ++mended;
@@ -506,6 +507,18 @@ absl::StatusOr<int> Replica<P>::MendCopies() {
   if (!state_.superline_cell.at_rest()) {
     ALPHEUS_RETURN_IF_ERROR(UpdateSuperline(Superline(state_.superline)));
     ++mended;
+  }
+  return mended;
+}
+
+template <Persistence P>
+absl::StatusOr<int> Replica<P>::MendCopiesOnMedium() {
+  int mended = 0;
+  for (const CellPlace& place :
+       {SuperlinePlace(region_), EpochTablePlace(region_, state_.superline)}) {
+    const absl::StatusOr<bool> is_mended = MendCellOnMedium(pmem_, place);
+    ALPHEUS_RETURN_IF_ERROR(OfMedium(is_mended.status()));
+    mended += *is_mended ? 1 : 0;
   }
   return mended;
 }
@@ -560,6 +573,7 @@ absl::Status Replica<P>::OfMedium(absl::Status status) {
 }
 
 template class Replica<LibpmemPersistence>;
+template class Replica<LandingPersistence>;
 template class Replica<MsyncPersistence>;
 template class Replica<ModelPersistence>;
 

@@ -226,6 +226,8 @@ class Replica {
   absl::Status ContinueToTheEnd();
   absl::Status Commit();
 
+  // Of those that can be read here.
+  absl::StatusOr<int> MendCopiesOnMedium();
   absl::Status MendTable();
   absl::Status UnmarkCleanClose();
   absl::Status UpdateSuperline(const Superline& next);

@@ -172,8 +172,13 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   if (admitted->log != nullptr) welcome = admitted->log->welcome();
   if (admitted->held.has_value()) welcome = *admitted->held;
   welcome.platform = options_.platform;
-  if (admitted->log != nullptr && !admitted->log->is_persistent_memory() &&
-      !IsMutant("kPlainFileIsMemory")) {
+  // What a region that another process has, or that is to be made, is of is
+  // seen when it is opened.
+  const bool is_pmem = admitted->log != nullptr
+                           ? admitted->log->is_persistent_memory() ||
+                                 IsMutant("kPlainFileIsMemory")
+                           : IsMutant("kHeldIsMemory");
+  if (!is_pmem) {
     welcome.platform = WithoutPersistentMemory(options_.platform);
   }
   admitted->handshake.emplace(options_.credentials, admitted->hello, welcome);

@@ -29,6 +29,9 @@ class ScrubbedReplica {
   virtual bool medium_failed() const = 0;
   // The bytes of the records; they stay where they are.
   virtual std::span<std::byte> ring() const = 0;
+  // The same bytes as the medium holds them, of what was persisted: elsewhere
+  // where the ring is a copy of them in memory.
+  virtual std::span<std::byte> ring_on_medium() const { return ring(); }
   // How far it is, with its table.
   virtual Followed followed() const = 0;
 

@@ -197,7 +197,9 @@ void Scrubbing::Begin(ScrubbedReplica& replica, const Followed& said) {
   logs_[pass_->log_id].said.is_empty = is_empty;
   if (is_empty) return EndPass();
   Mend(replica);
-  const std::span<std::byte> ring = replica.ring();
+  const std::span<std::byte> ring = IsMutant("kScrubReadsTheCopy")
+                                        ? replica.ring()
+                                        : replica.ring_on_medium();
   pass_->scrub = std::make_unique<RingScrub>(
       Ring(ring.data(), ring.size()), said.table, said.head, LastOf(said));
 }
@@ -282,6 +284,14 @@ void Scrubbing::RepairOn(ScrubbedReplica& replica) {
     return GiveUp("every record holds by itself");
   }
   if (IsReading()) return ReadOn(replica);
+  const std::span<std::byte> copy = replica.ring();
+  const bool is_of_copy = copy.data() != scrub.ring().data();
+  if (is_of_copy && MendWith(replica, [&] {
+        return MendedFromPeer(Ring(copy.data(), copy.size()),
+                              scrub.finding().end_offset, scrub);
+      })) {
+    return;
+  }
   if (!MendWith(replica, [&] { return MendedWithoutPeer(scrub); })) {
     ReadOn(replica);
   }

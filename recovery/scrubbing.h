@@ -27,6 +27,8 @@
 //       shortened.
 //   J7. While a peer's bytes are on their way the damaged place is left alone:
 //       to look at it takes a checksum of the whole record.
+//   J8. What is looked at is what the medium holds. Where the ring is a copy of
+//       it in memory, the copy is the first that is asked for good bytes.
 // Crash states, of each repair: any part of the bytes may be persisted, all of
 // them in places that held no good byte, or equal ones. The record is as
 // damaged as before, or whole.

@@ -6,6 +6,7 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -51,6 +52,12 @@ std::span<std::byte> ServedReplica<P>::ring() const {
 }
 
 template <Persistence P>
+std::span<std::byte> ServedReplica<P>::ring_on_medium() const {
+  const Ring ring = replica_->ring();
+  return {OnMedium(pmem_, ring.data()), ring.capacity()};
+}
+
+template <Persistence P>
 absl::Status ServedReplica<P>::StartSession(const SessionTerms& terms,
                                             Fabric& fabric,
                                             ConnectionId connection) {
@@ -66,6 +73,7 @@ absl::Status ServedReplica<P>::StartSession(const SessionTerms& terms,
 }
 
 template class ServedReplica<LibpmemPersistence>;
+template class ServedReplica<LandingPersistence>;
 template class ServedReplica<MsyncPersistence>;
 template class ServedReplica<ModelPersistence>;
 

@@ -22,7 +22,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
+#include "log/base/mutant.h"
 #include "log/format/layout.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "log/pmem/persistence.h"
 #include "quorum/promise.h"
@@ -40,8 +42,9 @@ class ServedLog : public ScrubbedReplica {
  public:
   // But for the platform, which is the server's.
   virtual Welcome welcome() const = 0;
-  // The ring is persistent memory, of which the platform is true; else pages of
-  // a plain file, which a call of the replica's program persists.
+  // What peers write to is persistent memory, of which the platform is true;
+  // else pages of a plain file, or a copy in memory, from which a call of the
+  // replica's program persists.
   virtual bool is_persistent_memory() const { return true; }
   virtual Promise standing() const = 0;
   // The ring, which peers read and write, and what the region says of itself
@@ -116,12 +119,15 @@ class ServedReplica final : public ServedLog {
   Uuid log_id() const override { return replica_->superline().log_id; }
   Welcome welcome() const override;
   bool is_persistent_memory() const override {
-    return !std::is_same_v<P, MsyncPersistence>;
+    return !std::is_same_v<P, MsyncPersistence> &&
+           (!std::is_same_v<P, LandingPersistence> ||
+            IsMutant("kLandingIsPersistent"));
   }
   Promise standing() const override { return PromiseOf(replica_->superline()); }
   bool medium_failed() const override { return !pmem_.Error().ok(); }
   Followed followed() const override;
   std::span<std::byte> ring() const override;
+  std::span<std::byte> ring_on_medium() const override;
   std::span<std::byte> region() const override {
     return replica_->region().first(replica_->superline().region_bytes);
   }

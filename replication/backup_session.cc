@@ -9,6 +9,7 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "replication/ack.h"
@@ -276,6 +277,7 @@ absl::Status BackupSession<P>::PersistWatermark() {
 }
 
 template class BackupSession<LibpmemPersistence>;
+template class BackupSession<LandingPersistence>;
 template class BackupSession<MsyncPersistence>;
 template class BackupSession<ModelPersistence>;
 

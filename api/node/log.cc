@@ -207,6 +207,7 @@ std::string RecoveryReport::ToString() const {
   for (const std::string& member : absent_members) {
     absl::StrAppend(&text, "; not in this epoch: ", member);
   }
+  if (!landing.empty()) absl::StrAppend(&text, "; ", landing);
   return text;
 }
 

@@ -175,7 +175,8 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
     const std::string& log_name, Held& held) {
   if (held.file == nullptr) {
     ALPHEUS_ASSIGN_OR_RETURN(
-        held.file, ReplicaFile::Open(PathOf(log_name), 0, options_.sync));
+        held.file, ReplicaFile::Open(PathOf(log_name), *fabric_,
+                                     {.sync = options_.sync}));
   } else {
     held.file->ForgetFailure();
   }
@@ -194,12 +195,7 @@ void Node::TryToServe(const std::string& log_name) {
   if (status.ok()) {
     options_.tell(
         absl::StrCat("log ", log_name, ": serving ", PathOf(log_name)));
-    const std::string warning =
-        ReplicaWarning(options_.platform, held.file->is_pmem());
-    if (!warning.empty() && !held.was_warned) {
-      options_.tell(absl::StrCat("log ", log_name, ": ", warning));
-    }
-    held.was_warned = true;
+    TellMemory(log_name, held);
     held.why = absl::OkStatus();
     held.is_served = true;
     held.suspect = false;  // its superline says so now
@@ -217,6 +213,18 @@ void Node::TryToServe(const std::string& log_name) {
   held.why = status;
 }
 
+// Said once; a copy in memory is made each time that the file is taken back.
+void Node::TellMemory(const std::string& log_name, Held& held) {
+  if (std::exchange(held.memory_told, true)) return;
+  for (const std::string& sentence :
+       {held.file->landing(),
+        ReplicaWarning(options_.platform, held.file->medium())}) {
+    if (!sentence.empty()) {
+      options_.tell(absl::StrCat("log ", log_name, ": ", sentence));
+    }
+  }
+}
+
 absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
                                                         const Format& format) {
   const ReplicaIdentity identity{cluster_.cluster_id, log_id,
@@ -228,8 +236,8 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   }
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<ReplicaFile> file,
-      ReplicaFile::Create(PathOf(format.log_name), identity, format,
-                          options_.sync));
+      ReplicaFile::Create(PathOf(format.log_name), *fabric_, identity, format,
+                          {.sync = options_.sync}));
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
                            file->Serve(identity));
   Held& held = files_[format.log_name];
@@ -237,6 +245,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   held.is_served = true;
   options_.tell(absl::StrCat("log ", format.log_name, ": formatted ",
                              PathOf(format.log_name)));
+  TellMemory(format.log_name, held);
   return log;
 }
 

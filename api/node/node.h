@@ -95,7 +95,7 @@ class Node final : private LogCreator {
     bool is_served = false;
     int64_t look_again_at = 0;  // else
     absl::Status why;           // why it could not be served
-    bool was_warned = false;    // of a platform that it does not have
+    bool memory_told = false;   // what its peers write to, and what follows
     bool suspect = false;       // its medium failed, and that is not on it yet
     RetryTimes retries{1'000'000'000, 60'000'000'000};  // of its medium
   };
@@ -111,6 +111,7 @@ class Node final : private LogCreator {
   void TryToServe(const std::string& log_name);
   absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,
                                                   Held& held);
+  void TellMemory(const std::string& log_name, Held& held);
   absl::Status Unserved(Uuid log_id) const;
   absl::StatusOr<Welcome> WelcomeOfHeld(Uuid log_id) const;
   void LookSoon(Uuid log_id);

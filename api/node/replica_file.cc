@@ -2,15 +2,21 @@
 #include "api/node/replica_file.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/bytes.h"
 #include "log/base/status_macros.h"
 #include "log/core/format_region.h"
 #include "log/format/layout.h"
 
 namespace alpheus {
 namespace {
+
+constexpr size_t kMebibyte = size_t{1} << 20;
 
 absl::Status CheckFormat(const ReplicaIdentity& identity,
                          const Format& format) {
@@ -38,22 +44,65 @@ absl::Status CheckFormat(const ReplicaIdentity& identity,
       identity.node.value, ". Format it with this cluster's own file"));
 }
 
+// Whether peers could be given the bytes.
+absl::Status TryToRegister(Fabric& fabric, std::span<std::byte> bytes) {
+  ALPHEUS_ASSIGN_OR_RETURN(const RegionKey key,
+                           fabric.Register(bytes, RemoteAccess::kReadWrite));
+  return fabric.Deregister(key);
+}
+
+// Has the region land in memory if that is what the adapter takes, and says
+// why; empty: it doesn't. An adapter that takes neither says so to whoever asks
+// for the replica.
+absl::StatusOr<std::string> LandIfNeeded(Fabric& fabric, Region& region) {
+  if (region.medium() != RegionMedium::kPersistentMemory) return std::string();
+  const absl::Status refused = TryToRegister(fabric, region.medium_bytes());
+  if (!absl::IsUnavailable(refused)) return std::string();
+  const size_t bytes = region.medium_bytes().size();
+  ALPHEUS_ASSIGN_OR_RETURN(Region memory,
+                           Region::Anonymous(bytes, region.path()));
+  if (!TryToRegister(fabric, memory.bytes()).ok()) return std::string();
+  region.LandIn(std::move(memory));
+  return absl::StrCat(region.path(), " can't be registered (",
+                      refused.message(), "): peers' writes are received in ",
+                      RoundUp(bytes, kMebibyte) / kMebibyte,
+                      " MiB of memory, and copied to it before they are "
+                      "acknowledged");
+}
+
 }  // namespace
 
-ReplicaFile::ReplicaFile(Region region, uint32_t emulated_latency_ns,
-                         MsyncPersistence::SyncFunction sync)
+ReplicaFile::ReplicaFile(Region region, std::string landing,
+                         const ReplicaFileOptions& options)
     : region_(std::move(region)),
-      emulated_latency_ns_(emulated_latency_ns),
-      sync_(sync),
+      landing_(std::move(landing)),
+      options_(options),
       pmem_(NewPersistence()) {}
+
+absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::On(
+    Region region, Fabric& fabric, const ReplicaFileOptions& options) {
+  ALPHEUS_ASSIGN_OR_RETURN(std::string landing, LandIfNeeded(fabric, region));
+  return std::unique_ptr<ReplicaFile>(
+      new ReplicaFile(std::move(region), std::move(landing), options));
+}
+
+ReplicaMedium ReplicaFile::medium() const {
+  if (region_.medium() == RegionMedium::kFile) return ReplicaMedium::kFile;
+  return region_.is_landed() ? ReplicaMedium::kLanding : ReplicaMedium::kPmem;
+}
 
 ReplicaFile::Persistences ReplicaFile::NewPersistence() const {
   if (region_.medium() == RegionMedium::kFile) {
-    return std::make_unique<MsyncPersistence>(region_.path(), sync_);
+    return std::make_unique<MsyncPersistence>(region_.path(), options_.sync);
   }
   LibpmemPersistence::Options options;
   options.auto_flush = LibpmemPersistence::DetectAutoFlush();
-  options.emulated_latency_ns = emulated_latency_ns_;
+  options.emulated_latency_ns = options_.emulated_latency_ns;
+  if (region_.is_landed()) {
+    return std::make_unique<LandingPersistence>(
+        region_.bytes(), std::make_unique<PmemLandingMedium>(
+                             region_.medium_bytes(), options));
+  }
   return std::make_unique<LibpmemPersistence>(options);
 }
 
@@ -65,24 +114,23 @@ bool ReplicaFile::medium_failed() const {
 void ReplicaFile::ForgetFailure() { pmem_ = NewPersistence(); }
 
 absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Open(
-    const std::string& path, uint32_t emulated_latency_ns,
-    MsyncPersistence::SyncFunction sync) {
+    const std::string& path, Fabric& fabric,
+    const ReplicaFileOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(Region region, Region::OpenForWriting(path));
-  return std::unique_ptr<ReplicaFile>(
-      new ReplicaFile(std::move(region), emulated_latency_ns, sync));
+  return On(std::move(region), fabric, options);
 }
 
 absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
-    const std::string& path, const ReplicaIdentity& identity,
-    const Format& format, MsyncPersistence::SyncFunction sync) {
+    const std::string& path, Fabric& fabric, const ReplicaIdentity& identity,
+    const Format& format, const ReplicaFileOptions& options) {
   ALPHEUS_RETURN_IF_ERROR(CheckFormat(identity, format));
   // Sizes are checked before anything is created.
   ALPHEUS_ASSIGN_OR_RETURN(const Layout layout,
                            Layout::ForRegion(format.region_bytes));
   ALPHEUS_ASSIGN_OR_RETURN(Region region,
                            Region::Create(path, format.region_bytes));
-  std::unique_ptr<ReplicaFile> file(
-      new ReplicaFile(std::move(region), 0, sync));
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ReplicaFile> file,
+                           On(std::move(region), fabric, options));
   FormatIdentity format_identity;
   format_identity.cluster_id = identity.cluster_id;
   format_identity.log_id = identity.log_id;

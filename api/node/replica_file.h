@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // replica_file: a replica's region, its lock, and the persistence that its
-// medium calls for.
+// medium and the adapter call for.
+//
+// Idea: peers write to the region itself if the adapter can register it. If it
+// can't, as with a file on a DAX file system and no on-demand paging, they write
+// to a copy in memory, and flushes copy from there (landing_persistence.h).
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_API_NODE_REPLICA_FILE_H_
@@ -14,12 +18,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "log/pmem/region.h"
 #include "recovery/messages.h"
 #include "recovery/replica.h"
 #include "recovery/served_log.h"
+#include "replication/fabric/fabric.h"
+#include "replication/persist/declaration.h"
 
 namespace alpheus {
 
@@ -30,23 +37,29 @@ struct ReplicaIdentity {
   NodeId node;
 };
 
+struct ReplicaFileOptions {
+  uint32_t emulated_latency_ns = 0;
+  // What persists pages of a plain file.
+  MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
+};
+
 class ReplicaFile {
  public:
   using Persistences = std::variant<std::unique_ptr<LibpmemPersistence>,
+                                    std::unique_ptr<LandingPersistence>,
                                     std::unique_ptr<MsyncPersistence>>;
 
-  // Takes the lock. Errors: as Region::OpenForWriting.
-  // `sync` is what persists pages of a plain file.
+  // Takes the lock, and tries what the adapter can register; a copy in memory
+  // is read from the whole file. Errors: as Region::OpenForWriting.
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> Open(
-      const std::string& path, uint32_t emulated_latency_ns = 0,
-      MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages);
+      const std::string& path, Fabric& fabric,
+      const ReplicaFileOptions& options = {});
 
   // Makes an empty replica of a new log. Errors: as Region::Create;
   // InvalidArgument (size; the configuration does not name the node).
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> Create(
-      const std::string& path, const ReplicaIdentity& identity,
-      const Format& format,
-      MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages);
+      const std::string& path, Fabric& fabric, const ReplicaIdentity& identity,
+      const Format& format, const ReplicaFileOptions& options = {});
 
   // A server of backups for it, which this must outlive. `suspect`: its medium
   // failed before, and what is read now may not be on it (Replica).
@@ -60,20 +73,24 @@ class ReplicaFile {
   // Requires: nothing that Serve returned is left.
   void ForgetFailure();
 
-  // Mapped persistent memory, or what stands for it; else a plain file.
-  bool is_pmem() const { return region_.medium() != RegionMedium::kFile; }
+  ReplicaMedium medium() const;
+  // A sentence on why peers write to a copy in memory, and what it costs; empty
+  // if they don't.
+  const std::string& landing() const { return landing_; }
   Region& region() { return region_; }
   Persistences& pmem() { return pmem_; }
 
  private:
-  ReplicaFile(Region region, uint32_t emulated_latency_ns,
-              MsyncPersistence::SyncFunction sync);
+  ReplicaFile(Region region, std::string landing,
+              const ReplicaFileOptions& options);
 
+  static absl::StatusOr<std::unique_ptr<ReplicaFile>> On(
+      Region region, Fabric& fabric, const ReplicaFileOptions& options);
   Persistences NewPersistence() const;
 
   Region region_;
-  const uint32_t emulated_latency_ns_;
-  const MsyncPersistence::SyncFunction sync_;
+  const std::string landing_;
+  const ReplicaFileOptions options_;
   Persistences pmem_;
 };
 

@@ -167,8 +167,9 @@ class Opener {
 
   // With the own replica in `region`.
   absl::StatusOr<std::unique_ptr<LogEngine>> OpenWithReplica(
-      Region region, std::unique_ptr<P> pmem) {
-    region_.emplace(std::move(region));
+      ReplicaFile& file, std::unique_ptr<P> pmem) {
+    landing_ = file.landing();
+    region_.emplace(std::move(file.region()));
     pmem_ = std::move(pmem);
     ReplicaOptions replica;
     replica.name = region_->path();
@@ -356,6 +357,7 @@ class Opener {
     const std::optional<ReplicaHoldOptions> hold =
         HoldOptions(is_member, opened.epoch);
     RecoveryReport report = MakeReport(opened);
+    report.landing = std::move(landing_);
     auto replication = std::make_unique<FabricReplication>(
         std::move(connectivity_), replicator,
         RejoiningOptions{.opening = opening_}, opened, hold, OwnScrubbing());
@@ -375,6 +377,7 @@ class Opener {
   std::optional<MembersChange> change_;
   std::vector<PeerAddress> asked_;
   EpochOpeningOptions opening_;  // of the last try
+  std::string landing_;  // as ReplicaFile::landing
   std::optional<Region> region_;
   std::unique_ptr<P> pmem_;
   std::unique_ptr<Replica<P>> replica_;
@@ -389,7 +392,8 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
       std::chrono::milliseconds(options.replication.open_timeout_ms));
   for (;;) {
     absl::StatusOr<std::unique_ptr<ReplicaFile>> file =
-        ReplicaFile::Open(options.path, options.emulated_latency_ns);
+        ReplicaFile::Open(options.path, *connectivity.fabric,
+                          {options.emulated_latency_ns});
     if (!absl::IsFailedPrecondition(file.status()) ||
         deadline.HasPassed(Clock::Real().NowNanos())) {
       return file;
@@ -443,7 +447,7 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
   return std::visit(
       [&]<class P>(std::unique_ptr<P>& pmem) {
         return Opener<P>(options, cluster, std::move(connectivity))
-            .OpenWithReplica(std::move(file->region()), std::move(pmem));
+            .OpenWithReplica(*file, std::move(pmem));
       },
       file->pmem());
 }

@@ -173,6 +173,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
     return region_.GiveUp();
   }
   bool IsUsable() const override { return log_.IsUsable(); }
+  std::byte* RingOnMedium() const override { return log_.RingOnMedium(); }
   void WhileAtRest(absl::FunctionRef<void()> work) override {
     log_.WhileAtRest(work);
   }

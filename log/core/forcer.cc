@@ -5,6 +5,7 @@
 
 #include "log/base/mutant.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -254,6 +255,7 @@ void Forcer<P>::Extend(Lsn lsn, RingOffset end, uint32_t header_crc) {
 }
 
 template class Forcer<LibpmemPersistence>;
+template class Forcer<LandingPersistence>;
 template class Forcer<MsyncPersistence>;
 template class Forcer<ModelPersistence>;
 

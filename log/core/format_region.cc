@@ -5,6 +5,7 @@
 #include "log/format/epoch_table.h"
 #include "log/format/watermark.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -67,6 +68,7 @@ absl::Status FormatRegion(P& pmem, std::span<std::byte> region,
   template absl::Status FormatRegion<P>(P&, std::span<std::byte>, \
                                         const Layout&, const FormatIdentity&)
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(LandingPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);
 ALPHEUS_INSTANTIATE(ModelPersistence);
 #undef ALPHEUS_INSTANTIATE

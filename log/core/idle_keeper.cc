@@ -3,6 +3,7 @@
 
 #include "log/base/mutant.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -39,6 +40,7 @@ bool IdleKeeper<P>::WriteWatermark() {
 }
 
 template class IdleKeeper<LibpmemPersistence>;
+template class IdleKeeper<LandingPersistence>;
 template class IdleKeeper<MsyncPersistence>;
 template class IdleKeeper<ModelPersistence>;
 

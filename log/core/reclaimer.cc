@@ -7,6 +7,7 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -213,6 +214,7 @@ absl::Status Reclaimer<P>::Unreadable(const LogPosition& at) const {
 }
 
 template class Reclaimer<LibpmemPersistence>;
+template class Reclaimer<LandingPersistence>;
 template class Reclaimer<MsyncPersistence>;
 template class Reclaimer<ModelPersistence>;
 

@@ -14,6 +14,7 @@
 #include "log/base/mutant.h"
 #include "log/format/checksum.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -274,6 +275,7 @@ bool RecordWriter<P>::WritePadBefore(Lsn lsn, RingOffset begin,
                             RingOffset);                                       \
   template class RecordWriter<P>
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(LandingPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);
 ALPHEUS_INSTANTIATE(ModelPersistence);
 #undef ALPHEUS_INSTANTIATE

@@ -5,6 +5,7 @@
 
 #include "log/base/mutant.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -202,6 +203,7 @@ bool ReplicatedForcer<P>::AwaitsBackups() const {
 }
 
 template class ReplicatedForcer<LibpmemPersistence>;
+template class ReplicatedForcer<LandingPersistence>;
 template class ReplicatedForcer<MsyncPersistence>;
 template class ReplicatedForcer<ModelPersistence>;
 

@@ -10,6 +10,7 @@
 #include "log/base/thread_token.h"
 #include "log/core/own_reservations.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -208,6 +209,7 @@ bool RingLog<P>::IsUsable() const {
 }
 
 template class RingLog<LibpmemPersistence>;
+template class RingLog<LandingPersistence>;
 template class RingLog<MsyncPersistence>;
 template class RingLog<ModelPersistence>;
 

@@ -139,6 +139,9 @@ class RingLog {
   // that the sink was told last and the last durable record; cleaning and tails
   // wait for it.
   void WhileAtRest(absl::FunctionRef<void()> work) const;
+  // The ring's bytes as the medium holds them, between those two; the ring, if
+  // it is not a copy (landing_persistence.h).
+  std::byte* RingOnMedium() const;
   // Writes the bytes at their place in the ring, and persists them. Requires:
   // at rest, between those two; they don't cross the ring's end. Errors:
   // Unavailable (medium): the log has failed. As MendCopies, once the log is

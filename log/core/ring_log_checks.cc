@@ -12,6 +12,7 @@
 #include "log/core/own_reservations.h"
 #include "log/core/ring_log.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -123,6 +124,7 @@ void RingLog<P>::CheckInvariants() const {
   template void RingLog<P>::CheckInvariants() const
 
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(LandingPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);
 ALPHEUS_INSTANTIATE(ModelPersistence);
 

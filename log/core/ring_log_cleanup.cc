@@ -7,6 +7,7 @@
 #include "log/base/status_macros.h"
 #include "log/core/ring_log.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -117,6 +118,7 @@ absl::Status RingLog<P>::WriteCleanCloseWord() {
   template absl::Status RingLog<P>::Close()
 
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(LandingPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);
 ALPHEUS_INSTANTIATE(ModelPersistence);
 

@@ -9,6 +9,7 @@
 #include "log/core/ring_log.h"
 #include "log/core/ring_log_wait.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -106,6 +107,7 @@ absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
   template absl::Status RingLog<P>::WaitDurable(Lsn, Deadline)
 
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(LandingPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);
 ALPHEUS_INSTANTIATE(ModelPersistence);
 

@@ -11,6 +11,7 @@
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -19,6 +20,11 @@ namespace alpheus {
 template <Persistence P>
 void RingLog<P>::WhileAtRest(absl::FunctionRef<void()> work) const {
   reclaimer_.WhileAtRest(work);
+}
+
+template <Persistence P>
+std::byte* RingLog<P>::RingOnMedium() const {
+  return OnMedium(pmem_, ring_.data());
 }
 
 template <Persistence P>
@@ -46,7 +52,12 @@ absl::StatusOr<bool> RingLog<P>::MendTable() {
   const Superline superline = superline_.Current();
   const CellPlace place = EpochTablePlace(region_, superline);
   const std::vector<std::byte> content = table().Encode();
-  bool is_mended = false;
+  absl::StatusOr<bool> mended = MendCellOnMedium(pmem_, place);
+  if (!mended.ok()) {
+    failure_.Fail(mended.status());
+    return failure_.status();
+  }
+  bool is_mended = *mended;
   for (const int copy : {0, 1}) {
     const CellCopy read = ReadCellCopy(place, copy);
     if (read == CellCopy{true, superline.table_seq, content}) continue;
@@ -62,12 +73,14 @@ absl::StatusOr<bool> RingLog<P>::MendTable() {
 // Members, not the class: that is for ring_log.cc.
 #define ALPHEUS_INSTANTIATE(P)                                                \
   template void RingLog<P>::WhileAtRest(absl::FunctionRef<void()>) const;     \
+  template std::byte* RingLog<P>::RingOnMedium() const;                       \
   template absl::Status RingLog<P>::RestoreBytes(RingOffset,                  \
                                                  std::span<const std::byte>); \
   template absl::StatusOr<int> RingLog<P>::MendCopies();                      \
   template absl::StatusOr<bool> RingLog<P>::MendTable()
 
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(LandingPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);
 ALPHEUS_INSTANTIATE(ModelPersistence);
 

@@ -9,6 +9,7 @@
 #include "log/core/ring_log.h"
 #include "log/core/ring_log_wait.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -126,6 +127,7 @@ void RingLog<P>::TellRest() {
   template void RingLog<P>::TellRest()
 
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(LandingPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);
 ALPHEUS_INSTANTIATE(ModelPersistence);
 

@@ -7,6 +7,7 @@
 #include "log/core/ring_log.h"
 #include "log/core/ring_log_wait.h"
 #include "log/pmem/crash_model.h"
+#include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
@@ -101,6 +102,7 @@ absl::Status RingLog<P>::RingFull(size_t bytes) const {
                                                                  Deadline)
 
 ALPHEUS_INSTANTIATE(LibpmemPersistence);
+ALPHEUS_INSTANTIATE(LandingPersistence);
 ALPHEUS_INSTANTIATE(MsyncPersistence);
 ALPHEUS_INSTANTIATE(ModelPersistence);
 

@@ -78,7 +78,11 @@ class SuperlineStore {
     const MutexLock lock(mutex_);
     if (failure_.failed()) return failure_.status();
     const CellState read = ReadCell(place_);
-    if (read.at_rest()) return false;
+    if (read.at_rest()) {
+      absl::StatusOr<bool> mended = MendCellOnMedium(pmem_, place_);
+      if (!mended.ok()) failure_.Fail(mended.status());
+      return mended;
+    }
     std::optional<int> whole = read.newest;
     if (IsMutant("kMendBeginsWithTheWholeCopy")) whole = 1 - whole.value_or(0);
     if (!WriteCell(pmem_, place_, whole, seq_ + 1,

@@ -103,15 +103,35 @@ template <Persistence P>
 // Replaces the value by `content` with number `seq`, starting with the copy
 // that is not `newest` (C4). On true both copies are persisted.
 // Requires: seq larger than the newest copy's.
+// Ensures: the copy that stays meanwhile is on the medium, if it was read from
+// elsewhere (landing_persistence.h).
 template <Persistence P>
 [[nodiscard]] bool WriteCell(P& pmem, const CellPlace& place,
                              std::optional<int> newest, uint64_t seq,
                              std::span<const std::byte> content) {
   if (IsMutant("kGoodCopyFirst")) newest = 1 - newest.value_or(0);
   const int first = newest == 0 ? 1 : 0;
+  // What holds on the medium is read here only if it is no copy in memory.
+  if (!MendOnMedium(pmem, place.copies[1 - first], place.capacity_bytes).ok()) {
+    return false;
+  }
   return WriteCellCopy(pmem, place, first, seq, content) &&
          (IsMutant("kOneCopyWritten") ||
           WriteCellCopy(pmem, place, 1 - first, seq, content));
+}
+
+// Persists copies anew that the medium does not hold as they are here, where
+// that is elsewhere. Requires: nobody writes the cell. True: it had to.
+template <Persistence P>
+absl::StatusOr<bool> MendCellOnMedium(P& pmem, const CellPlace& place) {
+  bool is_mended = false;
+  for (std::byte* const copy : place.copies) {
+    const absl::StatusOr<bool> mended =
+        MendOnMedium(pmem, copy, place.capacity_bytes);
+    if (!mended.ok()) return mended;
+    is_mended |= *mended;
+  }
+  return is_mended;
 }
 
 }  // namespace alpheus

@@ -8,6 +8,7 @@
 // tests run the same source on modelled memory.
 //
 //   LibpmemPersistence  fsdax file, device-DAX, anonymous memory: clwb / sfence
+//   LandingPersistence  a copy in memory, flushed line by line into such a file
 //   MsyncPersistence    plain file: page cache + msync
 //   ModelPersistence    crash model with two images (crash_model.h)
 //
@@ -39,8 +40,10 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "log/base/bytes.h"
 
 namespace alpheus {
@@ -65,6 +68,28 @@ template <Persistence P>
 [[nodiscard]] bool Persist(P& pmem, const void* address, size_t bytes) {
   pmem.Flush(address, bytes);
   return pmem.Fence();
+}
+
+// Where the medium holds what is at `address`: elsewhere, where a flush copies.
+template <Persistence P>
+std::byte* OnMedium(P& pmem, std::byte* address) {
+  if constexpr (requires { pmem.OnMedium(address); }) {
+    return pmem.OnMedium(address);
+  } else {
+    return address;
+  }
+}
+
+// Persists a range anew that the medium does not hold as it is here. Requires:
+// nobody writes there, and what is there was persisted. True: it had to.
+template <Persistence P>
+absl::StatusOr<bool> MendOnMedium(P& pmem, std::byte* address, size_t bytes) {
+  if constexpr (requires { pmem.OnMedium(address); }) {
+    if (std::memcmp(pmem.OnMedium(address), address, bytes) == 0) return false;
+    if (!Persist(pmem, address, bytes)) return pmem.Error();
+    return true;
+  }
+  return false;
 }
 
 }  // namespace alpheus

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/check.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
@@ -254,6 +255,13 @@ absl::StatusOr<Region> Region::ZeroPadded(size_t bytes) const {
   return copy;
 }
 
+void Region::LandIn(Region memory) {
+  ALPHEUS_CHECK(memory.size_ == size_, "a copy of the whole");
+  std::memcpy(memory.data_, data_, size_);
+  pmem_persist(data_, size_);
+  landing_ = std::make_unique<Region>(std::move(memory));
+}
+
 bool Region::HasWriter() const {
   if (medium_ == RegionMedium::kAnonymous || writable_) return writable_;
   struct flock lock = WholeFile(F_WRLCK);
@@ -289,6 +297,7 @@ Region::Region(Region&& other) noexcept { *this = std::move(other); }
 Region& Region::operator=(Region&& other) noexcept {
   if (this == &other) return *this;
   Release();
+  landing_ = std::move(other.landing_);
   data_ = std::exchange(other.data_, nullptr);
   size_ = std::exchange(other.size_, 0);
   mapped_size_ = std::exchange(other.mapped_size_, 0);

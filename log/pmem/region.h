@@ -11,6 +11,8 @@
 //       of this process has the same file open for writing.
 //   R2. Every byte of a writable file region has its block allocated, so that
 //       a full file system is met when formatting, never by a store.
+//   R3. The file of a landed region changes only by what its bytes() are copied
+//       there for (landing_persistence.h); readers see nothing else.
 // Thread safety: const members concurrently; the bytes are the users' affair.
 // References: libpmem(7), fcntl(2) F_OFD_SETLK.
 #ifndef ALPHEUS_LOG_PMEM_REGION_H_
@@ -18,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -61,11 +64,22 @@ class Region {
   // writable. Requires: bytes >= bytes().size().
   absl::StatusOr<Region> ZeroPadded(size_t bytes) const;
 
+  // From here on bytes() is `memory`, filled with what the file holds, and
+  // medium_bytes() the file's, where what was read is persisted (a process that
+  // was killed may have left it in the cache). Requires: writable, persistent
+  // memory, not landed; `memory` is anonymous, writable, of the same size.
+  void LandIn(Region memory);
+
   Region(Region&& other) noexcept;
   Region& operator=(Region&& other) noexcept;
   ~Region();
 
-  std::span<std::byte> bytes() const { return {data_, size_}; }
+  std::span<std::byte> bytes() const {
+    return is_landed() ? landing_->bytes() : medium_bytes();
+  }
+  // The mapping itself.
+  std::span<std::byte> medium_bytes() const { return {data_, size_}; }
+  bool is_landed() const { return landing_ != nullptr; }
   RegionMedium medium() const { return medium_; }
   bool writable() const { return writable_; }
   // Nobody will write to this anonymous region any more: HasWriter is false.
@@ -86,6 +100,7 @@ class Region {
   static absl::StatusOr<Region> MapForWriting(const std::string& path, int fd);
   void Release();
 
+  std::unique_ptr<Region> landing_;  // what is seen instead; nullptr: nothing
   std::byte* data_ = nullptr;
   size_t size_ = 0;         // what the log uses
   size_t mapped_size_ = 0;  // what is mapped (a device may be larger)

@@ -73,8 +73,23 @@ std::vector<std::string> DeclarationWarnings(const Platform& platform,
   return warnings;
 }
 
-std::string ReplicaWarning(const Platform& platform, bool is_pmem) {
-  if (is_pmem || platform.domain == PersistenceDomain::kMemory) return "";
+std::string ReplicaWarning(const Platform& platform, ReplicaMedium medium) {
+  if (medium == ReplicaMedium::kLanding) {
+    const Platform served = WithoutPersistentMemory(platform);
+    if (platform == served) return "";
+    return absl::StrCat(
+        "platform: ", PlatformToString(platform),
+        " is declared, and peers' writes to this replica go to a copy in "
+        "memory, which loses them with the power until they are copied: it is "
+        "served as on ",
+        PlatformToString(served),
+        ". Keep it where the adapter can register it, on a device-DAX say, or "
+        "declare that");
+  }
+  if (medium == ReplicaMedium::kPmem ||
+      platform.domain == PersistenceDomain::kMemory) {
+    return "";
+  }
   return "platform: caches are declared to be persistent (mhp, wsp), and this "
          "replica is a plain file, whose pages are not: it is served as on "
          "dmp, by msync. Keep it on persistent memory, or declare dmp";

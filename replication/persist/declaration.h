@@ -35,9 +35,15 @@ struct Shown {
 std::vector<std::string> DeclarationWarnings(const Platform& platform,
                                              const Shown& shown);
 
-// The same of one replica: `is_pmem` says whether it is mapped persistent
-// memory. Empty: none.
-std::string ReplicaWarning(const Platform& platform, bool is_pmem);
+// What peers' writes to a replica go to.
+enum class ReplicaMedium {
+  kPmem,     // mapped persistent memory
+  kLanding,  // a copy of it in memory, from which it is written
+  kFile,     // pages of a plain file
+};
+
+// The same of one replica. Empty: none.
+std::string ReplicaWarning(const Platform& platform, ReplicaMedium medium);
 
 }  // namespace alpheus
 

@@ -46,6 +46,9 @@ class HeldLog final : public HeldReplica {
 
   absl::Status GiveUp() override { return absl::OkStatus(); }
   bool IsUsable() const override { return primary_.log->IsUsable(); }
+  std::byte* RingOnMedium() const override {
+    return primary_.log->RingOnMedium();
+  }
   void WhileAtRest(absl::FunctionRef<void()> work) override {
     ++rests_;
     primary_.log->WhileAtRest(work);

@@ -54,9 +54,11 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
       absl::StrCat(NameOf(arguments.source), ": ", log.status().message()));
 }
 
-// Opening is silent unless it cut or repaired something.
+// Opening is silent unless it cut or repaired something, or its adapter can't
+// write to the replica itself.
 void TellRecovery(const std::string& name, const RecoveryReport& report) {
-  if (report.verdict == RecoveryVerdict::kComplete && report.repairs.empty()) {
+  if (report.verdict == RecoveryVerdict::kComplete && report.repairs.empty() &&
+      report.landing.empty()) {
     return;
   }
   std::fprintf(stderr, "alpheus: %s: %s\n", name.c_str(),

@@ -37,6 +37,7 @@ class OwnRegion final : public HeldReplica {
 
   absl::Status GiveUp() override;
   bool IsUsable() const override { return log_->IsUsable(); }
+  std::byte* RingOnMedium() const override { return log_->RingOnMedium(); }
   void WhileAtRest(absl::FunctionRef<void()> work) override {
     log_->WhileAtRest(work);
   }

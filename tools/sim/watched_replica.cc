@@ -91,6 +91,9 @@ class WatchedLog final : public Watched<ServedLog> {
   Welcome welcome() const override { return inner().welcome(); }
   Promise standing() const override { return inner().standing(); }
   std::span<std::byte> ring() const override { return inner().ring(); }
+  std::span<std::byte> ring_on_medium() const override {
+    return inner().ring_on_medium();
+  }
   std::span<std::byte> region() const override { return inner().region(); }
   Followed followed() const override { return inner().followed(); }
   bool medium_failed() const override { return inner().medium_failed(); }

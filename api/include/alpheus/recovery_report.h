@@ -44,6 +44,10 @@ struct RecoveryReport {
   // nothing of what is appended until the log is opened again.
   std::vector<std::string> absent_members;
 
+  // Why the adapter writes to a copy of the own replica in memory, which is
+  // copied to it; empty: it does not, or there is none.
+  std::string landing;
+
   // One line for people.
   std::string ToString() const;
 };

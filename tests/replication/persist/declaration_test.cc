@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 
 TEST(DeclarationTest, WeakestIsNeverDoubted) {
   EXPECT_THAT(DeclarationWarnings(Platform(), Shown()), IsEmpty());
-  EXPECT_EQ(ReplicaWarning(Platform(), /*is_pmem=*/false), "");
+  EXPECT_EQ(ReplicaWarning(Platform(), ReplicaMedium::kFile), "");
 }
 
 TEST(DeclarationTest, EachClaimIsDoubtedByItself) {
@@ -69,9 +69,9 @@ TEST(DeclarationTest, WhatIsSeenIsNotDoubted) {
 }
 
 TEST(DeclarationTest, PlainFilesKeepNoCaches) {
-  EXPECT_THAT(ReplicaWarning(*ParsePlatform("mhp"), /*is_pmem=*/false),
+  EXPECT_THAT(ReplicaWarning(*ParsePlatform("mhp"), ReplicaMedium::kFile),
               HasSubstr("plain file"));
-  EXPECT_EQ(ReplicaWarning(*ParsePlatform("wsp"), /*is_pmem=*/true), "");
+  EXPECT_EQ(ReplicaWarning(*ParsePlatform("wsp"), ReplicaMedium::kPmem), "");
 }
 
 }  // namespace
