@@ -112,7 +112,8 @@ template <Persistence P>
   if (IsMutant("kGoodCopyFirst")) newest = 1 - newest.value_or(0);
   const int first = newest == 0 ? 1 : 0;
   // What holds on the medium is read here only if it is no copy in memory.
-  if (!MendOnMedium(pmem, place.copies[1 - first], place.capacity_bytes).ok()) {
+  if (!IsMutant("kLandingCopyUnmended") &&
+      !MendOnMedium(pmem, place.copies[1 - first], place.capacity_bytes).ok()) {
     return false;
   }
   return WriteCellCopy(pmem, place, first, seq, content) &&

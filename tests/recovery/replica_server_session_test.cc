@@ -210,5 +210,24 @@ TEST(ReplicaServerTest, PlainFileIsServedAsOnTheWeakest) {
             "dmp,ddio,dram,infiniband");
 }
 
+// What another process has, or is to be made, was not seen: it may be a file.
+TEST(ReplicaServerTest, RegionThatIsNotSeenIsToldAsTheWeakest) {
+  ServedWorld::Options options;
+  options.server.platform = *ParsePlatform("wsp,no-ddio,infiniband");
+  options.server.unserved = [](Uuid log_id) {
+    return log_id == kLogB ? absl::UnavailableError("held") : absl::OkStatus();
+  };
+  options.server.held = [](Uuid) { return Welcome(); };
+  ServedWorld world(options);
+  Peer& peer = world.AddPeer(1, static_cast<uint64_t>(1));
+  Hello hello = peer.HelloOf(kLogB);
+  hello.primary.node = kNode;  // whose replica it is
+  peer.Connect(world.address(), hello);
+  world.Run(kMillisecond);
+  ASSERT_TRUE(peer.welcome.has_value()) << peer.rejection;
+  EXPECT_EQ(PlatformToString(peer.welcome->platform),
+            "dmp,ddio,dram,infiniband");
+}
+
 }  // namespace
 }  // namespace alpheus::testing

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/pmem/landing_persistence.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "log/base/bytes.h"
+#include "log/pmem/counters.h"
+#include "log/pmem/crash_model.h"
+#include "tests/testing/model_landing.h"
+
+namespace alpheus::testing {
+namespace {
+
+class LandingPersistenceTest : public ::testing::Test {
+ protected:
+  static constexpr size_t kBytes = 3 * kPageBytes;
+
+  LandingPersistence& pmem() { return landed_.pmem(); }
+  std::byte* At(size_t offset) { return landed_.bytes().data() + offset; }
+  uint64_t* WordAt(size_t offset) {
+    return reinterpret_cast<uint64_t*>(At(offset));
+  }
+  uint64_t OnMedium(size_t offset) {
+    uint64_t word = 0;
+    std::memcpy(&word, model_.region().data() + offset, sizeof(word));
+    return word;
+  }
+  uint64_t AfterACut(size_t offset) {
+    uint64_t word = 0;
+    std::memcpy(&word, model_.persistent().data() + offset, sizeof(word));
+    return word;
+  }
+
+  ModelPersistence model_{kBytes};
+  LandedModel landed_{model_};
+};
+
+// Goal: the file holds nothing that nobody flushed, whoever wrote it; what was
+// flushed may be there, word by word, and is once it is fenced.
+TEST_F(LandingPersistenceTest, MediumGetsLinesByFlushAndKeepsThemByFence) {
+  pmem().Store8(WordAt(128), 1);
+  *WordAt(136) = 2;  // a peer's
+  *WordAt(192) = 3;  // the next line
+  EXPECT_EQ(OnMedium(128), 0u);
+  pmem().Flush(At(130), 1);
+  EXPECT_EQ(OnMedium(128), 1u);
+  EXPECT_EQ(OnMedium(136), 2u);
+  EXPECT_EQ(OnMedium(192), 0u);
+  EXPECT_EQ(AfterACut(128), 0u);
+  const std::vector<ModelPersistence::DirtyWord> open = model_.DirtyWords();
+  ASSERT_EQ(open.size(), 2u);
+  EXPECT_EQ(open[0].values, (std::vector<uint64_t>{0, 1}));
+  EXPECT_EQ(open[1].values, (std::vector<uint64_t>{0, 2}));
+  ASSERT_TRUE(pmem().Fence());
+  EXPECT_EQ(AfterACut(128), 1u);
+  EXPECT_EQ(AfterACut(136), 2u);
+  EXPECT_TRUE(model_.DirtyWords().empty());
+}
+
+TEST_F(LandingPersistenceTest, LinesPastTheCacheNeedTheFenceAlone) {
+  std::vector<std::byte> source(2 * kLineBytes + 1, std::byte{7});
+  pmem().CopyLinesNt(At(kPageBytes - kLineBytes), source.data() + 1, 2);
+  pmem().StoreLineNt(At(0), {{1, 2, 3, 4, 5, 6, 7, 8}});
+  EXPECT_EQ(*WordAt(56), 8u);
+  EXPECT_EQ(*WordAt(kPageBytes), 0x0707070707070707u);
+  EXPECT_EQ(AfterACut(0), 0u);
+  ASSERT_TRUE(pmem().Fence());
+  EXPECT_EQ(AfterACut(56), 8u);
+  EXPECT_EQ(AfterACut(kPageBytes - 8), 0x0707070707070707u);
+  EXPECT_EQ(AfterACut(kPageBytes + 56), 0x0707070707070707u);
+}
+
+// A range over pages, and one that is flushed as a hint.
+TEST_F(LandingPersistenceTest, RangesOverPagesAreWhole) {
+  std::ranges::fill(landed_.bytes(), std::byte{9});
+  pmem().Flush(At(1), kBytes - 2);
+  pmem().Flush(At(0), 0);
+  ASSERT_TRUE(pmem().Fence());
+  EXPECT_TRUE(std::ranges::equal(model_.persistent(), landed_.bytes()));
+  *WordAt(0) = 5;
+  pmem().FlushHint(At(0), 8);
+  EXPECT_EQ(OnMedium(0), 5u);
+}
+
+TEST_F(LandingPersistenceTest, FailureOfTheMediumIsTold) {
+  model_.FailFence(1);
+  pmem().Flush(At(0), 8);
+  EXPECT_FALSE(pmem().Fence());
+  EXPECT_EQ(pmem().Error().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(LandingPersistenceTest, WhatTheMediumLostIsWrittenAnew) {
+  pmem().Store8(WordAt(64), 1);
+  ASSERT_TRUE(Persist(pmem(), At(64), 8));
+  EXPECT_FALSE(*MendOnMedium(pmem(), At(0), kPageBytes));
+  const uint64_t damaged = 77;
+  model_.Copy(model_.region().data() + 64, &damaged, sizeof(damaged));
+  ASSERT_TRUE(Persist(model_, model_.region().data() + 64, 8));
+  EXPECT_TRUE(*MendOnMedium(pmem(), At(0), kPageBytes));
+  EXPECT_EQ(AfterACut(64), 1u);
+  EXPECT_FALSE(*MendOnMedium(pmem(), At(0), kPageBytes));
+}
+
+// On mapped memory: each flushed line is one line past the cache.
+TEST(PmemLandingMediumTest, LinesAreCounted) {
+  Region file = *Region::Anonymous(kPageBytes);
+  Region memory = *Region::Anonymous(kPageBytes);
+  LandingPersistence pmem(
+      memory.bytes(), std::make_unique<PmemLandingMedium>(
+                          file.bytes(), LibpmemPersistence::Options()));
+  const PersistenceCounters before = ThreadPersistenceCounters();
+  pmem.Copy(memory.bytes().data() + 60, "12345678", 8);
+  pmem.Flush(memory.bytes().data() + 60, 8);
+  EXPECT_EQ(std::memcmp(file.bytes().data() + 60, "12345678", 8), 0);
+  ASSERT_TRUE(pmem.Fence());
+  const PersistenceCounters after = ThreadPersistenceCounters();
+  EXPECT_EQ(after.copied_bytes - before.copied_bytes, 8u);
+  EXPECT_EQ(after.nt_lines - before.nt_lines, 2u);
+  EXPECT_EQ(after.flushed_lines, before.flushed_lines);
+  EXPECT_EQ(after.fences - before.fences, 1u);
+  EXPECT_EQ(pmem.OnMedium(memory.bytes().data() + 60),
+            file.bytes().data() + 60);
+}
+
+// Lets another thread run between reading a line and storing it.
+class SlowMedium final : public LandingMedium {
+ public:
+  std::span<std::byte> bytes() override { return memory_.bytes(); }
+  void StoreLine(size_t offset, const LineWords& words) override {
+    sched_yield();
+    auto* const to =
+        reinterpret_cast<uint64_t*>(memory_.bytes().data() + offset);
+    for (size_t i = 0; i < 8; ++i) {
+      std::atomic_ref(to[i]).store(words.word[i], std::memory_order_relaxed);
+    }
+  }
+  void Order() override {}
+  bool Fence() override { return true; }
+  absl::Status Error() const override { return absl::OkStatus(); }
+
+ private:
+  Region memory_ = *Region::Anonymous(kPageBytes);
+};
+
+// Goal: G1. Method: two threads count in two words of one line, and look at
+// what the medium has of their own after each fence.
+TEST(LandingPersistenceThreadsTest, NoFlushTakesBackWhatAnotherThreadFenced) {
+  Region memory = *Region::Anonymous(kPageBytes);
+  auto medium = std::make_unique<SlowMedium>();
+  std::byte* const on_medium = medium->bytes().data();
+  LandingPersistence pmem(memory.bytes(), std::move(medium));
+  std::atomic<int> lost{0};
+  const auto count = [&](size_t index) {
+    auto* const word =
+        reinterpret_cast<uint64_t*>(memory.bytes().data()) + index;
+    auto* const kept = reinterpret_cast<uint64_t*>(on_medium) + index;
+    for (uint64_t i = 1; i <= 5'000; ++i) {
+      pmem.Store8(word, i);
+      if (!Persist(pmem, word, sizeof(*word))) ++lost;
+      if (std::atomic_ref(*kept).load(std::memory_order_relaxed) != i) ++lost;
+    }
+  };
+  std::thread other(count, 1);
+  count(0);
+  other.join();
+  EXPECT_EQ(lost, 0);
+}
+
+}  // namespace
+}  // namespace alpheus::testing
