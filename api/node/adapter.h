@@ -31,6 +31,11 @@ absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
     const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
     const std::function<void(const std::string&)>& tell = nullptr);
 
+// Its type; tests have nodes open others.
+using AdapterOpener = absl::StatusOr<std::unique_ptr<Fabric>> (*)(
+    const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
+    const std::function<void(const std::string&)>& tell);
+
 // An adapter with its randomness, in the order of their use.
 struct Connectivity {
   EntropyRandom random;

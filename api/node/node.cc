@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "api/node/adapter.h"
 #include "api/node/fabric_pump.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
@@ -103,7 +102,8 @@ absl::Status Node::Begin() {
   const std::string own =
       options_.listen.empty() ? self->address.ToString() : options_.listen;
   ALPHEUS_ASSIGN_OR_RETURN(
-      fabric_, OpenAdapter(cluster_, self->node, random_, options_.tell));
+      fabric_,
+      options_.open_adapter(cluster_, self->node, random_, options_.tell));
   ALPHEUS_RETURN_IF_ERROR(TellPlatform());
   TellKey();
   server_ =

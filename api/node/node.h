@@ -39,6 +39,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "api/node/adapter.h"
 #include "api/node/replica_file.h"
 #include "api/node/retry_times.h"
 #include "log/base/clock.h"
@@ -68,6 +69,7 @@ struct NodeOptions {
   uint64_t scrub_interval_seconds = 24 * uint64_t{3'600};
   // What persists pages of a plain file.
   MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
+  AdapterOpener open_adapter = OpenAdapter;
   // Gets one sentence for each thing that an operator may want to know.
   std::function<void(const std::string&)> tell = [](const std::string&) {};
 };

@@ -219,7 +219,7 @@ TEST(ReplicaServerTest, RegionThatIsNotSeenIsToldAsTheWeakest) {
   };
   options.server.held = [](Uuid) { return Welcome(); };
   ServedWorld world(options);
-  Peer& peer = world.AddPeer(1, static_cast<uint64_t>(1));
+  Peer& peer = world.NewPeer(1, 1);
   Hello hello = peer.HelloOf(kLogB);
   hello.primary.node = kNode;  // whose replica it is
   peer.Connect(world.address(), hello);

@@ -17,7 +17,7 @@
 namespace alpheus::testing {
 
 // All calls go to the adapter within, but for one.
-class FailingFabric final : public Fabric {
+class FailingFabric : public Fabric {
  public:
   explicit FailingFabric(Fabric& inner) : inner_(inner) {}
 

@@ -14,8 +14,8 @@
 namespace alpheus::testing {
 
 TestCluster::TestCluster(int nodes, int write_quorum,
-                         MsyncPersistence::SyncFunction sync)
-    : sync_(sync), file_(directory_.File("cluster.toml")), nodes_(nodes) {
+                         const Machines& machines)
+    : machines_(machines), file_(directory_.File("cluster.toml")), nodes_(nodes) {
   EntropyRandom random;
   // All at once, so that each gets a port of its own.
   std::vector<std::unique_ptr<TcpFabric>> adapters;
@@ -85,7 +85,9 @@ void TestCluster::Start(int node) {
   options.node = node;
   options.directory = DirectoryOf(node);
   options.yield_turns = 0;
-  options.sync = sync_;
+  options.sync = machines_.sync;
+  options.open_adapter = machines_.open_adapter;
+  options.platform = machines_.platform;
   options.tell = [this, node](const std::string& sentence) {
     const std::lock_guard lock(mutex_);
     told_ += "node " + std::to_string(node) + ": " + sentence + "\n";

@@ -17,10 +17,19 @@ namespace alpheus::testing {
 
 class TestCluster {
  public:
+  // What all nodes have.
+  struct Machines {
+    MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
+    AdapterOpener open_adapter = OpenAdapter;
+    Platform platform = {};
+  };
+
   // All nodes run.
-  explicit TestCluster(
-      int nodes, int write_quorum = 0,
-      MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages);
+  explicit TestCluster(int nodes, int write_quorum = 0)
+      : TestCluster(nodes, write_quorum, Machines()) {}
+  TestCluster(int nodes, int write_quorum, MsyncPersistence::SyncFunction sync)
+      : TestCluster(nodes, write_quorum, Machines{.sync = sync}) {}
+  TestCluster(int nodes, int write_quorum, const Machines& machines);
   ~TestCluster();
 
   int size() const { return static_cast<int>(nodes_.size()); }
@@ -47,7 +56,7 @@ class TestCluster {
 
   std::string DirectoryOf(int node) const;
 
-  const MsyncPersistence::SyncFunction sync_;  // of all nodes
+  const Machines machines_;
   TempDirectory directory_;
   std::string file_;
   std::vector<Running> nodes_;

@@ -130,17 +130,20 @@ TEST(PmemLandingMediumTest, LinesAreCounted) {
             file.bytes().data() + 60);
 }
 
-// Lets another thread run between reading a line and storing it.
+// Gives another thread the time to come in between reading a line and storing
+// it.
 class SlowMedium final : public LandingMedium {
  public:
   std::span<std::byte> bytes() override { return memory_.bytes(); }
   void StoreLine(size_t offset, const LineWords& words) override {
-    sched_yield();
+    ++inside_;
+    for (int i = 0; i < 100 && inside_ < 2; ++i) sched_yield();
     auto* const to =
         reinterpret_cast<uint64_t*>(memory_.bytes().data() + offset);
     for (size_t i = 0; i < 8; ++i) {
       std::atomic_ref(to[i]).store(words.word[i], std::memory_order_relaxed);
     }
+    --inside_;
   }
   void Order() override {}
   bool Fence() override { return true; }
@@ -148,6 +151,7 @@ class SlowMedium final : public LandingMedium {
 
  private:
   Region memory_ = *Region::Anonymous(kPageBytes);
+  std::atomic<int> inside_{0};
 };
 
 // Goal: G1. Method: two threads count in two words of one line, and look at
@@ -158,11 +162,14 @@ TEST(LandingPersistenceThreadsTest, NoFlushTakesBackWhatAnotherThreadFenced) {
   std::byte* const on_medium = medium->bytes().data();
   LandingPersistence pmem(memory.bytes(), std::move(medium));
   std::atomic<int> lost{0};
+  std::atomic<int> ready{0};
   const auto count = [&](size_t index) {
     auto* const word =
         reinterpret_cast<uint64_t*>(memory.bytes().data()) + index;
     auto* const kept = reinterpret_cast<uint64_t*>(on_medium) + index;
-    for (uint64_t i = 1; i <= 5'000; ++i) {
+    ++ready;
+    while (ready < 2) sched_yield();
+    for (uint64_t i = 1; i <= 1'000; ++i) {
       pmem.Store8(word, i);
       if (!Persist(pmem, word, sizeof(*word))) ++lost;
       if (std::atomic_ref(*kept).load(std::memory_order_relaxed) != i) ++lost;
