@@ -175,8 +175,9 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
     const std::string& log_name, Held& held) {
   if (held.file == nullptr) {
     ALPHEUS_ASSIGN_OR_RETURN(
-        held.file, ReplicaFile::Open(PathOf(log_name), *fabric_,
-                                     {.sync = options_.sync}));
+        held.file,
+        ReplicaFile::Open(PathOf(log_name),
+                          {.fabric = fabric_.get(), .sync = options_.sync}));
   } else {
     held.file->ForgetFailure();
   }
@@ -236,8 +237,8 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   }
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<ReplicaFile> file,
-      ReplicaFile::Create(PathOf(format.log_name), *fabric_, identity, format,
-                          {.sync = options_.sync}));
+      ReplicaFile::Create(PathOf(format.log_name), identity, format,
+                          {.fabric = fabric_.get(), .sync = options_.sync}));
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
                            file->Serve(identity));
   Held& held = files_[format.log_name];

@@ -54,14 +54,16 @@ absl::Status TryToRegister(Fabric& fabric, std::span<std::byte> bytes) {
 // Has the region land in memory if that is what the adapter takes, and says
 // why; empty: it doesn't. An adapter that takes neither says so to whoever asks
 // for the replica.
-absl::StatusOr<std::string> LandIfNeeded(Fabric& fabric, Region& region) {
-  if (region.medium() != RegionMedium::kPersistentMemory) return std::string();
-  const absl::Status refused = TryToRegister(fabric, region.medium_bytes());
+absl::StatusOr<std::string> LandIfNeeded(Fabric* fabric, Region& region) {
+  if (fabric == nullptr || region.medium() != RegionMedium::kPersistentMemory) {
+    return std::string();
+  }
+  const absl::Status refused = TryToRegister(*fabric, region.medium_bytes());
   if (!absl::IsUnavailable(refused)) return std::string();
   const size_t bytes = region.medium_bytes().size();
   ALPHEUS_ASSIGN_OR_RETURN(Region memory,
                            Region::Anonymous(bytes, region.path()));
-  if (!TryToRegister(fabric, memory.bytes()).ok()) return std::string();
+  if (!TryToRegister(*fabric, memory.bytes()).ok()) return std::string();
   region.LandIn(std::move(memory));
   return absl::StrCat(region.path(), " can't be registered (",
                       refused.message(), "): peers' writes are received in ",
@@ -80,8 +82,9 @@ ReplicaFile::ReplicaFile(Region region, std::string landing,
       pmem_(NewPersistence()) {}
 
 absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::On(
-    Region region, Fabric& fabric, const ReplicaFileOptions& options) {
-  ALPHEUS_ASSIGN_OR_RETURN(std::string landing, LandIfNeeded(fabric, region));
+    Region region, const ReplicaFileOptions& options) {
+  ALPHEUS_ASSIGN_OR_RETURN(std::string landing,
+                           LandIfNeeded(options.fabric, region));
   return std::unique_ptr<ReplicaFile>(
       new ReplicaFile(std::move(region), std::move(landing), options));
 }
@@ -100,8 +103,8 @@ ReplicaFile::Persistences ReplicaFile::NewPersistence() const {
   options.emulated_latency_ns = options_.emulated_latency_ns;
   if (region_.is_landed()) {
     return std::make_unique<LandingPersistence>(
-        region_.bytes(), std::make_unique<PmemLandingMedium>(
-                             region_.medium_bytes(), options));
+        region_.bytes(),
+        std::make_unique<PmemLandingMedium>(region_.medium_bytes(), options));
   }
   return std::make_unique<LibpmemPersistence>(options);
 }
@@ -114,14 +117,13 @@ bool ReplicaFile::medium_failed() const {
 void ReplicaFile::ForgetFailure() { pmem_ = NewPersistence(); }
 
 absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Open(
-    const std::string& path, Fabric& fabric,
-    const ReplicaFileOptions& options) {
+    const std::string& path, const ReplicaFileOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(Region region, Region::OpenForWriting(path));
-  return On(std::move(region), fabric, options);
+  return On(std::move(region), options);
 }
 
 absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
-    const std::string& path, Fabric& fabric, const ReplicaIdentity& identity,
+    const std::string& path, const ReplicaIdentity& identity,
     const Format& format, const ReplicaFileOptions& options) {
   ALPHEUS_RETURN_IF_ERROR(CheckFormat(identity, format));
   // Sizes are checked before anything is created.
@@ -130,7 +132,7 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
   ALPHEUS_ASSIGN_OR_RETURN(Region region,
                            Region::Create(path, format.region_bytes));
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ReplicaFile> file,
-                           On(std::move(region), fabric, options));
+                           On(std::move(region), options));
   FormatIdentity format_identity;
   format_identity.cluster_id = identity.cluster_id;
   format_identity.log_id = identity.log_id;

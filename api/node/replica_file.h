@@ -3,8 +3,9 @@
 // medium and the adapter call for.
 //
 // Idea: peers write to the region itself if the adapter can register it. If it
-// can't, as with a file on a DAX file system and no on-demand paging, they write
-// to a copy in memory, and flushes copy from there (landing_persistence.h).
+// can't, as with a file on a DAX file system and no on-demand paging, they
+// write to a copy in memory, and flushes copy from there
+// (landing_persistence.h).
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_API_NODE_REPLICA_FILE_H_
@@ -38,6 +39,9 @@ struct ReplicaIdentity {
 };
 
 struct ReplicaFileOptions {
+  // By which peers are to write to it, and which must outlive the calls only;
+  // nullptr: none are.
+  Fabric* fabric = nullptr;
   uint32_t emulated_latency_ns = 0;
   // What persists pages of a plain file.
   MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
@@ -52,13 +56,12 @@ class ReplicaFile {
   // Takes the lock, and tries what the adapter can register; a copy in memory
   // is read from the whole file. Errors: as Region::OpenForWriting.
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> Open(
-      const std::string& path, Fabric& fabric,
-      const ReplicaFileOptions& options = {});
+      const std::string& path, const ReplicaFileOptions& options = {});
 
   // Makes an empty replica of a new log. Errors: as Region::Create;
   // InvalidArgument (size; the configuration does not name the node).
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> Create(
-      const std::string& path, Fabric& fabric, const ReplicaIdentity& identity,
+      const std::string& path, const ReplicaIdentity& identity,
       const Format& format, const ReplicaFileOptions& options = {});
 
   // A server of backups for it, which this must outlive. `suspect`: its medium
@@ -85,7 +88,7 @@ class ReplicaFile {
               const ReplicaFileOptions& options);
 
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> On(
-      Region region, Fabric& fabric, const ReplicaFileOptions& options);
+      Region region, const ReplicaFileOptions& options);
   Persistences NewPersistence() const;
 
   Region region_;

@@ -377,7 +377,7 @@ class Opener {
   std::optional<MembersChange> change_;
   std::vector<PeerAddress> asked_;
   EpochOpeningOptions opening_;  // of the last try
-  std::string landing_;  // as ReplicaFile::landing
+  std::string landing_;          // as ReplicaFile::landing
   std::optional<Region> region_;
   std::unique_ptr<P> pmem_;
   std::unique_ptr<Replica<P>> replica_;
@@ -391,9 +391,9 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
   const Deadline deadline = Deadline::In(
       std::chrono::milliseconds(options.replication.open_timeout_ms));
   for (;;) {
-    absl::StatusOr<std::unique_ptr<ReplicaFile>> file =
-        ReplicaFile::Open(options.path, *connectivity.fabric,
-                          {options.emulated_latency_ns});
+    absl::StatusOr<std::unique_ptr<ReplicaFile>> file = ReplicaFile::Open(
+        options.path, {.fabric = connectivity.fabric.get(),
+                       .emulated_latency_ns = options.emulated_latency_ns});
     if (!absl::IsFailedPrecondition(file.status()) ||
         deadline.HasPassed(Clock::Real().NowNanos())) {
       return file;

@@ -76,8 +76,8 @@ void LandingPersistence::CopyOut(size_t offset, size_t bytes) {
     const size_t page_end = std::min(end, (page + 1) * kPageBytes);
     // G1.
     Mutex unshared;
-    Mutex& mutex = IsMutant("kLandingLinesUnlocked") ? unshared
-                                                     : locks_[page % kLocks];
+    Mutex& mutex =
+        IsMutant("kLandingLinesUnlocked") ? unshared : locks_[page % kLocks];
     const MutexLock lock(mutex);
     for (; line < page_end; line += kLineBytes) {
       medium_->StoreLine(line, LoadLine(copy_.data() + line));

@@ -150,14 +150,14 @@ TEST(LandingNodeTest, ReplicaThatCannotBeRegisteredLands) {
     ASSERT_TRUE(log->Close().ok());
   }
   for (const int node : {1, 2}) {
-    EXPECT_THAT(
-        cluster.Told(),
-        HasSubstr(absl::StrCat("node ", node, ": log main: ",
-                               cluster.ReplicaPath(node),
-                               " can't be registered (no file is taken): "
-                               "peers' writes are received in 1 MiB")));
+    EXPECT_THAT(cluster.Told(),
+                HasSubstr(absl::StrCat(
+                    "node ", node, ": log main: ", cluster.ReplicaPath(node),
+                    " can't be registered (no file is taken): "
+                    "peers' writes are received in 1 MiB")));
   }
-  EXPECT_THAT(cluster.Told(), HasSubstr("it is served as on dmp,ddio,dram,tcp"));
+  EXPECT_THAT(cluster.Told(),
+              HasSubstr("it is served as on dmp,ddio,dram,tcp"));
   for (const int node : {1, 2}) cluster.Stop(node);
   for (const int node : {1, 2}) {
     EXPECT_EQ(InFile(cluster, node), appended);

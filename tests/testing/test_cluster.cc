@@ -13,9 +13,10 @@
 
 namespace alpheus::testing {
 
-TestCluster::TestCluster(int nodes, int write_quorum,
-                         const Machines& machines)
-    : machines_(machines), file_(directory_.File("cluster.toml")), nodes_(nodes) {
+TestCluster::TestCluster(int nodes, int write_quorum, const Machines& machines)
+    : machines_(machines),
+      file_(directory_.File("cluster.toml")),
+      nodes_(nodes) {
   EntropyRandom random;
   // All at once, so that each gets a port of its own.
   std::vector<std::unique_ptr<TcpFabric>> adapters;

@@ -116,9 +116,9 @@ TEST_F(LandingPersistenceTest, WhatTheMediumLostIsWrittenAnew) {
 TEST(PmemLandingMediumTest, LinesAreCounted) {
   Region file = *Region::Anonymous(kPageBytes);
   Region memory = *Region::Anonymous(kPageBytes);
-  LandingPersistence pmem(
-      memory.bytes(), std::make_unique<PmemLandingMedium>(
-                          file.bytes(), LibpmemPersistence::Options()));
+  LandingPersistence pmem(memory.bytes(),
+                          std::make_unique<PmemLandingMedium>(
+                              file.bytes(), LibpmemPersistence::Options()));
   const PersistenceCounters before = ThreadPersistenceCounters();
   pmem.Copy(memory.bytes().data() + 60, "12345678", 8);
   pmem.Flush(memory.bytes().data() + 60, 8);
