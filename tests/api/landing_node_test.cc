@@ -208,8 +208,14 @@ TEST(LandingNodeTest, ReplicaThatCanBeRegisteredIsWrittenItself) {
 // libpmem reads it before main; a program that was started without begins anew.
 int main(int argc, char** argv) {
   if (std::getenv("PMEM_IS_PMEM_FORCE") == nullptr) {
-    setenv("PMEM_IS_PMEM_FORCE", "1", 1);
-    execv("/proc/self/exe", argv);
+    std::string forced = "PMEM_IS_PMEM_FORCE=1";
+    std::vector<char*> environment;
+    for (char** word = environ; *word != nullptr; ++word) {
+      environment.push_back(*word);
+    }
+    environment.push_back(forced.data());
+    environment.push_back(nullptr);
+    execve("/proc/self/exe", argv, environment.data());
     return EXIT_FAILURE;
   }
   ::testing::InitGoogleMock(&argc, argv);

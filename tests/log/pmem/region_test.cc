@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
+#include <utility>
 
+#include "log/pmem/landing_persistence.h"
 #include "tests/testing/temp_directory.h"
 
 namespace alpheus {
@@ -89,6 +92,36 @@ TEST_F(RegionTest, WhatIsWrittenToAGivenUpRegionIsInNoFile) {
   EXPECT_EQ(bytes[5], std::byte{9});
   EXPECT_EQ(next->bytes()[5], std::byte{1});
   EXPECT_EQ(next->bytes()[5000], std::byte{2});
+}
+
+// Goal: R3. The file gets what is flushed, and nothing once it is given up.
+TEST_F(RegionTest, LandedRegionWritesToItsFileByFlushesOnly) {
+  Region region = *Region::Create(path_, 1 << 16);
+  region.bytes()[70] = std::byte{1};
+  region.LandIn(*Region::Anonymous(1 << 16));
+  ASSERT_TRUE(region.is_landed());
+  EXPECT_TRUE(region.writable());
+  EXPECT_EQ(region.bytes().size(), size_t{1} << 16);
+  EXPECT_EQ(region.bytes()[70], std::byte{1});
+  const auto reader = Region::OpenForReading(path_);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_TRUE(reader->HasWriter());
+  LandingPersistence pmem(region.bytes(), std::make_unique<PmemLandingMedium>(
+                                              region.medium_bytes(),
+                                              LibpmemPersistence::Options()));
+  std::byte* const at = region.bytes().data() + 70;
+  *at = std::byte{2};
+  EXPECT_EQ(reader->bytes()[70], std::byte{1});
+  EXPECT_TRUE(Persist(pmem, at, 1));
+  EXPECT_EQ(reader->bytes()[70], std::byte{2});
+  Region moved = std::move(region);
+  EXPECT_EQ(moved.bytes().data() + 70, at);
+  ASSERT_TRUE(moved.GiveUp().ok());
+  EXPECT_EQ(*at, std::byte{2});
+  *at = std::byte{3};
+  EXPECT_TRUE(Persist(pmem, at, 1));
+  EXPECT_EQ(reader->bytes()[70], std::byte{2});
+  EXPECT_TRUE(Region::OpenForWriting(path_).ok());
 }
 
 TEST_F(RegionTest, ReaderNeedsNoWriteRight) {

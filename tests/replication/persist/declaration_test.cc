@@ -74,5 +74,20 @@ TEST(DeclarationTest, PlainFilesKeepNoCaches) {
   EXPECT_EQ(ReplicaWarning(*ParsePlatform("wsp"), ReplicaMedium::kPmem), "");
 }
 
+// Memory keeps nothing, whatever its node's caches and adapters keep.
+TEST(DeclarationTest, CopiesInMemoryAreOfTheWeakest) {
+  for (const Platform& platform : AllPlatforms()) {
+    const std::string warning =
+        ReplicaWarning(platform, ReplicaMedium::kLanding);
+    const bool is_weakest = platform.domain == PersistenceDomain::kMemory &&
+                            platform.ddio &&
+                            platform.receive_buffers == ReceiveBuffers::kDram;
+    EXPECT_EQ(warning.empty(), is_weakest) << warning;
+    if (!is_weakest) {
+      EXPECT_THAT(warning, HasSubstr("served as on dmp,ddio,dram"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace alpheus::testing
