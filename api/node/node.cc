@@ -203,9 +203,12 @@ void Node::TryToServe(const std::string& log_name) {
     return;
   }
   held.suspect |= held.file != nullptr && held.file->medium_failed();
+  // K2: to make a copy of it takes time.
+  const bool is_costly = held.file != nullptr && !held.file->landing().empty();
   if (!held.suspect) held.file.reset();
-  held.look_again_at =
-      held.suspect ? held.retries.AfterFailureAt(now) : now + kLookAgainNanos;
+  held.look_again_at = held.suspect || is_costly
+                           ? held.retries.AfterFailureAt(now)
+                           : now + kLookAgainNanos;
   // Tried again and again: said once.
   if (status != held.why) {
     options_.tell(

@@ -99,7 +99,7 @@ class Node final : private LogCreator {
     absl::Status why;           // why it could not be served
     bool memory_told = false;   // what its peers write to, and what follows
     bool suspect = false;       // its medium failed, and that is not on it yet
-    RetryTimes retries{1'000'000'000, 60'000'000'000};  // of its medium
+    RetryTimes retries{1'000'000'000, 60'000'000'000};  // of what takes time
   };
 
   Node(NodeOptions options, ClusterConfiguration cluster);

@@ -80,8 +80,9 @@ class SuperlineStore {
     const CellState read = ReadCell(place_);
     if (read.at_rest()) {
       absl::StatusOr<bool> mended = MendCellOnMedium(pmem_, place_);
-      if (!mended.ok()) failure_.Fail(mended.status());
-      return mended;
+      if (mended.ok()) return mended;
+      failure_.Fail(mended.status());
+      return failure_.status();
     }
     std::optional<int> whole = read.newest;
     if (IsMutant("kMendBeginsWithTheWholeCopy")) whole = 1 - whole.value_or(0);
