@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_remotelog: appends to a remote log by the 72 rows of the taxonomy, in
-// simulated time, and writes what came out as JSON (docs/remotelog.md).
+// simulated time and over a fabric, and writes what came out as JSON
+// (docs/remotelog.md).
 // bench/plots holds it against the taxonomy's findings and draws it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -17,6 +19,8 @@
 #include "bench/local/machine.h"
 #include "bench/local/result.h"
 #include "bench/remotelog/costs.h"
+#include "bench/remotelog/fabric_pair.h"
+#include "bench/remotelog/fabric_transport.h"
 #include "bench/remotelog/scenarios.h"
 #include "bench/remotelog/simulated_transport.h"
 #include "log/base/status_macros.h"
@@ -27,6 +31,8 @@ namespace {
 struct Options {
   bool quick = false;
   bool tiny = false;
+  std::string over = "simulated";
+  std::string memory;
   std::vector<std::string> only;
   std::string json_path;
   std::string commit = "unknown";
@@ -37,16 +43,24 @@ void Declare(CLI::App& app, Options& options) {
   app.add_flag("--tiny", options.tiny,
                "Hardly anything, to see that it runs; figures mean nothing")
       ->excludes(quick);
+  app.add_option("--over", options.over,
+                 "What the rows run over beside simulated time: tcp, on this "
+                 "machine, or verbs, whose adapters ALPHEUS_VERBS_ADDRESSES "
+                 "names; scenarios are then append and fabric")
+      ->check(CLI::IsMember({"simulated", "tcp", "verbs"}));
+  app.add_option("--memory", options.memory,
+                 "Persistent memory for the server over a fabric, a device-DAX "
+                 "or a file; its content is lost");
   app.add_option("--only", options.only, "These scenarios only")
       ->delimiter(',')
-      ->check(CLI::IsMember({"append", "clients", "sensitivity"}));
+      ->check(CLI::IsMember({"append", "clients", "sensitivity", "fabric"}));
   app.add_option("--json", options.json_path, "Where the result goes")
       ->required();
   app.add_option("--commit", options.commit, "What was built, for the result");
 }
 
 // The report's object, and the cost model with it.
-std::string ToText(const Report& report) {
+std::string ToText(const Report& report, const Options& options) {
   using Json = nlohmann::ordered_json;
   Json json = Json::parse(ToJson(report));
   Json constants = Json::array();
@@ -59,6 +73,7 @@ std::string ToText(const Report& report) {
                          {"source", constant.source}});
   }
   json["constants"] = constants;
+  json["transport"] = options.over;
   return json.dump(1);
 }
 
@@ -68,6 +83,32 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
   file.close();
   if (file) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(path, ": can't be written"));
+}
+
+// A pair is opened only where it is asked for.
+absl::Status MeasureOverFabric(const Options& options, const Settings& settings,
+                               Report* report) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<FabricPair> pair,
+                           options.over == "tcp"
+                               ? FabricPair::OverTcp(options.memory)
+                               : FabricPair::OverVerbs(options.memory));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<FabricTransport> transport,
+                           FabricTransport::Make(pair->Ends(settings.warm_up)));
+  return MeasureFabric(settings, *transport, report);
+}
+
+// Why a scenario is not run; empty: it is.
+std::string WhyNot(const Options& options, const std::string& scenario) {
+  const bool has_fabric = options.over != "simulated";
+  if (scenario == "fabric" && !has_fabric) {
+    return "--over names no fabric; `tools/dev vm-test remotelog` runs it over "
+           "verbs in a guest";
+  }
+  const bool is_wanted =
+      options.only.empty()
+          ? !has_fabric || scenario == "append" || scenario == "fabric"
+          : std::ranges::count(options.only, scenario) > 0;
+  return is_wanted ? "" : "not asked for";
 }
 
 absl::Status RunScenarios(const Options& options, const Settings& settings,
@@ -81,16 +122,15 @@ absl::Status RunScenarios(const Options& options, const Settings& settings,
       {"append", [&] { return MeasureAppend(settings, transport, report); }},
       {"clients", [&] { return MeasureClients(settings, transport, report); }},
       {"sensitivity", [&] { return MeasureSensitivity(settings, report); }},
+      {"fabric", [&] { return MeasureOverFabric(options, settings, report); }},
   };
   for (const Scenario& scenario : scenarios) {
-    if (options.only.empty() ||
-        std::count(options.only.begin(), options.only.end(), scenario.name) >
-            0) {
+    const std::string why = WhyNot(options, scenario.name);
+    if (why.empty()) {
       ALPHEUS_RETURN_IF_ERROR(scenario.measure());
     } else {
-      report->skips.push_back({.scenario = scenario.name,
-                               .what = "all of it",
-                               .why = "not asked for"});
+      report->skips.push_back(
+          {.scenario = scenario.name, .what = "all of it", .why = why});
     }
   }
   return absl::OkStatus();
@@ -104,20 +144,18 @@ absl::Status Run(const Options& options) {
   report.benchmark = "remotelog";
   report.preset = settings.preset;
   report.commit = options.commit;
-  report.rounds = 1;  // the same each time
+  // In simulated time it is the same each time.
+  report.rounds = options.over == "simulated" ? 1 : settings.rounds;
   ALPHEUS_ASSIGN_OR_RETURN(report.machine, DescribeMachine());
   ALPHEUS_RETURN_IF_ERROR(RunScenarios(options, settings, &report));
-  report.skips.push_back({.scenario = "verbs",
-                          .what = "the rows that an adapter here can run",
-                          .why = "no transport over a fabric is built in"});
-  return WriteFile(options.json_path, ToText(report));
+  return WriteFile(options.json_path, ToText(report, options));
 }
 
 }  // namespace
 }  // namespace alpheus::bench::remotelog
 
 int main(int argc, char** argv) {
-  CLI::App app("Appends to a remote log, by 72 methods, in simulated time");
+  CLI::App app("Appends to a remote log, by 72 methods");
   alpheus::bench::remotelog::Options options;
   alpheus::bench::remotelog::Declare(app, options);
   CLI11_PARSE(app, argc, argv);

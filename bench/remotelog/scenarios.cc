@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bench/local/interleave.h"
 #include "bench/local/samples.h"
 #include "bench/remotelog/costs.h"
 #include "bench/remotelog/rows.h"
@@ -32,27 +33,40 @@ AppendRun RunOf(const BenchRow& row, uint64_t clients, uint64_t appends) {
           .appends = appends};
 }
 
-// Three metrics; what else there is to say of the row is with the first.
+// Three metrics, a sample for each round; what else there is to say of the row
+// is with the first.
 void AddTimes(const char* scenario, const BenchRow& row, uint64_t clients,
-              const AppendTimes& times, Report* report) {
-  const auto count = static_cast<double>(times.latency.size());
-  const PlanCost cost = CostOf(row.steps, RoundTripCosts());
-  const auto add = [&](const char* metric, const char* unit, double value) {
-    report->measurements.push_back({.scenario = scenario,
-                                    .candidate = row.name,
-                                    .metric = metric,
-                                    .unit = unit,
-                                    .parameters = {{"clients", clients}},
-                                    .samples = {value},
-                                    .details = {}});
+              const std::vector<AppendTimes>& rounds, Report* report) {
+  const auto add = [&](const char* metric, const char* unit, auto value_of) {
+    Measurement measurement{.scenario = scenario,
+                            .candidate = row.name,
+                            .metric = metric,
+                            .unit = unit,
+                            .parameters = {{"clients", clients}},
+                            .samples = {},
+                            .details = {}};
+    for (const AppendTimes& times : rounds) {
+      measurement.samples.push_back(value_of(times));
+    }
+    report->measurements.push_back(std::move(measurement));
   };
-  add("p50", "ns", Median(times.latency));
+  const auto per_append = [&](double AppendTimes::* time) {
+    std::vector<double> values;
+    for (const AppendTimes& times : rounds) {
+      values.push_back(times.*time / static_cast<double>(times.latency.size()));
+    }
+    return Median(values);
+  };
+  add("p50", "ns", [](const AppendTimes& t) { return Median(t.latency); });
   report->measurements.back().details = {
-      {"round_trips", cost.round_trips},
-      {"responder_message_ns", times.responder_messages / count},
-      {"responder_background_ns", times.responder_background / count}};
-  add("mean", "ns", Mean(times.latency));
-  add("rate", "appends/s", count / times.elapsed * kNanosPerSecond);
+      {"round_trips", CostOf(row.steps, RoundTripCosts()).round_trips},
+      {"responder_message_ns", per_append(&AppendTimes::responder_messages)},
+      {"responder_background_ns",
+       per_append(&AppendTimes::responder_background)}};
+  add("mean", "ns", [](const AppendTimes& t) { return Mean(t.latency); });
+  add("rate", "appends/s", [](const AppendTimes& t) {
+    return static_cast<double>(t.latency.size()) / t.elapsed * kNanosPerSecond;
+  });
 }
 
 absl::Status MeasureRows(const char* scenario, uint64_t clients,
@@ -61,7 +75,7 @@ absl::Status MeasureRows(const char* scenario, uint64_t clients,
   for (const BenchRow& row : BenchRows()) {
     ALPHEUS_ASSIGN_OR_RETURN(const AppendTimes times,
                              transport.Append(RunOf(row, clients, appends)));
-    AddTimes(scenario, row, clients, times, report);
+    AddTimes(scenario, row, clients, {times}, report);
   }
   return absl::OkStatus();
 }
@@ -120,7 +134,10 @@ Settings FullSettings() {
           .clients = {2, 4, 8},
           .varied_appends = 17,
           .draws = 200,
-          .wide_draws = 500};
+          .wide_draws = 500,
+          .rounds = 5,
+          .fabric_appends = 300,
+          .warm_up = 50};
 }
 
 Settings QuickSettings() {
@@ -129,7 +146,10 @@ Settings QuickSettings() {
           .clients = {2, 4, 8},
           .varied_appends = 17,
           .draws = 50,
-          .wide_draws = 100};
+          .wide_draws = 100,
+          .rounds = 5,
+          .fabric_appends = 100,
+          .warm_up = 20};
 }
 
 Settings TinySettings() {
@@ -138,7 +158,10 @@ Settings TinySettings() {
           .clients = {2},
           .varied_appends = 2,
           .draws = 2,
-          .wide_draws = 2};
+          .wide_draws = 2,
+          .rounds = 2,
+          .fabric_appends = 3,
+          .warm_up = 1};
 }
 
 absl::Status MeasureAppend(const Settings& settings, AppendTransport& transport,
@@ -151,6 +174,35 @@ absl::Status MeasureClients(const Settings& settings,
   for (const uint64_t clients : settings.clients) {
     ALPHEUS_RETURN_IF_ERROR(MeasureRows(
         "clients", clients, settings.appends / clients, transport, report));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MeasureFabric(const Settings& settings, AppendTransport& transport,
+                           Report* report) {
+  const std::vector<BenchRow> rows = BenchRows();
+  std::vector<std::vector<AppendTimes>> times(rows.size());
+  std::vector<absl::Status> refusals(rows.size());
+  ALPHEUS_RETURN_IF_ERROR(
+      Interleave(settings.rounds, rows.size(), [&](size_t i) -> absl::Status {
+        auto appended =
+            transport.Append(RunOf(rows[i], 1, settings.fabric_appends));
+        if (absl::IsUnimplemented(appended.status())) {
+          refusals[i] = appended.status();
+          return absl::OkStatus();
+        }
+        ALPHEUS_RETURN_IF_ERROR(appended.status());
+        times[i].push_back(*std::move(appended));
+        return absl::OkStatus();
+      }));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (refusals[i].ok()) {
+      AddTimes("fabric", rows[i], 1, times[i], report);
+    } else {
+      report->skips.push_back({.scenario = "fabric",
+                               .what = rows[i].name,
+                               .why = std::string(refusals[i].message())});
+    }
   }
   return absl::OkStatus();
 }

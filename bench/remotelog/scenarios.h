@@ -7,6 +7,8 @@
 //                times each of kVariations; all at once by lot, each less or
 //                more by up to kVariation; the same, times or divided by up to
 //                kWideFactor, which tells what no costs would change
+//   fabric       each row that runs there, one client, over a fabric, in rounds
+//                by turns
 //
 // Thread safety: none.
 // References: docs/remotelog.md; result.h (the measurements).
@@ -36,6 +38,9 @@ struct Settings {
   uint64_t varied_appends;  // sensitivity
   uint64_t draws;           // sensitivity: all constants at once
   uint64_t wide_draws;
+  uint64_t rounds;          // fabric
+  uint64_t fabric_appends;  // of each row in each round
+  uint64_t warm_up;         // the same, before them
 };
 Settings FullSettings();
 Settings QuickSettings();
@@ -46,6 +51,9 @@ absl::Status MeasureAppend(const Settings& settings, AppendTransport& transport,
                            Report* report);
 absl::Status MeasureClients(const Settings& settings,
                             AppendTransport& transport, Report* report);
+// What doesn't run there is skipped.
+absl::Status MeasureFabric(const Settings& settings, AppendTransport& transport,
+                           Report* report);
 // In simulated time only: no other transport's costs can be chosen.
 absl::Status MeasureSensitivity(const Settings& settings, Report* report);
 

@@ -127,6 +127,18 @@ class Suite:
             line for line in console.splitlines() if "RDMA" in line
             or re.match(r" +64 B", line) or "VOID" in line)
 
+    def remotelog(self):
+        """Figures: REMOTELOG over verbs beside simulated time."""
+        preset = "--quick" if self.is_quick else ""
+        console = self.expect(self.guest("remotelog"), self.script(
+            ". $here/network.sh", ". $here/pmem.sh", "mkdir /tmp/out",
+            f"$programs/bench_remotelog {preset} --over verbs --memory $dax "
+            "--json /tmp/out/remotelog.json || exit 1",
+            "echo over-verbs-begins",
+            f"python3 -B {ROOT}/bench/plots/report.py "
+            "/tmp/out/remotelog.json /tmp/out"), 600)
+        return "\n" + console.partition("over-verbs-begins")[2]
+
     def power(self):
         """A writer on fsdax and one on device-DAX whose power is cut."""
         guest = self.guest("power")
@@ -172,7 +184,7 @@ class Suite:
 
 SUITES = ("verbs", "fence", "faults", "log", "power")
 # What is measured is asked for by name.
-FIGURES = ("append",)
+FIGURES = ("append", "remotelog")
 
 
 def run_suite(name, given):

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// fabric_transport: appends over connections of a fabric, timed by a clock.
+//
+// Idea: both ends are the executors of replication (update_requester.h,
+// update_responder.h), so that what is timed is what would run; nothing here
+// knows what a step means. Each run has connections of its own, which are
+// closed behind it, and the last records of each client are looked for in the
+// server's memory: nothing counts that did not arrive.
+//
+// What the platform of a row promises, domain and DDIO, is not the fabric's: a
+// row is run on what is there, and its time is that of its steps.
+//
+// Thread safety: none. With Ends::pass all is done by the calling thread, else
+// the server has a thread of its own while appends are under way.
+// References: remote persistence taxonomy §4.1, §4.2; docs/remotelog.md.
+#ifndef ALPHEUS_BENCH_REMOTELOG_FABRIC_TRANSPORT_H_
+#define ALPHEUS_BENCH_REMOTELOG_FABRIC_TRANSPORT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/remotelog/append_transport.h"
+#include "bench/remotelog/fabric_server.h"
+#include "log/base/clock.h"
+#include "replication/fabric/fabric.h"
+
+namespace alpheus::bench::remotelog {
+
+class FabricTransport final : public AppendTransport {
+ public:
+  // All outlive the transport.
+  struct Ends {
+    Fabric& client;
+    Fabric& server;
+    const Clock& clock;
+    std::string listen_address;
+    // Of the server, kClientBytes for each client.
+    std::span<std::byte> memory;
+    // It is persistent memory: rows that have their receive buffers there run.
+    bool is_pmem = false;
+    uint64_t warm_up = 0;  // appends of each client before those that count
+    // Both ends are turned by the calling thread, with this between the turns;
+    // false: nothing will happen by itself.
+    std::function<bool()> pass = {};
+  };
+
+  // Errors: the fabrics'.
+  static absl::StatusOr<std::unique_ptr<FabricTransport>> Make(Ends ends);
+  ~FabricTransport() override;
+
+  // Errors: Unimplemented (an atomic WRITE, which the adapter has not; receive
+  // buffers in persistent memory, and there is none); FailedPrecondition (the
+  // steps never end; only with Ends::pass); InvalidArgument (more clients than
+  // the memory is for); Unavailable (no connection); the executors'.
+  absl::StatusOr<AppendTimes> Append(const AppendRun& run) override;
+
+ private:
+  class Client;
+
+  explicit FabricTransport(Ends ends);
+  absl::Status CheckRuns(const AppendRun& run) const;
+  absl::Status Connect(const AppendRun& run);
+  absl::StatusOr<ConnectionId> Await(Fabric& fabric,
+                                     ConnectionEvent::Kind kind);
+  absl::Status AppendAll(uint64_t appends, bool is_timed, AppendTimes* times);
+  absl::Status RunClients(uint64_t appends, bool is_timed, AppendTimes* times);
+  absl::StatusOr<bool> TurnClients();
+  absl::Status Drain(const AppendRun& run, uint64_t appends);
+  absl::Status Idle(bool had_any);
+  absl::Status Close(const AppendRun& run, uint64_t appends);
+
+  const Ends ends_;
+  std::string address_;
+  RegionKey key_;  // of the server's memory
+  std::unique_ptr<FabricServer> server_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<ConnectionEvent> events_;
+  int idle_turns_ = 0;
+};
+
+}  // namespace alpheus::bench::remotelog
+
+#endif  // ALPHEUS_BENCH_REMOTELOG_FABRIC_TRANSPORT_H_
