@@ -34,8 +34,9 @@ absl::Status FabricServer::Accept(const AppendRun& run, uint64_t client,
            .credits = kCredits,
            .message_bytes_max = kSlotBytes,
            .region = part.first(kLogBytes),
-           .buffers = in_pmem ? LocalBytes{key_, part.subspan(kLogBytes)}
-                              : LocalBytes{}},
+           .buffers = in_pmem
+                          ? LocalBytes{keys_[client], part.subspan(kLogBytes)}
+                          : LocalBytes{}},
           fabric_, connection));
   clients_.emplace(connection, Client{client, std::move(responder)});
   return fabric_.Accept(connection, "");

@@ -56,10 +56,10 @@ class FabricServer {
     double background = 0;
   };
 
-  // `memory` is the clients'; all outlive it.
-  FabricServer(Fabric& fabric, std::span<std::byte> memory, RegionKey key,
-               const Clock& clock)
-      : fabric_(fabric), memory_(memory), key_(key), clock_(clock) {}
+  // `memory` is the clients', a part and its key for each; all outlive it.
+  FabricServer(Fabric& fabric, std::span<std::byte> memory,
+               std::span<const RegionKey> keys, const Clock& clock)
+      : fabric_(fabric), memory_(memory), keys_(keys), clock_(clock) {}
 
   static constexpr SessionId kSession{0x10d};
 
@@ -93,7 +93,7 @@ class FabricServer {
 
   Fabric& fabric_;
   const std::span<std::byte> memory_;
-  const RegionKey key_;
+  const std::span<const RegionKey> keys_;
   const Clock& clock_;
   LibpmemPersistence pmem_{{.auto_flush = false}};
   std::map<ConnectionId, Client> clients_;

@@ -42,11 +42,10 @@ class FabricTransport::Client {
  public:
   static absl::StatusOr<std::unique_ptr<Client>> Make(const Ends& ends,
                                                       const AppendRun& run,
-                                                      uint64_t number,
                                                       ConnectionId connection,
                                                       RegionKey there) {
     std::unique_ptr<Client> client(
-        new Client(ends, number, connection, there, IsCompound(run)));
+        new Client(ends, connection, there, IsCompound(run)));
     ALPHEUS_ASSIGN_OR_RETURN(
         client->memory_,
         RegisteredBytes::Make(ends.client,
@@ -54,14 +53,13 @@ class FabricTransport::Client {
                               RemoteAccess::kNone));
     ALPHEUS_ASSIGN_OR_RETURN(
         client->requester_,
-        UpdateRequester::Start(
-            run.steps,
-            {.session = FabricServer::kSession,
-             .credits = kCredits,
-             .message_bytes_max = kSlotBytes,
-             .buffers = {there, number * kClientBytes + kLogBytes},
-             .buffers_bytes = kBuffersBytes},
-            ends.client, connection));
+        UpdateRequester::Start(run.steps,
+                               {.session = FabricServer::kSession,
+                                .credits = kCredits,
+                                .message_bytes_max = kSlotBytes,
+                                .buffers = {there, kLogBytes},
+                                .buffers_bytes = kBuffersBytes},
+                               ends.client, connection));
     return client;
   }
 
@@ -79,10 +77,10 @@ class FabricTransport::Client {
     const std::span<std::byte> bytes = memory_->bytes();
     UpdateRequester::Update update = {
         .a = {.from = {memory_->key(), bytes.first(kRecordBytes)},
-              .to = {there_, first_ + PlaceOfRecord(append)}}};
+              .to = {there_, PlaceOfRecord(append)}}};
     if (is_compound_) {
       update.b = {.from = {memory_->key(), bytes.last(kTailBytes)},
-                  .to = {there_, first_}};
+                  .to = {there_, 0}};
     }
     return requester_->Post(update);
   }
@@ -98,18 +96,16 @@ class FabricTransport::Client {
   std::vector<double> TakeLatencies() { return std::exchange(latency_, {}); }
 
  private:
-  Client(const Ends& ends, uint64_t number, ConnectionId connection,
-         RegionKey there, bool is_compound)
+  Client(const Ends& ends, ConnectionId connection, RegionKey there,
+         bool is_compound)
       : clock_(ends.clock),
         connection_(connection),
         there_(there),
-        first_(number * kClientBytes),
         is_compound_(is_compound) {}
 
   const Clock& clock_;
   const ConnectionId connection_;
   const RegionKey there_;
-  const uint64_t first_;
   const bool is_compound_;
   // The record, and behind it the tail.
   std::array<uint64_t, (kRecordBytes + kTailBytes) / sizeof(uint64_t)> words_ =
@@ -125,15 +121,23 @@ FabricTransport::FabricTransport(Ends ends) : ends_(std::move(ends)) {}
 FabricTransport::~FabricTransport() {
   clients_.clear();
   server_.reset();
-  ends_.server.Deregister(key_).IgnoreError();
+  for (const RegionKey key : keys_) {
+    ends_.server.Deregister(key).IgnoreError();
+  }
 }
 
 absl::StatusOr<std::unique_ptr<FabricTransport>> FabricTransport::Make(
     Ends ends) {
   std::unique_ptr<FabricTransport> made(new FabricTransport(std::move(ends)));
-  ALPHEUS_ASSIGN_OR_RETURN(
-      made->key_, made->ends_.server.Register(made->ends_.memory,
-                                              RemoteAccess::kReadWrite));
+  const std::span<std::byte> memory = made->ends_.memory;
+  for (uint64_t at = 0; at + kClientBytes <= memory.size();
+       at += kClientBytes) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const RegionKey key,
+        made->ends_.server.Register(memory.subspan(at, kClientBytes),
+                                    RemoteAccess::kReadWrite));
+    made->keys_.push_back(key);
+  }
   ALPHEUS_ASSIGN_OR_RETURN(
       made->address_, made->ends_.server.Listen(made->ends_.listen_address));
   return made;
@@ -141,7 +145,7 @@ absl::StatusOr<std::unique_ptr<FabricTransport>> FabricTransport::Make(
 
 absl::StatusOr<AppendTimes> FabricTransport::Append(const AppendRun& run) {
   ALPHEUS_RETURN_IF_ERROR(CheckRuns(run));
-  server_ = std::make_unique<FabricServer>(ends_.server, ends_.memory, key_,
+  server_ = std::make_unique<FabricServer>(ends_.server, ends_.memory, keys_,
                                            ends_.clock);
   AppendTimes times;
   const uint64_t appends = ends_.warm_up + run.appends;
@@ -158,10 +162,10 @@ absl::StatusOr<AppendTimes> FabricTransport::Append(const AppendRun& run) {
 }
 
 absl::Status FabricTransport::CheckRuns(const AppendRun& run) const {
-  if (run.clients * kClientBytes > ends_.memory.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "remotelog: ", run.clients, " clients, and memory for ",
-        ends_.memory.size() / kClientBytes, "; give the server more"));
+  if (run.clients > keys_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("remotelog: ", run.clients, " clients, and memory for ",
+                     keys_.size(), "; give the server more"));
   }
   if (HasAction(run, StepAction::kRequesterWriteAtomic) &&
       !ends_.client.limits().atomic_write) {
@@ -190,7 +194,7 @@ absl::Status FabricTransport::Connect(const AppendRun& run) {
     ALPHEUS_RETURN_IF_ERROR(
         Await(ends_.client, ConnectionEvent::Kind::kEstablished).status());
     ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
-                             Client::Make(ends_, run, number, here, key_));
+                             Client::Make(ends_, run, here, keys_[number]));
     clients_.push_back(std::move(client));
   }
   return absl::OkStatus();

@@ -78,7 +78,7 @@ class FabricTransport final : public AppendTransport {
 
   const Ends ends_;
   std::string address_;
-  RegionKey key_;  // of the server's memory
+  std::vector<RegionKey> keys_;  // of the server's memory, by client
   std::unique_ptr<FabricServer> server_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<ConnectionEvent> events_;
