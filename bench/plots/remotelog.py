@@ -3,9 +3,10 @@
 and in how many runs with other costs each of them holds."""
 
 import remotelog_findings
-from tables import skips, table
+from tables import table
 
 SCENARIO = "append"
+FABRIC = "fabric"
 DRAWN = ("all", "wide")  # all constants at once
 SHOWN_CLIENTS = ("dmp,on,dram", "wsp,on,dram")
 
@@ -13,7 +14,8 @@ SHOWN_CLIENTS = ("dmp,on,dram", "wsp,on,dram")
 def to_text(results):
     sections = [head(results), costs(results), latencies(results),
                 grid(results), clients(results), findings_text(results),
-                sensitivity(results), skips(results)]
+                sensitivity(results), fabric_grid(results),
+                fabric_findings(results), grouped_skips(results)]
     return "\n".join(section for section in sections if section)
 
 
@@ -116,6 +118,109 @@ def clients(results):
     return table("Several clients on one server: mean us, then 1,000 "
                  "appends/s, by number of clients",
                  [""] + counts + counts, rows)
+
+
+def fabric_rows(results, pick=lambda m: m["median"]):
+    """The rows over the fabric: medians, which a shared machine leaves alone
+    more than means; for a row that doesn't run there its estimate."""
+    found = results.find(FABRIC, None, "p50")
+    times = {m["candidate"]: pick(m) for m in found}
+    for name, ns in list(times.items()):
+        row = name.removesuffix(",estimate")
+        times.setdefault(row, ns)
+    answered = {m["candidate"] for m in found
+                if m["details"]["responder_message_ns"] > 0}
+    return remotelog_findings.Rows(times, answered) if times else None
+
+
+def is_whole(rows):
+    """All rows ran, or their estimates did."""
+    return rows is not None and len(list(rows.find())) == 72
+
+
+def estimated(results):
+    return {m["candidate"].removesuffix(",estimate")
+            for m in results.find(FABRIC, None, "p50")
+            if m["candidate"].endswith(",estimate")}
+
+
+def fabric_grid(results):
+    rows = fabric_rows(results)
+    if rows is None:
+        return ""
+    guesses = estimated(results)
+    lines = []
+    for domain in remotelog_findings.DOMAINS:
+        for ddio in ("on", "off"):
+            for rqwrb in ("dram", "pm"):
+                line = [domain, ddio, rqwrb]
+                for kind in remotelog_findings.KINDS:
+                    for operation in remotelog_findings.OPERATIONS:
+                        name = ",".join((domain, ddio, rqwrb, kind,
+                                         operation))
+                        if name not in rows.latencies:
+                            line.append("- ")
+                            continue
+                        mark = ("~" if name in guesses else
+                                "*" if name in rows.messages else " ")
+                        line.append("%.1f%s"
+                                    % (rows.latencies[name] / 1e3, mark))
+                lines.append(line)
+    return strip(table(
+        "Over %s, the rows' steps: p50 us, median of %d rounds by turns; "
+        "singletons and then compound updates.\n* the server's processor "
+        "answers; ~ READ-WRITE-READ, the estimate for an atomic WRITE; - does "
+        "not run there.\nDomain and DDIO say which steps are run: the machine "
+        "is the same for all."
+        % (results.data["transport"], results.data["rounds"]),
+        ["domain", "DDIO", "RQWRB"]
+        + [name + " " for name in remotelog_findings.OPERATIONS] * 2, lines))
+
+
+def fabric_findings(results):
+    rows = fabric_rows(results)
+    if not is_whole(rows):
+        return ""
+    rounds = min(len(m["samples"]) for m in results.find(FABRIC, None, "p50"))
+    by_round = [remotelog_findings.judge(fabric_rows(
+        results, lambda m, i=i: m["samples"][i])) for i in range(rounds)]
+    here = dict(enumerate(findings(results)))
+    lines = ["Findings of the taxonomy over %s, beside simulated time"
+             % results.data["transport"]]
+    for index, finding in enumerate(remotelog_findings.judge(rows)):
+        not_judged = remotelog_findings.NOT_OVER_FABRIC.get(finding.key)
+        lines.append("%-14s  %s" % (
+            "not judged" if not_judged else finding.word, finding.text))
+        lines.append("%15s here: %s" % ("", finding.found))
+        if index in here:
+            lines.append("%15s simulated: %s: %s" % (
+                "", here[index].word, here[index].found))
+        if not_judged:
+            lines.append("%15s why:  %s" % ("", not_judged))
+            continue
+        lines.append("%15s holds in %d of %d rounds" % (
+            "", sum(judged[index].reproduced for judged in by_round), rounds))
+        why = remotelog_findings.WHY_OVER_VERBS.get(finding.key)
+        if why and not finding.reproduced and (
+                results.data["transport"] == "verbs"):
+            lines.append("%15s why:  %s" % ("", why))
+    return "\n".join(lines) + "\n"
+
+
+def grouped_skips(results):
+    """Rows that are skipped for one reason are told in one line."""
+    rows = {}
+    for skip in results.skips_of(FABRIC):
+        if skip["what"] != "all of it":
+            rows.setdefault(skip["why"], []).append(skip["what"])
+    lines = ["skipped: %s, %s: %s\n" % (s["scenario"], s["what"], s["why"])
+             for s in results.skips
+             if s["scenario"] != FABRIC or s["what"] == "all of it"]
+    lines += ["does not run there: %s: %s\n" % (
+        " ".join(names) if len(names) <= 4 else "%d rows, %s to %s" % (
+            len(names), names[0], names[-1]), why)
+        for why, names in rows.items()]
+    return "".join(lines)
 
 
 def rows_of(results):

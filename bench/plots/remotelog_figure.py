@@ -23,29 +23,43 @@ BY_THE_TEXT = {"wsp": 1.6, "mhp": 1.6 / 0.75}
 
 def draw_all(results, folder):
     """Returns the paths, and what was not drawn."""
-    rows = remotelog.rows_of(results)
-    if rows is None:
-        return [], ["remotelog"]
+    drawn, skipped = [], []
+    for name, rows, how in (
+            ("remotelog", remotelog.rows_of(results), "simulated: mean"),
+            ("remotelog_fabric", remotelog.fabric_rows(results),
+             "over %s: median" % results.data.get("transport"))):
+        if rows is None or not remotelog.is_whole(rows):
+            skipped.append(name)
+            continue
+        drawn.append(_draw_one(results, rows, how, os.path.join(
+            folder, "figure_%s.svg" % name)))
+    return drawn, skipped
+
+
+def _draw_one(results, rows, how, path):
+    is_simulated = how.startswith("simulated")
     with matplotlib.rc_context(SETTINGS):
         figure, panels = pyplot.subplots(2, 1, figsize=(11, 8.2))
         figure.subplots_adjust(left=0.06, right=0.985, top=0.87, bottom=0.1,
                                hspace=0.36)
         figure.text(0.02, 0.96, "64-byte appends to a remote log by each "
-                    "method, simulated: mean latency", fontsize=12,
+                    "method, %s latency" % how, fontsize=12,
                     fontweight="bold")
         for axes, kind in zip(panels, KINDS):
-            _draw(axes, rows, kind)
-        _legend(figure)
-        figure.text(0.02, 0.02, "cost model of commit %s; no constant is "
-                    "fitted to the taxonomy's figure"
-                    % results.data["commit"], fontsize=7.5, color="#6b6b6b")
-        path = os.path.join(folder, "figure_remotelog.svg")
+            _draw(axes, rows, kind, is_simulated)
+        _legend(figure, is_simulated)
+        figure.text(0.02, 0.02, (
+            "cost model of commit %s; no constant is fitted to the taxonomy's "
+            "figure" if is_simulated else
+            "commit %s; domain and DDIO say which steps are run: the machine "
+            "is the same for all") % results.data["commit"],
+                    fontsize=7.5, color="#6b6b6b")
         figure.savefig(path, metadata={"Date": None})
         pyplot.close(figure)
-    return [path], []
+    return path
 
 
-def _draw(axes, rows, kind):
+def _draw(axes, rows, kind, is_simulated):
     places = [index + GAP * DOMAINS.index(where[0])
               for index, where in enumerate(CONFIGURATIONS)]
     for offset, operation in zip((-1, 0, 1), OPERATIONS):
@@ -68,7 +82,7 @@ def _draw(axes, rows, kind):
               if where[0] == domain]
         axes.text(sum(of) / len(of), axes.get_ylim()[1] * 0.985,
                   domain.upper(), ha="center", va="top", fontweight="bold")
-        if kind == "singleton" and domain in BY_THE_TEXT:
+        if is_simulated and kind == "singleton" and domain in BY_THE_TEXT:
             axes.plot([of[0] - 0.5, of[-1] + 0.5], [BY_THE_TEXT[domain]] * 2,
                       color="#a33b00", linewidth=1.2, linestyle=(0, (4, 2)))
 
@@ -88,17 +102,18 @@ def _bar(axes, rows, place, where, kind, operation):
                   [estimate / 1e3] * 2, color="black", linewidth=1.8)
 
 
-def _legend(figure):
+def _legend(figure, is_simulated):
     handles = [Patch(color=COLOURS[name], label=NAMES[name])
                for name in OPERATIONS]
     handles += [
         Patch(facecolor="#999999", edgecolor="white", hatch="////",
               linewidth=0, label="the server's processor answers"),
         pyplot.Line2D([], [], color="black", linewidth=1.8,
-                      label="READ-WRITE-READ, the taxonomy's estimate"),
-        pyplot.Line2D([], [], color="#a33b00", linewidth=1.2,
-                      linestyle=(0, (4, 2)),
-                      label="its text, one-sided")]
+                      label="READ-WRITE-READ, the taxonomy's estimate")]
+    if is_simulated:
+        handles.append(pyplot.Line2D([], [], color="#a33b00", linewidth=1.2,
+                                     linestyle=(0, (4, 2)),
+                                     label="its text, one-sided"))
     figure.legend(handles=handles, frameon=False, fontsize=8.5, ncol=6,
                   loc="upper left", bbox_to_anchor=(0.012, 0.95),
                   columnspacing=1.4, handlelength=1.5)

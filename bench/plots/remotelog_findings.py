@@ -17,6 +17,43 @@ AS_FAST = 1.10
 NO_EFFECT = 0.05
 SIGNIFICANT = 0.10
 
+# What no fabric here can tell, by the finding's key.
+NOT_OVER_FABRIC = {
+    "time of wsp": "the text's time is of hardware; a guest's processor and "
+                   "its adapters are programs",
+    "ddio": "DDIO can't be set here and the steps are the same: what differs "
+            "is noise",
+}
+# Why a finding differs over Soft-RoCE, where an adapter is a program, each packet
+# costs one of the processors, and a FLUSH more than a message and its ack.
+WHY_OVER_VERBS = {
+    "one-sided":
+        "a row with messages has up to twice as many packets, which is what "
+        "costs here; on hardware most of a way is the same for both",
+    "wsp below mhp singleton":
+        "a FLUSH is a second packet and an answer, nearly as dear as the WRITE",
+    "two round trips write":
+        "as in simulated time: SEND's one message pays for both fences",
+    "two round trips writeimm":
+        "as in simulated time: its exchange is SEND's without the copy and "
+        "with a fence less",
+    "compound below messages mhp":
+        "two WRITEs and a FLUSH are three packets, a message and its ack two; "
+        "the server's processor is no dearer than its adapter",
+    "compound below messages wsp":
+        "two WRITEs are two packets, as a message and its ack are: what is "
+        "saved is the server's program",
+    "send into pm":
+        "a message has a line before its bytes and takes up a receive",
+    "wsp below mhp compound":
+        "a FLUSH is one more packet and an answer",
+    "ddio off":
+        "WRITEIMM gets slower: its two FLUSHes take longer than the two acks "
+        "that they replace (the note to the taxonomy's tables)",
+    "mhp below dmp":
+        "a FLUSH takes about as long as the message behind a WRITE",
+}
+
 
 def name_of(domain, ddio, rqwrb, kind, operation):
     return ",".join((domain, ddio, rqwrb, kind, operation))
@@ -55,7 +92,8 @@ class Rows:
 class Finding:
     """One statement of the text and how it fared."""
 
-    def __init__(self, text, formula, rule, reproduced, found, why=""):
+    def __init__(self, key, text, formula, rule, reproduced, found, why=""):
+        self.key = key
         self.text = text
         self.formula = formula
         self.rule = rule
@@ -105,6 +143,7 @@ def one_sided_and_messages(rows):
         for slow in rows.times(domain=domain, ddio=ddio, kind="singleton",
                                one_sided=False))
     return Finding(
+        "one-sided",
         "singletons: one-sided up to 50 % below messages",
         "1 - fastest one-sided row / slowest row with messages", rule,
         low <= share <= high,
@@ -115,6 +154,7 @@ def one_sided_and_messages(rows):
 def time_of_wsp(rows):
     ns = rows.mean(domain="wsp", kind="singleton", one_sided=True)
     return Finding(
+        "time of wsp",
         "singletons: WSP without FLUSH takes 1.6 us",
         "mean of the one-sided rows on WSP",
         "1.6 us, a tenth less or more",
@@ -127,6 +167,7 @@ def wsp_below_mhp(rows, kind, share):
     mhp = rows.mean(domain="mhp", kind=kind, one_sided=True)
     found = 1 - wsp / mhp
     return Finding(
+        "wsp below mhp " + kind,
         "%ss: WSP %s%s below MHP, as it needs no FLUSH"
         % (kind, "close to " if kind == "compound" else "", percent(share)),
         "1 - mean of the one-sided rows on WSP / on MHP", rule,
@@ -152,6 +193,7 @@ def two_round_trips(rows, operation):
     else:
         why += "; the message behind each WRITE takes less than that"
     return Finding(
+        "two round trips " + operation,
         "compound, DMP with DDIO: %s over 2x SEND" % operation.upper(),
         "its row / SEND's, the lower of both kinds of buffers", "over 2",
         ratio > 2, "%.2fx" % ratio, why)
@@ -166,6 +208,7 @@ def compound_below_messages(rows, domain, share):
     one = rows.one(domain, "on", "dram", "compound", "write")
     two = rows.one(domain, "on", "dram", "compound", "send")
     return Finding(
+        "compound below messages " + domain,
         "compound, %s: WRITE and WRITEIMM up to %s below messages"
         % (domain.upper(), percent(share)),
         "1 - their row / SEND's with buffers in DRAM, the largest", rule,
@@ -181,6 +224,7 @@ def send_into_pm(rows):
         words = name.split(",")
         ratios.append(ns / rows.one(*words[:4], "write"))
     return Finding(
+        "send into pm",
         "SEND with buffers in PM as fast as one-sided operations",
         "its row / WRITE's of the same platform and update, the highest",
         "at most %.2f" % AS_FAST, max(ratios) <= AS_FAST,
@@ -195,6 +239,7 @@ def ddio_without_effect(rows):
             words[1] = "off"
             changes.append(rows.one(*words) / ns - 1)
     return Finding(
+        "ddio",
         "DDIO has no effect on MHP and WSP",
         "row with DDIO off / on - 1, the highest",
         "at most %s either way" % percent(NO_EFFECT),
@@ -209,10 +254,11 @@ def ddio_off_helps_write_more(rows):
     for operation in ("write", "writeimm"):
         off = name_of("dmp", "off", "dram", "compound", operation)
         # As the taxonomy measured it.
-        off = rows.latencies.get(off + ",estimate", rows.latencies[off])
+        off = rows.latencies.get(off + ",estimate") or rows.latencies[off]
         drops[operation] = 1 - off / rows.one("dmp", "on", "dram", "compound",
                                               operation)
     return Finding(
+        "ddio off",
         "compound, DMP: without DDIO WRITE (READ-WRITE-READ) drops by much, "
         "WRITEIMM by less",
         "1 - row with DDIO off / on", "both above 0, WRITE's larger",
@@ -224,6 +270,7 @@ def mhp_below_dmp(rows):
     mhp = rows.one("mhp", "on", "dram", "singleton", "write")
     dmp = rows.one("dmp", "on", "dram", "singleton", "write")
     return Finding(
+        "mhp below dmp",
         "singletons, DDIO: WRITE significantly faster on MHP than on DMP",
         "1 - row on MHP / on DMP", "at least " + percent(SIGNIFICANT),
         1 - mhp / dmp >= SIGNIFICANT,

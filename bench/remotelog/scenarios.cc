@@ -136,8 +136,8 @@ Settings FullSettings() {
           .draws = 200,
           .wide_draws = 500,
           .rounds = 5,
-          .fabric_appends = 300,
-          .warm_up = 50};
+          .fabric_appends = 1'000,
+          .warm_up = 100};
 }
 
 Settings QuickSettings() {
@@ -148,8 +148,8 @@ Settings QuickSettings() {
           .draws = 50,
           .wide_draws = 100,
           .rounds = 5,
-          .fabric_appends = 100,
-          .warm_up = 20};
+          .fabric_appends = 300,
+          .warm_up = 30};
 }
 
 Settings TinySettings() {

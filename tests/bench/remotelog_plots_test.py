@@ -126,6 +126,23 @@ def measured(scenario, candidate, metric, value, details=None, **parameters):
             "details": details or {}}
 
 
+def over_verbs(run, change=lambda name, ns: ns):
+    """Adds the same world over verbs, three rounds, without atomic WRITE."""
+    latencies, messages = world()
+    latencies[ESTIMATE.replace("dram", "pm")] = latencies[ESTIMATE]
+    run.data.update(transport="verbs", rounds=3)
+    for name, ns in latencies.items():
+        if name + ",estimate" in latencies:
+            run.skips.append({"scenario": "fabric", "what": name,
+                              "why": "no atomic WRITE"})
+            continue
+        m = measured("fabric", name, "p50", change(name, 50 * ns), {
+            "responder_message_ns": 1.0 if name in messages else 0.0})
+        m["samples"] = [m["median"]] * 2 + [50 * ns]
+        run.data["measurements"].append(m)
+    return run
+
+
 def run_of(variations):
     latencies, messages = world()
     measurements = []
@@ -175,6 +192,40 @@ class TextTest(unittest.TestCase):
         text = remotelog.to_text(run_of([]))
         self.assertIn("write estimate", text)
         self.assertIn("paper: the taxonomy", text)
+
+
+class FabricTextTest(unittest.TestCase):
+
+    def test_findings_are_told_beside_simulated_time(self):
+        text = remotelog.to_text(over_verbs(run_of([])))
+        _, _, fabric = text.partition("over verbs, beside simulated time")
+        self.assertNotIn("not reproduced", fabric)
+        self.assertEqual(fabric.count("not judged"), 2)
+        self.assertEqual(fabric.count("holds in 3 of 3 rounds"), 10)
+        self.assertEqual(fabric.count("simulated: reproduced"), 12)
+
+    def test_estimate_stands_for_the_row_and_is_marked(self):
+        text = remotelog.to_text(over_verbs(run_of([])))
+        self.assertEqual(text.count("115.0~"), 2)
+        self.assertIn("does not run there: dmp,off,dram,compound,write "
+                      "dmp,off,pm,compound,write: no atomic WRITE", text)
+
+    def test_what_differs_there_has_a_reason_and_its_rounds(self):
+        text = remotelog.to_text(over_verbs(
+            run_of([]), times("mhp,dram,compound,send", 0.5)))
+        _, _, fabric = text.partition("over verbs, beside simulated time")
+        _, _, finding = fabric.partition("compound, MHP")
+        self.assertIn("holds in 1 of 3 rounds", finding)
+        self.assertIn("three packets", finding)
+
+    def test_without_all_rows_nothing_is_judged(self):
+        run = over_verbs(run_of([]))
+        run.data["measurements"][:] = [
+            m for m in run.data["measurements"]
+            if not (m["scenario"] == "fabric" and ",pm," in m["candidate"])]
+        text = remotelog.to_text(run)
+        self.assertIn("Over verbs", text)
+        self.assertNotIn("beside simulated time", text)
 
 
 if __name__ == "__main__":

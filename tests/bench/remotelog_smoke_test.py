@@ -90,13 +90,43 @@ class SmokeTest(unittest.TestCase):
 
     def test_what_is_missing_is_told(self):
         self.assertEqual([s["scenario"] for s in self.data["skips"]],
-                         ["verbs"])
+                         ["fabric"])
         path = self.path + ".only"
         self.assertEqual(run(PROGRAM, "--tiny", "--only", "append", "--json",
                              path).returncode, 0)
         skips = json.loads(content_of(path))["skips"]
         self.assertEqual({s["scenario"] for s in skips},
-                         SCENARIOS - {"append"} | {"verbs"})
+                         SCENARIOS - {"append"} | {"fabric"})
+
+    def test_rows_run_over_a_fabric(self):
+        path = self.path + ".tcp"
+        ran = run(PROGRAM, "--tiny", "--over", "tcp", "--json", path)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        data = json.loads(content_of(path))
+        self.assertEqual(data["transport"], "tcp")
+        self.assertEqual(self.data["transport"], "simulated")
+        names = {m["candidate"] for m in data["measurements"]
+                 if m["scenario"] == "fabric"}
+        skipped = {s["what"] for s in data["skips"]
+                   if s["scenario"] == "fabric"}
+        self.assertEqual(names | skipped, self.names("append"))
+        # No persistent memory was given, and there is no atomic WRITE.
+        self.assertEqual(skipped, {
+            n for n in self.names("append") if ",pm," in n
+            or n == "dmp,off,dram,compound,write"})
+        told = run(plotting_python(), "-B", REPORT, path, self.folder.name)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertIn("Over tcp", told.stdout)
+        self.assertIn("does not run there: 36 rows", told.stdout)
+
+    def test_verbs_without_adapters_are_refused(self):
+        environment = {k: v for k, v in os.environ.items()
+                       if k != "ALPHEUS_VERBS_ADDRESSES"}
+        ran = subprocess.run([PROGRAM, "--tiny", "--over", "verbs", "--json",
+                              self.path + ".verbs"], stderr=subprocess.PIPE,
+                             text=True, check=False, env=environment)
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("ALPHEUS_VERBS_ADDRESSES", ran.stderr)
 
     def test_report_judges_and_draws_the_same_twice(self):
         figures = []
@@ -107,7 +137,7 @@ class SmokeTest(unittest.TestCase):
             for part in ("Costs;", "Appends by each row", "estimate",
                          "Mean us",
                          "Several clients", "Findings of the taxonomy",
-                         "Sensitivity", "skipped: verbs"):
+                         "Sensitivity", "skipped: fabric"):
                 self.assertIn(part, told.stdout)
             if "skipped: plots" in told.stdout:
                 self.skipTest("figure: no matplotlib "
@@ -125,7 +155,7 @@ class SmokeTest(unittest.TestCase):
             told = run(plotting_python(), "-B", REPORT, path,
                        self.folder.name)
             self.assertEqual(told.returncode, 0, told.stderr)
-            self.assertIn("skipped: verbs", told.stdout)
+            self.assertIn("skipped: fabric", told.stdout)
 
     def test_bad_usage_is_refused(self):
         for arguments in ([], ["--json"], ["--json", "f", "--only", "nothing"],

@@ -129,10 +129,9 @@ class Suite:
 
     def remotelog(self):
         """Figures: REMOTELOG over verbs beside simulated time."""
-        preset = "--quick" if self.is_quick else ""
         console = self.expect(self.guest("remotelog"), self.script(
             ". $here/network.sh", ". $here/pmem.sh", "mkdir /tmp/out",
-            f"$programs/bench_remotelog {preset} --over verbs --memory $dax "
+            "$programs/bench_remotelog --quick --over verbs --memory $dax "
             "--json /tmp/out/remotelog.json || exit 1",
             "echo over-verbs-begins",
             f"python3 -B {ROOT}/bench/plots/report.py "
