@@ -41,8 +41,8 @@ WHY_OVER_VERBS = {
         "two WRITEs and a FLUSH are three packets, a message and its ack two; "
         "the server's processor is no dearer than its adapter",
     "compound below messages wsp":
-        "two WRITEs are two packets, as a message and its ack are: what is "
-        "saved is the server's program",
+        "two WRITEs are two packets, one behind the other, and a message and "
+        "its ack are no more",
     "send into pm":
         "a message has a line before its bytes and takes up a receive",
     "wsp below mhp compound":

@@ -183,18 +183,18 @@ absl::Status MeasureFabric(const Settings& settings, AppendTransport& transport,
   const std::vector<BenchRow> rows = BenchRows();
   std::vector<std::vector<AppendTimes>> times(rows.size());
   std::vector<absl::Status> refusals(rows.size());
-  ALPHEUS_RETURN_IF_ERROR(
-      Interleave(settings.rounds, rows.size(), [&](size_t i) -> absl::Status {
-        auto appended =
-            transport.Append(RunOf(rows[i], 1, settings.fabric_appends));
-        if (absl::IsUnimplemented(appended.status())) {
-          refusals[i] = appended.status();
-          return absl::OkStatus();
-        }
-        ALPHEUS_RETURN_IF_ERROR(appended.status());
-        times[i].push_back(*std::move(appended));
-        return absl::OkStatus();
-      }));
+  const auto turn = [&](size_t i) -> absl::Status {
+    auto appended =
+        transport.Append(RunOf(rows[i], 1, settings.fabric_appends));
+    if (absl::IsUnimplemented(appended.status())) {
+      refusals[i] = appended.status();
+      return absl::OkStatus();
+    }
+    ALPHEUS_RETURN_IF_ERROR(appended.status());
+    times[i].push_back(*std::move(appended));
+    return absl::OkStatus();
+  };
+  ALPHEUS_RETURN_IF_ERROR(Interleave(settings.rounds, rows.size(), turn));
   for (size_t i = 0; i < rows.size(); ++i) {
     if (refusals[i].ok()) {
       AddTimes("fabric", rows[i], 1, times[i], report);
