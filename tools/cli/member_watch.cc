@@ -15,7 +15,10 @@ constexpr std::chrono::milliseconds kInterval(50);
 
 MemberWatch::MemberWatch(const Log& log, std::string name)
     : log_(log), name_(std::move(name)), told_(log.replication_status()) {
-  if (told_.replicas > 1) thread_ = std::thread([this] { Run(); });
+  if (told_.replicas <= 1) return;
+  // The epoch was opened without them: they may join yet.
+  if (told_.in_sync < told_.replicas) Tell();
+  thread_ = std::thread([this] { Run(); });
 }
 
 MemberWatch::~MemberWatch() {
@@ -38,9 +41,13 @@ void MemberWatch::Run() {
 void MemberWatch::Look() {
   ReplicationStatus status = log_.replication_status();
   if (status.in_sync == told_.in_sync && status.joins == told_.joins) return;
-  std::fprintf(stderr, "alpheus: %s: %s\n", name_.c_str(),
-               status.ToString().c_str());
   told_ = std::move(status);
+  Tell();
+}
+
+void MemberWatch::Tell() const {
+  std::fprintf(stderr, "alpheus: %s: %s\n", name_.c_str(),
+               told_.ToString().c_str());
 }
 
 }  // namespace alpheus::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // member_watch: tells on standard error when members of a replicated log go
-// and come back while it is written.
+// and come back while it is written, and who is away when that begins.
 //
 // Thread safety: Start and the end by one thread; it looks on its own one.
 #ifndef ALPHEUS_TOOLS_CLI_MEMBER_WATCH_H_
@@ -27,6 +27,7 @@ class MemberWatch {
  private:
   void Run();
   void Look();
+  void Tell() const;
 
   const Log& log_;
   const std::string name_;

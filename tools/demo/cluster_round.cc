@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
@@ -34,6 +35,8 @@ constexpr int kUnavailable = 4;
 constexpr uint64_t kUnacknowledgedMax = 500;
 // Of a region that one writer may fill.
 constexpr uint64_t kWriterShare = 8;
+// In what a writer says of its replicas, behind how many there are.
+constexpr absl::string_view kReplicas = " replicas are in sync";
 
 }  // namespace
 
@@ -159,8 +162,10 @@ absl::Status ClusterRounds::Return() {
 // What is sent over a link that is cut arrives when it is healed, unless either
 // end was given up before: then it must do no harm.
 absl::Status ClusterRounds::StrikeLinks(ClusterWriter* primary) {
+  const bool cuts_too_many = plan_.fault == Fault::kCutTooMany;
+  if (!cuts_too_many) ALPHEUS_RETURN_IF_ERROR(AwaitAll(primary));
   links_->Cut(plan_.hit_nodes, plan_.cut);
-  if (plan_.fault == Fault::kCutTooMany) {
+  if (cuts_too_many) {
     if (plan_.waits_for_silence) return MustStop(primary);
     return primary->RunUntil(UINT64_MAX, plan_.cut_nanos).status();
   }
@@ -208,9 +213,12 @@ void ClusterRounds::HitNodes() {
 }
 
 absl::Status ClusterRounds::StrikeBackups(ClusterWriter* primary) {
+  const bool hits_too_many =
+      plan_.fault == Fault::kKillTooMany || plan_.fault == Fault::kPauseTooMany;
+  if (!hits_too_many) ALPHEUS_RETURN_IF_ERROR(AwaitAll(primary));
+  const size_t said_before = primary->said().size();
   HitNodes();
-  if (plan_.fault == Fault::kKillTooMany ||
-      plan_.fault == Fault::kPauseTooMany) {
+  if (hits_too_many) {
     ALPHEUS_RETURN_IF_ERROR(MustStop(primary));
     if (plan_.tries_in_vain) ALPHEUS_RETURN_IF_ERROR(TryInVain());
     return primary->Kill();
@@ -220,30 +228,53 @@ absl::Status ClusterRounds::StrikeBackups(ClusterWriter* primary) {
   if (plan_.fault == Fault::kDeposePrimary) return absl::OkStatus();
   if (plan_.fault == Fault::kReplaceMedia) return HaveThemReplaced();
   if (plan_.fault == Fault::kRejoinBackups) {
-    ALPHEUS_RETURN_IF_ERROR(HaveThemRejoin(primary));
+    ALPHEUS_RETURN_IF_ERROR(HaveThemRejoin(primary, said_before));
   }
   return primary->Kill();
 }
 
-// Those that come back count: others may go then. Only a little is appended
-// until they do, so that enough is left for after.
-absl::Status ClusterRounds::HaveThemRejoin(ClusterWriter* primary) {
-  ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
-  const std::string all = absl::StrCat(cluster_.node_count(), " of ",
-                                       cluster_.node_count(), " replicas");
+std::string ClusterRounds::AllReplicas() const {
+  return absl::StrCat(cluster_.node_count(), " of ", cluster_.node_count(),
+                      kReplicas);
+}
+
+absl::Status ClusterRounds::AwaitReplicas(
+    ClusterWriter* primary,
+    absl::FunctionRef<bool(absl::string_view said)> is_so) {
   const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+  // Only a little is appended meanwhile, so that enough is left for after.
   primary->Hold(true);
-  while (primary->said().find(all) == std::string::npos) {
+  do {
     ALPHEUS_RETURN_IF_ERROR(
         primary->RunUntil(UINT64_MAX, kListenNanos).status());
-    if (!primary->has_ended_output() && Clock::Real().NowNanos() < end) {
-      continue;
+    if (primary->has_ended_output() || Clock::Real().NowNanos() >= end) {
+      return absl::DataLossError(
+          absl::StrCat(primary->ToString(), " did not say \"", AllReplicas(),
+                       "\" while all nodes ran; it said: ", primary->said()));
     }
-    return absl::DataLossError(absl::StrCat(
-        primary->ToString(), " did not say \"", all,
-        "\" when all nodes were back; it said: ", primary->said()));
-  }
+  } while (!is_so(primary->said()));
   primary->Hold(false);
+  return absl::OkStatus();
+}
+
+// A node that was slow when the epoch was opened joins it later, and until then
+// no other one may go. Said is who is away at first, and each change.
+absl::Status ClusterRounds::AwaitAll(ClusterWriter* primary) {
+  const std::string all = AllReplicas();
+  return AwaitReplicas(primary, [&](absl::string_view said) {
+    const size_t last = said.rfind(kReplicas);
+    return last == absl::string_view::npos ||
+           absl::EndsWith(said.substr(0, last + kReplicas.size()), all);
+  });
+}
+
+// Those that come back count: others may go then.
+absl::Status ClusterRounds::HaveThemRejoin(ClusterWriter* primary,
+                                           size_t said_before) {
+  ALPHEUS_RETURN_IF_ERROR(cluster_.StartAll());
+  ALPHEUS_RETURN_IF_ERROR(AwaitReplicas(primary, [&](absl::string_view said) {
+    return absl::StrContains(said.substr(said_before), AllReplicas());
+  }));
   for (const int node : plan_.next_hits) cluster_.Kill(node);
   return MustReach(primary, primary->ack_count() + plan_.acks_during);
 }

@@ -31,9 +31,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "log/base/random.h"
 #include "tools/demo/cluster.h"
 #include "tools/demo/cluster_writer.h"
@@ -95,7 +97,14 @@ class ClusterRounds {
   // What this round's primary reaches the nodes by; empty: the cluster's file.
   std::string FileOf(bool is_primary) const;
   void HitNodes();
-  absl::Status HaveThemRejoin(ClusterWriter* primary);
+  // As a primary says that it has all.
+  std::string AllReplicas() const;
+  // Until what the primary has said of its replicas is so.
+  absl::Status AwaitReplicas(
+      ClusterWriter* primary,
+      absl::FunctionRef<bool(absl::string_view said)> is_so);
+  absl::Status AwaitAll(ClusterWriter* primary);
+  absl::Status HaveThemRejoin(ClusterWriter* primary, size_t said_before);
   absl::Status HaveThemReplaced();
   absl::Status MustStop(ClusterWriter* primary);
   absl::Status TryInVain();
