@@ -65,28 +65,29 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
                               uint32_t write_quorum) {
   ALPHEUS_CHECK(write_quorum >= 1, "Q1 (quorum.h)");
   ALPHEUS_CHECK(replicas.size() <= kMembersMax, "N is at most kMembersMax");
-  // Insertion: N is small, and the order hardly changes between two calls.
-  std::array<Lsn, kMembersMax> descending;
+  // Insertion: N is small, and the order hardly changes between two calls. Not
+  // initialized: each ack comes by here, and only what was written is read.
+  std::array<uint64_t, kMembersMax> descending;
   uint32_t count = 0;
   for (const ReplicaProgress& replica : replicas) {
     if (!replica.in_sync && !IsMutant("kOutOfSyncCounts")) continue;
     uint32_t place = count++;
-    for (; place > 0 && descending[place - 1] < replica.persisted_lsn;
+    for (; place > 0 && descending[place - 1] < replica.persisted_lsn.value;
          --place) {
       descending[place] = descending[place - 1];
     }
-    descending[place] = replica.persisted_lsn;
+    descending[place] = replica.persisted_lsn.value;
   }
   if (count < write_quorum) {
     if (IsMutant("kNeverPoisoned") && count > 0) {
-      return descending[count - 1];
+      return Lsn(descending[count - 1]);
     }
     return std::nullopt;
   }
   if (IsMutant("kOneReplicaShort") && write_quorum > 1) {
-    return descending[write_quorum - 2];
+    return Lsn(descending[write_quorum - 2]);
   }
-  return descending[write_quorum - 1];
+  return Lsn(descending[write_quorum - 1]);
 }
 
 bool MayBeDurable(const QuorumSizes& sizes, const AnswerCounts& answers) {

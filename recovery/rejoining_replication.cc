@@ -75,7 +75,7 @@ void RejoiningReplication::AdvanceHead(const LogPosition& head) {
 void RejoiningReplication::Poll() {
   replication_.Poll();
   if (hold_ != nullptr || scrub_ != nullptr) {
-    const int64_t now = clock_.NowNanos();
+    const int64_t now = replication_.looked_at_ns();
     if (hold_ != nullptr && now >= hold_->next_poll_ns()) AttendHold();
     if (scrub_ != nullptr && now >= scrub_->next_poll_ns()) ScrubOn();
   }

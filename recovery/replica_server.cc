@@ -323,7 +323,7 @@ bool ReplicaServer::Take(const Completion& completion) {
     return true;
   }
   if (completion.operation == Operation::kReceiveImmediate) {
-    connection->heard_at = clock_.NowNanos();
+    connection->is_heard = true;
     connection->watermark_due = true;
   }
   const absl::Status taken = connection->log->Take(completion);
@@ -435,15 +435,18 @@ void ReplicaServer::WorkOn() {
 // --- Time --------------------------------------------------------------------
 
 void ReplicaServer::Poll() {
+  StepSessions();
   WorkOn();
   const int64_t now = clock_.NowNanos();
   for (auto next = connections_.begin(); next != connections_.end();) {
     // Whatever ends this connection leaves the others where they are.
     Connection& connection = (next++)->second;
-    const std::optional<int64_t> due = DueAt(connection);
     if (connection.phase == Phase::kSession) {
-      PollSession(connection, now);
-    } else if (due.has_value() && *due <= now) {
+      RestSession(connection, now);
+      continue;
+    }
+    const std::optional<int64_t> due = DueAt(connection);
+    if (due.has_value() && *due <= now) {
       const absl::Status why = WhyTooLate(connection);
       connection.phase == Phase::kFetching ? Fail(connection, why)
                                            : End(connection.id, why);
@@ -460,13 +463,22 @@ bool ReplicaServer::IsBeingOpened(Uuid log_id) const {
   });
 }
 
-void ReplicaServer::PollSession(Connection& connection, int64_t now) {
-  absl::Status status = connection.log->Step();
-  const std::optional<int64_t> due = DueAt(connection);
-  if (status.ok() && due.has_value() && *due <= now) {
-    connection.watermark_due = false;
-    status = connection.log->PersistWatermark();
+// Who wrote waits for the ack: before all else.
+void ReplicaServer::StepSessions() {
+  for (auto next = connections_.begin(); next != connections_.end();) {
+    const Connection& connection = (next++)->second;
+    if (connection.phase != Phase::kSession) continue;
+    const absl::Status status = connection.log->Step();
+    if (!status.ok()) End(connection.id, status);
   }
+}
+
+void ReplicaServer::RestSession(Connection& connection, int64_t now) {
+  if (std::exchange(connection.is_heard, false)) connection.heard_at = now;
+  const std::optional<int64_t> due = DueAt(connection);
+  if (!due.has_value() || *due > now) return;
+  connection.watermark_due = false;
+  const absl::Status status = connection.log->PersistWatermark();
   if (!status.ok()) End(connection.id, status);
 }
 

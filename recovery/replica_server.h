@@ -230,6 +230,7 @@ class ReplicaServer {
     std::vector<RegionKey> keys;  // given out; the answer's first
 
     int64_t heard_at = 0;        // nanoseconds
+    bool is_heard = false;       // since the last Poll, which notes when
     bool watermark_due = false;  // batches came since it was persisted
 
     // May ask for something.
@@ -360,7 +361,9 @@ class ReplicaServer {
   absl::StatusOr<Message> AfterInstall(Connection& connection);
 
   // Time.
-  void PollSession(Connection& connection, int64_t now);
+  void StepSessions();
+  // What a session asks for by time: its watermark once it rests.
+  void RestSession(Connection& connection, int64_t now);
   absl::Status WhyTooLate(const Connection& connection) const;
   std::optional<int64_t> DueAt(const Connection& connection) const;
 

@@ -23,6 +23,10 @@ namespace {
 // Acks are cumulative: when all are under way, the next one says it for both.
 constexpr size_t kAcksUnderWay = 16;
 
+// Receives that are posted again behind the ack, for which the primary waits:
+// there are as many more than credits, so that none is ever missed (R1).
+constexpr size_t kReceivesOwed = 4;
+
 }  // namespace
 
 template <Persistence P>
@@ -53,10 +57,14 @@ absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
       pmem, memory, terms, RecordPlanOfBackup(), fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_, MessageSlots::Make(fabric, kAcksUnderWay, kAckBytes));
+  session->receives_owed_max_ = std::min<size_t>(
+      kReceivesOwed,
+      std::max(fabric.limits().receives_max, terms.credits) - terms.credits);
+  const size_t receives = terms.credits + session->receives_owed_max_;
   ALPHEUS_ASSIGN_OR_RETURN(
       session->receives_,
-      MessageSlots::Make(fabric, terms.credits, kHeadUpdateBytes));
-  for (uint64_t i = 0; i < terms.credits; ++i) {
+      MessageSlots::Make(fabric, receives, kHeadUpdateBytes));
+  for (uint64_t i = 0; i < receives; ++i) {
     ALPHEUS_RETURN_IF_ERROR(session->PostReceive(i));
   }
   return session;
@@ -66,6 +74,22 @@ template <Persistence P>
 absl::Status BackupSession<P>::PostReceive(uint64_t number) {
   return fabric_.PostReceive(connection_, WorkId(number),
                              receives_->At(number));
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::OweReceive(uint64_t number) {
+  receives_owed_.push_back(number);
+  return receives_owed_.size() > receives_owed_max_ ? PostReceivesOwed()
+                                                    : absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::PostReceivesOwed() {
+  for (const uint64_t number : receives_owed_) {
+    ALPHEUS_RETURN_IF_ERROR(PostReceive(number));
+  }
+  receives_owed_.clear();
+  return absl::OkStatus();
 }
 
 template <Persistence P>
@@ -117,7 +141,7 @@ absl::Status BackupSession<P>::TakeAnnouncement(const Completion& completion) {
         "; close the session, its memory may be damaged"));
   }
   ++batches_;
-  return PostReceive(completion.work.value);
+  return OweReceive(completion.work.value);
 }
 
 template <Persistence P>
@@ -137,7 +161,7 @@ absl::Status BackupSession<P>::TakeMessage(const Completion& completion) {
   }
   durable_lsn_ = std::max(durable_lsn_, update->durable_lsn);
   ++batches_;
-  return PostReceive(completion.work.value);
+  return OweReceive(completion.work.value);
 }
 
 template <Persistence P>
@@ -162,7 +186,7 @@ absl::Status BackupSession<P>::TakeHead(const Completion& completion) {
   head_ = update->head;
   head_is_new_ = true;
   ++batches_;
-  return PostReceive(completion.work.value);
+  return OweReceive(completion.work.value);
 }
 
 template <Persistence P>
@@ -172,8 +196,11 @@ absl::Status BackupSession<P>::Step() {
   const std::array<WrittenBytes, 2> announced = Announced();
   ALPHEUS_RETURN_IF_ERROR(
       responder_.Respond(announced, [this] { return Acknowledge(); }));
+  if (acked_ == acked_before) return PostReceivesOwed();
   // After the ack, so that no primary waits for it.
-  if (acked_ != acked_before) StoreWatermark();
+  fabric_.HandOver();
+  StoreWatermark();
+  ALPHEUS_RETURN_IF_ERROR(PostReceivesOwed());
   return absl::OkStatus();
 }
 

@@ -107,6 +107,9 @@ class BackupSession {
   absl::Status TakeHead(const Completion& completion);
   absl::Status PublishHead();
   absl::Status PostReceive(uint64_t number);
+  // Posted again by the end of the next Step.
+  absl::Status OweReceive(uint64_t number);
+  absl::Status PostReceivesOwed();
   std::array<WrittenBytes, 2> Announced() const;
   absl::Status Acknowledge();
   absl::Status WalkAnnounced();
@@ -134,6 +137,9 @@ class BackupSession {
   std::unique_ptr<MessageSlots> receives_;
   std::unique_ptr<MessageSlots> acks_;
   std::vector<size_t> free_acks_;
+  // At most so many are not posted again, and as many more than credits were.
+  size_t receives_owed_max_ = 0;
+  std::vector<uint64_t> receives_owed_;
 };
 
 }  // namespace alpheus

@@ -13,6 +13,9 @@ namespace {
 // How often completions are taken in one Poll: peers of others must not hold a
 // caller of this log for ever.
 constexpr int kRoundsMax = 16;
+// Of so many Polls in which something was taken one looks for those who are
+// silent, or behind: whoever waits for what was taken need not wait for that.
+constexpr uint32_t kBusyPolls = 8;
 
 }  // namespace
 
@@ -31,9 +34,11 @@ LogReplication::LogReplication(Fabric& fabric, const Clock& clock,
 // it made nothing possible there is none, as who waits for the ack has it.
 void LogReplication::Poll() {
   int rounds = 0;
-  while (TakeSome() && ++rounds < kRoundsMax) {
+  size_t taken = 0;
+  while (TakeSome(&taken) && ++rounds < kRoundsMax) {
   }
-  if (replicator_.Poll()) TakeSome();
+  if (taken != 0 && ++busy_polls_ % kBusyPolls != 0) return;
+  if (replicator_.Poll()) TakeSome(&taken);
 }
 
 Deadline LogReplication::LookBy(Deadline deadline) const {
@@ -42,9 +47,11 @@ Deadline LogReplication::LookBy(Deadline deadline) const {
       std::min(deadline.at_nanos(), clock_.NowNanos() + silence_ns_ / 4));
 }
 
-bool LogReplication::TakeSome() {
+bool LogReplication::TakeSome(size_t* taken) {
   events_.clear();
   const size_t count = fabric_.Poll(completions_, &events_);
+  if (count == 0 && events_.empty()) return false;
+  *taken += count;
   const uint64_t posted = replicator_.batches();
   bool may_have_posted = false;
   for (const Completion& completion : std::span(completions_).first(count)) {

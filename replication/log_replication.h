@@ -82,6 +82,8 @@ class LogReplication final : public ReplicationSink {
   void WaitForActivity(Deadline deadline) override {
     fabric_.WaitForActivity(LookBy(deadline));
   }
+  // When Poll last looked at the clock.
+  int64_t looked_at_ns() const { return replicator_.looked_at_ns(); }
   // Until when whoever has that deadline may wait for activity. A backup that
   // falls silent does nothing, and who waits may be the only one to notice: of
   // the time between two looks no more counts than lies between these.
@@ -90,7 +92,8 @@ class LogReplication final : public ReplicationSink {
 
  private:
   // True if there may be more, or something was posted, which is to leave.
-  bool TakeSome();
+  // Adds to `taken` how many completions there were.
+  bool TakeSome(size_t* taken);
 
   Fabric& fabric_;
   const Clock& clock_;
@@ -98,6 +101,7 @@ class LogReplication final : public ReplicationSink {
   const bool has_local_replica_;
   Others* const others_;
   Replicator replicator_;
+  uint32_t busy_polls_ = 0;  // in which something was taken
   // Of the last Poll; here, as to make them anew costs more than to ask.
   std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;

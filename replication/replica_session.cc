@@ -26,11 +26,21 @@ constexpr size_t kMessagesUnderWay = 2;
 constexpr uint64_t kRangesMax = 2;
 // Batches to a backup that is behind: one is persisted, the next one arrives.
 constexpr size_t kUnderWayBehind = 2;
+// Receives that are posted again only when nobody waits for what they brought:
+// there are as many more than credits, so that none is ever missed (R1).
+constexpr size_t kReceivesOwed = 4;
 // Of one that catches up: whoever appends meanwhile sends them, and pays for
 // each with its own latency. 32 KiB take some 10 us to send over loopback; four
 // times that keeps a network of 10 Gbit/s and 0.1 ms busy.
 constexpr uint64_t kCatchUpBytes = uint64_t{32} << 10;
 constexpr size_t kCatchUpUnderWay = 4;
+
+size_t ReceivesOwedMax(const Fabric::Limits& limits,
+                       const SessionTerms& terms) {
+  return std::min<size_t>(
+      kReceivesOwed,
+      std::max(limits.receives_max, terms.credits) - terms.credits);
+}
 
 }  // namespace
 
@@ -42,6 +52,7 @@ ReplicaSession::ReplicaSession(const ReplicatedRing& ring,
       fabric_(fabric),
       connection_(connection),
       limits_(fabric.limits()),
+      receives_owed_max_(ReceivesOwedMax(limits_, terms)),
       requester_(plan, fabric, connection),
       posted_{terms.next.lsn - 1, terms.next.offset},
       acked_(posted_),
@@ -59,11 +70,13 @@ absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
   std::unique_ptr<ReplicaSession> session(
       new ReplicaSession(ring, terms, plan, fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
-      session->acks_, MessageSlots::Make(fabric, terms.credits, kAckBytes));
+      session->acks_,
+      MessageSlots::Make(fabric, terms.credits + session->receives_owed_max_,
+                         kAckBytes));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->messages_,
       MessageSlots::Make(fabric, kMessagesUnderWay, kHeadUpdateBytes));
-  for (uint64_t slot = 0; slot < terms.credits; ++slot) {
+  for (uint64_t slot = 0; slot < session->acks_->size(); ++slot) {
     ALPHEUS_RETURN_IF_ERROR(session->PostReceive(slot));
   }
   return session;
@@ -71,6 +84,14 @@ absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
 
 absl::Status ReplicaSession::PostReceive(uint64_t slot) {
   return fabric_.PostReceive(connection_, WorkId(slot), acks_->At(slot));
+}
+
+absl::Status ReplicaSession::PostReceivesOwed() {
+  for (const uint64_t slot : receives_owed_) {
+    ALPHEUS_RETURN_IF_ERROR(PostReceive(slot));
+  }
+  receives_owed_.clear();
+  return absl::OkStatus();
 }
 
 absl::Status ReplicaSession::Advance(const RingEnd& end) {
@@ -185,13 +206,16 @@ uint64_t ReplicaSession::SendsUnderWay() const {
 absl::Status ReplicaSession::PostBatch(RingOffset end) {
   const uint64_t bytes = end - posted_.offset;
   const uint64_t until_end = ring_.ring.UntilEnd(posted_.offset);
-  const uint64_t first = std::min(bytes, until_end);
+  const auto immediate =
+      static_cast<uint32_t>(ring_.ring.Place(end) / kLineBytes);
+  if (bytes <= until_end) {
+    const PersistRequester::Range range = RangeAt(posted_.offset, bytes);
+    return requester_.Post({&range, 1}, immediate);
+  }
   const std::array<PersistRequester::Range, kRangesMax> ranges = {
-      RangeAt(posted_.offset, first),
-      RangeAt(posted_.offset + first, bytes - first)};
-  return requester_.Post(
-      std::span(ranges).first(bytes > until_end ? kRangesMax : 1),
-      static_cast<uint32_t>(ring_.ring.Place(end) / kLineBytes));
+      RangeAt(posted_.offset, until_end),
+      RangeAt(posted_.offset + until_end, bytes - until_end)};
+  return requester_.Post(ranges, immediate);
 }
 
 PersistRequester::Range ReplicaSession::RangeAt(RingOffset begin,
@@ -237,7 +261,10 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
         absl::StrCat("epoch ", terms_.epoch.value, ": the backup sent ",
                      completion.bytes, " bytes that are no ack"));
   }
-  ALPHEUS_RETURN_IF_ERROR(PostReceive(completion.work.value));
+  receives_owed_.push_back(completion.work.value);
+  if (receives_owed_.size() > receives_owed_max_) {
+    ALPHEUS_RETURN_IF_ERROR(PostReceivesOwed());
+  }
   const bool is_ours =
       ack->epoch == terms_.epoch && ack->session == terms_.session;
   if (!is_ours && !IsMutant("kAckOfAnotherSession")) {

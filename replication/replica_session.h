@@ -90,6 +90,10 @@ class ReplicaSession {
   // is broken then.
   absl::Status Take(const Completion& completion);
 
+  // Posts the receives of acks that were taken: soon, and when nobody waits.
+  // Errors: as Advance.
+  absl::Status PostReceivesOwed();
+
   Lsn acked_lsn() const { return acked_.lsn; }
   const RingEnd& posted() const { return posted_; }
   // Posted, not acknowledged.
@@ -143,6 +147,10 @@ class ReplicaSession {
   const ConnectionId connection_;
   const Fabric::Limits limits_;
 
+  // Of receives for acks at most so many are not posted again, and as many more
+  // than credits were.
+  const size_t receives_owed_max_;
+
   PersistRequester requester_;
   RingEnd posted_;
   RingEnd acked_;
@@ -154,6 +162,7 @@ class ReplicaSession {
   uint64_t batches_ = 0;
   uint64_t batches_acked_ = 0;
   std::unique_ptr<MessageSlots> acks_;
+  std::vector<uint64_t> receives_owed_;     // slots of acks
   std::unique_ptr<MessageSlots> messages_;  // heads, durable updates
   std::vector<size_t> free_messages_;
 };

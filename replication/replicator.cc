@@ -122,11 +122,8 @@ bool Replicator::is_idle() const {
 }
 
 void Replicator::NoteIdle() {
-  const int64_t now = Listen();
   for (Backup& backup : backups_) {
-    if (IsIdle(backup) && !IsMutant("kRestIsSilence")) {
-      backup.heard_ns = now;
-    }
+    backup.is_heard |= IsIdle(backup) && !IsMutant("kRestIsSilence");
   }
 }
 
@@ -143,7 +140,7 @@ RingOffset Replicator::reuse_head() const {
 
 void Replicator::LocalPersisted(Lsn lsn) {
   local_lsn_ = std::max(local_lsn_, lsn);
-  Count();
+  CountRecords();
 }
 
 bool Replicator::Take(const Completion& completion) {
@@ -152,22 +149,23 @@ bool Replicator::Take(const Completion& completion) {
   if (!backup->status.ok()) return true;
   const uint64_t before = backup->session->batches_acked();
   const Lsn persisted_before = backup->session->acked_lsn();
+  const Lsn head_before = backup->session->head_published().lsn;
   const absl::Status taken = backup->session->Take(completion);
   if (!taken.ok()) {
     GiveUp(*backup, taken);
   } else if (backup->session->batches_acked() != before ||
              backup->session->acked_lsn() != persisted_before) {
     // A completion is no sign of the backup's program: the adapter's alone.
-    const bool is_heard = backup->session->batches_acked() != before ||
-                          IsMutant("kAdapterIsHeard");
-    if (is_heard) backup->heard_ns = Listen();
+    backup->is_heard |= backup->session->batches_acked() != before ||
+                        IsMutant("kAdapterIsHeard");
     Push(*backup);
-    Count();
+    CountRecords();
+    if (backup->session->head_published().lsn != head_before) CountHeads();
   } else if (completion.operation == Operation::kWrite &&
              !IsMutant("kArrivingIsSilence")) {
     // A piece of a batch. The last one, with the immediate, is no sign of the
     // backup's program: an adapter takes it alone.
-    backup->heard_ns = Listen();
+    backup->is_heard = true;
   }
   return true;
 }
@@ -185,9 +183,11 @@ bool Replicator::Poll() {
   bool any_posted = false;
   for (Backup& backup : backups_) {
     if (!backup.status.ok()) continue;
+    if (std::exchange(backup.is_heard, false)) backup.heard_ns = now;
     const uint64_t before = backup.session->batches();
     CatchUp(backup);
     Push(backup);
+    PostReceives(backup);
     any_posted |= backup.session->batches() != before;
     if (!backup.status.ok()) continue;
     const uint64_t lag = LagOf(backup);
@@ -272,6 +272,12 @@ void Replicator::Push(Backup& backup) {
   if (!posted.ok()) GiveUp(backup, posted);
 }
 
+void Replicator::PostReceives(Backup& backup) {
+  if (!backup.status.ok()) return;
+  const absl::Status posted = backup.session->PostReceivesOwed();
+  if (!posted.ok()) GiveUp(backup, posted);
+}
+
 // P6.
 void Replicator::CatchUp(Backup& backup) {
   if (!backup.status.ok() || !backup.is_catching_up) return;
@@ -304,13 +310,26 @@ void Replicator::EarnCatchUp(Backup& backup) const {
 }
 
 void Replicator::Count() {
-  // H20: with W = 1 the own replica alone would do.
-  if (is_ended_ && !IsMutant("kEndedLogGoesOn")) return;
+  CountRecords();
+  CountHeads();
+}
+
+// H20: with W = 1 the own replica alone would do.
+bool Replicator::Counts() const {
+  return !is_ended_ || IsMutant("kEndedLogGoesOn");
+}
+
+void Replicator::CountRecords() {
+  if (!Counts()) return;
   const auto durable = Quorum(local_lsn_, [](const ReplicaSession& session) {
     return IsMutant("kPostedIsAcked") ? session.posted().lsn
                                       : session.acked_lsn();
   });
   if (durable) durable_lsn_ = std::max(durable_lsn_, *durable);
+}
+
+void Replicator::CountHeads() {
+  if (!Counts()) return;
   const auto head = Quorum(head_.lsn, [](const ReplicaSession& session) {
     return session.head_published().lsn;
   });
@@ -319,16 +338,15 @@ void Replicator::Count() {
 }
 
 std::optional<Lsn> Replicator::Quorum(Lsn own,
-                                      Lsn (*of)(const ReplicaSession&)) const {
-  std::array<ReplicaProgress, kMembersMax> replicas;
+                                      Lsn (*of)(const ReplicaSession&)) {
   size_t count = 0;
   if (options_.has_local_replica) {
-    replicas[count++] = {own, /*in_sync=*/true};
+    progress_[count++] = {own, /*in_sync=*/true};
   }
   for (const Backup& backup : backups_) {
-    replicas[count++] = {of(*backup.session), backup.status.ok()};
+    progress_[count++] = {of(*backup.session), backup.status.ok()};
   }
-  return DurableLsn(std::span(replicas).first(count), options_.write_quorum);
+  return DurableLsn(std::span(progress_).first(count), options_.write_quorum);
 }
 
 }  // namespace alpheus

@@ -31,6 +31,7 @@
 #ifndef ALPHEUS_REPLICATION_REPLICATOR_H_
 #define ALPHEUS_REPLICATION_REPLICATOR_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,6 +41,8 @@
 #include "absl/status/status.h"
 #include "log/base/clock.h"
 #include "log/base/ids.h"
+#include "log/format/superline.h"
+#include "quorum/quorum.h"
 #include "replication/fabric/fabric.h"
 #include "replication/replica_session.h"
 
@@ -111,6 +114,8 @@ class Replicator {
   // Posts what waits for credit, gives up who is too far behind or silent.
   // True if something was posted.
   bool Poll();
+  // When it was last looked at the clock.
+  int64_t looked_at_ns() const { return looked_at_ns_; }
 
   Lsn durable_lsn() const { return durable_lsn_; }
   // 0 until each backup in sync has published one.
@@ -136,6 +141,7 @@ class Replicator {
     std::unique_ptr<ReplicaSession> session;
     absl::Status status;       // why it is out of sync
     int64_t heard_ns = 0;      // or had nothing to say; in listened_ns_
+    bool is_heard = false;     // since the last Poll, which notes when
     uint64_t lag_excused = 0;  // bytes, of one that joined
     bool is_catching_up = false;
     // Bytes that may be sent to it now, and where the log was, and when, as of
@@ -148,17 +154,21 @@ class Replicator {
   // Counts the time since the last call; returns how much has been counted.
   int64_t Listen();
   bool IsIdle(const Backup& backup) const;
-  // Before there is more to say: silence counts from now on.
+  // Before there is more to say: silence counts from the next Poll on.
   void NoteIdle();
 
   Backup* Find(ConnectionId connection);
   uint64_t LagOf(const Backup& backup) const;
   void GiveUp(Backup& backup, const absl::Status& why);
   void Push(Backup& backup);
+  void PostReceives(Backup& backup);
   void CatchUp(Backup& backup);
   void EarnCatchUp(Backup& backup) const;
   void Count();
-  std::optional<Lsn> Quorum(Lsn own, Lsn (*of)(const ReplicaSession&)) const;
+  bool Counts() const;
+  void CountRecords();
+  void CountHeads();
+  std::optional<Lsn> Quorum(Lsn own, Lsn (*of)(const ReplicaSession&));
 
   Fabric& fabric_;
   const Clock& clock_;
@@ -174,6 +184,8 @@ class Replicator {
   Lsn told_lsn_;  // that backups are to know to be durable
   Lsn durable_head_lsn_{0};
   std::vector<Backup> backups_;
+  // Of the last Quorum; here, as to make them anew costs more than to count.
+  std::array<ReplicaProgress, kMembersMax> progress_;
   absl::Status status_;
   bool is_ended_ = false;  // by End
 };

@@ -258,6 +258,11 @@ class Fabric {
   virtual absl::Status PostReceive(ConnectionId connection, WorkId work,
                                    LocalBytes into) = 0;
 
+  // What was posted leaves now, not with the next Poll: for who has more to do
+  // before that. No more than a hint: an adapter in software, whose calls are
+  // dear, may wait for more.
+  virtual void HandOver() {}
+
   // Makes progress, for peers' operations on this host's memory too, and takes
   // up to completions.size() completions and all connection events. Returns
   // how many completions there were. Never blocks.

@@ -59,6 +59,7 @@ PersistRequester::PersistRequester(const Plan& plan, Fabric& fabric,
       fabric_(fabric),
       connection_(connection),
       limits_(fabric.limits()),
+      one_piece_bytes_(std::min(limits_.message_bytes_max, kPieceBytes)),
       flushes_(std::ranges::count(plan.steps, StepAction::kRequesterFlush,
                                   &Step::action) != 0),
       ends_by_completion_(
@@ -131,9 +132,16 @@ absl::Status PersistRequester::Flush(const Range& last) {
   return fabric_.PostFlush(connection_, kWork, last.to, last.from.bytes.size());
 }
 
-// The last piece of all announces.
+// The last piece of all announces; mostly there is no other one.
 absl::Status PersistRequester::WriteImmediate(std::span<const Range> ranges,
                                               uint32_t immediate) {
+  const Range& first = ranges.front();
+  if (ranges.size() == 1 && first.from.bytes.size() <= one_piece_bytes_) {
+    ++operations_;
+    ++posts_under_way_;
+    return fabric_.PostWriteImmediate(connection_, kWork, first.from, first.to,
+                                      immediate);
+  }
   const uint64_t piece_bytes = PieceBytesMax(BytesOf(ranges));
   const Range last = LastOf(ranges.back(), piece_bytes);
   const bool bytes_first = !IsMutant("kImmediateBeforeTheBytes");

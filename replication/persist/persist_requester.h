@@ -44,7 +44,9 @@ class PersistRequester {
 
   // Operations that an update of so many bytes in so many ranges takes at most.
   uint64_t PostsMax(uint64_t bytes, uint64_t ranges) const {
-    return bytes / PieceBytesMax(bytes) + ranges + (flushes_ ? 1 : 0);
+    const uint64_t more =
+        bytes < one_piece_bytes_ ? 0 : bytes / PieceBytesMax(bytes);
+    return more + ranges + (flushes_ ? 1 : 0);
   }
   // Posts an update; `immediate` tells the responder where it is. Requires: not
   // empty, nor is a range; the bytes stay as they are until it is persisted.
@@ -78,6 +80,8 @@ class PersistRequester {
   Fabric& fabric_;
   const ConnectionId connection_;
   const Fabric::Limits limits_;
+  // Updates of up to so many bytes go in one piece.
+  const uint64_t one_piece_bytes_;
   const bool flushes_;
   // The last step is a completion, not an ack.
   const bool ends_by_completion_;

@@ -132,6 +132,7 @@ class CountingFabric final : public Fabric {
   void WaitForActivity(Deadline deadline) override {
     inner_.WaitForActivity(deadline);
   }
+  void HandOver() override { inner_.HandOver(); }
   void Wake() override { inner_.Wake(); }
 
  private:

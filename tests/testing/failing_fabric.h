@@ -101,6 +101,7 @@ class FailingFabric : public Fabric {
   void WaitForActivity(Deadline deadline) override {
     inner_.WaitForActivity(deadline);
   }
+  void HandOver() override { inner_.HandOver(); }
   void Wake() override { inner_.Wake(); }
 
  private:

@@ -61,6 +61,7 @@ class ProcessFabric final : public Fabric {
               std::vector<ConnectionEvent>* events) override;
   bool Progress() override;
   void WaitForActivity(Deadline deadline) override;
+  void HandOver() override { inner_.HandOver(); }
   void Wake() override { inner_.Wake(); }
 
  private:

@@ -249,9 +249,13 @@ void Connection::Post(const WorkRequest& request, const ibv_sge& own) {
 }
 
 void Connection::PostReceive(WorkId work, const ibv_sge& into) {
-  held_receives_.push_back({work, into});
   const bool is_handed_over = queue_pair_ && state_ != State::kRequested;  // C2
-  if (is_handed_over && !HandOverReceives()) Break();
+  if (!is_handed_over) {
+    held_receives_.push_back({work, into});
+  } else if (!queue_pair_->PostReceive(work, into).ok()) {
+    held_receives_.push_back({work, into});  // completes with the others
+    Break();
+  }
 }
 
 bool Connection::HandOverReceives() {

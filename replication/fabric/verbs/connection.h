@@ -20,7 +20,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,7 +46,7 @@ struct Shared {
   uint8_t reads_max = 0;  // own ones under way, and the peer's
   RegisteredMemory* memory = nullptr;
   VerbsFabricCounters counters;
-  std::deque<Completion> completions;
+  std::vector<Completion> completions;
   std::vector<ConnectionEvent> events;
 };
 

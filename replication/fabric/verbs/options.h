@@ -17,9 +17,12 @@ struct VerbsFabricOptions {
   // that has source_host; without that, the first one.
   std::string device;
 
-  // What the adapter has less of is lowered when the fabric is opened.
-  Fabric::Limits limits = {.sends_max = 512,
-                           .receives_max = 1024,
+  // What the adapter has less of is lowered when the fabric is opened. A record
+  // goes round all of its connection's queues in turn, so longer ones than are
+  // needed cost cache: with the greetings 127 entries, and Soft-RoCE, which
+  // leaves one empty, makes 128 of them.
+  Fabric::Limits limits = {.sends_max = 125,
+                           .receives_max = 125,
                            .message_bytes_max = uint64_t{64} << 20,
                            .private_bytes_max = 4096,
                            .retry_ns = 2'000'000'000};

@@ -85,12 +85,7 @@ CompletionStatus StatusOf(ibv_wc_status status, Operation operation) {
   }
 }
 
-// Where the peer's region begins, and bytes behind that. What wraps around is
-// outside of it.
-uint64_t AddressOf(const RemoteAddress& remote) {
-  return PartsOf(remote.key).address() + remote.offset;
-}
-
+// What wraps around is outside of the peer's region.
 uint64_t LastByteOf(const WorkRequest& flush) {
   const uint64_t last = flush.remote.offset + flush.range_bytes - 1;
   return last < flush.remote.offset ? std::numeric_limits<uint64_t>::max()
@@ -143,62 +138,53 @@ absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
 // --- Posting ----------------------------------------------------------------
 
 void QueuePair::Post(const WorkRequest& request, const ibv_sge& own) {
-  Append(EntryOf(request, own), {request.operation, request.work});
-}
-
-void QueuePair::PostGreeting(const ibv_sge& own) {
-  Entry entry;
-  entry.request.opcode = IBV_WR_SEND;
-  entry.own = own;
-  Append(entry, {Operation::kSend, WorkId(), /*is_greeting=*/true});
-}
-
-void QueuePair::Append(const Entry& entry, const Send& send) {
-  chain_.push_back(entry);
-  ibv_send_wr& request = chain_.back().request;
-  request.wr_id = first_send_ + sends_.size();
-  if (fetches_ > 0 && !IsMutant("kVerbsReadIsOvertaken")) {
-    request.send_flags |= IBV_SEND_FENCE;  // QP4
-  }
-  if (Fetches(send.operation)) ++fetches_;
-  sends_.push_back(send);
-  ++counters_.posts;
-}
-
-QueuePair::Entry QueuePair::EntryOf(const WorkRequest& request,
-                                    const ibv_sge& own) const {
-  Entry entry;
+  Entry& entry = Append({request.operation, request.work});
   entry.own = own;
   ibv_send_wr& to = entry.request;
   to.opcode = OpcodeOf(request.operation);
   to.imm_data = htobe32(request.immediate);
   const RegionKeyParts parts = PartsOf(request.remote.key);
+  const uint64_t address = parts.address() + request.remote.offset;
   switch (request.operation) {
     case Operation::kCompareSwap:
     case Operation::kFetchAdd:
-      to.wr.atomic.remote_addr = AddressOf(request.remote);
+      to.wr.atomic.remote_addr = address;
       to.wr.atomic.compare_add = request.operands[0];
       to.wr.atomic.swap = request.operands[1];
       to.wr.atomic.rkey = parts.rkey;
-      return entry;
+      return;
     case Operation::kFlush: {
       const bool is_empty = request.range_bytes == 0;
       entry.own = is_empty ? ibv_sge{} : flush_target_;
       to.wr.rdma.remote_addr =
-          AddressOf({request.remote.key, is_empty ? 0 : LastByteOf(request)});
+          parts.address() + (is_empty ? 0 : LastByteOf(request));
       to.wr.rdma.rkey = parts.rkey;
-      return entry;
+      return;
     }
-    case Operation::kRead:
-      to.wr.rdma.remote_addr = AddressOf(request.remote);
-      to.wr.rdma.rkey = parts.rkey;
-      return entry;
     default:  // sends have no use for the address
-      to.wr.rdma.remote_addr = AddressOf(request.remote);
+      to.wr.rdma.remote_addr = address;
       to.wr.rdma.rkey = parts.rkey;
-      SetInline(request.local, &entry);
-      return entry;
+      if (!Fetches(request.operation)) SetInline(request.local, &entry);
   }
+}
+
+void QueuePair::PostGreeting(const ibv_sge& own) {
+  Entry& entry = Append({Operation::kSend, WorkId(), /*is_greeting=*/true});
+  entry.request.opcode = IBV_WR_SEND;
+  entry.own = own;
+}
+
+// In place: a request is 128 bytes, and each record takes one.
+QueuePair::Entry& QueuePair::Append(const Send& send) {
+  Entry& entry = chain_.emplace_back();
+  entry.request.wr_id = first_send_ + sends_.size();
+  if (fetches_ > 0 && !IsMutant("kVerbsReadIsOvertaken")) {
+    entry.request.send_flags |= IBV_SEND_FENCE;  // QP4
+  }
+  if (Fetches(send.operation)) ++fetches_;
+  sends_.push_back(send);
+  ++counters_.posts;
+  return entry;
 }
 
 void QueuePair::SetInline(const LocalBytes& from, Entry* entry) const {

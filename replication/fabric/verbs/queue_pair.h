@@ -129,8 +129,8 @@ class QueuePair {
 
   QueuePair(rdma_cm_id* id, const Making& making, CompletionQueue queue,
             uint32_t inline_bytes_max);
-  void Append(const Entry& entry, const Send& send);
-  Entry EntryOf(const WorkRequest& request, const ibv_sge& own) const;
+  // One more of the chain, with its number; the rest is the caller's.
+  Entry& Append(const Send& send);
   void SetInline(const LocalBytes& from, Entry* entry) const;
   bool Take(const ibv_wc& completion, std::vector<Done>* done);
   bool TakeSends(const ibv_wc& completion, std::vector<Done>* done);

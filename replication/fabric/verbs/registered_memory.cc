@@ -95,29 +95,49 @@ absl::Status RegisteredMemory::Deregister(RegionKey key) {
         absl::StrCat("the adapter keeps the region under key ", key.value, ": ",
                      std::strerror(error), "; peers may still write there"));
   }
+  if (KnownOf(key).key == key) KnownOf(key) = {};
   regions_.erase(found);
   return absl::OkStatus();
 }
 
+const RegisteredMemory::Region* RegisteredMemory::Find(RegionKey key) const {
+  Known& known = KnownOf(key);
+  if (known.key == key) [[likely]]
+    return known.region;
+  const auto found = regions_.find(key);
+  if (found == regions_.end()) return nullptr;
+  known = {key, &found->second};
+  return known.region;
+}
+
+bool RegisteredMemory::TryName(const LocalBytes& local, ibv_sge* name) const {
+  *name = {};
+  if (local.bytes.empty()) return true;
+  const Region* const region = Find(local.key);
+  if (region == nullptr) return false;
+  // What lies before the region is far behind its end, too.
+  const auto at = reinterpret_cast<uintptr_t>(local.bytes.data()) -
+                  reinterpret_cast<uintptr_t>(region->bytes.data());
+  if (at > region->bytes.size() ||
+      local.bytes.size() > region->bytes.size() - at) {
+    return false;
+  }
+  *name = {PartsOf(local.key).address() + at,
+           static_cast<uint32_t>(local.bytes.size()), region->handle->lkey};
+  return true;
+}
+
 absl::StatusOr<ibv_sge> RegisteredMemory::Name(const LocalBytes& local) const {
-  if (local.bytes.empty()) return ibv_sge{};
-  const auto found = regions_.find(local.key);
-  if (found == regions_.end()) {
+  ibv_sge name;
+  if (TryName(local, &name)) return name;
+  const Region* const region = Find(local.key);
+  if (region == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "own bytes under key ", local.key.value, ", which is not registered"));
   }
-  const std::span<std::byte> region = found->second.bytes;
-  const auto begin = reinterpret_cast<uintptr_t>(region.data());
-  const auto at = reinterpret_cast<uintptr_t>(local.bytes.data());
-  if (at < begin || at - begin > region.size() ||
-      local.bytes.size() > region.size() - (at - begin)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        local.bytes.size(), " own bytes lie outside the ", region.size(),
-        " bytes that are registered under key ", local.key.value));
-  }
-  return ibv_sge{PartsOf(local.key).address() + (at - begin),
-                 static_cast<uint32_t>(local.bytes.size()),
-                 found->second.handle->lkey};
+  return absl::InvalidArgumentError(absl::StrCat(
+      local.bytes.size(), " own bytes lie outside the ", region->bytes.size(),
+      " bytes that are registered under key ", local.key.value));
 }
 
 }  // namespace alpheus::verbs

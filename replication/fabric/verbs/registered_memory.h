@@ -15,6 +15,7 @@
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_REGISTERED_MEMORY_H_
 #define ALPHEUS_REPLICATION_FABRIC_VERBS_REGISTERED_MEMORY_H_
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <span>
@@ -46,18 +47,29 @@ class RegisteredMemory {
   // Own bytes as a work request names them; of none, all zeros.
   // Errors: InvalidArgument (unknown key, bytes outside its region).
   absl::StatusOr<ibv_sge> Name(const LocalBytes& local) const;
+  // The same where an error is not told: false.
+  bool TryName(const LocalBytes& local, ibv_sge* name) const;
 
  private:
   struct Region {
     MemoryRegion handle;
     std::span<std::byte> bytes;
   };
+  struct Known {
+    RegionKey key;
+    const Region* region = nullptr;
+  };
+
+  // Each post asks, mostly for one of a few. By bits that adapters count up.
+  Known& KnownOf(RegionKey key) const { return known_[key.value >> 8 & 7]; }
+  const Region* Find(RegionKey key) const;
 
   ibv_pd* const domain_;
   DeviceNews* news_ = nullptr;
   const bool pages_on_demand_;
   RegionTags tags_;
   std::map<RegionKey, Region> regions_;
+  mutable std::array<Known, 8> known_;
 };
 
 }  // namespace alpheus::verbs

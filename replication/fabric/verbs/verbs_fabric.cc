@@ -96,6 +96,7 @@ absl::Status VerbsFabric::Begin() {
 VerbsFabric::~VerbsFabric() {
   MutexLock lock(mutex_);
   for (const auto& [id, connection] : connections_) connection->Close();
+  found_ = {};
   connections_.clear();
 }
 
@@ -114,8 +115,8 @@ absl::Status VerbsFabric::Deregister(RegionKey key) {
 
 // --- Posting ----------------------------------------------------------------
 
-absl::Status VerbsFabric::CheckPost(const Connection& connection,
-                                    ConnectionId id) const {
+absl::Status VerbsFabric::WhyNotPosted(const Connection& connection,
+                                       ConnectionId id) const {
   if (!connection.is_established()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "connection ", id.value, " to ", connection.peer(),
@@ -124,20 +125,23 @@ absl::Status VerbsFabric::CheckPost(const Connection& connection,
             : absl::StrCat(" is broken: ", connection.why(), " (", device_,
                            ")")));
   }
-  if (connection.sends() >= limits_.sends_max) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "connection ", id.value, ": ", limits_.sends_max,
-        " sends are posted and not completed; poll for completions first"));
-  }
-  return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "connection ", id.value, ": ", limits_.sends_max,
+      " sends are posted and not completed; poll for completions first"));
 }
 
 absl::Status VerbsFabric::Post(ConnectionId id, const WorkRequest& request) {
   MutexLock lock(mutex_);
   Connection* const connection = Find(id);
   if (connection == nullptr) return NoConnection(id);
-  ALPHEUS_RETURN_IF_ERROR(CheckPost(*connection, id));
-  ALPHEUS_ASSIGN_OR_RETURN(const ibv_sge own, memory_.Name(request.local));
+  if (!connection->is_established() || connection->sends() >= limits_.sends_max)
+      [[unlikely]] {
+    return WhyNotPosted(*connection, id);
+  }
+  ibv_sge own;
+  if (!memory_.TryName(request.local, &own)) [[unlikely]] {
+    return memory_.Name(request.local).status();
+  }
   ALPHEUS_RETURN_IF_ERROR(
       CheckWorkRequest(request, connection->message_bytes_max()));
   connection->Post(request, own);
@@ -164,7 +168,10 @@ absl::Status VerbsFabric::PostReceive(ConnectionId id, WorkId work,
                                                      ": ", limits_.receives_max,
                                                      " receives are posted"));
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const ibv_sge own, memory_.Name(into));
+  ibv_sge own;
+  if (!memory_.TryName(into, &own)) [[unlikely]] {
+    return memory_.Name(into).status();
+  }
   connection->PostReceive(work, own);
   return absl::OkStatus();
 }
@@ -172,8 +179,8 @@ absl::Status VerbsFabric::PostReceive(ConnectionId id, WorkId work,
 bool VerbsFabric::RingDoorbells() {
   bool rang = false;
   for (const ConnectionId id : posted_) {
-    const auto found = connections_.find(id);
-    if (found != connections_.end()) rang |= found->second->RingDoorbell();
+    Connection* const connection = FindAny(id);
+    if (connection != nullptr) rang |= connection->RingDoorbell();
   }
   posted_.clear();
   return rang;
@@ -181,17 +188,26 @@ bool VerbsFabric::RingDoorbells() {
 
 // --- Progress ---------------------------------------------------------------
 
+void VerbsFabric::HandOver() {
+  MutexLock lock(mutex_);
+  RingDoorbells();
+  if (HasNews()) WakeWaiters();
+}
+
 size_t VerbsFabric::Poll(std::span<Completion> completions,
                          std::vector<ConnectionEvent>* events) {
   MutexLock lock(mutex_);
   Advance();
   if (!HasNews()) return 0;
-  events->insert(events->end(), shared_.events.begin(), shared_.events.end());
-  shared_.events.clear();
-  const size_t count = std::min(completions.size(), shared_.completions.size());
-  const auto end = shared_.completions.begin() + static_cast<int64_t>(count);
-  std::copy(shared_.completions.begin(), end, completions.begin());
-  shared_.completions.erase(shared_.completions.begin(), end);
+  if (!shared_.events.empty()) {
+    events->insert(events->end(), shared_.events.begin(), shared_.events.end());
+    shared_.events.clear();
+  }
+  std::vector<Completion>& from = shared_.completions;
+  const size_t count = std::min(completions.size(), from.size());
+  const auto end = from.begin() + static_cast<int64_t>(count);
+  std::copy(from.begin(), end, completions.begin());
+  from.erase(from.begin(), end);
   return count;
 }
 
@@ -247,6 +263,7 @@ bool VerbsFabric::RunTimers(int64_t now) {
     connection.OnTimers(now);
     is_settled_ &= connection.is_settled();
     const bool is_dead = connection.state() == Connection::State::kDead;
+    if (is_dead) found_ = {};
     entry = is_dead ? connections_.erase(entry) : std::next(entry);
   }
   return HasNews();

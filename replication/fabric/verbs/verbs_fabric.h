@@ -32,6 +32,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -74,6 +75,7 @@ class VerbsFabric final : public WorkRequestFabric {
   absl::Status Close(ConnectionId id) override;
   absl::Status PostReceive(ConnectionId id, WorkId work,
                            LocalBytes into) override;
+  void HandOver() override;
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override;
   bool Progress() override;
@@ -94,8 +96,8 @@ class VerbsFabric final : public WorkRequestFabric {
   absl::Status Begin();
 
   absl::Status Post(ConnectionId id, const WorkRequest& request) override;
-  absl::Status CheckPost(const verbs::Connection& connection,
-                         ConnectionId id) const
+  absl::Status WhyNotPosted(const verbs::Connection& connection,
+                            ConnectionId id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool RingDoorbells() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -115,6 +117,9 @@ class VerbsFabric final : public WorkRequestFabric {
   verbs::CommunicationId MakeManager() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nothing if there is none that the application knows.
   verbs::Connection* Find(ConnectionId id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Those, too, that it does not know.
+  verbs::Connection* FindAny(ConnectionId id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The application has done with it: no event of it comes any more.
   void Forget(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -137,6 +142,8 @@ class VerbsFabric final : public WorkRequestFabric {
   std::string listens_on_ ABSL_GUARDED_BY(mutex_);
   std::map<ConnectionId, std::unique_ptr<verbs::Connection>> connections_
       ABSL_GUARDED_BY(mutex_);
+  // What FindAny found last, as long as it is there: posts come in a row.
+  std::pair<ConnectionId, verbs::Connection*> found_ ABSL_GUARDED_BY(mutex_){};
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<ConnectionId> posted_ ABSL_GUARDED_BY(mutex_);
   bool is_settled_ ABSL_GUARDED_BY(mutex_) = true;  // no connection begins

@@ -144,6 +144,7 @@ void VerbsFabric::Forget(ConnectionId id) {
   const auto found = connections_.find(id);
   if (found != connections_.end() &&
       found->second->state() == Connection::State::kDead) {
+    found_ = {};
     connections_.erase(found);
   }
   std::erase_if(shared_.events, [id](const ConnectionEvent& event) {
@@ -152,16 +153,24 @@ void VerbsFabric::Forget(ConnectionId id) {
   WakeWaiters();
 }
 
-Connection* VerbsFabric::Find(ConnectionId id) {
+Connection* VerbsFabric::FindAny(ConnectionId id) {
+  if (found_.first == id && found_.second != nullptr) return found_.second;
   const auto found = connections_.find(id);
   if (found == connections_.end()) return nullptr;
-  switch (found->second->state()) {
+  found_ = {id, found->second.get()};
+  return found_.second;
+}
+
+Connection* VerbsFabric::Find(ConnectionId id) {
+  Connection* const connection = FindAny(id);
+  if (connection == nullptr) return nullptr;
+  switch (connection->state()) {
     case Connection::State::kAnonymous:
     case Connection::State::kLingering:
     case Connection::State::kDead:
       return nullptr;
     default:
-      return found->second.get();
+      return connection;
   }
 }
 
