@@ -91,6 +91,10 @@ uint64_t AddressOf(const RemoteAddress& remote) {
   return PartsOf(remote.key).address() + remote.offset;
 }
 
+NativeAbilities AbilitiesOf(const Fabric::Limits& limits) {
+  return {limits.native_flush, limits.atomic_write};
+}
+
 uint64_t LastByteOf(const WorkRequest& flush) {
   const uint64_t last = flush.remote.offset + flush.range_bytes - 1;
   return last < flush.remote.offset ? std::numeric_limits<uint64_t>::max()
@@ -108,6 +112,8 @@ QueuePair::QueuePair(rdma_cm_id* id, const Making& making,
       counters_(*making.counters),
       news_(making.news) {
   chain_.reserve(kChainMax);
+  const NativeAbilities abilities = AbilitiesOf(making.limits);
+  if (abilities.any()) native_.emplace(abilities, &counters_);
 }
 
 absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
@@ -128,10 +134,11 @@ absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
   attributes.cap.max_send_sge = 1;
   attributes.cap.max_recv_sge = 1;
   attributes.cap.max_inline_data = making.inline_bytes_max;
-  if (rdma_create_qp(id, making.domain, &attributes) != 0) {
+  const NativeAbilities abilities = AbilitiesOf(making.limits);
+  if (MakePair(id, making.domain, abilities, &attributes) != 0) {
     // An adapter says what it takes inline only by refusing more.
     attributes.cap.max_inline_data = 0;
-    if (rdma_create_qp(id, making.domain, &attributes) != 0) {
+    if (MakePair(id, making.domain, abilities, &attributes) != 0) {
       return Refused("a queue pair", errno);
     }
   }
@@ -143,7 +150,12 @@ absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
 // --- Posting ----------------------------------------------------------------
 
 void QueuePair::Post(const WorkRequest& request, const ibv_sge& own) {
-  Append(EntryOf(request, own), {request.operation, request.work});
+  Entry entry = EntryOf(request, own);
+  if (native_) {
+    native_->Take(request, first_send_ + sends_.size(), first_send_,
+                  &entry.request, &entry.own);
+  }
+  Append(entry, {request.operation, request.work});
 }
 
 void QueuePair::PostGreeting(const ibv_sge& own) {
@@ -224,7 +236,9 @@ absl::Status QueuePair::RingDoorbell() {
     }
   }
   ibv_send_wr* bad = nullptr;
-  const int error = ibv_post_send(id_->qp, &chain_.front().request, &bad);
+  const int error = native_ && native_->TakeChain()
+                        ? PostNative(id_->qp, &chain_.front().request)
+                        : ibv_post_send(id_->qp, &chain_.front().request, &bad);
   chain_.clear();
   ++counters_.doorbells;
   ++counters_.signalled;
