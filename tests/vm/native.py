@@ -7,8 +7,8 @@ installed: a kernel (rdma_rxe has the two since Linux 6.2), the headers and
 libraries of rdma-core, and the C library that these need. Programs are compiled
 here against those headers, and run in the guest by that release's loader; all
 other libraries are this machine's. apt's own configuration, lists and cache stay
-as they are: it is given others, in the folder. Where to download from is read from
-this machine's sources.
+as they are: it is given others, in the folder, and from where to download by apt
+itself.
 
 Downloaded, by apt, signatures checked: the release's list of packages (10 MB)
 and PACKAGES with the kernel (120 MB). Compiled: the fabric and its tests.
@@ -24,21 +24,18 @@ RELEASE = "trixie"
 LIBRARIES = """libibverbs1 libibverbs-dev ibverbs-providers librdmacm1t64
   librdmacm-dev libnl-3-200 libnl-route-3-200 libc6""".split()
 KERNEL = "linux-image-amd64"
-SOURCES = pathlib.Path("/etc/apt/sources.list.d")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 TARGETS = ("verbs_parts_test", "verbs_conformance_test", "verbs_guest_test")
 
 
 def base_address():
-    """Where this machine's Debian comes from."""
-    texts = [file.read_text() for file in sorted(SOURCES.glob("*.sources"))]
-    for paragraph in "\n\n".join(texts).split("\n\n"):
-        fields = dict(line.split(": ", 1) for line in paragraph.splitlines()
-                      if ": " in line and not line.startswith("#"))
-        suites = fields.get("Suites", "").split()
-        if any(suite.endswith("-updates") for suite in suites):
-            return fields["URIs"].split()[0]
-    raise GuestError(f"no sources of Debian's are named in {SOURCES}/*.sources")
+    """Where this machine's Debian comes from, as its apt says."""
+    addresses = run("apt-get", "indextargets", "--format", "$(REPO_URI)",
+                    "Origin: Debian", "Label: Debian").split()
+    if not addresses:
+        raise GuestError("apt has no list of Debian's packages; run apt-get "
+                         "update")
+    return addresses[0]
 
 
 class Release:
