@@ -190,8 +190,8 @@ int ibv_destroy_cq(ibv_cq* /*queue*/) { return 0; }
 
 void ibv_ack_cq_events(ibv_cq* /*queue*/, unsigned /*count*/) {}
 
-int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attributes) {
-  id->qp = MakePair(id->verbs, attributes);
+int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* qp_init_attr) {
+  id->qp = MakePair(id->verbs, qp_init_attr);
   return id->qp == nullptr ? -1 : 0;
 }
 
