@@ -170,7 +170,8 @@ class Fabric {
     uint64_t message_bytes_max = 0;
     uint32_t private_bytes_max = 0;
     int64_t retry_ns = 0;  // until a silent peer counts as gone
-    // What else the adapter can do: PostFlush without a read; PostWriteAtomic.
+    // What else the adapter can do: PostFlush without a read, of persistent
+    // memory at least; PostWriteAtomic.
     bool native_flush = false;
     bool atomic_write = false;
   };
@@ -241,9 +242,9 @@ class Fabric {
                                     LocalBytes into, RemoteAddress word,
                                     uint64_t add) = 0;
   // Completes when all writes posted before it are visible, and with DDIO off
-  // in the responder's memory controller; by native FLUSH or, where there is
-  // none, by a read of the last byte of the range. Needs kRead, and all of the
-  // range in bounds.
+  // in the responder's memory controller, also those outside the range; by
+  // native FLUSH or, where there is none or it would say less, by a read of the
+  // last byte of the range. Needs kRead, and all of the range in bounds.
   virtual absl::Status PostFlush(ConnectionId connection, WorkId work,
                                  RemoteAddress range, uint64_t bytes) = 0;
   // A write of one whole word, on a multiple of 8, that is carried out behind

@@ -6,9 +6,9 @@
 namespace alpheus {
 namespace {
 
-bool IsAtomic(Operation operation) {
-  return operation == Operation::kCompareSwap ||
-         operation == Operation::kFetchAdd;
+bool IsAtomic(const WorkRequest& request) {
+  return request.operation == Operation::kCompareSwap ||
+         request.operation == Operation::kFetchAdd || request.is_atomic_write;
 }
 
 }  // namespace
@@ -20,13 +20,12 @@ absl::Status CheckWorkRequest(const WorkRequest& request,
         "a message of ", request.local.bytes.size(), " bytes, but at most ",
         message_bytes_max, " are taken; split it"));
   }
-  if (IsAtomic(request.operation) &&
-      (request.local.bytes.size() != sizeof(uint64_t) ||
-       request.remote.offset % sizeof(uint64_t) != 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("an atomic on offset ", request.remote.offset, " into ",
-                     request.local.bytes.size(),
-                     " bytes; it takes a word of 8 bytes on a multiple of 8"));
+  if (IsAtomic(request) && (request.local.bytes.size() != sizeof(uint64_t) ||
+                            request.remote.offset % sizeof(uint64_t) != 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "an atomic on offset ", request.remote.offset,
+        request.is_atomic_write ? " of " : " into ", request.local.bytes.size(),
+        " bytes; it takes a word of 8 bytes on a multiple of 8"));
   }
   return absl::OkStatus();
 }

@@ -18,11 +18,12 @@ namespace alpheus {
 
 struct WorkRequest {
   Operation operation = Operation::kWrite;
-  WorkId work;
+  WorkId work{};
   LocalBytes local{};  // source or target
   RemoteAddress remote{};
   uint64_t range_bytes = 0;       // of a flush
   uint32_t immediate = 0;         // of a write with immediate
+  bool is_atomic_write = false;   // a write by PostWriteAtomic
   uint64_t operands[2] = {0, 0};  // compare and swap: expected, desired; add
 };
 

@@ -37,10 +37,11 @@ class CountingFabric final : public Fabric {
   const Counts& counts() const { return counts_; }
   // Begins anew.
   void Forget() { counts_ = {}; }
-  // What Poll does first; for those that are driven by no Poll.
-  void HandOver() {
+  // What Poll does first, too.
+  void HandOver() override {
     counts_.doorbells += has_posted_ ? 1 : 0;
     has_posted_ = false;
+    inner_.HandOver();
   }
 
   Limits limits() const override { return inner_.limits(); }
@@ -132,7 +133,6 @@ class CountingFabric final : public Fabric {
   void WaitForActivity(Deadline deadline) override {
     inner_.WaitForActivity(deadline);
   }
-  void HandOver() override { inner_.HandOver(); }
   void Wake() override { inner_.Wake(); }
 
  private:

@@ -15,7 +15,8 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-from guest import Guest, GuestError  # noqa: E402
+from guest import Guest, GuestError, run  # noqa: E402
+from native import NativeGuest, Release  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -114,6 +115,36 @@ class Suite:
                 f"{sum(int(run[1]) for run in found)} records acknowledged, "
                 "all there; none refused without faults")
 
+    def native(self):
+        """Native FLUSH and atomic WRITE: the fabric's conformance and what goes
+        out, with another release's kernel and rdma-core (native.py, which says
+        what is downloaded and compiled)."""
+        release = Release(self.work / "native")
+        release.unpack()
+        build = self.work.resolve() / "native-build"
+        release.build(ROOT, build)
+        parts = self.passed(run(
+            *release.command(build / "bin/verbs_parts_test").split(),
+            "--gtest_brief=1"))
+        for image in self.work.glob("nvdimm*.img"):
+            image.unlink()
+        console = self.expect(NativeGuest(self.work, release), self.script(
+            # The kernel tells of each request that is refused.
+            "dmesg -n 1", release.environment(), ". $here/network.sh",
+            ". $here/pmem.sh",
+            *(f"{memory} {release.command(build / 'bin' / program)} "
+              "--gtest_brief=1 || exit 1" for memory, program in (
+                  ("", "verbs_conformance_test"),
+                  ("ALPHEUS_VERBS_DEVICE=$dax", "verbs_conformance_test"),
+                  ("ALPHEUS_VERBS_DEVICE=$dax",
+                   "verbs_guest_test --gtest_filter=*NativeTest*")))), 1500)
+        cases = re.findall(r"PASSED.*?(\d+) tests?", console)
+        if len(cases) != 3:
+            raise GuestError(f"not all ran; the console:\n{console}")
+        return (f"{cases[0]} cases on ordinary memory, {cases[1]} on a "
+                f"device-DAX, {cases[2]} of what goes out; without an adapter "
+                f"{parts}")
+
     def append(self):
         """Figures: an append beside verbs alone. Judged, and not a test."""
         console = self.expect(self.guest("append"), self.script(
@@ -184,6 +215,8 @@ class Suite:
 SUITES = ("verbs", "fence", "faults", "log", "power")
 # What is measured is asked for by name.
 FIGURES = ("append", "remotelog")
+# And so is what takes downloads and a build of its own.
+BY_NAME = FIGURES + ("native",)
 
 
 def run_suite(name, given):
@@ -210,9 +243,9 @@ def main():
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
     if given.list:
-        print("\n".join(SUITES + FIGURES))
+        print("\n".join(SUITES + BY_NAME))
         return 0
-    unknown = sorted(set(given.names) - set(SUITES + FIGURES))
+    unknown = sorted(set(given.names) - set(SUITES + BY_NAME))
     if unknown:
         parser.error(f"no such suite: {', '.join(unknown)}; see --list")
     print(f"vm-test: seed {given.seed}", flush=True)

@@ -32,9 +32,12 @@ absl::Status Ask(Adapter* adapter) {
     return Refuses(*adapter, "ibv_query_device", error);
   }
   ibv_device_attr_ex more = {};
-  adapter->pages_on_demand =
-      ibv_query_device_ex(adapter->context, nullptr, &more) == 0 &&
-      (more.odp_caps.general_caps & IBV_ODP_SUPPORT) != 0;
+  if (ibv_query_device_ex(adapter->context, nullptr, &more) == 0) {
+    adapter->pages_on_demand =
+        (more.odp_caps.general_caps & IBV_ODP_SUPPORT) != 0;
+    adapter->native =
+        NativeAbilitiesOf(adapter->context, more.device_cap_flags_ex);
+  }
   adapter->message_bytes_max = std::numeric_limits<uint32_t>::max();
   for (uint8_t port = 1; port <= adapter->attributes.phys_port_cnt; ++port) {
     ibv_port_attr attributes = {};
@@ -84,6 +87,8 @@ Fabric::Limits LowerTo(const Adapter& adapter, Fabric::Limits wanted) {
     wanted.message_bytes_max =
         std::min(wanted.message_bytes_max, uint64_t{adapter.message_bytes_max});
   }
+  wanted.native_flush &= adapter.native.flush;
+  wanted.atomic_write &= adapter.native.atomic_write;
   return wanted;
 }
 

@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "replication/fabric/fabric.h"
+#include "replication/fabric/verbs/native_operations.h"
 #include "replication/fabric/verbs/wake_up.h"
 
 namespace alpheus::verbs {
@@ -36,6 +37,7 @@ struct Adapter {
   ibv_device_attr attributes = {};
   uint32_t message_bytes_max = 0;  // of the port that takes least
   bool pages_on_demand = false;
+  NativeAbilities native;
 };
 
 // An empty name: the first one. Errors: NotFound (which there are),

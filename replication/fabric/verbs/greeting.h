@@ -50,7 +50,7 @@ struct Calling {
 
   bool operator==(const Calling&) const = default;
 };
-inline constexpr Calling kCalling{0x56504c41 /* "ALPV" in memory */, 1};
+inline constexpr Calling kCalling{0x56504c41 /* "ALPV" in memory */, 2};
 
 bool IsCalling(std::span<const std::byte> private_data);
 

@@ -25,7 +25,9 @@ struct VerbsFabricOptions {
                            .receives_max = 125,
                            .message_bytes_max = uint64_t{64} << 20,
                            .private_bytes_max = 4096,
-                           .retry_ns = 2'000'000'000};
+                           .retry_ns = 2'000'000'000,
+                           .native_flush = true,
+                           .atomic_write = true};
 
   // How long a write with immediate, or a send, waits for a receive (X6), as
   // nearly as the adapters' timers can.
@@ -47,6 +49,8 @@ struct VerbsFabricCounters {
   uint64_t posts = 0;               // work requests for sending
   uint64_t signalled = 0;           // of these, with a completion of their own
   uint64_t inlined = 0;             // of these, with their bytes inside
+  uint64_t native_flushes = 0;      // of these, FLUSHes; other flushes read
+  uint64_t atomic_writes = 0;       // of these
   uint64_t doorbells = 0;           // calls that handed them to the adapter
   uint64_t receives = 0;            // receives posted
   uint64_t completions = 0;         // taken from completion queues

@@ -85,6 +85,10 @@ CompletionStatus StatusOf(ibv_wc_status status, Operation operation) {
   }
 }
 
+NativeAbilities AbilitiesOf(const Fabric::Limits& limits) {
+  return {limits.native_flush, limits.atomic_write};
+}
+
 // What wraps around is outside of the peer's region.
 uint64_t LastByteOf(const WorkRequest& flush) {
   const uint64_t last = flush.remote.offset + flush.range_bytes - 1;
@@ -103,6 +107,8 @@ QueuePair::QueuePair(rdma_cm_id* id, const Making& making,
       counters_(*making.counters),
       news_(making.news) {
   chain_.reserve(kChainMax);
+  const NativeAbilities abilities = AbilitiesOf(making.limits);
+  if (abilities.any()) native_.emplace(abilities, &counters_);
 }
 
 absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
@@ -123,10 +129,11 @@ absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
   attributes.cap.max_send_sge = 1;
   attributes.cap.max_recv_sge = 1;
   attributes.cap.max_inline_data = making.inline_bytes_max;
-  if (rdma_create_qp(id, making.domain, &attributes) != 0) {
+  const NativeAbilities abilities = AbilitiesOf(making.limits);
+  if (MakePair(id, making.domain, abilities, &attributes) != 0) {
     // An adapter says what it takes inline only by refusing more.
     attributes.cap.max_inline_data = 0;
-    if (rdma_create_qp(id, making.domain, &attributes) != 0) {
+    if (MakePair(id, making.domain, abilities, &attributes) != 0) {
       return Refused("a queue pair", errno);
     }
   }
@@ -139,8 +146,17 @@ absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
 
 void QueuePair::Post(const WorkRequest& request, const ibv_sge& own) {
   Entry& entry = Append({request.operation, request.work});
-  entry.own = own;
-  ibv_send_wr& to = entry.request;
+  Fill(request, own, &entry);
+  if (native_) {
+    native_->Take(request, entry.request.wr_id, first_send_, &entry.request,
+                  &entry.own);
+  }
+}
+
+void QueuePair::Fill(const WorkRequest& request, const ibv_sge& own,
+                     Entry* entry) const {
+  entry->own = own;
+  ibv_send_wr& to = entry->request;
   to.opcode = OpcodeOf(request.operation);
   to.imm_data = htobe32(request.immediate);
   const RegionKeyParts parts = PartsOf(request.remote.key);
@@ -155,7 +171,7 @@ void QueuePair::Post(const WorkRequest& request, const ibv_sge& own) {
       return;
     case Operation::kFlush: {
       const bool is_empty = request.range_bytes == 0;
-      entry.own = is_empty ? ibv_sge{} : flush_target_;
+      entry->own = is_empty ? ibv_sge{} : flush_target_;
       to.wr.rdma.remote_addr =
           parts.address() + (is_empty ? 0 : LastByteOf(request));
       to.wr.rdma.rkey = parts.rkey;
@@ -164,7 +180,7 @@ void QueuePair::Post(const WorkRequest& request, const ibv_sge& own) {
     default:  // sends have no use for the address
       to.wr.rdma.remote_addr = address;
       to.wr.rdma.rkey = parts.rkey;
-      if (!Fetches(request.operation)) SetInline(request.local, &entry);
+      if (!Fetches(request.operation)) SetInline(request.local, entry);
   }
 }
 
@@ -210,7 +226,9 @@ absl::Status QueuePair::RingDoorbell() {
     }
   }
   ibv_send_wr* bad = nullptr;
-  const int error = ibv_post_send(id_->qp, &chain_.front().request, &bad);
+  const int error = native_ && native_->TakeChain()
+                        ? PostNative(id_->qp, &chain_.front().request)
+                        : ibv_post_send(id_->qp, &chain_.front().request, &bad);
   chain_.clear();
   ++counters_.doorbells;
   ++counters_.signalled;

@@ -6,8 +6,8 @@
 // says that all before it are done. A failure has a completion in any case, so
 // nothing of X3 is lost by that.
 // What the adapter can't do it is not asked for: a flush is a read of the last
-// byte of the range (rdma-core 44 has no FLUSH verb), into bytes that nobody
-// looks at.
+// byte of the range, into bytes that nobody looks at, but where there is a
+// FLUSH and it says as much (native_sends.h).
 //
 // Invariants:
 //   QP1. Entries are numbered in the order of posting, and complete in that
@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,6 +38,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/fabric/verbs/adapter.h"
 #include "replication/fabric/verbs/handles.h"
+#include "replication/fabric/verbs/native_sends.h"
 #include "replication/fabric/verbs/options.h"
 #include "replication/fabric/work_request.h"
 
@@ -131,6 +133,7 @@ class QueuePair {
             uint32_t inline_bytes_max);
   // One more of the chain, with its number; the rest is the caller's.
   Entry& Append(const Send& send);
+  void Fill(const WorkRequest& request, const ibv_sge& own, Entry* entry) const;
   void SetInline(const LocalBytes& from, Entry* entry) const;
   bool Take(const ibv_wc& completion, std::vector<Done>* done);
   bool TakeSends(const ibv_wc& completion, std::vector<Done>* done);
@@ -142,6 +145,7 @@ class QueuePair {
   const ibv_sge flush_target_;
   VerbsFabricCounters& counters_;
   DeviceNews* const news_;
+  std::optional<NativeSends> native_;  // none: the adapter has nothing of it
 
   std::vector<Entry> chain_;  // not handed over yet
   std::deque<Send> sends_;

@@ -7,7 +7,10 @@ namespace alpheus::verbs {
 namespace {
 
 constexpr int kRkeyBits = 32;
-constexpr int kHalfBits = kTagBits / 2;
+constexpr int kInPageShift = kRkeyBits + kTagBits + 1;
+// One bit more than a tag has: both halves of a number are as long.
+constexpr int kHalfBits = (kTagBits + 1) / 2;
+constexpr uint32_t kNumberMask = (1U << (2 * kHalfBits)) - 1;
 constexpr uint32_t kHalfMask = (1U << kHalfBits) - 1;
 constexpr uint32_t kTagMask = (1U << kTagBits) - 1;
 constexpr uint32_t kRounds = 8;
@@ -21,14 +24,16 @@ Speck64 MakeCipher(RandomSource& random) {
 }  // namespace
 
 RegionKey MakeRegionKey(const RegionKeyParts& parts) {
-  return RegionKey(uint64_t{parts.in_page} << (kRkeyBits + kTagBits) |
+  return RegionKey(uint64_t{parts.in_page} << kInPageShift |
+                   uint64_t{parts.grants_flush} << (kInPageShift - 1) |
                    uint64_t{parts.tag} << kRkeyBits | parts.rkey);
 }
 
 RegionKeyParts PartsOf(RegionKey key) {
   return {static_cast<uint32_t>(key.value),
           static_cast<uint32_t>(key.value >> kRkeyBits) & kTagMask,
-          static_cast<uint32_t>(key.value >> (kRkeyBits + kTagBits))};
+          static_cast<uint32_t>(key.value >> kInPageShift),
+          (key.value >> (kInPageShift - 1) & 1) != 0};
 }
 
 RegionTags::RegionTags(RandomSource& random) : cipher_(MakeCipher(random)) {}
@@ -36,8 +41,8 @@ RegionTags::RegionTags(RandomSource& random) : cipher_(MakeCipher(random)) {}
 uint32_t RegionTags::Next() {
   for (;;) {
     const uint32_t tag = Permute(count_);
-    count_ = (count_ + 1) & kTagMask;
-    if (tag != 0) return tag;
+    count_ = (count_ + 1) & kNumberMask;
+    if (tag != 0 && tag <= kTagMask) return tag;
   }
 }
 

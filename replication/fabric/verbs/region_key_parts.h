@@ -3,16 +3,19 @@
 //
 // Idea: an adapter's own key (rkey) has 32 bits, of which most count regions,
 // and is given out again; addresses are of the owner's process. So each region
-// is registered at an address that is made up, in which 20 bits that nobody
+// is registered at an address that is made up, in which 19 bits that nobody
 // foresees stand above any offset, and the fabric's key carries both: who has
 // it knows where the region begins, and who guesses is refused by the adapter,
-// which finds the address outside of all that it registered.
+// which finds the address outside of all that it registered. One bit says
+// whether the region takes a FLUSH: asked of one that does not, it would break
+// the connection.
 //
-//   key      bits 0-31 rkey | 32-51 tag | 52-63 place of byte 0 in its page
-//   address  bits 43-62 tag | 12-42 offset in pages | 0-11 place in the page
+//   key      bits 0-31 rkey | 32-50 tag | 51 grants FLUSH |
+//            52-63 place of byte 0 in its page
+//   address  bits 43-61 tag | 12-42 offset in pages | 0-11 place in the page
 //
 // Invariants:
-//   1. Two regions of one adapter have different tags until 2^20 - 1 were
+//   1. Two regions of one adapter have different tags until 2^19 - 1 were
 //      registered; from then on it is the adapter's rkeys that differ (X7).
 //   2. A region's address is on the same place of its page as its memory is:
 //      adapters ask for that.
@@ -29,7 +32,7 @@
 
 namespace alpheus::verbs {
 
-inline constexpr int kTagBits = 20;
+inline constexpr int kTagBits = 19;
 // A region may have so many bytes, its place in a page included.
 inline constexpr uint64_t kRegionBytesMax = uint64_t{1} << 43;
 
@@ -37,6 +40,7 @@ struct RegionKeyParts {
   uint32_t rkey = 0;
   uint32_t tag = 0;      // < 2^kTagBits
   uint32_t in_page = 0;  // < 4096
+  bool grants_flush = false;
 
   bool operator==(const RegionKeyParts&) const = default;
 

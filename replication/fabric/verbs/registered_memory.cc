@@ -7,11 +7,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
+#include "replication/fabric/verbs/native_operations.h"
 
 namespace alpheus::verbs {
 namespace {
 
 constexpr uintptr_t kPageBytes = 4096;
+
+bool IsReadable(RemoteAccess access) {
+  return (static_cast<uint32_t>(access) &
+          static_cast<uint32_t>(RemoteAccess::kRead)) != 0;
+}
 
 // Never IBV_ACCESS_RELAXED_ORDERING (1). Writing by peers asks for writing by
 // the adapter, and so do own reads.
@@ -19,9 +25,7 @@ unsigned FlagsOf(RemoteAccess access) {
   const auto bits = static_cast<uint32_t>(access);
   unsigned flags = IBV_ACCESS_LOCAL_WRITE;
   if (IsMutant("kVerbsOrderRelaxed")) flags |= IBV_ACCESS_RELAXED_ORDERING;
-  if ((bits & static_cast<uint32_t>(RemoteAccess::kRead)) != 0) {
-    flags |= IBV_ACCESS_REMOTE_READ;
-  }
+  if (IsReadable(access)) flags |= IBV_ACCESS_REMOTE_READ;
   if ((bits & static_cast<uint32_t>(RemoteAccess::kWrite)) != 0) {
     flags |= IBV_ACCESS_REMOTE_WRITE;
   }
@@ -59,7 +63,12 @@ absl::StatusOr<RegionKey> RegisteredMemory::Register(std::span<std::byte> bytes,
                                         parts.address(),
                                         FlagsOf(access) | more));
   };
-  MemoryRegion handle = try_with(0);
+  MemoryRegion handle;
+  if (native_flush_ && IsReadable(access)) {
+    handle = try_with(kFlushAccess);
+    parts.grants_flush = handle != nullptr;
+  }
+  if (!handle) handle = try_with(0);
   // A file on a DAX file system can't be pinned, but paged on demand.
   if (!handle && pages_on_demand_) handle = try_with(IBV_ACCESS_ON_DEMAND);
   if (!handle) {

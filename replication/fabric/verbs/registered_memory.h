@@ -10,6 +10,8 @@
 //   2. When Deregister has returned the adapter touches the region no more: its
 //      memory region has been destroyed (X5; moving queue pairs to an error
 //      state would not do).
+//   3. A key grants FLUSH only if the adapter took the region for persistent
+//      memory, and peers may read it.
 // Thread safety: none; the fabric's lock guards it.
 // References: ibv_reg_mr(3); protocol B "Search results" 5, 6, B6 R2, R4.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_REGISTERED_MEMORY_H_
@@ -33,8 +35,12 @@ namespace alpheus::verbs {
 class RegisteredMemory {
  public:
   // `domain` must outlive it.
-  RegisteredMemory(ibv_pd* domain, bool pages_on_demand, RandomSource& random)
-      : domain_(domain), pages_on_demand_(pages_on_demand), tags_(random) {}
+  RegisteredMemory(ibv_pd* domain, bool pages_on_demand, RandomSource& random,
+                   bool native_flush = false)
+      : domain_(domain),
+        pages_on_demand_(pages_on_demand),
+        native_flush_(native_flush),
+        tags_(random) {}
 
   // Must outlive it. An adapter that was taken away keeps no region.
   void set_news(DeviceNews* news) { news_ = news; }
@@ -67,6 +73,7 @@ class RegisteredMemory {
   ibv_pd* const domain_;
   DeviceNews* news_ = nullptr;
   const bool pages_on_demand_;
+  const bool native_flush_;
   RegionTags tags_;
   std::map<RegionKey, Region> regions_;
   mutable std::array<Known, 8> known_;

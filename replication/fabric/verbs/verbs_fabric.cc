@@ -56,7 +56,8 @@ VerbsFabric::VerbsFabric(const VerbsFabricOptions& options, const Clock& clock,
       device_(adapter.device),
       limits_(verbs::LowerTo(adapter, options.limits)),
       domain_(std::move(domain)),
-      memory_(domain_.get(), adapter.pages_on_demand, random) {
+      memory_(domain_.get(), adapter.pages_on_demand, random,
+              limits_.native_flush) {
   shared_.options = options;
   shared_.options.limits = limits_;
   shared_.context = adapter.context;
@@ -152,6 +153,18 @@ absl::Status VerbsFabric::Post(ConnectionId id, const WorkRequest& request) {
     posted_.push_back(id);
   }
   return absl::OkStatus();
+}
+
+absl::Status VerbsFabric::PostWriteAtomic(ConnectionId id, WorkId work,
+                                          LocalBytes from, RemoteAddress to) {
+  if (!limits_.atomic_write) {
+    return Fabric::PostWriteAtomic(id, work, from, to);
+  }
+  return Post(id, {.operation = Operation::kWrite,
+                   .work = work,
+                   .local = from,
+                   .remote = to,
+                   .is_atomic_write = true});
 }
 
 absl::Status VerbsFabric::PostReceive(ConnectionId id, WorkId work,

@@ -73,6 +73,8 @@ class VerbsFabric final : public WorkRequestFabric {
   absl::Status Accept(ConnectionId id, std::string_view private_data) override;
   absl::Status Reject(ConnectionId id, std::string_view private_data) override;
   absl::Status Close(ConnectionId id) override;
+  absl::Status PostWriteAtomic(ConnectionId id, WorkId work, LocalBytes from,
+                               RemoteAddress to) override;
   absl::Status PostReceive(ConnectionId id, WorkId work,
                            LocalBytes into) override;
   void HandOver() override;

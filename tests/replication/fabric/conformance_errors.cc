@@ -85,6 +85,31 @@ TEST_P(FabricConformanceTest, BytesOutsideTheRegionAreRefused) {
   }
 }
 
+// X4, of an atomic write, and what never is one.
+TEST_P(FabricConformanceTest, AtomicWriteIsOfOneWordThatMayBeWritten) {
+  if (!fabric(0).limits().atomic_write) return;
+  const TestRegion own = MakeRegion(0, 64, kNone);
+  const TestRegion remote = MakeRegion(1, 64, kWrite);
+  const TestRegion readable = MakeRegion(1, 64, kRead);
+  const auto post_of = [&](RemoteAddress to, uint64_t bytes = 8) {
+    return [&, to, bytes](ConnectionId id) {
+      return fabric(0).PostWriteAtomic(id, kWork, own.Local(0, bytes), to);
+    };
+  };
+  own.Fill(6);
+  ExpectOutcome(post_of(remote.At(56)), CompletionStatus::kOk);
+  EXPECT_EQ(remote.Word(56), own.Word(0));
+  ExpectOutcome(post_of(remote.At(64)), kRemoteAccess);
+  ExpectOutcome(post_of({RegionKey(remote.key.value + 1), 0}), kRemoteAccess);
+  ExpectOutcome(post_of(readable.At(0)), kRemoteAccess);
+  EXPECT_TRUE(readable.IsAll(0));
+  const ConnectionId link = Link(0, 1).at_host;
+  for (const auto& post : {post_of(remote.At(4)), post_of(remote.At(0), 4),
+                           post_of(remote.At(0), 16), post_of({}, 0)}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(post(link)));
+  }
+}
+
 // X4: what was not granted leaves the memory as it is, at both ends.
 TEST_P(FabricConformanceTest, AccessThatWasNotGrantedIsRefused) {
   const TestRegion own = MakeRegion(0, 64, kNone);

@@ -199,6 +199,109 @@ TEST_P(FabricConformanceTest, FlushOfNoBytesIsBehindTheWritesToo) {
   EXPECT_TRUE(remote.IsAll(3));
 }
 
+// PostWriteAtomic, X1: what was written before is there before the word is, and
+// what is written behind it does not pass it.
+TEST_P(FabricConformanceTest, AtomicWriteTakesEffectInItsOrder) {
+  const TestLink link = Link(0, 1);
+  constexpr uint64_t kBytes = 4096;
+  const TestRegion own = MakeRegion(0, kBytes, kNone);
+  const TestRegion remote = MakeRegion(1, kBytes + 8, kReadWrite);
+  const LocalBytes word = own.Local(0, 8);
+  const auto write_atomic = [&](uint64_t work) {
+    return fabric(0).PostWriteAtomic(link.at_host, WorkId(work), word,
+                                     remote.At(kBytes));
+  };
+  if (!fabric(0).limits().atomic_write) {
+    EXPECT_TRUE(absl::IsUnimplemented(write_atomic(1)));
+    return;
+  }
+  for (int value = 1; value <= 20; ++value) {
+    own.Fill(value);
+    const RemoteAddress bytes = remote.At(0);
+    ASSERT_TRUE(
+        fabric(0).PostWrite(link.at_host, WorkId(1), own.Local(), bytes).ok());
+    ASSERT_TRUE(
+        fabric(0).PostFlush(link.at_host, WorkId(2), bytes, kBytes).ok());
+    ASSERT_TRUE(write_atomic(3).ok());
+    ASSERT_TRUE(fabric(0)
+                    .PostFlush(link.at_host, WorkId(4), remote.At(kBytes), 8)
+                    .ok());
+    ASSERT_TRUE(Until([&] { return remote.Word(kBytes) == own.Word(0); }));
+    EXPECT_EQ(std::ranges::count(remote.bytes, std::byte{own.bytes[0]}),
+              static_cast<ptrdiff_t>(kBytes + 8));
+    for (const uint64_t work : {1, 2, 3, 4}) {
+      const Completion done = Next(0, link.at_host);
+      EXPECT_EQ(done.work, WorkId(work));
+      EXPECT_EQ(done.status, kOk);
+      EXPECT_EQ(done.operation,
+                work % 2 == 0 ? Operation::kFlush : Operation::kWrite);
+    }
+  }
+  own.Fill(7);
+  ASSERT_TRUE(write_atomic(5).ok());
+  ASSERT_TRUE(fabric(0)
+                  .PostWrite(link.at_host, WorkId(6), own.Local(8, 4),
+                             remote.At(kBytes + 4))
+                  .ok());
+  ASSERT_TRUE(
+      fabric(0).PostFlush(link.at_host, WorkId(7), remote.At(0), 8).ok());
+  for (const uint64_t work : {5, 6, 7}) {
+    EXPECT_EQ(Next(0, link.at_host).work, WorkId(work));
+  }
+  EXPECT_EQ(remote.Word(kBytes), own.Word(0));
+}
+
+// The same, in one chain with each other operation.
+TEST_P(FabricConformanceTest, AtomicWriteGoesWithAllOtherOperations) {
+  if (!fabric(0).limits().atomic_write) return;
+  const TestLink link = Link(0, 1);
+  const TestRegion own = MakeRegion(0, 512, kWrite);
+  const TestRegion remote = MakeRegion(1, 512, kAll);
+  const TestRegion receives = MakeRegion(1, 64, kNone);
+  own.Fill(3);
+  remote.SetWord(64, 10);
+  Fabric& to = fabric(0);
+  const ConnectionId id = link.at_host;
+  ASSERT_TRUE(
+      fabric(1).PostReceive(link.at_peer, WorkId(1), receives.Local()).ok());
+  ASSERT_TRUE(
+      fabric(1).PostReceive(link.at_peer, WorkId(2), receives.Local()).ok());
+  ASSERT_TRUE(
+      to.PostWriteAtomic(id, WorkId(1), own.Local(0, 8), remote.At(0)).ok());
+  ASSERT_TRUE(to.PostWrite(id, WorkId(2), own.Local(0, 8), remote.At(8)).ok());
+  ASSERT_TRUE(
+      to.PostWrite(id, WorkId(3), own.Local(0, 300), remote.At(128)).ok());
+  ASSERT_TRUE(
+      to.PostWriteImmediate(id, WorkId(4), own.Local(0, 8), remote.At(16), 5)
+          .ok());
+  ASSERT_TRUE(to.PostSend(id, WorkId(5), own.Local(0, 40)).ok());
+  ASSERT_TRUE(
+      to.PostRead(id, WorkId(6), own.Local(320, 32), remote.At(64)).ok());
+  ASSERT_TRUE(
+      to.PostFetchAdd(id, WorkId(7), own.Local(352, 8), remote.At(64), 5).ok());
+  ASSERT_TRUE(to.PostCompareSwap(id, WorkId(8), own.Local(360, 8),
+                                 remote.At(64), 15, 99)
+                  .ok());
+  ASSERT_TRUE(to.PostWrite(id, WorkId(9), {}, {}).ok());
+  ASSERT_TRUE(to.PostFlush(id, WorkId(10), remote.At(0), 512).ok());
+  for (uint64_t work = 1; work <= 10; ++work) {
+    const Completion done = Next(0, id);
+    EXPECT_EQ(done.work, WorkId(work));
+    EXPECT_EQ(done.status, kOk) << "work " << work;
+  }
+  EXPECT_EQ(NextReceive(1, link.at_peer).immediate, 5u);
+  EXPECT_EQ(NextReceive(1, link.at_peer).bytes, 40u);
+  EXPECT_EQ(remote.Word(0), own.Word(0));
+  EXPECT_EQ(remote.Word(8), own.Word(0));
+  EXPECT_EQ(remote.Word(16), own.Word(0));
+  EXPECT_EQ(remote.Word(420), own.Word(0));
+  EXPECT_EQ(receives.Word(32), own.Word(0));
+  EXPECT_EQ(own.Word(320), 10u) << "the read";
+  EXPECT_EQ(own.Word(352), 10u) << "what was added to";
+  EXPECT_EQ(own.Word(360), 15u) << "what was swapped";
+  EXPECT_EQ(remote.Word(64), 99u);
+}
+
 TEST_P(FabricConformanceTest, CompareSwapSwapsOnlyWhatItExpected) {
   const TestLink link = Link(0, 1);
   const TestRegion own = MakeRegion(0, 8, kNone);

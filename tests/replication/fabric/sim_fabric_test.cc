@@ -106,6 +106,7 @@ std::vector<ConformanceParam> SimWorlds() {
     SimOptions options;
     options.seed = seed;
     options.packet_bytes = seed % 2 == 0 ? 64 : 1024;
+    options.limits.atomic_write = true;
     worlds.push_back({absl::StrCat("Seed", seed), [options] {
                         return std::make_unique<SimWorld>(options);
                       }});

@@ -257,6 +257,15 @@ TEST(VerbsLimitsTest, AreLoweredToWhatTheAdapterHas) {
       << "both sides share a completion queue";
   EXPECT_EQ(LowerTo(adapter, {.message_bytes_max = 4096}).message_bytes_max,
             4096u);
+  for (const bool able : {false, true}) {
+    for (const bool wanted : {false, true}) {
+      adapter.native = {.flush = able, .atomic_write = !able};
+      const Fabric::Limits limits =
+          LowerTo(adapter, {.native_flush = wanted, .atomic_write = wanted});
+      EXPECT_EQ(limits.native_flush, wanted && able);
+      EXPECT_EQ(limits.atomic_write, wanted && !able);
+    }
+  }
 }
 
 }  // namespace

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/replication/fabric/verbs_world.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <utility>
 
@@ -25,6 +29,8 @@ constexpr int64_t kPassNanos = 1'000'000;
 // Of passes without a move; what is left to come then is no timer of a queue
 // pair's, but only what a peer's adapter or its connection manager has in hand.
 constexpr int kStillPasses = 400;
+// More than the cases' regions come to.
+constexpr uint64_t kDeviceBytes = uint64_t{128} << 20;
 
 // The port of the guest's bridge at which the host is; one that is isolated is
 // cut off from all others that are (tests/vm/network.sh).
@@ -35,6 +41,16 @@ void Isolate(const std::string& host, bool is_isolated) {
   std::ofstream port(absl::StrReplaceAll(pattern, {{"*", number}}));
   port << (is_isolated ? '1' : '0') << std::flush;
   ASSERT_TRUE(port.good()) << pattern << ", host " << host;
+}
+
+std::shared_ptr<std::byte> MapDevice(const char* path) {
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  void* const at =
+      mmap(nullptr, kDeviceBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  EXPECT_NE(at, MAP_FAILED) << path;
+  if (file >= 0) (void)close(file);
+  return {static_cast<std::byte*>(at),
+          [](std::byte* begin) { (void)munmap(begin, kDeviceBytes); }};
 }
 
 // A thread that can run there shows that this processor is not held up.
@@ -80,6 +96,17 @@ std::string VerbsWorld::ListenAddress(int host) {
 
 std::string VerbsWorld::UnusedAddress(int host) {
   return absl::StrCat(AddressOf(host), ":1");
+}
+
+WorldMemory VerbsWorld::Memory(int host, uint64_t bytes, RemoteAccess access) {
+  const char* const device = std::getenv("ALPHEUS_VERBS_DEVICE");
+  if (device == nullptr) return FabricWorld::Memory(host, bytes, access);
+  if (device_ == nullptr) device_ = MapDevice(device);
+  std::byte* const begin = device_.get() + device_used_;
+  device_used_ += (bytes + 7) / 8 * 8;
+  EXPECT_LE(device_used_, kDeviceBytes);
+  std::memset(begin, 0, bytes);
+  return {device_, {begin, bytes}};
 }
 
 bool VerbsWorld::Pass() {

@@ -8,6 +8,8 @@
 // adapter has something under way the world waits for it, however busy the
 // machine is; then for so many passes, each on another processor, that what the
 // kernel was doing has been done.
+// Memory is the heap's or, with ALPHEUS_VERBS_DEVICE, a device-DAX's: that one
+// takes native FLUSHes.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TESTS_REPLICATION_FABRIC_VERBS_WORLD_H_
@@ -53,6 +55,7 @@ class VerbsWorld final : public FabricWorld {
   }
   std::string ListenAddress(int host) override;
   std::string UnusedAddress(int host) override;
+  WorldMemory Memory(int host, uint64_t bytes, RemoteAccess access) override;
   bool CompletedWritesAreVisible() const override { return false; }
   int64_t NowNanos() override { return clock_.NowNanos(); }
   bool Pass() override;
@@ -71,6 +74,8 @@ class VerbsWorld final : public FabricWorld {
   VerbsFabricOptions options_;
   std::vector<std::unique_ptr<VerbsFabric>> fabrics_;
   std::set<std::pair<int, int>> cuts_;
+  std::shared_ptr<std::byte> device_;  // mapped when it is first asked for
+  uint64_t device_used_ = 0;
   int next_to_wait_ = 0;
   int still_passes_ = 0;
 };
