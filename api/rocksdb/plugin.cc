@@ -13,9 +13,9 @@
 namespace alpheus {
 namespace {
 
-rocksdb::FileSystem* MakeFileSystem(
-    const std::string& uri, std::unique_ptr<rocksdb::FileSystem>* guard,
-    std::string* message) {
+rocksdb::FileSystem* MakeFileSystem(const std::string& uri,
+                                    std::unique_ptr<rocksdb::FileSystem>* guard,
+                                    std::string* message) {
   absl::StatusOr<WalOptions> options = ParseWalUri(uri);
   if (!options.ok()) {
     *message = std::string(options.status().message());

@@ -99,15 +99,12 @@ rocksdb::Status WalFileSystem::PrepareOptions(
 
 absl::StatusOr<std::shared_ptr<WalStore>> WalFileSystem::Store() {
   const MutexLock lock(mutex_);
+  // Not under a database that still has it open: that one must stop (H20).
+  if (store_ != nullptr && store_->has_failed() && locks_ == 0) store_.reset();
   if (store_ == nullptr) {
     ALPHEUS_ASSIGN_OR_RETURN(store_, WalStore::Open(options_, NowSeconds));
   }
   return store_;
-}
-
-void WalFileSystem::DropFailed() {
-  const MutexLock lock(mutex_);
-  if (store_ != nullptr && store_->has_failed()) store_.reset();
 }
 
 bool WalFileSystem::IsForeign(const std::string& path) {
@@ -126,8 +123,7 @@ absl::StatusOr<WalFileSystem::Place> WalFileSystem::Find(
   place.directory = Canonical(split.parent_path());
   const std::string home = place.store->home().wal_directory;
   if (home.empty()) return place;
-  place.name =
-      Below(home, absl::StrCat(place.directory, "/", place.base_name));
+  place.name = Below(home, absl::StrCat(place.directory, "/", place.base_name));
   if (place.name) place.file = place.store->Find(*place.name);
   return place;
 }
@@ -188,8 +184,7 @@ IOStatus WalFileSystem::NewSequentialFile(
 
 IOStatus WalFileSystem::NewRandomAccessFile(
     const std::string& path, const FileOptions& options,
-    std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
-    IODebugContext* dbg) {
+    std::unique_ptr<rocksdb::FSRandomAccessFile>* result, IODebugContext* dbg) {
   const absl::StatusOr<Place> place = Find(path);
   if (!place.ok()) return ToIoStatus(place.status());
   if (place->file == nullptr) {
@@ -424,18 +419,31 @@ IOStatus WalFileSystem::LockFile(const std::string& path,
                                  IODebugContext* dbg) {
   IOStatus locked = target_->LockFile(path, options, lock, dbg);
   if (!locked.ok()) return locked;
-  DropFailed();
   const absl::StatusOr<std::shared_ptr<WalStore>> store = Store();
   absl::Status mine = store.status();
   if (mine.ok()) {
-    mine = CheckDatabase(
-        **store, Canonical(std::filesystem::path(path).parent_path()));
+    mine = CheckDatabase(**store,
+                         Canonical(std::filesystem::path(path).parent_path()));
   }
   if (mine.ok()) mine = CheckMarkers(**store);
-  if (mine.ok()) return locked;
+  if (mine.ok()) {
+    const MutexLock counting(mutex_);
+    ++locks_;
+    return locked;
+  }
   const IOStatus unlocked = target_->UnlockFile(*lock, options, dbg);
   *lock = nullptr;
   return unlocked.ok() ? ToIoStatus(mine) : unlocked;
+}
+
+IOStatus WalFileSystem::UnlockFile(rocksdb::FileLock* lock,
+                                   const IOOptions& options,
+                                   IODebugContext* dbg) {
+  {
+    const MutexLock counting(mutex_);
+    --locks_;
+  }
+  return target_->UnlockFile(lock, options, dbg);
 }
 
 absl::Status WalFileSystem::CheckDatabase(WalStore& store,
@@ -481,9 +489,10 @@ absl::Status WalFileSystem::CheckMarkers(WalStore& store) {
     const std::string path = absl::StrCat(directory, "/", name);
     if (target_->FileExists(path, IOOptions(), nullptr).ok()) {
       return absl::FailedPreconditionError(
-          absl::StrCat(path, ": a plain file, and one in the log: which is it? "
-                             "Move the plain one away, or restore into an "
-                             "empty log"));
+          absl::StrCat(path,
+                       ": a plain file, and one in the log: which is it? "
+                       "Move the plain one away, or restore into an "
+                       "empty log"));
     }
     ALPHEUS_RETURN_IF_ERROR(PutMarker(path));
   }

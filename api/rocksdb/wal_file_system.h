@@ -8,8 +8,8 @@
 // Idea: files that RocksDB makes as NUMBER.log in the WAL directory of one
 // database live in the log, wherever they are renamed to below it; all others
 // are passed on. What was such a file before, in the base file system, stays
-// readable there. A WAL that is copied elsewhere (checkpoint, backup) is a plain
-// file.
+// readable there. A WAL that is copied elsewhere (checkpoint, backup) is a
+// plain file.
 //
 // Invariants:
 //   P1. A log serves one database, which its home record names. A database that
@@ -20,8 +20,8 @@
 //   P3. In the directory each WAL file of the log has a marker of its name, a
 //       symbolic link to nowhere. So RocksDB without this plugin, or with an
 //       empty log, fails to open the database, and does not take it for one
-//       without WAL. A marker is made only when its file is durable, and removed
-//       before its file is.
+//       without WAL. A marker is made only when its file is durable, and
+//       removed before its file is.
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/rocksdb.md.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FILE_SYSTEM_H_
@@ -53,9 +53,11 @@ class WalFileSystem final : public rocksdb::FileSystemWrapper {
 
   static const char* kClassName() { return "AlpheusWalFileSystem"; }
   const char* Name() const override { return kClassName(); }
-  rocksdb::Status PrepareOptions(const rocksdb::ConfigOptions& options) override;
+  rocksdb::Status PrepareOptions(
+      const rocksdb::ConfigOptions& options) override;
 
-  // Opens the log if it is not open.
+  // Opens the log if it is not open; anew if it has failed and its database is
+  // closed.
   absl::StatusOr<std::shared_ptr<WalStore>> Store();
 
   IOStatus NewSequentialFile(const std::string& path,
@@ -113,6 +115,8 @@ class WalFileSystem final : public rocksdb::FileSystemWrapper {
                         IODebugContext* dbg) override;
   IOStatus LockFile(const std::string& path, const IOOptions& options,
                     rocksdb::FileLock** lock, IODebugContext* dbg) override;
+  IOStatus UnlockFile(rocksdb::FileLock* lock, const IOOptions& options,
+                      IODebugContext* dbg) override;
   IOStatus IsDirectory(const std::string& path, const IOOptions& options,
                        bool* is_directory, IODebugContext* dbg) override;
 
@@ -128,7 +132,8 @@ class WalFileSystem final : public rocksdb::FileSystemWrapper {
 
   // Errors: as Store().
   absl::StatusOr<Place> Find(const std::string& path);
-  // True if the name can't be of a file of the log, which then need not be open.
+  // True if the name can't be of a file of the log, which then need not be
+  // open.
   static bool IsForeign(const std::string& path);
   // Makes the file in the log, in place of one of that name here or in the base
   // file system. Requires: IsKept(place).
@@ -141,13 +146,12 @@ class WalFileSystem final : public rocksdb::FileSystemWrapper {
   absl::StatusOr<bool> IsKept(Place& place);
   absl::Status CheckDatabase(WalStore& store, const std::string& directory);
   absl::Status CheckMarkers(WalStore& store);
-  // Lets a log go that has failed, so that it is opened anew.
-  void DropFailed();
 
   const WalOptions options_;
   Mutex mutex_;
   std::shared_ptr<WalStore> store_ ABSL_GUARDED_BY(mutex_);
   std::string locked_database_ ABSL_GUARDED_BY(mutex_);
+  int locks_ ABSL_GUARDED_BY(mutex_) = 0;  // databases that are open
 };
 
 }  // namespace alpheus

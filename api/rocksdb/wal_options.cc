@@ -107,8 +107,7 @@ absl::Status ReadFile(const std::string& path, WalOptions& options) {
   if (file.bad()) return absl::UnavailableError(absl::StrCat(path, ": read"));
   const absl::Status parsed = ParseWalFile(text, options);
   if (parsed.ok()) return parsed;
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": ", parsed.message()));
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", parsed.message()));
 }
 
 absl::Status SetFromUri(absl::string_view pair, WalOptions& options) {
@@ -130,8 +129,7 @@ absl::Status CheckTogether(const WalOptions& options) {
         "alpheus:///mnt/pmem/wal or alpheus:?cluster=/etc/cluster.toml&node=1");
   }
   if (replication.cluster_file.empty() != (replication.node == 0)) {
-    return absl::InvalidArgumentError(
-        "cluster and node (from 1) go together");
+    return absl::InvalidArgumentError("cluster and node (from 1) go together");
   }
   if (options.create_bytes != 0 && !replication.cluster_file.empty()) {
     return absl::InvalidArgumentError(

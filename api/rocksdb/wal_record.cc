@@ -20,7 +20,8 @@ void Store64(uint64_t value, std::byte* out) {
 
 uint64_t Load64(const std::byte* in) {
   uint64_t value = 0;
-  for (int i = 7; i >= 0; --i) value = value << 8 | static_cast<uint64_t>(in[i]);
+  for (int i = 7; i >= 0; --i)
+    value = value << 8 | static_cast<uint64_t>(in[i]);
   return value;
 }
 
@@ -82,9 +83,9 @@ absl::StatusOr<WalRecord> DecodeWalRecord(std::span<const std::byte> payload) {
         " of the RocksDB plugin; this one knows version 1 and kinds 1 to 6. "
         "Use the plugin that wrote it"));
   }
-  const WalRecord record = {{kind, Load64(&payload[8]), Load64(&payload[16]),
-                             Load64(&payload[24])},
-                            payload.subspan(kWalHeaderBytes)};
+  const WalRecord record = {
+      {kind, Load64(&payload[8]), Load64(&payload[16]), Load64(&payload[24])},
+      payload.subspan(kWalHeaderBytes)};
   if (!IsPossible(record)) {
     return absl::DataLossError(
         absl::StrCat("impossible record: ", DescribeWalRecord(record)));
@@ -93,8 +94,8 @@ absl::StatusOr<WalRecord> DecodeWalRecord(std::span<const std::byte> payload) {
 }
 
 std::string DescribeWalRecord(const WalRecord& record) {
-  std::string text = absl::StrCat(KindName(record.header.kind), " file ",
-                                  record.header.file);
+  std::string text =
+      absl::StrCat(KindName(record.header.kind), " file ", record.header.file);
   if (record.header.kind == WalRecordKind::kData ||
       record.header.kind == WalRecordKind::kTruncate) {
     absl::StrAppend(&text, " at ", record.header.offset);

@@ -197,8 +197,7 @@ absl::StatusOr<WalStore::Written> WalStore::Write(
 }
 
 absl::Status WalStore::Change(const WalHeader& header, std::string_view body) {
-  ALPHEUS_ASSIGN_OR_RETURN(const Written written,
-                           Write(header, BytesOf(body)));
+  ALPHEUS_ASSIGN_OR_RETURN(const Written written, Write(header, BytesOf(body)));
   last_change_ = written.lsn;
   return index_.Apply(written.lsn, written.position, {header, written.body});
 }

@@ -13,13 +13,12 @@
 //   V3. Records are cleaned only when nobody can read them any more, and only
 //       after the record that says so is durable.
 // Persistence: wal_record.h says what is written. Removing is a hint: a crash
-// may bring a removed file back, whole, as RocksDB allows (it removes again what
-// is older than it needs).
-// Thread safety: all members concurrently; one thread at a time appends to a
-// file. Lock order: `mutex_`, then that of a file.
-// Errors: after Aborted, Unavailable or DeadlineExceeded of Append, Sync and
-// those that write metadata the outcome is unknown and the log has failed: open
-// it again. ResourceExhausted: the ring is full, nothing was written.
+// may bring a removed file back, whole, as RocksDB allows (it removes again
+// what is older than it needs). Thread safety: all members concurrently; one
+// thread at a time appends to a file. Lock order: `mutex_`, then that of a
+// file. Errors: after Aborted, Unavailable or DeadlineExceeded of Append, Sync
+// and those that write metadata the outcome is unknown and the log has failed:
+// open it again. ResourceExhausted: the ring is full, nothing was written.
 // FailedPrecondition: the file was removed.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_STORE_H_
 #define ALPHEUS_API_ROCKSDB_WAL_STORE_H_
@@ -66,7 +65,8 @@ class WalStore {
 
   // An empty file; replaces one of that name. Not durable before the next sync.
   absl::StatusOr<std::shared_ptr<WalFile>> Create(const std::string& name);
-  // NotFound; replaces a file of the new name. Not durable before the next sync.
+  // NotFound; replaces a file of the new name. Not durable before the next
+  // sync.
   absl::Status Rename(const std::string& from, const std::string& to);
   // NotFound. Durable when it returns. Gives back the room of all that nobody
   // needs any more.

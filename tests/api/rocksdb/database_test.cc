@@ -31,9 +31,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-#define ASSERT_OK(expression)                            \
-  do {                                                   \
-    const rocksdb::Status status_of_it = (expression);   \
+#define ASSERT_OK(expression)                                  \
+  do {                                                         \
+    const rocksdb::Status status_of_it = (expression);         \
     ASSERT_TRUE(status_of_it.ok()) << status_of_it.ToString(); \
   } while (false)
 
@@ -45,7 +45,8 @@ class DatabaseTest : public testing::PluginFixture {
     if (db_ != nullptr) {
       ASSERT_OK(db_->PauseBackgroundWork());
     }
-    const std::string copy = directory_.File("copy" + std::to_string(++copies_));
+    const std::string copy =
+        directory_.File("copy" + std::to_string(++copies_));
     std::filesystem::create_directory(copy);
     constexpr auto kHow = std::filesystem::copy_options::recursive |
                           std::filesystem::copy_options::copy_symlinks;
@@ -193,9 +194,8 @@ TEST_F(DatabaseTest, DamageBelowTheDurableEndIsCorruption) {
 
 // What was never synced may be gone, and is no error.
 TEST_F(DatabaseTest, TornTailIsTheEndOfTheFile) {
-  for (const auto mode :
-       {rocksdb::WALRecoveryMode::kPointInTimeRecovery,
-        rocksdb::WALRecoveryMode::kAbsoluteConsistency}) {
+  for (const auto mode : {rocksdb::WALRecoveryMode::kPointInTimeRecovery,
+                          rocksdb::WALRecoveryMode::kAbsoluteConsistency}) {
     options_.wal_recovery_mode = mode;
     Open();
     Put("a", "1", true);
@@ -261,8 +261,8 @@ TEST_F(DatabaseTest, FullRingIsOpenedAndEmptied) {
   Open();
   const std::string value(1000, 'v');
   int written = 0;
-  while (db_->Put(rocksdb::WriteOptions(), std::to_string(written), value)
-             .ok()) {
+  while (
+      db_->Put(rocksdb::WriteOptions(), std::to_string(written), value).ok()) {
     ++written;
   }
   Crash();
@@ -338,8 +338,8 @@ TEST_F(DatabaseTest, BackupIsRestoredWithAndWithoutThePlugin) {
   {
     rocksdb::BackupEngine* raw = nullptr;
     ASSERT_OK(rocksdb::BackupEngine::Open(
-        env_.get(),
-        rocksdb::BackupEngineOptions(directory_.File("backup")), &raw));
+        env_.get(), rocksdb::BackupEngineOptions(directory_.File("backup")),
+        &raw));
     const std::unique_ptr<rocksdb::BackupEngine> backup(raw);
     ASSERT_OK(backup->CreateNewBackup(db_.get(), /*flush=*/false));
     Close();
@@ -378,11 +378,10 @@ TEST_F(DatabaseTest, ColumnFamiliesShareTheWal) {
   Crash();
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
-  ASSERT_OK(rocksdb::DB::Open(
-      options_, path_,
-      {{"default", rocksdb::ColumnFamilyOptions()},
-       {"other", rocksdb::ColumnFamilyOptions()}},
-      &handles, &db));
+  ASSERT_OK(rocksdb::DB::Open(options_, path_,
+                              {{"default", rocksdb::ColumnFamilyOptions()},
+                               {"other", rocksdb::ColumnFamilyOptions()}},
+                              &handles, &db));
   db_.reset(db);
   for (int i = 0; i < 20; ++i) {
     std::string value;
@@ -426,8 +425,8 @@ TEST_F(DatabaseTest, PreparedTransactionIsCommittedAfterACrash) {
   std::unique_ptr<rocksdb::TransactionDB> recovered;
   ASSERT_OK(open(recovered));
   std::string value;
-  EXPECT_TRUE(recovered->Get(rocksdb::ReadOptions(), "prepared", &value)
-                  .IsNotFound());
+  EXPECT_TRUE(
+      recovered->Get(rocksdb::ReadOptions(), "prepared", &value).IsNotFound());
   ASSERT_OK(recovered->Get(rocksdb::ReadOptions(), "committed", &value));
   std::vector<rocksdb::Transaction*> transactions;
   recovered->GetAllPreparedTransactions(&transactions);
@@ -448,8 +447,8 @@ TEST_F(DatabaseTest, OthersOfTheProcessReadTheWal) {
   std::string value;
   ASSERT_OK(read_only->Get(rocksdb::ReadOptions(), "a", &value));
   options_.max_open_files = -1;
-  ASSERT_OK(rocksdb::DB::OpenAsSecondary(
-      options_, path_, directory_.File("secondary"), &raw));
+  ASSERT_OK(rocksdb::DB::OpenAsSecondary(options_, path_,
+                                         directory_.File("secondary"), &raw));
   const std::unique_ptr<rocksdb::DB> secondary(raw);
   ASSERT_OK(secondary->Get(rocksdb::ReadOptions(), "a", &value));
   Put("b", "2");
@@ -547,8 +546,7 @@ const WalCase kWalCases[] = {
     {"TwoWriteQueues", [](Options& o) { o.two_write_queues = true; }},
     {"PipelinedWrite", [](Options& o) { o.enable_pipelined_write = true; }},
     {"UnorderedWrite", [](Options& o) { o.unordered_write = true; }},
-    {"WalCompression",
-     [](Options& o) { o.wal_compression = rocksdb::kZSTD; }},
+    {"WalCompression", [](Options& o) { o.wal_compression = rocksdb::kZSTD; }},
     {"TrackWals",
      [](Options& o) { o.track_and_verify_wals_in_manifest = true; }},
     {"AvoidFlush",
@@ -576,11 +574,11 @@ const WalCase kWalCases[] = {
      }},
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    All, WalOptionsCaseTest, ::testing::ValuesIn(kWalCases),
-    [](const ::testing::TestParamInfo<WalCase>& info) {
-      return info.param.name;
-    });
+INSTANTIATE_TEST_SUITE_P(All, WalOptionsCaseTest,
+                         ::testing::ValuesIn(kWalCases),
+                         [](const ::testing::TestParamInfo<WalCase>& info) {
+                           return info.param.name;
+                         });
 
 }  // namespace
 }  // namespace alpheus

@@ -35,8 +35,7 @@ class PluginFixture : public ::testing::Test {
     Open();
   }
 
-  void Put(const std::string& key, const std::string& value,
-           bool sync = false);
+  void Put(const std::string& key, const std::string& value, bool sync = false);
   // "(none)" if there is none.
   std::string Get(const std::string& key);
   // Names that the base file system has, without markers.

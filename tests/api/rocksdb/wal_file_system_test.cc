@@ -52,14 +52,14 @@ class WalFileSystemTest : public testing::PluginFixture {
   // As RocksDB reads a WAL: piece by piece, until one is short.
   std::string Content(const std::string& path) {
     std::unique_ptr<rocksdb::FSSequentialFile> file;
-    IOStatus status = fs().NewSequentialFile(path, FileOptions(), &file,
-                                             nullptr);
+    IOStatus status =
+        fs().NewSequentialFile(path, FileOptions(), &file, nullptr);
     std::string text;
     while (status.ok()) {
       char scratch[5];
       Slice piece;
-      status = file->Read(sizeof(scratch), IOOptions(), &piece, scratch,
-                          nullptr);
+      status =
+          file->Read(sizeof(scratch), IOOptions(), &piece, scratch, nullptr);
       EXPECT_EQ(piece.data(), scratch);
       text.append(piece.data(), piece.size());
       if (piece.size() < sizeof(scratch)) return text;
@@ -127,12 +127,12 @@ TEST_F(WalFileSystemTest, FileIsDescribedRight) {
       fs().IsDirectory(At("000004.log"), IOOptions(), &answer, nullptr).ok());
   EXPECT_FALSE(answer);
   Make(At("000005.log"), "four");
-  ASSERT_TRUE(fs().AreFilesSame(At("000004.log"), At("000005.log"),
-                                IOOptions(), &answer, nullptr)
+  ASSERT_TRUE(fs().AreFilesSame(At("000004.log"), At("000005.log"), IOOptions(),
+                                &answer, nullptr)
                   .ok());
   EXPECT_FALSE(answer);
-  ASSERT_TRUE(fs().AreFilesSame(At("000004.log"), At("000004.log"),
-                                IOOptions(), &answer, nullptr)
+  ASSERT_TRUE(fs().AreFilesSame(At("000004.log"), At("000004.log"), IOOptions(),
+                                &answer, nullptr)
                   .ok());
   EXPECT_TRUE(answer);
 }
@@ -140,9 +140,9 @@ TEST_F(WalFileSystemTest, FileIsDescribedRight) {
 TEST_F(WalFileSystemTest, MissingFileIsNotFound) {
   Make(At("000004.log"), "four");
   std::unique_ptr<rocksdb::FSSequentialFile> file;
-  EXPECT_TRUE(fs().NewSequentialFile(At("000009.log"), FileOptions(), &file,
-                                     nullptr)
-                  .IsPathNotFound());
+  EXPECT_TRUE(
+      fs().NewSequentialFile(At("000009.log"), FileOptions(), &file, nullptr)
+          .IsPathNotFound());
   EXPECT_TRUE(Delete(At("000009.log")).IsPathNotFound());
   EXPECT_TRUE(Rename(At("000009.log"), At("000010.log")).IsPathNotFound());
 }
@@ -267,11 +267,11 @@ TEST_F(WalFileSystemTest, FileMayHaveAnotherNameBeforeItIsRemoved) {
 
 TEST_F(WalFileSystemTest, WhatALogCannotDoIsRefused) {
   Make(At("000004.log"), "four");
-  EXPECT_TRUE(fs().LinkFile(At("000004.log"), At("000005.log"), IOOptions(),
-                            nullptr)
-                  .IsNotSupported());
-  EXPECT_TRUE(Rename(At("000004.log"), directory_.File("000004.log"))
-                  .IsNotSupported());
+  EXPECT_TRUE(
+      fs().LinkFile(At("000004.log"), At("000005.log"), IOOptions(), nullptr)
+          .IsNotSupported());
+  EXPECT_TRUE(
+      Rename(At("000004.log"), directory_.File("000004.log")).IsNotSupported());
   EXPECT_TRUE(Rename(At("000004.log"), At("000004.txt")).IsNotSupported());
   std::unique_ptr<rocksdb::FSRandomRWFile> file;
   EXPECT_TRUE(
@@ -309,7 +309,8 @@ TEST_F(WalFileSystemTest, PlainFilesThatWereThereStayReadable) {
   EXPECT_TRUE(PlainWalFiles(path_).empty());
 }
 
-// A plain file that is renamed to a name of the log replaces that, as any other.
+// A plain file that is renamed to a name of the log replaces that, as any
+// other.
 TEST_F(WalFileSystemTest, PlainFileReplacesOneOfTheLog) {
   Make(At("000004.log"), "four");
   std::ofstream(At("x.log.tmp")) << "restored";
@@ -423,8 +424,8 @@ TEST_F(WalFileSystemTest, LogThatCannotBeOpenedFailsEveryCall) {
   EXPECT_TRUE(TryMake(At("000004.log"), "").IsPathNotFound());
   EXPECT_FALSE(Lock(path_).ok());
   std::vector<std::string> names;
-  EXPECT_TRUE(fs().GetChildren(path_, IOOptions(), &names, nullptr)
-                  .IsPathNotFound());
+  EXPECT_TRUE(
+      fs().GetChildren(path_, IOOptions(), &names, nullptr).IsPathNotFound());
   EXPECT_TRUE(PlainWalFiles(path_).empty());
 }
 

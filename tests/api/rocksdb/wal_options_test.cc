@@ -58,8 +58,7 @@ TEST(WalOptionsTest, FileHasTheSameOptions) {
   const testing::TempDirectory directory;
   const std::string path = directory.File("wal.conf");
   std::ofstream(path) << "# the WAL\n\n path = /w  # here\ncreate=1GiB\n";
-  const WalOptions options =
-      MustParse("alpheus:?file=" + path + "&stall_ms=7");
+  const WalOptions options = MustParse("alpheus:?file=" + path + "&stall_ms=7");
   EXPECT_EQ(options.log.path, "/w");
   EXPECT_EQ(options.create_bytes, 1u << 30);
   EXPECT_EQ(options.stall_ms, 7u);

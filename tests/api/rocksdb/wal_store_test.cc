@@ -62,8 +62,8 @@ class WalStoreTest : public ::testing::Test {
   }
   std::string Read(WalFile& file, uint64_t offset = 0, size_t n = 1 << 20) {
     std::string text(n, '\0');
-    const auto copied = store_->Read(
-        file, offset, std::as_writable_bytes(std::span(text)));
+    const auto copied =
+        store_->Read(file, offset, std::as_writable_bytes(std::span(text)));
     EXPECT_TRUE(copied.ok()) << copied.status();
     text.resize(copied.value_or(0));
     return text;
@@ -79,8 +79,9 @@ class WalStoreTest : public ::testing::Test {
     ASSERT_TRUE(log.ok()) << log.status();
     for (const auto& [header, body] : records) {
       std::string payload(kWalHeaderBytes, '\0');
-      EncodeWalHeader(header, std::as_writable_bytes(std::span(payload))
-                                  .first<kWalHeaderBytes>());
+      EncodeWalHeader(
+          header,
+          std::as_writable_bytes(std::span(payload)).first<kWalHeaderBytes>());
       ASSERT_TRUE((*log)->Append(payload + body).ok());
     }
   }
@@ -127,8 +128,8 @@ TEST_F(WalStoreTest, SyncedFilesAreThereAfterReopening) {
   Append(*first, "c");
   ASSERT_TRUE(store_->Sync(*first).ok());
   Open();
-  EXPECT_THAT(store_->List(""), UnorderedElementsAre("000004.log",
-                                                     "000005.log"));
+  EXPECT_THAT(store_->List(""),
+              UnorderedElementsAre("000004.log", "000005.log"));
   EXPECT_EQ(Content("000004.log"), "ac");
   EXPECT_EQ(Content("000005.log"), "b");
 }
@@ -289,7 +290,8 @@ TEST_F(WalStoreTest, RemovedFileIsReadableWhileItIsOpen) {
   const uint64_t held = store_->space().used_bytes();
   for (int i = 5; i < 40; ++i) {  // the ring goes round
     const std::string name = std::to_string(i) + ".log";
-    if (!store_->Append(*Create(name), AsBytes(std::string(50'000, 'x'))).ok()) {
+    if (!store_->Append(*Create(name), AsBytes(std::string(50'000, 'x')))
+             .ok()) {
       break;
     }
     ASSERT_TRUE(store_->Remove(name).ok());
@@ -399,7 +401,8 @@ TEST_F(WalStoreTest, RecordsThatNoStoreWritesAreDamage) {
   const WalHeader create = {.kind = WalRecordKind::kCreate, .file = 5};
   const std::vector<std::pair<WalHeader, std::string>> cases[] = {
       // A hole, an overlap.
-      {{create, "5.log"}, {{.kind = WalRecordKind::kData, .file = 5, .offset = 1}, "x"}},
+      {{create, "5.log"},
+       {{.kind = WalRecordKind::kData, .file = 5, .offset = 1}, "x"}},
       // Of a file that was never made (X2).
       {{create, "5.log"}, {{.kind = WalRecordKind::kData, .file = 6}, "x"}},
       // An id that was given (X1).
