@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "api/rocksdb/wal_io_status.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "rocksdb/system_clock.h"
 
@@ -87,7 +88,7 @@ IOStatus NotInALog(absl::string_view what, const std::string& path) {
 }  // namespace
 
 WalFileSystem::WalFileSystem(WalOptions options,
-                             std::shared_ptr<rocksdb::FileSystem> base)
+                             const std::shared_ptr<rocksdb::FileSystem>& base)
     : FileSystemWrapper(base), options_(std::move(options)) {}
 
 rocksdb::Status WalFileSystem::PrepareOptions(
@@ -158,7 +159,9 @@ absl::StatusOr<OpenWal> WalFileSystem::MakeWal(const Place& place,
 
 absl::Status WalFileSystem::Mark(WalStore& store, const std::string& path) {
   // P3: a marker without its file would keep the database from being opened.
-  ALPHEUS_RETURN_IF_ERROR(store.SyncAll());
+  if (!IsMutant("kWalMarkedBeforeDurable")) {
+    ALPHEUS_RETURN_IF_ERROR(store.SyncAll());
+  }
   const IOOptions options;
   if (target_->FileExists(path, options, nullptr).ok()) {
     const IOStatus deleted = target_->DeleteFile(path, options, nullptr);
@@ -298,8 +301,9 @@ IOStatus WalFileSystem::GetChildren(const std::string& directory,
 IOStatus WalFileSystem::GetChildrenFileAttributes(
     const std::string& directory, const IOOptions& options,
     std::vector<rocksdb::FileAttributes>* result, IODebugContext* dbg) {
-  // NOLINTNEXTLINE(bugprone-parent-virtual-call): the base file system's own
-  // way does not ask this one for names and sizes; the interface's does.
+  // The base file system would not ask this one for names and sizes; the
+  // interface's own way does.
+  // NOLINTNEXTLINE(bugprone-parent-virtual-call)
   return FileSystem::GetChildrenFileAttributes(directory, options, result, dbg);
 }
 

@@ -49,10 +49,10 @@ class WalFileSystem final : public rocksdb::FileSystemWrapper {
   using IODebugContext = rocksdb::IODebugContext;
 
   // The log is opened by PrepareOptions, or by the first call that needs it.
-  WalFileSystem(WalOptions options, std::shared_ptr<rocksdb::FileSystem> base);
+  WalFileSystem(WalOptions options,
+                const std::shared_ptr<rocksdb::FileSystem>& base);
 
-  static const char* kClassName() { return "AlpheusWalFileSystem"; }
-  const char* Name() const override { return kClassName(); }
+  const char* Name() const override { return "AlpheusWalFileSystem"; }
   rocksdb::Status PrepareOptions(
       const rocksdb::ConfigOptions& options) override;
 

@@ -104,6 +104,8 @@ class WalStore {
   WalStore(std::unique_ptr<Log> log, const WalOptions& options,
            NowSeconds now_seconds);
   absl::Status Recover();
+  absl::Status Apply(const RecoveredRecord& recovered)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Takes no lock. On return the record is completed.
   absl::StatusOr<Written> Write(const WalHeader& header,

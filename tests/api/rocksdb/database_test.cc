@@ -420,7 +420,6 @@ TEST_F(DatabaseTest, PreparedTransactionIsCommittedAfterACrash) {
   ASSERT_OK(committed->Commit());
   // The memtable goes, the WAL of what is only prepared must stay.
   ASSERT_OK(db->Flush(rocksdb::FlushOptions()));
-  const std::string from = path_;
   Crash();
   std::unique_ptr<rocksdb::TransactionDB> recovered;
   ASSERT_OK(open(recovered));

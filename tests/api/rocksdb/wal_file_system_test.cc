@@ -415,6 +415,18 @@ TEST_F(WalFileSystemTest, MarkersFollowTheFiles) {
   EXPECT_THAT(Lock(path_).ToString(), HasSubstr("which is it?"));
 }
 
+// P3. A marker of a file that a power cut took would be in the way for ever.
+TEST_F(WalFileSystemTest, MarkerComesWhenItsFileIsDurable) {
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  ASSERT_TRUE(
+      fs().NewWritableFile(At("000004.log"), FileOptions(), &file, nullptr)
+          .ok());
+  const Log& log = (*fs().Store())->log();
+  EXPECT_EQ(log.Exposed(), 0u);
+  ASSERT_TRUE(Rename(At("000004.log"), At("archive/000004.log")).ok());
+  EXPECT_EQ(log.Exposed(), 0u);
+}
+
 TEST_F(WalFileSystemTest, LogThatCannotBeOpenedFailsEveryCall) {
   const std::string made = wal_options_.log.path;
   wal_options_.create_bytes = 0;
