@@ -428,7 +428,6 @@ TEST_F(WalFileSystemTest, MarkerComesWhenItsFileIsDurable) {
 }
 
 TEST_F(WalFileSystemTest, LogThatCannotBeOpenedFailsEveryCall) {
-  const std::string made = wal_options_.log.path;
   wal_options_.create_bytes = 0;
   wal_options_.log.path = directory_.File("nowhere");
   Restart();
