@@ -42,20 +42,23 @@ class DatabaseTest : public testing::PluginFixture {
   // What a crash at this moment leaves, as a database of its own.
   void Crash() {
     // Copying takes a while, in which nothing may change.
-    if (db_ != nullptr) {
-      ASSERT_OK(db_->PauseBackgroundWork());
-    }
-    const std::string copy =
-        directory_.File("copy" + std::to_string(++copies_));
+    ASSERT_OK(db_->PauseBackgroundWork());
+    const std::string copy = CopyOfNow();
+    ASSERT_OK(db_->ContinueBackgroundWork());
+    Close();
+    GoTo(copy);
+  }
+  std::string CopyOfNow() {
+    std::string copy = directory_.File("copy" + std::to_string(++copies_));
     std::filesystem::create_directory(copy);
     constexpr auto kHow = std::filesystem::copy_options::recursive |
                           std::filesystem::copy_options::copy_symlinks;
     std::filesystem::copy(path_, copy + "/db", kHow);
     std::filesystem::copy(wal_options_.log.path, copy + "/wal");
-    if (db_ != nullptr) {
-      ASSERT_OK(db_->ContinueBackgroundWork());
-    }
-    Close();
+    return copy;
+  }
+  // Requires: nothing is open.
+  void GoTo(const std::string& copy) {
     path_ = copy + "/db";
     wal_options_.log.path = copy + "/wal";
     wal_options_.adopt = true;
@@ -415,12 +418,16 @@ TEST_F(DatabaseTest, PreparedTransactionIsCommittedAfterACrash) {
     EXPECT_TRUE(transaction->Prepare().ok());
     return transaction;
   };
-  const auto prepared = begin("prepared");
-  const auto committed = begin("committed");
+  auto prepared = begin("prepared");
+  auto committed = begin("committed");
   ASSERT_OK(committed->Commit());
   // The memtable goes, the WAL of what is only prepared must stay.
   ASSERT_OK(db->Flush(rocksdb::FlushOptions()));
-  Crash();
+  const std::string copy = CopyOfNow();
+  prepared.reset();
+  committed.reset();
+  db.reset();
+  GoTo(copy);
   std::unique_ptr<rocksdb::TransactionDB> recovered;
   ASSERT_OK(open(recovered));
   std::string value;
