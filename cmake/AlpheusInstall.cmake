@@ -39,6 +39,9 @@ endif()
 install(TARGETS alpheus_shared EXPORT AlpheusC
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS alpheus_cxx EXPORT AlpheusCxx)
+if(TARGET alpheus_rocksdb)
+  install(TARGETS alpheus_rocksdb LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(TARGETS alpheus_static EXPORT AlpheusStatic
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 

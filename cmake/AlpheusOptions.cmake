@@ -6,6 +6,8 @@ option(ALPHEUS_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(ALPHEUS_BUILD_PROGRAMS "Build the programs and benchmarks"
        ${PROJECT_IS_TOP_LEVEL})
 option(ALPHEUS_INSTALL "Let `cmake --install` install" ${PROJECT_IS_TOP_LEVEL})
+option(ALPHEUS_ROCKSDB "Build the RocksDB plugin, if RocksDB is there"
+       ${PROJECT_IS_TOP_LEVEL})
 option(ALPHEUS_MUTANTS "Let ALPHEUS_MUTANT=NAME take a fix out (tests only)" OFF)
 set(ALPHEUS_SANITIZE "" CACHE STRING
     "Sanitizers: empty, 'address,undefined' or 'thread'")

@@ -329,6 +329,14 @@ alpheus_code alpheus_log_cleanup_all(alpheus_log* log,
   return Return(log->log->CleanupAll(), error);
 }
 
+alpheus_code alpheus_log_check_payloads(const alpheus_log* log,
+                                        alpheus_error* error) noexcept {
+  if (log == nullptr) {
+    return ReturnNull("alpheus_log_check_payloads", "log", error);
+  }
+  return Return(log->log->CheckPayloads(), error);
+}
+
 const alpheus_recovery_report* alpheus_log_report(
     const alpheus_log* log) noexcept {
   return log == nullptr ? nullptr : log->report.get();

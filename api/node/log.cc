@@ -161,6 +161,8 @@ RecoveredRange Log::Recovered() const {
   return RecoveredRange(engine_->Recovered());
 }
 
+absl::Status Log::CheckPayloads() const { return engine_->CheckPayloads(); }
+
 const RecoveryReport& Log::report() const { return engine_->report(); }
 ReplicationStatus Log::replication_status() const {
   return engine_->replication_status();

@@ -58,6 +58,7 @@ class LogEngine {
   virtual uint64_t Exposed() const = 0;
   virtual uint64_t exposed_max() const = 0;
   virtual std::unique_ptr<RecoveredRange::Source> Recovered() const = 0;
+  virtual absl::Status CheckPayloads() const = 0;
   virtual const RecoveryReport& report() const = 0;
   virtual ReplicationStatus replication_status() const = 0;
 };

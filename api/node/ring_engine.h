@@ -22,6 +22,7 @@
 #include "api/node/recovered_source.h"
 #include "api/node/service_thread.h"
 #include "log/base/clock.h"
+#include "log/base/status_macros.h"
 #include "log/base/waiter.h"
 #include "log/core/replication_sink.h"
 #include "log/core/ring_log.h"
@@ -126,10 +127,14 @@ class RingEngine final : public LogEngine, private HeldReplica {
   absl::Status CleanupAll() override { return log_.CleanupAll(); }
   absl::StatusOr<bool> CopyNext(TailPlace& place) const override {
     absl::StatusOr<bool> copied = log_.CopyNext(place);
-    // What was copied may be of whoever has the region now.
+    ALPHEUS_RETURN_IF_ERROR(CheckPayloads());
+    return copied;
+  }
+  // What was read may be of whoever has the region now.
+  absl::Status CheckPayloads() const override {
     std::atomic_thread_fence(std::memory_order_acquire);
     if (is_given_up_.load(std::memory_order_acquire)) return GivenUp();
-    return copied;
+    return absl::OkStatus();
   }
   absl::Status Close() override {
     // Close wants to be alone with the log.

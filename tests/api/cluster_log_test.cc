@@ -222,6 +222,7 @@ TEST_F(ClusterLogTest, GivenUpReplicaIsNotRead) {
   ASSERT_NE(first, nullptr);
   const auto tail = first->Tail(Lsn(1));
   ASSERT_TRUE(tail.ok()) << tail.status();
+  EXPECT_TRUE(first->CheckPayloads().ok());
   std::unique_ptr<Log> next;
   const absl::Status read =
       first->ForEachRecovered([&](const RecoveredRecord& record) {
@@ -230,7 +231,9 @@ TEST_F(ClusterLogTest, GivenUpReplicaIsNotRead) {
       });
   EXPECT_EQ(read.code(), Code::kAborted) << read;
   EXPECT_EQ((*tail)->Next().status().code(), Code::kAborted);
+  EXPECT_EQ(first->CheckPayloads().code(), Code::kAborted);
   ASSERT_NE(next, nullptr);
+  EXPECT_TRUE(next->CheckPayloads().ok());
 }
 
 TEST_F(ClusterLogTest, PrimaryTellsANodeThatWasStartedAgain) {

@@ -143,6 +143,9 @@ class InstallTest(unittest.TestCase):
                       if re.fullmatch(r"cmake/Alpheus/Alpheus(C|Static)Targets-"
                                       r"\w+\.cmake", name)}
         self.assertEqual(len(build_type), 2)
+        # Built where RocksDB is.
+        plugin = ({"libalpheus_rocksdb.so"} if os.path.exists(
+            os.path.join(BUILD, "api", "rocksdb")) else set())
         self.assertEqual(
             installed - docs - build_type,
             {f"include/{header}" for header in PUBLIC_HEADERS} |
@@ -152,7 +155,7 @@ class InstallTest(unittest.TestCase):
              "pkgconfig/alpheus.pc", "pkgconfig/alpheus-cxx.pc"} |
             {f"cmake/Alpheus/Alpheus{name}.cmake" for name in
              ("Config", "ConfigVersion", "CTargets", "CxxTargets",
-              "StaticTargets")})
+              "StaticTargets")} | plugin)
         for name in ("LICENSE", "README.md", "docs/log_format.md",
                      "examples/embedded/main.c"):
             self.assertIn("share/doc/alpheus/" + name, docs)

@@ -256,8 +256,9 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_copy(
     size_t size, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // Gives the payload of an open LSN, to be filled in place: 16-byte aligned, not
-// zeroed, in the ring, valid until the LSN is completed or aborted. Called by
-// one thread, which may hand the pointer to others.
+// zeroed, in the ring, until the LSN is completed or aborted. Once completed it
+// may be read until the record is cleaned (alpheus_log_check_payloads). Called
+// by one thread, which may hand the pointer to others.
 // Errors: FAILED_PRECONDITION (not open).
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_payload(alpheus_log* log, uint64_t lsn, void** payload,
@@ -369,6 +370,12 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup_through(
 // LSNs go on. Errors: FAILED_PRECONDITION (open reservations); UNAVAILABLE.
 ALPHEUS_NODISCARD alpheus_code alpheus_log_cleanup_all(
     alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
+
+// To be asked after payloads were read where they lie in the ring: OK if what
+// was read is this log's. Also once the log has failed.
+// Errors: ABORTED (another process opened the log and has this one's replica).
+ALPHEUS_NODISCARD alpheus_code alpheus_log_check_payloads(
+    const alpheus_log* log, alpheus_error* error) ALPHEUS_NOEXCEPT;
 
 // ---------------------------------------------------------------------------
 // What was recovered.

@@ -214,6 +214,13 @@ class Log {
   // The same as a range; its status() must be read.
   RecoveredRange Recovered() const;
 
+  // To be asked after payloads were read where they lie in the ring, those of
+  // recovered records and of reservations that were completed: OK if what was
+  // read is this log's. Cheap; any thread; also once the log is closed or has
+  // failed.
+  // Errors: Aborted (as ForEachRecovered).
+  absl::Status CheckPayloads() const;
+
   // Follows the durable records from LSN `from` on, those that come later too;
   // Lsn(0): from the oldest one that is not cleaned. Costs those who append
   // nothing: a record that it copies makes only cleaning wait. The tail must

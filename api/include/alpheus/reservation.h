@@ -45,7 +45,8 @@ class Reservation {
   size_t bytes() const { return record_.payload_bytes; }
 
   // The record's bytes in the ring, 16-byte aligned, not zeroed, to be written
-  // until Complete. Valid until then. Requires: is_open().
+  // until Complete. From then on they may be read until the record is cleaned
+  // or the log is gone (Log::CheckPayloads). Requires: is_open().
   std::span<std::byte> payload() {
     record_.filled_in_place = true;
     return {record_.payload, record_.payload_bytes};

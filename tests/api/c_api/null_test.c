@@ -26,6 +26,7 @@ static void NullLogIsRefused(void) {
   EXPECT_INVALID(alpheus_log_cleanup(NULL, 1, &last_error));
   EXPECT_INVALID(alpheus_log_cleanup_through(NULL, 1, &last_error));
   EXPECT_INVALID(alpheus_log_cleanup_all(NULL, &last_error));
+  EXPECT_INVALID(alpheus_log_check_payloads(NULL, &last_error));
   EXPECT_INVALID(alpheus_log_recovered(NULL, &cursor, &last_error));
   EXPECT_INVALID(
       alpheus_log_for_each_recovered(NULL, AddRecord, &texts, &last_error));

@@ -46,6 +46,8 @@ static void RecordIsMadeStepByStep(void) {
   EXPECT_OK(alpheus_log_force(log, aborted, NULL, &last_error));
   EXPECT(alpheus_log_exposed(log) == 0 && alpheus_log_durable_lsn(log) == 3);
   EXPECT_OK(alpheus_log_wait_durable(log, 3, 0, &last_error));
+  EXPECT(memcmp(payload, "in place", 8) == 0);
+  EXPECT_OK(alpheus_log_check_payloads(log, &last_error));
   EXPECT_OK(alpheus_log_close(log, &last_error));
   log = OpenLog();
   EXPECT(Recovers(log, "copied in place "));

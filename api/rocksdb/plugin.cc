@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/rocksdb/plugin.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "api/rocksdb/wal_file_system.h"
+#include "api/rocksdb/wal_options.h"
+#include "rocksdb/file_system.h"
+
+namespace alpheus {
+namespace {
+
+rocksdb::FileSystem* MakeFileSystem(const std::string& uri,
+                                    std::unique_ptr<rocksdb::FileSystem>* guard,
+                                    std::string* message) {
+  absl::StatusOr<WalOptions> options = ParseWalUri(uri);
+  if (!options.ok()) {
+    *message = std::string(options.status().message());
+    return nullptr;
+  }
+  *guard = std::make_unique<WalFileSystem>(*std::move(options),
+                                           rocksdb::FileSystem::Default());
+  return guard->get();
+}
+
+// Before main: RocksDB's tools look URIs up as soon as they have read their
+// flags.
+[[maybe_unused]] const int kRegistered =
+    RegisterWalFileSystem(*rocksdb::ObjectLibrary::Default(), "");
+
+}  // namespace
+
+int RegisterWalFileSystem(rocksdb::ObjectLibrary& library,
+                          const std::string& /*argument*/) {
+  library.AddFactory<rocksdb::FileSystem>(
+      rocksdb::ObjectLibrary::PatternEntry("alpheus", false).AddSeparator(":"),
+      MakeFileSystem);
+  return 1;
+}
+
+}  // namespace alpheus

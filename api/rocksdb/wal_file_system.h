@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// wal_file_system: RocksDB's FileSystem with the WAL in an Alpheus log; what an
+// application or --fs_uri puts under RocksDB.
+//
+//   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(
+//       alpheus::NewWalFileSystem(options, rocksdb::FileSystem::Default()));
+//
+// Idea: files that RocksDB makes as NUMBER.log in the WAL directory of one
+// database live in the log, wherever they are renamed to below it; all others
+// are passed on. What was such a file before, in the base file system, stays
+// readable there. A WAL that is copied elsewhere (checkpoint, backup) is a
+// plain file.
+//
+// Invariants:
+//   P1. A log serves one database, which its home record names. A database that
+//       is locked while the log belongs to another one is refused; so none has
+//       its WAL elsewhere than it thinks.
+//   P2. A log without a home serves a database that exists already only if told
+//       to adopt it: else a lost log would look like a new one.
+//   P3. In the directory each WAL file of the log has a marker of its name, a
+//       symbolic link to nowhere. So RocksDB without this plugin, or with an
+//       empty log, fails to open the database, and does not take it for one
+//       without WAL. A marker is made only when its file is durable, and
+//       removed before its file is.
+// Thread safety: as RocksDB's FileSystem.
+// References: docs/rocksdb.md.
+#ifndef ALPHEUS_API_ROCKSDB_WAL_FILE_SYSTEM_H_
+#define ALPHEUS_API_ROCKSDB_WAL_FILE_SYSTEM_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "api/rocksdb/wal_handles.h"
+#include "api/rocksdb/wal_options.h"
+#include "api/rocksdb/wal_store.h"
+#include "log/base/mutex.h"
+#include "rocksdb/file_system.h"
+
+namespace alpheus {
+
+class WalFileSystem final : public rocksdb::FileSystemWrapper {
+ public:
+  using IOStatus = rocksdb::IOStatus;
+  using IOOptions = rocksdb::IOOptions;
+  using FileOptions = rocksdb::FileOptions;
+  using IODebugContext = rocksdb::IODebugContext;
+
+  // The log is opened by PrepareOptions, or by the first call that needs it.
+  WalFileSystem(WalOptions options,
+                const std::shared_ptr<rocksdb::FileSystem>& base);
+
+  const char* Name() const override { return "AlpheusWalFileSystem"; }
+  rocksdb::Status PrepareOptions(
+      const rocksdb::ConfigOptions& options) override;
+
+  // Opens the log if it is not open; anew if it has failed and its database is
+  // closed.
+  absl::StatusOr<std::shared_ptr<WalStore>> Store();
+
+  IOStatus NewSequentialFile(const std::string& path,
+                             const FileOptions& options,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                             IODebugContext* dbg) override;
+  IOStatus NewRandomAccessFile(
+      const std::string& path, const FileOptions& options,
+      std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+      IODebugContext* dbg) override;
+  IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
+                           std::unique_ptr<rocksdb::FSWritableFile>* result,
+                           IODebugContext* dbg) override;
+  IOStatus ReopenWritableFile(const std::string& path,
+                              const FileOptions& options,
+                              std::unique_ptr<rocksdb::FSWritableFile>* result,
+                              IODebugContext* dbg) override;
+  IOStatus ReuseWritableFile(const std::string& path,
+                             const std::string& old_path,
+                             const FileOptions& options,
+                             std::unique_ptr<rocksdb::FSWritableFile>* result,
+                             IODebugContext* dbg) override;
+  IOStatus NewRandomRWFile(const std::string& path, const FileOptions& options,
+                           std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                           IODebugContext* dbg) override;
+  IOStatus NewDirectory(const std::string& path, const IOOptions& options,
+                        std::unique_ptr<rocksdb::FSDirectory>* result,
+                        IODebugContext* dbg) override;
+  IOStatus FileExists(const std::string& path, const IOOptions& options,
+                      IODebugContext* dbg) override;
+  IOStatus GetChildren(const std::string& directory, const IOOptions& options,
+                       std::vector<std::string>* result,
+                       IODebugContext* dbg) override;
+  IOStatus GetChildrenFileAttributes(
+      const std::string& directory, const IOOptions& options,
+      std::vector<rocksdb::FileAttributes>* result,
+      IODebugContext* dbg) override;
+  IOStatus DeleteFile(const std::string& path, const IOOptions& options,
+                      IODebugContext* dbg) override;
+  IOStatus Truncate(const std::string& path, size_t size,
+                    const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus GetFileSize(const std::string& path, const IOOptions& options,
+                       uint64_t* size, IODebugContext* dbg) override;
+  IOStatus GetFileModificationTime(const std::string& path,
+                                   const IOOptions& options, uint64_t* seconds,
+                                   IODebugContext* dbg) override;
+  IOStatus RenameFile(const std::string& from, const std::string& to,
+                      const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus LinkFile(const std::string& from, const std::string& to,
+                    const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus NumFileLinks(const std::string& path, const IOOptions& options,
+                        uint64_t* count, IODebugContext* dbg) override;
+  IOStatus AreFilesSame(const std::string& first, const std::string& second,
+                        const IOOptions& options, bool* result,
+                        IODebugContext* dbg) override;
+  IOStatus LockFile(const std::string& path, const IOOptions& options,
+                    rocksdb::FileLock** lock, IODebugContext* dbg) override;
+  IOStatus UnlockFile(rocksdb::FileLock* lock, const IOOptions& options,
+                      IODebugContext* dbg) override;
+  IOStatus IsDirectory(const std::string& path, const IOOptions& options,
+                       bool* is_directory, IODebugContext* dbg) override;
+
+ private:
+  // Where a path lies: below the WAL directory of the store or not.
+  struct Place {
+    std::shared_ptr<WalStore> store;
+    std::optional<std::string> name;  // relative to it
+    std::shared_ptr<WalFile> file;    // null: not in the log
+    std::string directory;            // of the file, absolute
+    std::string base_name;
+  };
+
+  // Errors: as Store().
+  absl::StatusOr<Place> Find(const std::string& path);
+  // True if the name can't be of a file of the log, which then need not be
+  // open.
+  static bool IsForeign(const std::string& path);
+  // Makes the file in the log, in place of one of that name here or in the base
+  // file system. Requires: IsKept(place).
+  absl::StatusOr<OpenWal> MakeWal(const Place& place, const std::string& path);
+  // Makes what the log has durable, and puts a marker in place of whatever the
+  // base file system has there.
+  absl::Status Mark(WalStore& store, const std::string& path);
+  // Whether a new WAL file at this place belongs into the log; gives the log
+  // its home with the first one.
+  absl::StatusOr<bool> IsKept(Place& place);
+  absl::Status CheckDatabase(WalStore& store, const std::string& directory);
+  absl::Status CheckMarkers(WalStore& store);
+
+  const WalOptions options_;
+  Mutex mutex_;
+  std::shared_ptr<WalStore> store_ ABSL_GUARDED_BY(mutex_);
+  std::string locked_database_ ABSL_GUARDED_BY(mutex_);
+  int locks_ ABSL_GUARDED_BY(mutex_) = 0;  // databases that are open
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_ROCKSDB_WAL_FILE_SYSTEM_H_

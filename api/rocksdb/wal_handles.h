@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// wal_handles: open WAL files as RocksDB wants them.
+//
+// Idea: RocksDB's own writer gathers header and payload of its records and
+// calls Append once for each flush of that buffer: one record, and one fence
+// when it is synced. So Append completes a record at once, where others can
+// read it, and Flush has nothing left to do.
+//
+// Thread safety: as RocksDB's classes; Sync may run beside Append and Flush
+// (two_write_queues, manual_wal_flush).
+#ifndef ALPHEUS_API_ROCKSDB_WAL_HANDLES_H_
+#define ALPHEUS_API_ROCKSDB_WAL_HANDLES_H_
+
+#include <memory>
+
+#include "api/rocksdb/wal_store.h"
+#include "rocksdb/file_system.h"
+
+namespace alpheus {
+
+// A file of a store; both stay as long as somebody refers to them.
+struct OpenWal {
+  std::shared_ptr<WalStore> store;
+  std::shared_ptr<WalFile> file;
+};
+
+std::unique_ptr<rocksdb::FSWritableFile> NewWalWriter(
+    OpenWal wal, const rocksdb::FileOptions& options);
+std::unique_ptr<rocksdb::FSSequentialFile> NewWalScanner(OpenWal wal);
+std::unique_ptr<rocksdb::FSRandomAccessFile> NewWalReader(OpenWal wal);
+// Of the WAL directory and its archive: syncing it makes durable which files
+// there are.
+std::unique_ptr<rocksdb::FSDirectory> NewWalDirectory(
+    std::shared_ptr<WalStore> store,
+    std::unique_ptr<rocksdb::FSDirectory> base);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_ROCKSDB_WAL_HANDLES_H_

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/rocksdb/wal_index.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace alpheus {
+namespace {
+
+std::string TextOf(std::span<const std::byte> body) {
+  return {reinterpret_cast<const char*>(body.data()), body.size()};
+}
+
+absl::Status Broken(Lsn lsn, const WalRecord& record, absl::string_view why) {
+  return absl::DataLossError(
+      absl::StrCat("LSN ", lsn.value, ": ", DescribeWalRecord(record), ": ",
+                   why, ". Take what is left with `alpheus salvage`"));
+}
+
+}  // namespace
+
+std::string EncodeWalHome(const WalHome& home) {
+  return home.wal_directory + '\0' + home.database;
+}
+
+absl::Status WalIndex::Apply(Lsn lsn, uint64_t position,
+                             const WalRecord& record) {
+  const uint64_t id = record.header.file;
+  absl::Status applied;
+  if (record.header.kind == WalRecordKind::kHome) {
+    applied = ApplyHome(record);
+    home_lsn_ = lsn;
+  } else if (record.header.kind == WalRecordKind::kCreate) {
+    applied = ApplyCreate(lsn, position, record);
+  } else if (const auto found = by_id_.find(id); found != by_id_.end()) {
+    applied = ApplyTo(*found->second.file, lsn, record);
+  } else if (first_created_ != 0 && id >= first_created_) {
+    applied = absl::DataLossError("no such file (X2)");
+  }
+  if (!applied.ok()) return Broken(lsn, record, applied.message());
+  const bool is_home = record.header.kind == WalRecordKind::kHome;
+  next_id_ = std::max(next_id_, is_home ? id : id + 1);
+  return absl::OkStatus();
+}
+
+absl::Status WalIndex::ApplyHome(const WalRecord& record) {
+  const std::string text = TextOf(record.body);
+  const size_t cut = text.find('\0');
+  if (cut == std::string::npos) {
+    return absl::DataLossError("not two directories");
+  }
+  home_ = {text.substr(0, cut), text.substr(cut + 1)};
+  return absl::OkStatus();
+}
+
+absl::Status WalIndex::ApplyCreate(Lsn lsn, uint64_t position,
+                                   const WalRecord& record) {
+  const uint64_t id = record.header.file;
+  if (id < next_id_) return absl::DataLossError("this id was given (X1)");
+  if (first_created_ == 0) first_created_ = id;
+  by_id_[id].file =
+      std::make_shared<WalFile>(id, lsn, position, record.header.seconds);
+  Rename(id, TextOf(record.body));
+  return absl::OkStatus();
+}
+
+absl::Status WalIndex::ApplyTo(WalFile& file, Lsn lsn,
+                               const WalRecord& record) {
+  const WalHeader& header = record.header;
+  if (header.kind == WalRecordKind::kRename) {
+    file.Touch(header.seconds);
+    Rename(file.id, TextOf(record.body));
+    return absl::OkStatus();
+  }
+  if (header.kind == WalRecordKind::kRemove) {
+    Forget(file.id);
+    return absl::OkStatus();
+  }
+  const MutexLock lock(file.mutex);
+  if (header.kind == WalRecordKind::kTruncate) {
+    if (header.offset > file.size()) {
+      return absl::DataLossError(
+          absl::StrCat("the file has ", file.size(), " bytes"));
+    }
+    file.Truncate(lsn, header.offset, header.seconds);
+    return absl::OkStatus();
+  }
+  if (header.offset != file.size()) {
+    return absl::DataLossError(
+        absl::StrCat("the file ends at ", file.size(), ": a hole (F1)"));
+  }
+  file.Extend(lsn, record.body);
+  return absl::OkStatus();
+}
+
+void WalIndex::Rename(uint64_t id, const std::string& name) {
+  Named& named = by_id_.at(id);
+  by_name_.erase(named.name);
+  if (const auto replaced = by_name_.find(name); replaced != by_name_.end()) {
+    Forget(replaced->second);
+  }
+  named.name = name;
+  by_name_[name] = id;
+}
+
+void WalIndex::Forget(uint64_t id) {
+  const auto found = by_id_.find(id);
+  by_name_.erase(found->second.name);
+  found->second.file->SetRemoved(true);
+  removed_.emplace_back(found->second.file);
+  by_id_.erase(found);
+}
+
+std::shared_ptr<WalFile> WalIndex::Find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : by_id_.at(found->second).file;
+}
+
+std::vector<std::string> WalIndex::List(const std::string& directory) const {
+  std::vector<std::string> names;
+  for (const auto& [id, named] : by_id_) {
+    const size_t slash = named.name.rfind('/');
+    const bool is_below = slash != std::string::npos;
+    if (named.name.substr(0, is_below ? slash : 0) == directory) {
+      names.push_back(is_below ? named.name.substr(slash + 1) : named.name);
+    }
+  }
+  return names;
+}
+
+std::shared_ptr<WalFile> WalIndex::Oldest() {
+  std::shared_ptr<WalFile> oldest;
+  if (!by_id_.empty()) oldest = by_id_.begin()->second.file;
+  std::erase_if(removed_, [](const auto& file) { return file.expired(); });
+  for (const std::weak_ptr<WalFile>& held : removed_) {
+    std::shared_ptr<WalFile> file = held.lock();
+    if (file != nullptr && (oldest == nullptr || file->id < oldest->id)) {
+      oldest = std::move(file);
+    }
+  }
+  return oldest;
+}
+
+}  // namespace alpheus

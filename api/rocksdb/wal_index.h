@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// wal_index: the WAL files of a log, by name: what its records say, applied one
+// after the other.
+//
+// Idea: opening applies what was recovered, a running store what it has just
+// written, by the same function; so what opening finds is what there was.
+//
+// Invariants:
+//   X1. Ids rise with the LSN of their kCreate.
+//   X2. The head passes the kCreate of a file only when the file is removed. So
+//       records of an id below every kCreate that is left are remains of a
+//       removed file, and nothing but those lacks one.
+//   X3. The newest kHome is never behind the head while there is a file.
+// Fault model: the log delivers an unbroken run of records; a run that breaks
+// X1 or F1 (wal_file.h) was not written by a store, and is DataLoss.
+// Thread safety: one thread at a time.
+#ifndef ALPHEUS_API_ROCKSDB_WAL_INDEX_H_
+#define ALPHEUS_API_ROCKSDB_WAL_INDEX_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "api/rocksdb/wal_file.h"
+#include "api/rocksdb/wal_record.h"
+#include "log/base/ids.h"
+
+namespace alpheus {
+
+// Whose log it is. Absolute paths without symbolic links, or empty.
+struct WalHome {
+  std::string wal_directory;
+  std::string database;  // empty: not known yet
+
+  bool operator==(const WalHome&) const = default;
+};
+
+class WalIndex {
+ public:
+  // `position` as in WalFile. The body must stay where it is while its file is
+  // referred to.
+  // Errors: DataLoss.
+  absl::Status Apply(Lsn lsn, uint64_t position, const WalRecord& record);
+
+  // Null if there is none. Names are relative to the WAL directory.
+  std::shared_ptr<WalFile> Find(const std::string& name) const;
+  // Names of the files in a directory ("" or "archive"), without it.
+  std::vector<std::string> List(const std::string& directory) const;
+
+  const WalHome& home() const { return home_; }
+  Lsn home_lsn() const { return home_lsn_; }
+  uint64_t next_id() const { return next_id_; }
+
+  // The oldest file that has a name or a reader; null: none.
+  std::shared_ptr<WalFile> Oldest();
+
+ private:
+  absl::Status ApplyHome(const WalRecord& record);
+  absl::Status ApplyCreate(Lsn lsn, uint64_t position, const WalRecord& record);
+  // Of a file that is there.
+  absl::Status ApplyTo(WalFile& file, Lsn lsn, const WalRecord& record);
+  void Rename(uint64_t id, const std::string& name);
+  void Forget(uint64_t id);
+
+  struct Named {
+    std::string name;
+    std::shared_ptr<WalFile> file;
+  };
+
+  std::map<uint64_t, Named> by_id_;  // in order of age (X1)
+  std::unordered_map<std::string, uint64_t> by_name_;
+  std::vector<std::weak_ptr<WalFile>> removed_;  // that were referred to
+  WalHome home_;
+  Lsn home_lsn_;
+  uint64_t next_id_ = 1;
+  uint64_t first_created_ = 0;  // 0: none yet (X2)
+};
+
+// Body of a kHome record.
+std::string EncodeWalHome(const WalHome& home);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_ROCKSDB_WAL_INDEX_H_

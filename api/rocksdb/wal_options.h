@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// wal_options: what the RocksDB plugin is told, by its URI or by a file.
+//
+//   alpheus:///mnt/pmem/wal                      a log in this file
+//   alpheus:///mnt/pmem/wal?create=64MiB         made if it is not there
+//   alpheus:///mnt/pmem/wal?cluster=C&node=1     replicated, one replica here
+//   alpheus:?cluster=C&node=1                    replicated, none here
+//   alpheus:?file=/etc/wal.conf                  lines `key = value`
+//
+// References: docs/rocksdb.md#options.
+#ifndef ALPHEUS_API_ROCKSDB_WAL_OPTIONS_H_
+#define ALPHEUS_API_ROCKSDB_WAL_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "alpheus/options.h"
+
+namespace alpheus {
+
+struct WalOptions {
+  LogOptions log;
+  // Of the region to make if log.path does not exist; 0: none is made.
+  uint64_t create_bytes = 0;
+  // Whose WAL files are kept in the log; empty: where the first one is made, or
+  // where the log says.
+  std::string wal_directory = {};
+  // Takes the database that is opened for the log's own, whatever the log says,
+  // and although it may have had another WAL.
+  bool adopt = false;
+  // How long a write waits for room in a full ring, in milliseconds.
+  uint32_t stall_ms = 10'000;
+};
+
+// Errors: InvalidArgument (what, and what is possible); NotFound, Unavailable
+// (file=).
+absl::StatusOr<WalOptions> ParseWalUri(const std::string& uri);
+
+// The text of a file; comments begin with #. Errors: InvalidArgument.
+absl::Status ParseWalFile(const std::string& text, WalOptions& options);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_ROCKSDB_WAL_OPTIONS_H_

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/rocksdb/wal_record.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace alpheus {
+namespace {
+
+constexpr std::array<std::byte, 4> kMagic = {std::byte{'A'}, std::byte{'W'},
+                                             std::byte{'A'}, std::byte{'L'}};
+constexpr std::byte kVersion{1};
+
+void Store64(uint64_t value, std::byte* out) {
+  for (int i = 0; i < 8; ++i) out[i] = static_cast<std::byte>(value >> (8 * i));
+}
+
+uint64_t Load64(const std::byte* in) {
+  uint64_t value = 0;
+  for (int i = 7; i >= 0; --i)
+    value = value << 8 | static_cast<uint64_t>(in[i]);
+  return value;
+}
+
+bool HasBody(WalRecordKind kind) {
+  return kind != WalRecordKind::kTruncate && kind != WalRecordKind::kRemove;
+}
+
+// What a record of a known kind can't be.
+bool IsPossible(const WalRecord& record) {
+  return record.header.file != 0 &&
+         record.body.empty() != HasBody(record.header.kind);
+}
+
+const char* KindName(WalRecordKind kind) {
+  switch (kind) {
+    case WalRecordKind::kHome:
+      return "home";
+    case WalRecordKind::kCreate:
+      return "create";
+    case WalRecordKind::kData:
+      return "data";
+    case WalRecordKind::kTruncate:
+      return "truncate";
+    case WalRecordKind::kRename:
+      return "rename";
+    case WalRecordKind::kRemove:
+      return "remove";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+void EncodeWalHeader(const WalHeader& header,
+                     std::span<std::byte, kWalHeaderBytes> out) {
+  std::ranges::copy(kMagic, out.begin());
+  out[4] = kVersion;
+  out[5] = static_cast<std::byte>(header.kind);
+  out[6] = out[7] = std::byte{0};
+  Store64(header.file, &out[8]);
+  Store64(header.offset, &out[16]);
+  Store64(header.seconds, &out[24]);
+}
+
+absl::StatusOr<WalRecord> DecodeWalRecord(std::span<const std::byte> payload) {
+  if (payload.size() < kWalHeaderBytes ||
+      !std::ranges::equal(payload.first(kMagic.size()), kMagic)) {
+    return absl::FailedPreconditionError(
+        "not a record of the RocksDB plugin: this log is used for something "
+        "else. Give the database a log of its own");
+  }
+  const auto kind = static_cast<WalRecordKind>(payload[5]);
+  if (payload[4] != kVersion || payload[6] != std::byte{0} ||
+      payload[7] != std::byte{0} || kind < WalRecordKind::kHome ||
+      kind > WalRecordKind::kRemove) {
+    return absl::UnimplementedError(absl::StrCat(
+        "record of version ", static_cast<int>(payload[4]), " and kind ",
+        static_cast<int>(payload[5]),
+        " of the RocksDB plugin; this one knows version 1 and kinds 1 to 6. "
+        "Use the plugin that wrote it"));
+  }
+  const WalRecord record = {
+      {kind, Load64(&payload[8]), Load64(&payload[16]), Load64(&payload[24])},
+      payload.subspan(kWalHeaderBytes)};
+  if (!IsPossible(record)) {
+    return absl::DataLossError(
+        absl::StrCat("impossible record: ", DescribeWalRecord(record)));
+  }
+  return record;
+}
+
+std::string DescribeWalRecord(const WalRecord& record) {
+  std::string text =
+      absl::StrCat(KindName(record.header.kind), " file ", record.header.file);
+  if (record.header.kind == WalRecordKind::kData ||
+      record.header.kind == WalRecordKind::kTruncate) {
+    absl::StrAppend(&text, " at ", record.header.offset);
+  }
+  return absl::StrCat(text, ", ", record.body.size(), " bytes");
+}
+
+}  // namespace alpheus

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/rocksdb/wal_store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+namespace {
+
+std::span<const std::byte> BytesOf(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+absl::Status NoSuchFile(const std::string& name) {
+  return absl::NotFoundError(absl::StrCat(name, ": no such file in the log"));
+}
+
+absl::StatusOr<std::unique_ptr<Log>> OpenLog(const WalOptions& options) {
+  absl::StatusOr<std::unique_ptr<Log>> log = Log::Open(options.log);
+  if (!absl::IsNotFound(log.status()) || options.create_bytes == 0) return log;
+  const absl::StatusOr<Uuid> made = Log::Format(
+      {.path = options.log.path, .region_bytes = options.create_bytes});
+  // Another process may have made it meanwhile.
+  if (!made.ok() && !absl::IsAlreadyExists(made.status())) return made.status();
+  return Log::Open(options.log);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WalStore>> WalStore::Open(
+    const WalOptions& options, NowSeconds now_seconds) {
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Log> log, OpenLog(options));
+  std::unique_ptr<WalStore> store(
+      new WalStore(std::move(log), options, std::move(now_seconds)));
+  ALPHEUS_RETURN_IF_ERROR(store->Recover());
+  return store;
+}
+
+WalStore::WalStore(std::unique_ptr<Log> log, const WalOptions& options,
+                   NowSeconds now_seconds)
+    : log_(std::move(log)),
+      now_seconds_(std::move(now_seconds)),
+      stall_ms_(options.stall_ms),
+      space_(log_->payload_bytes_max()) {}
+
+absl::Status WalStore::Recover() {
+  const MutexLock lock(mutex_);
+  RecoveredRange records = log_->Recovered();
+  absl::Status applied;
+  for (const RecoveredRecord& recovered : records) {
+    applied = Apply(recovered);
+    if (!applied.ok()) break;
+  }
+  ALPHEUS_RETURN_IF_ERROR(records.status());
+  ALPHEUS_RETURN_IF_ERROR(applied);
+  last_change_ = log_->durable_lsn();
+  return CleanBeforeOldest();
+}
+
+absl::Status WalStore::Apply(const RecoveredRecord& recovered) {
+  ALPHEUS_ASSIGN_OR_RETURN(const WalRecord record,
+                           DecodeWalRecord(recovered.payload));
+  return index_.Apply(recovered.lsn, space_.Add(recovered.payload.size()),
+                      record);
+}
+
+WalHome WalStore::home() const {
+  const MutexLock lock(mutex_);
+  return index_.home();
+}
+
+absl::Status WalStore::SetHome(const WalHome& home) {
+  const MutexLock lock(mutex_);
+  if (index_.home() == home) return absl::OkStatus();
+  ALPHEUS_RETURN_IF_ERROR(WriteHome(home));
+  return ForceThrough(last_change_);
+}
+
+std::shared_ptr<WalFile> WalStore::Find(const std::string& name) const {
+  const MutexLock lock(mutex_);
+  return index_.Find(name);
+}
+
+std::vector<std::string> WalStore::List(const std::string& directory) const {
+  const MutexLock lock(mutex_);
+  return index_.List(directory);
+}
+
+absl::StatusOr<std::shared_ptr<WalFile>> WalStore::Create(
+    const std::string& name) {
+  const MutexLock lock(mutex_);
+  ALPHEUS_RETURN_IF_ERROR(ChangeReplacing({.kind = WalRecordKind::kCreate,
+                                           .file = index_.next_id(),
+                                           .seconds = now_seconds_()},
+                                          name));
+  return index_.Find(name);
+}
+
+absl::Status WalStore::Rename(const std::string& from, const std::string& to) {
+  const MutexLock lock(mutex_);
+  const std::shared_ptr<WalFile> file = index_.Find(from);
+  if (file == nullptr) return NoSuchFile(from);
+  if (from == to) return absl::OkStatus();
+  return ChangeReplacing({.kind = WalRecordKind::kRename,
+                          .file = file->id,
+                          .seconds = now_seconds_()},
+                         to);
+}
+
+absl::Status WalStore::Remove(const std::string& name) {
+  const MutexLock lock(mutex_);
+  {
+    const std::shared_ptr<WalFile> file = index_.Find(name);
+    if (file == nullptr) return NoSuchFile(name);
+    // Data behind the record that removes it would be of no file.
+    file->SetRemoved(true);
+    const absl::Status removed =
+        Change({.kind = WalRecordKind::kRemove, .file = file->id}, "");
+    if (!removed.ok()) {
+      file->SetRemoved(false);
+      return removed;
+    }
+  }  // the last reference to it, if nobody reads it
+  return CleanBeforeOldest();
+}
+
+absl::Status WalStore::Truncate(WalFile& file, uint64_t size) {
+  const MutexLock lock(file.mutex);
+  if (file.is_removed()) {
+    return absl::FailedPreconditionError("the file was removed");
+  }
+  if (size > file.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "truncate to ", size, " bytes: the file has ", file.size()));
+  }
+  if (size == file.size()) return absl::OkStatus();
+  const uint64_t seconds = now_seconds_();
+  ALPHEUS_ASSIGN_OR_RETURN(const Written written,
+                           Write({.kind = WalRecordKind::kTruncate,
+                                  .file = file.id,
+                                  .offset = size,
+                                  .seconds = seconds},
+                                 {}));
+  file.Truncate(written.lsn, size, seconds);
+  return absl::OkStatus();
+}
+
+absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto piece =
+        bytes.first(std::min(bytes.size(), space_.data_bytes_max()));
+    // Before the lock: who removes files must not wait for those who wait for
+    // that.
+    ALPHEUS_RETURN_IF_ERROR(WaitForRoom(kWalHeaderBytes + piece.size()));
+    const MutexLock lock(file.mutex);
+    if (file.is_removed()) {
+      return absl::FailedPreconditionError("the file was removed");
+    }
+    ALPHEUS_ASSIGN_OR_RETURN(const Written written,
+                             Write({.kind = WalRecordKind::kData,
+                                    .file = file.id,
+                                    .offset = file.size()},
+                                   piece));
+    file.Extend(written.lsn, written.body);
+    bytes = bytes.subspan(piece.size());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WalStore::Sync(const WalFile& file) {
+  return ForceThrough(file.last_lsn());
+}
+
+absl::Status WalStore::SyncAll() { return ForceThrough(log_->next_lsn() - 1); }
+
+absl::StatusOr<size_t> WalStore::Read(WalFile& file, uint64_t offset,
+                                      std::span<std::byte> out) {
+  const size_t copied = file.Read(offset, out);
+  // Asked behind the copying: what was copied may be another primary's.
+  ALPHEUS_RETURN_IF_ERROR(Noted(log_->CheckPayloads()));
+  return copied;
+}
+
+absl::StatusOr<WalStore::Written> WalStore::Write(
+    const WalHeader& header, std::span<const std::byte> body) {
+  absl::StatusOr<Reservation> record =
+      log_->Reserve(kWalHeaderBytes + body.size());
+  if (!record.ok()) return Noted(record.status());
+  const std::span<std::byte> payload = record->payload();
+  EncodeWalHeader(header, payload.first<kWalHeaderBytes>());
+  if (!body.empty()) {
+    std::memcpy(payload.data() + kWalHeaderBytes, body.data(), body.size());
+  }
+  const absl::StatusOr<Lsn> lsn = log_->Complete(*std::move(record));
+  if (!lsn.ok()) return Noted(lsn.status());
+  return Written{*lsn, space_.Add(payload.size()),
+                 payload.subspan(kWalHeaderBytes)};
+}
+
+absl::Status WalStore::Change(const WalHeader& header, std::string_view body) {
+  ALPHEUS_ASSIGN_OR_RETURN(const Written written, Write(header, BytesOf(body)));
+  last_change_ = written.lsn;
+  return index_.Apply(written.lsn, written.position, {header, written.body});
+}
+
+absl::Status WalStore::ChangeReplacing(const WalHeader& header,
+                                       const std::string& name) {
+  const std::shared_ptr<WalFile> replaced = index_.Find(name);
+  if (replaced != nullptr) replaced->SetRemoved(true);
+  const absl::Status changed = Change(header, name);
+  if (!changed.ok() && replaced != nullptr) replaced->SetRemoved(false);
+  return changed;
+}
+
+absl::Status WalStore::WriteHome(const WalHome& home) {
+  return Change({.kind = WalRecordKind::kHome, .file = index_.next_id()},
+                EncodeWalHome(home));
+}
+
+absl::Status WalStore::CleanBeforeOldest() {
+  const std::shared_ptr<WalFile> oldest = index_.Oldest();
+  const Lsn last = oldest == nullptr ? last_change_ : oldest->first_lsn - 1;
+  const uint64_t position =
+      oldest == nullptr ? space_.position() : oldest->first_position;
+  if (last < log_->head_lsn()) return absl::OkStatus();
+  // X3: the log must go on saying whose it is.
+  if (index_.home_lsn() <= last && index_.home_lsn() != Lsn(0) &&
+      !IsMutant("kWalHomeCleaned")) {
+    ALPHEUS_RETURN_IF_ERROR(WriteHome(index_.home()));
+  }
+  // V3: a record that removed a file, or replaced it, is among these.
+  if (!IsMutant("kWalCleanedBeforeRemoved")) {
+    ALPHEUS_RETURN_IF_ERROR(ForceThrough(last_change_));
+  }
+  ALPHEUS_RETURN_IF_ERROR(Noted(log_->CleanupThrough(last)));
+  {
+    const std::lock_guard<std::mutex> lock(room_mutex_);
+    space_.FreeBefore(position);
+  }
+  room_made_.notify_all();
+  return absl::OkStatus();
+}
+
+absl::Status WalStore::WaitForRoom(size_t payload_bytes) {
+  if (space_.Fits(payload_bytes) || IsMutant("kWalTakesAllRoom")) {
+    return absl::OkStatus();
+  }
+  {
+    // A reader may have given up the last file that it kept.
+    const MutexLock lock(mutex_);
+    ALPHEUS_RETURN_IF_ERROR(CleanBeforeOldest());
+  }
+  std::unique_lock<std::mutex> lock(room_mutex_);
+  if (!space_.Fits(payload_bytes)) {
+    stalls_.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (room_made_.wait_for(lock, std::chrono::milliseconds(stall_ms_),
+                          [&] { return space_.Fits(payload_bytes); })) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the log is full: ", space_.used_bytes(), " of ", space_.limit_bytes(),
+      " bytes hold WAL files that nobody removed within ", stall_ms_,
+      " ms. Flush memtables; set max_total_wal_size to half of that, or use a "
+      "larger log"));
+}
+
+absl::Status WalStore::ForceThrough(Lsn lsn) {
+  if (lsn == Lsn(0)) return absl::OkStatus();  // nothing was ever written
+  return Noted(log_->Force(lsn));
+}
+
+absl::Status WalStore::Noted(absl::Status status) {
+  if (absl::IsAborted(status) || absl::IsUnavailable(status) ||
+      absl::IsDeadlineExceeded(status)) {
+    failed_.store(true, std::memory_order_release);
+  }
+  return status;
+}
+
+}  // namespace alpheus

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// RocksDB with a WAL that several nodes keep, and one that loses it to another
+// process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "rocksdb/db.h"
+#include "tests/api/rocksdb/plugin_fixture.h"
+#include "tests/testing/test_cluster.h"
+
+namespace alpheus {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ClusterDatabaseTest : public testing::PluginFixture {
+ protected:
+  ClusterDatabaseTest() {
+    const auto made =
+        Log::Format({.region_bytes = 1 << 20, .cluster_file = cluster_.file()});
+    EXPECT_TRUE(made.ok()) << made.status();
+    wal_options_ = On(1);
+    Restart();
+  }
+  ~ClusterDatabaseTest() override { Close(); }
+
+  WalOptions On(int node) const {
+    WalOptions options;
+    options.stall_ms = 60'000;
+    ReplicationOptions& replication = options.log.replication;
+    replication.cluster_file = cluster_.file();
+    replication.node = node;
+    replication.open_timeout_ms = 60'000;
+    replication.silence_ms = 60'000;
+    return options;
+  }
+
+  testing::TestCluster cluster_{3};
+};
+
+// remote-only: this process keeps no replica, and two of three are enough.
+TEST_F(ClusterDatabaseTest, SyncedPutsAreOnWReplicas) {
+  Open();
+  for (int i = 0; i < 50; ++i) Put(std::to_string(i), "x", true);
+  Close();
+  cluster_.Stop(1);
+  wal_options_ = On(2);
+  Restart();
+  Open();
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(Get(std::to_string(i)), "x");
+}
+
+// local+remote: with the replica of this process's node in its own file.
+TEST_F(ClusterDatabaseTest, OwnReplicaIsReadWithoutTheNetwork) {
+  wal_options_.log.path = cluster_.ReplicaPath(1);
+  Restart();
+  Open();
+  Put("a", "1", true);
+  Reopen();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+// Whoever opens the log ends who had it: that one acknowledges nothing more,
+// and RocksDB stops for good.
+TEST_F(ClusterDatabaseTest, OvertakenProcessStopsForGood) {
+  Open();
+  Put("a", "1", true);
+  auto next = Log::Open(On(2).log);
+  ASSERT_TRUE(next.ok()) << next.status();
+  rocksdb::WriteOptions sync;
+  sync.sync = true;
+  const rocksdb::Status put = db_->Put(sync, "b", "2");
+  EXPECT_TRUE(put.IsIOFenced()) << put.ToString();
+  EXPECT_FALSE(db_->Put(rocksdb::WriteOptions(), "c", "3").ok());
+  EXPECT_FALSE(db_->Resume().ok());
+  // What was acknowledged is there for who has the log now.
+  ASSERT_TRUE((*next)->Close().ok());
+  Close();
+  Open();  // the file system opens a log that has failed anew
+  EXPECT_EQ(Get("a"), "1");
+  EXPECT_EQ(Get("c"), "(none)");
+  Put("d", "4", true);
+}
+
+TEST_F(ClusterDatabaseTest, TooFewReplicasAreAnErrorNotALoss) {
+  Open();
+  Put("a", "1", true);
+  Close();
+  cluster_.Stop(1);
+  cluster_.Stop(2);
+  wal_options_.log.replication.open_timeout_ms = 300;
+  Restart();
+  const rocksdb::Status opened = TryOpen();
+  EXPECT_TRUE(opened.IsIOError()) << opened.ToString();
+  cluster_.Start(2);
+  wal_options_.log.replication.open_timeout_ms = 60'000;
+  Restart();
+  Open();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+}  // namespace
+}  // namespace alpheus
