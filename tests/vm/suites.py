@@ -16,6 +16,7 @@ import time
 
 sys.dont_write_bytecode = True
 from guest import Guest, GuestError  # noqa: E402
+from rejoin import Rejoin  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -181,7 +182,12 @@ class Suite:
             raise GuestError(f"the writers ended; the console:\n{console}")
 
 
-SUITES = ("verbs", "fence", "faults", "log", "power")
+    def rejoin(self):
+        """A backup's machine loses power in mid-stream, and rejoins."""
+        return Rejoin(self).run(1 if self.is_quick else 3)
+
+
+SUITES = ("verbs", "fence", "faults", "log", "power", "rejoin")
 # What is measured is asked for by name.
 FIGURES = ("append", "remotelog")
 
