@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Of the guest's kernel; each brings what it depends on.
@@ -48,12 +49,20 @@ def run(*command, **options):
 
 
 class Guest:
-    """Kernel, initramfs and NVDIMMs of guests that run one after another."""
+    """Kernel, initramfs and NVDIMMs of guests that run one after another.
 
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder).resolve()
+    Guests with a name have a folder of their own in that of the kernel, so that
+    several run at once. `networks` has what QEMU's -netdev takes, but for the
+    id, for each network interface: eth0 and so on.
+    """
+
+    def __init__(self, folder, name="", nvdimms=NVDIMMS, networks=()):
+        self.kernel = pathlib.Path(folder).resolve() / "kernel"
+        self.name = name
+        self.folder = self.kernel.parent / name
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.kernel = self.folder / "kernel"
+        self.nvdimms = nvdimms
+        self.networks = networks
         self.initramfs = self.folder / "initramfs.gz"
         self.qemu = None
         self.is_cut = False
@@ -62,6 +71,11 @@ class Guest:
         """Ends the guest that runs, as a power cut would: for `heard`."""
         self.is_cut = True
         self.qemu.kill()
+
+    def say(self, line):
+        """Types a line at the console of the guest that runs. Raises OSError or
+        ValueError if it has ended."""
+        os.write(self.qemu.stdin.fileno(), f"{line}\n".encode())
 
     def unpack_kernel(self):
         """Downloads and unpacks the kernel that Debian has now, once."""
@@ -74,10 +88,11 @@ class Guest:
         else:
             raise GuestError("apt knows no package linux-image-amd64; run "
                              "apt-get update")
-        unpacked = self.folder / "kernel.new"
+        folder = self.kernel.parent
+        unpacked = folder / "kernel.new"
         shutil.rmtree(unpacked, ignore_errors=True)
-        run("apt-get", "download", "-qq", package, cwd=self.folder)
-        for file in self.folder.glob("linux-image-*.deb"):
+        run("apt-get", "download", "-qq", package, cwd=folder)
+        for file in folder.glob("linux-image-*.deb"):
             run("dpkg", "-x", file, unpacked)
             file.unlink()
         run("depmod", "-b", unpacked, next((unpacked / "lib/modules").iterdir()).name)
@@ -130,7 +145,13 @@ class Guest:
                    "tsc=reliable clocksource=tsc",
                    "-virtfs", "local,path=/,mount_tag=host,"
                    "security_model=none,readonly=on,multidevs=remap"]
-        for number in range(NVDIMMS):
+        # Two interfaces with one address could not hear each other.
+        owner = zlib.crc32(self.name.encode()).to_bytes(4, "big")[1:].hex(":")
+        for number, network in enumerate(self.networks):
+            command += ["-netdev", f"{network},id=network{number}", "-device",
+                        f"virtio-net-pci,netdev=network{number},"
+                        f"mac=52:54:{owner}:{number:02x},romfile="]
+        for number in range(self.nvdimms):
             file = self.folder / f"nvdimm{number}.img"
             if not file.exists():
                 with open(file, "wb") as image:
@@ -152,8 +173,8 @@ class Guest:
         self.make_initramfs(script)
         lines = []
         self.is_cut = False
-        with subprocess.Popen(self.command(), stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE,
+        with subprocess.Popen(self.command(), cwd=self.folder,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT) as qemu:
             self.qemu = qemu
             # A guest that hangs says nothing.

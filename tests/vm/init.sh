@@ -18,6 +18,7 @@ mount -t overlay overlay \
 mount -t proc proc /mnt/proc
 mount -t sysfs sys /mnt/sys
 mount -t devtmpfs dev /mnt/dev
+ln -s /proc/self/fd /mnt/dev/fd
 mkdir -p /mnt/dev/shm
 for folder in run dev/shm; do mount -t tmpfs tmpfs "/mnt/$folder"; done
 ip link set lo up

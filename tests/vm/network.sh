@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# network: three hosts with an RDMA adapter each (Soft-RoCE), in one guest.
-# Sourced by guests' scripts.
+# network: three hosts with an RDMA adapter each (Soft-RoCE), in one guest, or
+# in several: `hosts` names those that are here (0, 1, 2), `uplink` the interface
+# behind which the others are. Sourced by guests' scripts.
 #
 # 6.1's rdma_rxe works in the first network namespace only, and what one address
 # of a machine sends to another goes by lo, where no adapter is. So the local
@@ -14,7 +15,7 @@
 #
 #   10.9.0.1 v0 -- p1 \
 #   10.9.0.2 v1 -- p2 - bridge        adapters rxe0, rxe1, rxe2
-#   10.9.0.3 v2 -- p3 /
+#   10.9.0.3 v2 -- p3 /     \ uplink
 set -e
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
@@ -25,7 +26,10 @@ ip link add bridge0 mtu 4200 type bridge
 ip link set bridge0 up
 ip rule add pref 300 lookup local
 # Ports are named by the last number of their hosts' addresses.
-for n in 0 1 2; do
+if [ -n "${uplink:-}" ]; then
+  ip link set "$uplink" mtu 4200 txqueuelen 10000 master bridge0 up
+fi
+for n in ${hosts:=0 1 2}; do
   port=p$((n + 1))
   address=10.9.0.$((n + 1)) table=$((100 + n))
   ip link add "v$n" mtu 4200 type veth peer name "$port" mtu 4200
@@ -38,7 +42,7 @@ for n in 0 1 2; do
   ip route add local "$address" dev "v$n" table $table
 done
 ip rule del pref 0
-for n in 0 1 2; do rdma link add "rxe$n" type rxe netdev "v$n"; done
+for n in $hosts; do rdma link add "rxe$n" type rxe netdev "v$n"; done
 export ALPHEUS_VERBS_ADDRESSES=10.9.0.1,10.9.0.2,10.9.0.3
 # Ports of which 1 was written here reach each other no more, and all others as
 # before: so one pair can be cut at a time. Packets vanish; nobody is told.

@@ -17,6 +17,7 @@ import time
 sys.dont_write_bytecode = True
 from guest import Guest, GuestError, run  # noqa: E402
 from native import NativeGuest, Release  # noqa: E402
+from rejoin import Rejoin  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -211,8 +212,12 @@ class Suite:
         if status is not None:
             raise GuestError(f"the writers ended; the console:\n{console}")
 
+    def rejoin(self):
+        """A backup's machine loses power in mid-stream, and rejoins."""
+        return Rejoin(self).run(1 if self.is_quick else 3)
 
-SUITES = ("verbs", "fence", "faults", "log", "power")
+
+SUITES = ("verbs", "fence", "faults", "log", "power", "rejoin")
 # What is measured is asked for by name.
 FIGURES = ("append", "remotelog")
 # And so is what takes downloads and a build of its own.
