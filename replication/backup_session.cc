@@ -23,10 +23,6 @@ namespace {
 // Acks are cumulative: when all are under way, the next one says it for both.
 constexpr size_t kAcksUnderWay = 16;
 
-// Receives that are posted again behind the ack, for which the primary waits:
-// there are as many more than credits, so that none is ever missed (R1).
-constexpr size_t kReceivesOwed = 4;
-
 }  // namespace
 
 template <Persistence P>
@@ -57,39 +53,11 @@ absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
       pmem, memory, terms, RecordPlanOfBackup(), fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_, MessageSlots::Make(fabric, kAcksUnderWay, kAckBytes));
-  session->receives_owed_max_ = std::min<size_t>(
-      kReceivesOwed,
-      std::max(fabric.limits().receives_max, terms.credits) - terms.credits);
-  const size_t receives = terms.credits + session->receives_owed_max_;
   ALPHEUS_ASSIGN_OR_RETURN(
       session->receives_,
-      MessageSlots::Make(fabric, receives, kHeadUpdateBytes));
-  for (uint64_t i = 0; i < receives; ++i) {
-    ALPHEUS_RETURN_IF_ERROR(session->PostReceive(i));
-  }
+      PostedReceives::Make(fabric, connection, terms.credits,
+                           kHeadUpdateBytes));
   return session;
-}
-
-template <Persistence P>
-absl::Status BackupSession<P>::PostReceive(uint64_t number) {
-  return fabric_.PostReceive(connection_, WorkId(number),
-                             receives_->At(number));
-}
-
-template <Persistence P>
-absl::Status BackupSession<P>::OweReceive(uint64_t number) {
-  receives_owed_.push_back(number);
-  return receives_owed_.size() > receives_owed_max_ ? PostReceivesOwed()
-                                                    : absl::OkStatus();
-}
-
-template <Persistence P>
-absl::Status BackupSession<P>::PostReceivesOwed() {
-  for (const uint64_t number : receives_owed_) {
-    ALPHEUS_RETURN_IF_ERROR(PostReceive(number));
-  }
-  receives_owed_.clear();
-  return absl::OkStatus();
 }
 
 template <Persistence P>
@@ -141,13 +109,12 @@ absl::Status BackupSession<P>::TakeAnnouncement(const Completion& completion) {
         "; close the session, its memory may be damaged"));
   }
   ++batches_;
-  return OweReceive(completion.work.value);
+  return receives_->Taken(completion.work);
 }
 
 template <Persistence P>
 absl::Status BackupSession<P>::TakeMessage(const Completion& completion) {
-  const auto update = DecodeDurableUpdate(
-      receives_->At(completion.work.value).bytes.first(completion.bytes));
+  const auto update = DecodeDurableUpdate(receives_->BytesOf(completion));
   if (!update) return TakeHead(completion);
   const bool is_ours =
       (update->epoch == terms_.epoch && update->session == terms_.session) ||
@@ -161,13 +128,12 @@ absl::Status BackupSession<P>::TakeMessage(const Completion& completion) {
   }
   durable_lsn_ = std::max(durable_lsn_, update->durable_lsn);
   ++batches_;
-  return OweReceive(completion.work.value);
+  return receives_->Taken(completion.work);
 }
 
 template <Persistence P>
 absl::Status BackupSession<P>::TakeHead(const Completion& completion) {
-  const auto update = DecodeHeadUpdate(
-      receives_->At(completion.work.value).bytes.first(completion.bytes));
+  const auto update = DecodeHeadUpdate(receives_->BytesOf(completion));
   const bool is_ours =
       update &&
       ((update->epoch == terms_.epoch && update->session == terms_.session) ||
@@ -186,7 +152,7 @@ absl::Status BackupSession<P>::TakeHead(const Completion& completion) {
   head_ = update->head;
   head_is_new_ = true;
   ++batches_;
-  return OweReceive(completion.work.value);
+  return receives_->Taken(completion.work);
 }
 
 template <Persistence P>
@@ -196,12 +162,11 @@ absl::Status BackupSession<P>::Step() {
   const std::array<WrittenBytes, 2> announced = Announced();
   ALPHEUS_RETURN_IF_ERROR(
       responder_.Respond(announced, [this] { return Acknowledge(); }));
-  if (acked_ == acked_before) return PostReceivesOwed();
+  if (acked_ == acked_before) return receives_->PostAll();
   // After the ack, so that no primary waits for it.
   fabric_.HandOver();
   StoreWatermark();
-  ALPHEUS_RETURN_IF_ERROR(PostReceivesOwed());
-  return absl::OkStatus();
+  return receives_->PostAll();
 }
 
 // What no Step has persisted yet.

@@ -51,6 +51,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
 #include "replication/persist/persist_responder.h"
+#include "replication/posted_receives.h"
 #include "replication/session_terms.h"
 
 namespace alpheus {
@@ -106,10 +107,6 @@ class BackupSession {
   absl::Status TakeMessage(const Completion& completion);
   absl::Status TakeHead(const Completion& completion);
   absl::Status PublishHead();
-  absl::Status PostReceive(uint64_t number);
-  // Posted again by the end of the next Step.
-  absl::Status OweReceive(uint64_t number);
-  absl::Status PostReceivesOwed();
   std::array<WrittenBytes, 2> Announced() const;
   absl::Status Acknowledge();
   absl::Status WalkAnnounced();
@@ -134,12 +131,9 @@ class BackupSession {
   Lsn durable_lsn_;
   Lsn watermark_lsn_;
   int watermark_line_ = 0;
-  std::unique_ptr<MessageSlots> receives_;
+  std::unique_ptr<PostedReceives> receives_;  // waiting ones go behind the ack
   std::unique_ptr<MessageSlots> acks_;
   std::vector<size_t> free_acks_;
-  // At most so many are not posted again, and as many more than credits were.
-  size_t receives_owed_max_ = 0;
-  std::vector<uint64_t> receives_owed_;
 };
 
 }  // namespace alpheus

@@ -26,21 +26,11 @@ constexpr size_t kMessagesUnderWay = 2;
 constexpr uint64_t kRangesMax = 2;
 // Batches to a backup that is behind: one is persisted, the next one arrives.
 constexpr size_t kUnderWayBehind = 2;
-// Receives that are posted again only when nobody waits for what they brought:
-// there are as many more than credits, so that none is ever missed (R1).
-constexpr size_t kReceivesOwed = 4;
 // Of one that catches up: whoever appends meanwhile sends them, and pays for
 // each with its own latency. 32 KiB take some 10 us to send over loopback; four
 // times that keeps a network of 10 Gbit/s and 0.1 ms busy.
 constexpr uint64_t kCatchUpBytes = uint64_t{32} << 10;
 constexpr size_t kCatchUpUnderWay = 4;
-
-size_t ReceivesOwedMax(const Fabric::Limits& limits,
-                       const SessionTerms& terms) {
-  return std::min<size_t>(
-      kReceivesOwed,
-      std::max(limits.receives_max, terms.credits) - terms.credits);
-}
 
 }  // namespace
 
@@ -52,7 +42,6 @@ ReplicaSession::ReplicaSession(const ReplicatedRing& ring,
       fabric_(fabric),
       connection_(connection),
       limits_(fabric.limits()),
-      receives_owed_max_(ReceivesOwedMax(limits_, terms)),
       requester_(plan, fabric, connection),
       posted_{terms.next.lsn - 1, terms.next.offset},
       acked_(posted_),
@@ -71,27 +60,11 @@ absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
       new ReplicaSession(ring, terms, plan, fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_,
-      MessageSlots::Make(fabric, terms.credits + session->receives_owed_max_,
-                         kAckBytes));
+      PostedReceives::Make(fabric, connection, terms.credits, kAckBytes));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->messages_,
       MessageSlots::Make(fabric, kMessagesUnderWay, kHeadUpdateBytes));
-  for (uint64_t slot = 0; slot < session->acks_->size(); ++slot) {
-    ALPHEUS_RETURN_IF_ERROR(session->PostReceive(slot));
-  }
   return session;
-}
-
-absl::Status ReplicaSession::PostReceive(uint64_t slot) {
-  return fabric_.PostReceive(connection_, WorkId(slot), acks_->At(slot));
-}
-
-absl::Status ReplicaSession::PostReceivesOwed() {
-  for (const uint64_t slot : receives_owed_) {
-    ALPHEUS_RETURN_IF_ERROR(PostReceive(slot));
-  }
-  receives_owed_.clear();
-  return absl::OkStatus();
 }
 
 absl::Status ReplicaSession::Advance(const RingEnd& end) {
@@ -254,17 +227,13 @@ absl::Status ReplicaSession::Take(const Completion& completion) {
 }
 
 absl::Status ReplicaSession::TakeAck(const Completion& completion) {
-  const auto ack =
-      DecodeAck(acks_->At(completion.work.value).bytes.first(completion.bytes));
+  const auto ack = DecodeAck(acks_->BytesOf(completion));
   if (!ack) {
     return absl::DataLossError(
         absl::StrCat("epoch ", terms_.epoch.value, ": the backup sent ",
                      completion.bytes, " bytes that are no ack"));
   }
-  receives_owed_.push_back(completion.work.value);
-  if (receives_owed_.size() > receives_owed_max_) {
-    ALPHEUS_RETURN_IF_ERROR(PostReceivesOwed());
-  }
+  ALPHEUS_RETURN_IF_ERROR(acks_->Taken(completion.work));
   const bool is_ours =
       ack->epoch == terms_.epoch && ack->session == terms_.session;
   if (!is_ours && !IsMutant("kAckOfAnotherSession")) {

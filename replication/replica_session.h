@@ -44,6 +44,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
 #include "replication/persist/persist_requester.h"
+#include "replication/posted_receives.h"
 #include "replication/session_terms.h"
 
 namespace alpheus {
@@ -92,7 +93,7 @@ class ReplicaSession {
 
   // Posts the receives of acks that were taken: soon, and when nobody waits.
   // Errors: as Advance.
-  absl::Status PostReceivesOwed();
+  absl::Status PostReceives() { return acks_->PostAll(); }
 
   Lsn acked_lsn() const { return acked_.lsn; }
   const RingEnd& posted() const { return posted_; }
@@ -136,7 +137,6 @@ class ReplicaSession {
   uint64_t SendsUnderWay() const;
   absl::Status PostBatch(RingOffset end);
   PersistRequester::Range RangeAt(RingOffset begin, uint64_t bytes) const;
-  absl::Status PostReceive(uint64_t slot);
   absl::Status TakeAck(const Completion& completion);
   void TakeAcked(const UnderWay& acked);
   void TakePersisted();
@@ -146,10 +146,6 @@ class ReplicaSession {
   Fabric& fabric_;
   const ConnectionId connection_;
   const Fabric::Limits limits_;
-
-  // Of receives for acks at most so many are not posted again, and as many more
-  // than credits were.
-  const size_t receives_owed_max_;
 
   PersistRequester requester_;
   RingEnd posted_;
@@ -161,8 +157,7 @@ class ReplicaSession {
   std::deque<UnderWay> under_way_;  // without an ack
   uint64_t batches_ = 0;
   uint64_t batches_acked_ = 0;
-  std::unique_ptr<MessageSlots> acks_;
-  std::vector<uint64_t> receives_owed_;     // slots of acks
+  std::unique_ptr<PostedReceives> acks_;
   std::unique_ptr<MessageSlots> messages_;  // heads, durable updates
   std::vector<size_t> free_messages_;
 };

@@ -274,7 +274,7 @@ void Replicator::Push(Backup& backup) {
 
 void Replicator::PostReceives(Backup& backup) {
   if (!backup.status.ok()) return;
-  const absl::Status posted = backup.session->PostReceivesOwed();
+  const absl::Status posted = backup.session->PostReceives();
   if (!posted.ok()) GiveUp(backup, posted);
 }
 
