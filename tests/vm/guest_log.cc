@@ -6,8 +6,9 @@
 // Makes the log at PATH (a file on DAX, or a device-DAX) if there is none,
 // opens it, and checks that every record is what was appended, in order, and
 // none missing: DURABLE of them at least, which an earlier one said to be
-// durable. Then appends so many more, each durable when it is said. The medium
-// must be one that is flushed by instructions of the processor.
+// durable. When its standard input has ended, appends so many more, each
+// durable when it is said. The medium must be one that is flushed by
+// instructions of the processor.
 // Exit status 0: all of that held.
 #include <cstdint>
 #include <cstdio>
@@ -28,6 +29,8 @@ namespace {
 using alpheus::Log;
 
 constexpr size_t kWords = 24;
+// What is appended until QEMU has ended must fit.
+constexpr uint64_t kRegionBytes = 128 << 20;
 
 // All words of a record say which it is.
 void Fill(uint64_t number, std::span<uint64_t, kWords> words) {
@@ -65,16 +68,19 @@ absl::StatusOr<uint64_t> CheckRecords(const Log& log) {
 }
 
 absl::Status Run(const std::string& path, uint64_t records, uint64_t durable) {
-  const auto made = Log::Format({.path = path, .region_bytes = 64 << 20});
+  const auto made = Log::Format({.path = path, .region_bytes = kRegionBytes});
   if (!made.ok() && !absl::IsAlreadyExists(made.status())) return made.status();
   ALPHEUS_RETURN_IF_ERROR(CheckMedium(path));
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log,
                            Log::Open({.path = path}));
   ALPHEUS_ASSIGN_OR_RETURN(const uint64_t last, CheckRecords(*log));
   std::printf("recovered %lu\n", static_cast<unsigned long>(last));
+  (void)std::fflush(stdout);
   if (last < durable) {
     return absl::DataLossError(
         absl::StrCat(last, " records, and ", durable, " were durable"));
+  }
+  while (std::getchar() != EOF) {
   }
   for (uint64_t number = last + 1; number <= last + records; ++number) {
     uint64_t words[kWords];

@@ -20,7 +20,7 @@ import time
 
 from guest import Guest, GuestError
 from rejoin_oracle import Log, OracleError
-from rejoin_writer import Writer
+from rejoin_writer import WINDOW, Writer
 from running import Running
 
 CLUSTERS = ("majority", "all")
@@ -143,7 +143,7 @@ class Rejoin:
             self.writer_count += 1
             writer = Writer(log, self.writer_count,
                             *(place or (self.primaries,)))
-            writer.go_on()
+            writer.go_on(WINDOW)
             writer.guest.wait(lambda: writer.count or writer.has_ended,
                               f"a primary of {log}")
             if not writer.has_ended:
@@ -183,7 +183,9 @@ class Rejoin:
         is acknowledged. Returns the primary that needs all: on a busy machine
         it may have missed one, and had to be opened again."""
         least = all_.count + self.random.randrange(10, 100)
+        majority.go_on()
         for _ in range(TRIES):
+            all_.go_on()
             self.primaries.wait(
                 lambda: all_.count >= least and majority.in_sync == 3
                 or all_.has_ended or majority.has_ended,

@@ -205,10 +205,15 @@ class Suite:
         status, console = guest.run(self.script(
             ". $here/pmem.sh", *make,
             # A full line at a time, each with its writer's name.
-            "write() { $programs/guest_log $2 1000000 $3 2>&1 | "
-            'while read -r line; do echo "$1 $line"; done; }',
+            "write() { $programs/guest_log $2 1000000 $3 2>&1 </run/begin | "
+            'while read -r line; do echo "$1 $line"; : >"/run/$1"; done; }',
+            # Whichever opens its log first would have filled it by then.
+            "mkfifo /run/begin",
             f"write fsdax /pmem/log {durable['fsdax']} & "
-            f"write devdax $dax {durable['devdax']} & wait"), 240, hear)
+            f"write devdax $dax {durable['devdax']} &",
+            "exec 8>/run/begin",
+            "until [ -e /run/fsdax ] && [ -e /run/devdax ]; do sleep 0.1; done",
+            "exec 8>&-", "wait"), 240, hear)
         if status is not None:
             raise GuestError(f"the writers ended; the console:\n{console}")
 
