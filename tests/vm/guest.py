@@ -136,8 +136,10 @@ class Guest:
 
     def command(self):
         """QEMU's command line."""
-        command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi",
-                   "-cpu", "max", "-smp", "2", "-M", "pc,nvdimm=on",
+        # A guest that waits at its console would outlive whoever types there.
+        command = ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64",
+                   "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
+                   "-M", "pc,nvdimm=on",
                    "-m", "2048,slots=4,maxmem=8G", "-nographic", "-no-reboot", "-nic", "none",
                    "-kernel", next((self.kernel / "boot").glob("vmlinuz-*")),
                    "-initrd", self.initramfs,
