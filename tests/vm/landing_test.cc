@@ -17,7 +17,9 @@ constexpr uint64_t kWriteBytes = uint64_t{1} << 18;
 constexpr uint64_t kSlots = 4;
 // So many that the link is cut long before the last one, however fast it is.
 constexpr uint64_t kWrites = 64;
-constexpr uint64_t kLandingReceives = 256;
+// A sender is killed long before it has used them up; no more than a connection
+// has room for.
+constexpr uint64_t kLandingReceives = 120;
 
 // Bytes of a slot that have this value. Requires: 8-byte words are whole (X1).
 uint64_t CountOf(std::span<const std::byte> slot, int value) {
