@@ -23,17 +23,23 @@ class CalmCheckerTest : public CheckerTest {
 };
 
 TEST_F(CalmCheckerTest, ReplicasThatComeAndStayViolateNothing) {
-  calm_.InSync(2);
-  calm_.InSync(3);
-  calm_.InSync(3);
+  calm_.InSync(2, false);
+  calm_.InSync(3, false);
+  calm_.InSync(3, false);
   calm_.WithoutCredit(0);
   EXPECT_EQ(violated(), "");
 }
 
 TEST_F(CalmCheckerTest, AReplicaThatIsGivenUpViolatesA33) {
-  calm_.InSync(3);
-  calm_.InSync(2);
+  calm_.InSync(3, false);
+  calm_.InSync(2, false);
   EXPECT_EQ(violated(), "A3.3");
+}
+
+TEST_F(CalmCheckerTest, WhoHasARivalMayLoseAll) {
+  calm_.InSync(3, false);
+  calm_.InSync(0, true);
+  EXPECT_EQ(violated(), "");
 }
 
 TEST_F(CalmCheckerTest, AMessageWithoutACreditViolatesInvR1) {
@@ -42,8 +48,8 @@ TEST_F(CalmCheckerTest, AMessageWithoutACreditViolatesInvR1) {
 }
 
 TEST_F(CalmCheckerTest, WhereConnectionsBreakBothMayHappen) {
-  other_.InSync(3);
-  other_.InSync(0);
+  other_.InSync(3, false);
+  other_.InSync(0, false);
   other_.WithoutCredit(7);
   EXPECT_EQ(violated(), "");
 }

@@ -7,9 +7,9 @@
 
 namespace alpheus::sim {
 
-void CalmChecker::InSync(uint32_t replicas) {
+void CalmChecker::InSync(uint32_t replicas, bool has_rival) {
   const uint32_t before = std::exchange(in_sync_, replicas);
-  if (!is_calm_ || replicas >= before) return;
+  if (!is_calm_ || has_rival || replicas >= before) return;
   referee_.Violate("A3.3",
                    absl::StrCat("of ", before, " replicas in sync ", replicas,
                                 " are left, and nothing had happened to them"));

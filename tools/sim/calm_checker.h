@@ -3,7 +3,8 @@
 // strikes, and no connection breaks.
 //
 // What is held, of one primary and of the network:
-//   A3.3   a replica that is in sync stays it
+//   A3.3   a replica that is in sync stays it, unless somebody else opens the
+//          log: a service may let another machine go first in good order
 //   INV-R1 no message comes without a credit, that is, without a receive that
 //          waits for it
 // Thread safety: one thread.
@@ -23,8 +24,9 @@ class CalmChecker {
   CalmChecker(Referee& referee, const RunOptions& options)
       : referee_(referee), is_calm_(IsCalm(options)) {}
 
-  // So many replicas of the primary are in sync now.
-  void InSync(uint32_t replicas);
+  // So many replicas of the primary are in sync now. `has_rival`: another
+  // process was there, or came, since the primary was started.
+  void InSync(uint32_t replicas, bool has_rival);
   // So many messages came without a credit.
   void WithoutCredit(uint64_t messages);
 

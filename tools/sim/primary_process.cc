@@ -86,7 +86,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     if (!inner_.status().ok()) primary_.judge_->LogFailed();
     // In this order: who gets no credit is given up soon.
     calm_.WithoutCredit(primary_.world_.network().receivers_not_ready());
-    calm_.InSync(inner_.in_sync());
+    calm_.InSync(inner_.in_sync(), primary_.HasRival());
     if (inner_.durable_lsn() == durable_lsn_) return;
     durable_lsn_ = inner_.durable_lsn();
     primary_.CheckInvariants();
@@ -115,6 +115,8 @@ PrimaryProcess::PrimaryProcess(World& world, World::Machine& machine,
       is_member_(
           !change && list_.Has(machine.number) &&
           (world.store().IsOwn(machine.number) || random_.Below(2) == 0)),
+      started_alone_(world.primaries() == 0),
+      started_(world.primaries_started() + 1),
       clock_(world.network().clock(), world.DrawClock()),
       fabric_(world.network().fabric(host_), clock_,
               [this] {
@@ -125,6 +127,10 @@ PrimaryProcess::PrimaryProcess(World& world, World::Machine& machine,
 }
 
 PrimaryProcess::~PrimaryProcess() = default;
+
+bool PrimaryProcess::HasRival() const {
+  return !started_alone_ || world_.primaries_started() != started_;
+}
 
 void PrimaryProcess::Sleep(int64_t ns) {
   world_.threads().SleepUntil(world_.now() + ns);

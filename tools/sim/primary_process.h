@@ -116,6 +116,8 @@ class PrimaryProcess {
   std::vector<int> Asked() const;
   uint32_t WriteQuorum() const;
   bool IsListOutdated() const;
+  // Another one was there when this one was started, or has been started since.
+  bool HasRival() const;
   RejoiningOptions RejoinOptions() const;
   absl::StatusOr<std::unique_ptr<OwnReplica>> MakeCache(uint64_t capacity);
   std::unique_ptr<Membership> MakeMembership(const PrimaryId& self);
@@ -139,6 +141,8 @@ class PrimaryProcess {
   // can be used.
   const bool is_member_;
   PrimaryNumber number_ = 0;
+  const bool started_alone_;
+  const uint64_t started_;  // of the world's primaries, with this one
   ProcessClock clock_;
   ProcessFabric fabric_;
   std::unique_ptr<Model> cache_pmem_;

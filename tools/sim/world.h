@@ -260,6 +260,9 @@ class World {
   // Processes. Starting one that runs does nothing.
   void StartNode(Machine& machine);
   void StartPrimary(Machine& machine);
+  // Primaries that run, and those that were started in all.
+  size_t primaries() const;
+  uint64_t primaries_started() const { return primaries_started_; }
   // The change of members with that number begins there, by a process that ends
   // with it.
   void StartChange(Machine& machine, size_t number);
@@ -334,6 +337,7 @@ class World {
   std::vector<std::unique_ptr<Model>> old_memories_;
   std::function<void(std::string_view)> trace_;
   bool is_quiet_ = false;
+  uint64_t primaries_started_ = 0;
   std::optional<Lsn> closed_;
   Counters counters_;
 };

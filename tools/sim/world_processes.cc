@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes of the world's machines, and their power: how they begin and end.
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <utility>
@@ -68,11 +69,19 @@ void World::StartCandidate(Machine& machine) {
                               : threads_->NewProcess());
 }
 
+size_t World::primaries() const {
+  return static_cast<size_t>(
+      std::count_if(machines_.begin(), machines_.end(), [](const Machine& each) {
+        return each.primary != nullptr;
+      }));
+}
+
 void World::StartPrimary(Machine& machine) {
   if (machine.primary != nullptr || !machine.has_power) return;
   network_->Restart(PrimaryHost(machine));
   active_[PrimaryHost(machine)] = false;
   machine.primary = std::make_unique<PrimaryProcess>(*this, machine);
+  ++primaries_started_;
   Trace(absl::StrCat("machine ", machine.number, ": application starts"));
 }
 
@@ -81,6 +90,7 @@ void World::StartChange(Machine& machine, size_t number) {
   network_->Restart(PrimaryHost(machine));
   active_[PrimaryHost(machine)] = false;
   machine.primary = std::make_unique<PrimaryProcess>(*this, machine, number);
+  ++primaries_started_;
   Trace(absl::StrCat("machine ", machine.number, ": change ", number,
                      " of members starts"));
 }
