@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """suites: what is tested in guests, each in a fresh one.
 
-    suites.py [--list] [--quick] [--seed S] [--build FOLDER] [--work FOLDER]
-              [NAME...]
+    suites.py [--list] [--quick] [--seed S] [--build FOLDER]
+              [--release FOLDER] [--work FOLDER] [NAME...]
 
 A line for each suite; the console of one that failed follows. Exit status 0:
 all passed.
@@ -28,6 +28,7 @@ class Suite:
 
     def __init__(self, given):
         self.programs = pathlib.Path(given.build).resolve() / "bin"
+        self.release = pathlib.Path(given.release).resolve() / "bin"
         self.work = pathlib.Path(given.work)
         self.random = random.Random(given.seed)
         self.is_quick = given.quick
@@ -151,7 +152,7 @@ class Suite:
         console = self.expect(self.guest("append"), self.script(
             ". $here/network.sh", "export PMEM_IS_PMEM_FORCE=1",
             "mkdir /tmp/out",
-            "$programs/bench_replicated --quick --only verbs --json "
+            f"{self.release}/bench_replicated --quick --only verbs --json "
             "/tmp/out/replicated.json || exit 1",
             f"python3 -B {ROOT}/bench/plots/report.py "
             "/tmp/out/replicated.json /tmp/out"), 600)
@@ -163,7 +164,7 @@ class Suite:
         """Figures: REMOTELOG over verbs beside simulated time."""
         console = self.expect(self.guest("remotelog"), self.script(
             ". $here/network.sh", ". $here/pmem.sh", "mkdir /tmp/out",
-            "$programs/bench_remotelog --quick --over verbs --memory $dax "
+            f"{self.release}/bench_remotelog --quick --over verbs --memory $dax "
             "--json /tmp/out/remotelog.json || exit 1",
             f"python3 -B {ROOT}/bench/plots/report.py "
             "/tmp/out/remotelog.json /tmp/out"), 600)
@@ -248,6 +249,8 @@ def main():
     parser.add_argument("--quick", action="store_true",
                         help="less of each, as .ci/run has the time for")
     parser.add_argument("--build", default=ROOT / "build")
+    parser.add_argument("--release", default=ROOT / "build-release",
+                        help="programs that measure")
     parser.add_argument("--work", default=ROOT / "build-vm")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("names", nargs="*")

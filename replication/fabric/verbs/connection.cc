@@ -278,7 +278,7 @@ bool Connection::Poll() {
   if (!queue_pair_) return false;
   const bool is_whole = queue_pair_->Poll(&done_);
   const bool is_some = !done_.empty();
-  TakeDone();
+  if (is_some) TakeDone();
   if (!is_whole && queue_pair_) Break();
   return is_some || !is_whole;
 }

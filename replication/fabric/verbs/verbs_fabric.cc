@@ -220,7 +220,11 @@ size_t VerbsFabric::Poll(std::span<Completion> completions,
   const size_t count = std::min(completions.size(), from.size());
   const auto end = from.begin() + static_cast<int64_t>(count);
   std::copy(from.begin(), end, completions.begin());
-  from.erase(from.begin(), end);
+  if (end == from.end()) {
+    from.clear();  // nearly always
+  } else {
+    from.erase(from.begin(), end);
+  }
   return count;
 }
 
