@@ -99,7 +99,9 @@ class Pass {
   absl::Status Take(const std::string& name) {
     const std::string source = absl::StrCat(from_, "/", name);
     const std::string target = absl::StrCat(to_, "/", name);
-    if (absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".blob")) {
+    // A database that was LevelDB's has tables of that suffix.
+    if (absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".ldb") ||
+        absl::EndsWith(name, ".blob")) {
       return Link(source, target);
     }
     std::error_code error;

@@ -89,6 +89,7 @@ TEST_F(TakeOverTest, TakesWhatBelongsToTheDatabase) {
   Put("OPTIONS-000009", "options");
   Put("OPTIONS-000010.dbtmp", "unfinished");
   Put("MANIFEST-000004", "older");
+  Put("000006.ldb", "of LevelDB");
   Put("000011.blob", "blob");
   Put("000012.log", "a WAL from before the plugin");
   Put("LOCK", "");
@@ -98,7 +99,8 @@ TEST_F(TakeOverTest, TakesWhatBelongsToTheDatabase) {
   EXPECT_THAT(TakenNames(),
               UnorderedElementsAre("CURRENT", "MANIFEST-000005", "000007.sst",
                                    "000008.sst", "IDENTITY", "OPTIONS-000009",
-                                   "000011.blob", "000012.log"));
+                                   "000006.ldb", "000011.blob",
+                                   "000012.log"));
   EXPECT_EQ(Taken("CURRENT"), "MANIFEST-000005\n");
   EXPECT_EQ(Taken("MANIFEST-000005"), "one,");
   EXPECT_EQ(Taken("000008.sst"), "eight");
