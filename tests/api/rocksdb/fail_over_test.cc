@@ -283,7 +283,7 @@ TEST_F(FailOverTest, DatabaseThatWasTakenOverIsNotOpenedWhereItWas) {
   Open();
   Put("b", "2", true);
   Close();
-  const std::string new_path = std::exchange(path_, old_path);
+  path_ = old_path;
   wal_options_ = On(1);
   Restart();
   EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P1)"));
