@@ -99,8 +99,7 @@ TEST_F(TakeOverTest, TakesWhatBelongsToTheDatabase) {
   EXPECT_THAT(TakenNames(),
               UnorderedElementsAre("CURRENT", "MANIFEST-000005", "000007.sst",
                                    "000008.sst", "IDENTITY", "OPTIONS-000009",
-                                   "000006.ldb", "000011.blob",
-                                   "000012.log"));
+                                   "000006.ldb", "000011.blob", "000012.log"));
   EXPECT_EQ(Taken("CURRENT"), "MANIFEST-000005\n");
   EXPECT_EQ(Taken("MANIFEST-000005"), "one,");
   EXPECT_EQ(Taken("000008.sst"), "eight");
