@@ -21,6 +21,7 @@ std::atomic<bool> msync_fails{false};
 }  // namespace
 
 // In the place of libpmem's, for all of this program: the region's pages.
+// NOLINTNEXTLINE(readability-identifier-naming): libpmem's name
 extern "C" int pmem_msync(const void* address, size_t bytes) {
   if (msync_fails.load()) {
     errno = EIO;
