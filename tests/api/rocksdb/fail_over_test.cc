@@ -225,6 +225,8 @@ TEST_F(FailOverTest, FullRingLetsFilesBeMade) {
   wal_options_.stall_ms = 0;
   Restart();
   Open();
+  // Else RocksDB empties the ring at once.
+  ASSERT_TRUE(db_->PauseBackgroundWork().ok());
   int written = 0;
   Status put;
   while ((put = db_->Put(rocksdb::WriteOptions(), std::to_string(written),
@@ -236,6 +238,7 @@ TEST_F(FailOverTest, FullRingLetsFilesBeMade) {
   for (int i = 0; i < 2000; ++i) {
     Make(path_ + "/" + std::to_string(i) + ".tmp");
   }
+  ASSERT_TRUE(db_->ContinueBackgroundWork().ok());
   while (!db_->Put(rocksdb::WriteOptions(), "more", "1").ok()) {
     std::this_thread::yield();
   }
