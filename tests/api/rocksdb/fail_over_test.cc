@@ -145,12 +145,19 @@ TEST_F(FailOverTest, FencedProcessDoesNotChangeCurrent) {
 TEST_F(FailOverTest, FencedDatabaseLeavesItsFilesAsTheyAre) {
   Open();
   for (int i = 0; i < 3; ++i) {
-    Put(std::to_string(i), "x", true);
+    Put("a", std::to_string(i), true);
     ASSERT_TRUE(db_->Flush(rocksdb::FlushOptions()).ok());
   }
+  // Tables that a compaction was done with wait to be deleted.
+  ASSERT_TRUE(db_->DisableFileDeletions().ok());
+  rocksdb::CompactRangeOptions force;
+  force.bottommost_level_compaction =
+      rocksdb::BottommostLevelCompaction::kForce;
+  ASSERT_TRUE(db_->CompactRange(force, nullptr, nullptr).ok());
   Put("late", "1");
   OpenNext();
   const auto before = Files();
+  EXPECT_TRUE(db_->EnableFileDeletions(/*force=*/true).ok());
   EXPECT_TRUE(db_->Flush(rocksdb::FlushOptions()).IsIOFenced());
   EXPECT_FALSE(
       db_->CompactRange(rocksdb::CompactRangeOptions(), nullptr, nullptr).ok());
@@ -158,6 +165,7 @@ TEST_F(FailOverTest, FencedDatabaseLeavesItsFilesAsTheyAre) {
   EXPECT_FALSE(
       db_->CreateColumnFamily(rocksdb::ColumnFamilyOptions(), "c", &handle)
           .ok());
+  if (handle != nullptr) (void)db_->DestroyColumnFamilyHandle(handle);
   Close();
   auto after = Files();
   // What it had open already it may write: nobody else reads that.
