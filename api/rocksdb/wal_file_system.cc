@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "api/rocksdb/manifest_file.h"
+#include "api/rocksdb/take_over.h"
 #include "api/rocksdb/wal_io_status.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
@@ -103,9 +105,35 @@ absl::StatusOr<std::shared_ptr<WalStore>> WalFileSystem::Store() {
   // Not under a database that still has it open: that one must stop (H20).
   if (store_ != nullptr && store_->has_failed() && locks_ == 0) store_.reset();
   if (store_ == nullptr) {
-    ALPHEUS_ASSIGN_OR_RETURN(store_, WalStore::Open(options_, NowSeconds));
+    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<WalStore> opened,
+                             WalStore::Open(options_, NowSeconds));
+    ALPHEUS_RETURN_IF_ERROR(TakeOver(*opened));
+    store_ = std::move(opened);
   }
   return store_;
+}
+
+absl::Status WalFileSystem::TakeOver(WalStore& store) {
+  const WalHome home = store.home();
+  if (options_.take_over.empty() || home.wal_directory.empty()) {
+    return absl::OkStatus();
+  }
+  const std::string directory = Canonical(options_.take_over);
+  if (home.database == directory) return absl::OkStatus();
+  if (home.database.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the log holds WAL files of ", home.wal_directory,
+                     ", but does not know of which database"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(TakeOverDatabase(*target_, home.database, directory));
+  return store.SetHome({options_.wal_directory.empty()
+                            ? directory
+                            : Canonical(options_.wal_directory),
+                        directory});
+}
+
+IOStatus WalFileSystem::BeforeChange(WalStore& store) {
+  return ToIoStatus(store.ConfirmPrimary());
 }
 
 bool WalFileSystem::IsForeign(const std::string& path) {
@@ -197,6 +225,25 @@ IOStatus WalFileSystem::NewRandomAccessFile(
   return IOStatus::OK();
 }
 
+IOStatus WalFileSystem::NewBaseFile(
+    const Place& place, const std::string& path, const FileOptions& options,
+    std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* dbg) {
+  if (!place.store->is_replicated()) {
+    return target_->NewWritableFile(path, options, result, dbg);
+  }
+  IOStatus made = BeforeChange(*place.store);
+  // P4: not the file that a predecessor still has open.
+  if (made.ok() && target_->FileExists(path, options.io_options, dbg).ok() &&
+      !IsMutant("kTableOverwrittenInPlace")) {
+    made = target_->DeleteFile(path, options.io_options, dbg);
+  }
+  if (made.ok()) made = target_->NewWritableFile(path, options, result, dbg);
+  if (made.ok() && IsManifestName(place.base_name)) {
+    *result = NewManifestFile(place.store, std::move(*result));
+  }
+  return made;
+}
+
 IOStatus WalFileSystem::NewWritableFile(
     const std::string& path, const FileOptions& options,
     std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* dbg) {
@@ -204,7 +251,7 @@ IOStatus WalFileSystem::NewWritableFile(
   if (!place.ok()) return ToIoStatus(place.status());
   const absl::StatusOr<bool> kept = IsKept(*place);
   if (!kept.ok()) return ToIoStatus(kept.status());
-  if (!*kept) return target_->NewWritableFile(path, options, result, dbg);
+  if (!*kept) return NewBaseFile(*place, path, options, result, dbg);
   absl::StatusOr<OpenWal> wal = MakeWal(*place, path);
   if (!wal.ok()) return ToIoStatus(wal.status());
   *result = NewWalWriter(*std::move(wal), options);
@@ -220,6 +267,8 @@ IOStatus WalFileSystem::ReopenWritableFile(
     *result = NewWalWriter({place->store, place->file}, options);
     return IOStatus::OK();
   }
+  IOStatus confirmed = BeforeChange(*place->store);
+  if (!confirmed.ok()) return confirmed;
   // What another WAL left there goes on there.
   if (target_->FileExists(path, options.io_options, dbg).ok()) {
     return target_->ReopenWritableFile(path, options, result, dbg);
@@ -238,6 +287,8 @@ IOStatus WalFileSystem::ReuseWritableFile(
   absl::StatusOr<Place> old = Find(old_path);
   if (!old.ok()) return ToIoStatus(old.status());
   if (!*kept && old->file == nullptr) {
+    IOStatus confirmed = BeforeChange(*place->store);
+    if (!confirmed.ok()) return confirmed;
     return target_->ReuseWritableFile(path, old_path, options, result, dbg);
   }
   old->file.reset();  // as in DeleteFile
@@ -312,6 +363,9 @@ IOStatus WalFileSystem::DeleteFile(const std::string& path,
                                    IODebugContext* dbg) {
   absl::StatusOr<Place> place = Find(path);
   if (!place.ok()) return ToIoStatus(place.status());
+  // A marker is a name, too.
+  IOStatus confirmed = BeforeChange(*place->store);
+  if (!confirmed.ok()) return confirmed;
   if (place->file == nullptr) return target_->DeleteFile(path, options, dbg);
   // Else this reference would keep its records.
   place->file.reset();
@@ -326,6 +380,8 @@ IOStatus WalFileSystem::Truncate(const std::string& path, size_t size,
   const absl::StatusOr<Place> place = Find(path);
   if (!place.ok()) return ToIoStatus(place.status());
   if (place->file == nullptr) {
+    IOStatus confirmed = BeforeChange(*place->store);
+    if (!confirmed.ok()) return confirmed;
     return target_->Truncate(path, size, options, dbg);
   }
   return ToIoStatus(place->store->Truncate(*place->file, size));
@@ -356,6 +412,17 @@ IOStatus WalFileSystem::GetFileModificationTime(const std::string& path,
   return IOStatus::OK();
 }
 
+IOStatus WalFileSystem::RenameBaseFile(WalStore& store, const std::string& from,
+                                       const std::string& to,
+                                       const IOOptions& options,
+                                       IODebugContext* dbg) {
+  IOStatus renamed = target_->RenameFile(from, to, options, dbg);
+  const bool is_current = std::filesystem::path(to).filename() == "CURRENT";
+  // P5: asked before, the log could be lost in between.
+  return renamed.ok() && is_current ? ToIoStatus(store.ConfirmPrimary())
+                                    : renamed;
+}
+
 IOStatus WalFileSystem::RenameFile(const std::string& from,
                                    const std::string& to,
                                    const IOOptions& options,
@@ -364,8 +431,10 @@ IOStatus WalFileSystem::RenameFile(const std::string& from,
   if (!source.ok()) return ToIoStatus(source.status());
   const absl::StatusOr<Place> target = Find(to);
   if (!target.ok()) return ToIoStatus(target.status());
+  const IOStatus confirmed = BeforeChange(*source->store);
+  if (!confirmed.ok()) return confirmed;
   if (source->file == nullptr) {
-    IOStatus renamed = target_->RenameFile(from, to, options, dbg);
+    IOStatus renamed = RenameBaseFile(*source->store, from, to, options, dbg);
     if (!renamed.ok() || target->file == nullptr) return renamed;
     return ToIoStatus(target->store->Remove(*target->name));
   }

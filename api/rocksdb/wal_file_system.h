@@ -22,6 +22,16 @@
 //       empty log, fails to open the database, and does not take it for one
 //       without WAL. A marker is made only when its file is durable, and
 //       removed before its file is.
+//   P4. No name of the database is made, replaced or removed by a process that
+//       is known to have lost the log, and none that may be another process's
+//       without asking the log right before. A file that is made is a new one:
+//       who still writes to one that had the name writes to no file of ours.
+//   P5. A change of the MANIFEST or of CURRENT that RocksDB is told of as
+//   synced
+//       was made while this process had the log.
+// Fault model: P4 leaves the moment between question and deed, in which a
+// process may stand still for long. Against one that may come back only
+// take_over.h helps.
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/rocksdb.md.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FILE_SYSTEM_H_
@@ -135,6 +145,20 @@ class WalFileSystem final : public rocksdb::FileSystemWrapper {
   // True if the name can't be of a file of the log, which then need not be
   // open.
   static bool IsForeign(const std::string& path);
+  // Of a log that came from another process: its database comes into our
+  // directory.
+  absl::Status TakeOver(WalStore& store);
+  // P4. Errors: as WalStore::ConfirmPrimary.
+  static IOStatus BeforeChange(WalStore& store);
+  // A file of the base file system.
+  IOStatus NewBaseFile(const Place& place, const std::string& path,
+                       const FileOptions& options,
+                       std::unique_ptr<rocksdb::FSWritableFile>* result,
+                       IODebugContext* dbg);
+  // Neither name is of the log.
+  IOStatus RenameBaseFile(WalStore& store, const std::string& from,
+                          const std::string& to, const IOOptions& options,
+                          IODebugContext* dbg);
   // Makes the file in the log, in place of one of that name here or in the base
   // file system. Requires: IsKept(place).
   absl::StatusOr<OpenWal> MakeWal(const Place& place, const std::string& path);

@@ -75,6 +75,7 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
   if (key == "create") return ParseBytes(key, value, options.create_bytes);
   if (key == "wal_dir") return ParsePath(key, value, options.wal_directory);
   if (key == "adopt") return ParseBool(key, value, options.adopt);
+  if (key == "take_over") return ParsePath(key, value, options.take_over);
   if (key == "stall_ms") return ParseNumber(key, value, options.stall_ms);
   if (key == "idle_force_us") {
     return ParseNumber(key, value, options.log.idle_force_us);
@@ -96,8 +97,9 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "no option is called `", key,
-      "`: there are path, create, wal_dir, adopt, stall_ms, idle_force_us, "
-      "exposure_records_max, cluster, node, log and, in a URI, file"));
+      "`: there are path, create, wal_dir, adopt, take_over, stall_ms, "
+      "idle_force_us, exposure_records_max, cluster, node, log and, in a URI, "
+      "file"));
 }
 
 absl::Status ReadFile(const std::string& path, WalOptions& options) {
@@ -135,6 +137,12 @@ absl::Status CheckTogether(const WalOptions& options) {
     return absl::InvalidArgumentError(
         "create makes a local log; one of a cluster is made once by "
         "`alpheus format --cluster`");
+  }
+  if (!options.take_over.empty() &&
+      (options.adopt || replication.cluster_file.empty())) {
+    return absl::InvalidArgumentError(
+        "take_over is for a log of a cluster, and goes without adopt: it takes "
+        "the database whose WAL the log holds");
   }
   return absl::OkStatus();
 }

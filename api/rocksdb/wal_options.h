@@ -5,6 +5,7 @@
 //   alpheus:///mnt/pmem/wal?create=64MiB         made if it is not there
 //   alpheus:///mnt/pmem/wal?cluster=C&node=1     replicated, one replica here
 //   alpheus:?cluster=C&node=1                    replicated, none here
+//   alpheus:?cluster=C&node=1&take_over=/fs/db1  moved there when it is opened
 //   alpheus:?file=/etc/wal.conf                  lines `key = value`
 //
 // References: docs/rocksdb.md#options.
@@ -30,6 +31,9 @@ struct WalOptions {
   // Takes the database that is opened for the log's own, whatever the log says,
   // and although it may have had another WAL.
   bool adopt = false;
+  // The directory in which this process works on the database, whichever it was
+  // in (take_over.h); empty: where it is.
+  std::string take_over = {};
   // How long a write waits for room in a full ring, in milliseconds.
   uint32_t stall_ms = 10'000;
 };

@@ -47,6 +47,7 @@ WalStore::WalStore(std::unique_ptr<Log> log, const WalOptions& options,
     : log_(std::move(log)),
       now_seconds_(std::move(now_seconds)),
       stall_ms_(options.stall_ms),
+      is_replicated_(!options.log.replication.cluster_file.empty()),
       space_(log_->payload_bytes_max()) {}
 
 absl::Status WalStore::Recover() {
@@ -178,6 +179,23 @@ absl::Status WalStore::Sync(const WalFile& file) {
 }
 
 absl::Status WalStore::SyncAll() { return ForceThrough(log_->next_lsn() - 1); }
+
+absl::Status WalStore::ConfirmPrimary() {
+  if (!is_replicated_ || IsMutant("kWalPrimaryUnconfirmed")) {
+    return absl::OkStatus();
+  }
+  Lsn lsn{0};
+  {
+    // The home is what may be written at any time: it only says again what it
+    // says already.
+    const MutexLock lock(mutex_);
+    if (space_.Fits(kWalHeaderBytes + EncodeWalHome(index_.home()).size())) {
+      ALPHEUS_RETURN_IF_ERROR(WriteHome(index_.home()));
+      lsn = last_change_;
+    }
+  }
+  return lsn == Lsn(0) ? SyncAll() : ForceThrough(lsn);
+}
 
 absl::StatusOr<size_t> WalStore::Read(WalFile& file, uint64_t offset,
                                       std::span<std::byte> out) {

@@ -81,6 +81,13 @@ class WalStore {
   absl::Status Sync(const WalFile& file);
   // The same for all that was written so far.
   absl::Status SyncAll();
+  // OK if this process had the log at some moment of the call: W replicas took
+  // a record from it. A full ring has no room for that: then OK if it is not
+  // known to have lost the log. Errors: as Sync.
+  absl::Status ConfirmPrimary();
+  // No other process can open the log while this one has it, as long as none
+  // of this machine can.
+  bool is_replicated() const { return is_replicated_; }
   // Copies what is at `offset`; less than out.size() bytes only at the end of
   // the file. Errors: Aborted (another primary has the log's replica).
   absl::StatusOr<size_t> Read(WalFile& file, uint64_t offset,
@@ -130,6 +137,7 @@ class WalStore {
   const std::unique_ptr<Log> log_;
   const NowSeconds now_seconds_;
   const uint32_t stall_ms_;
+  const bool is_replicated_;
   WalSpace space_;
   std::atomic<bool> failed_{false};
   std::atomic<uint64_t> stalls_{0};

@@ -1,45 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // RocksDB with a WAL that several nodes keep, and one that loses it to another
 // process.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 
 #include "rocksdb/db.h"
-#include "tests/api/rocksdb/plugin_fixture.h"
-#include "tests/testing/test_cluster.h"
+#include "tests/api/rocksdb/cluster_database_fixture.h"
 
 namespace alpheus {
 namespace {
 
-using ::testing::HasSubstr;
-
-class ClusterDatabaseTest : public testing::PluginFixture {
- protected:
-  ClusterDatabaseTest() {
-    const auto made =
-        Log::Format({.region_bytes = 1 << 20, .cluster_file = cluster_.file()});
-    EXPECT_TRUE(made.ok()) << made.status();
-    wal_options_ = On(1);
-    Restart();
-  }
-  ~ClusterDatabaseTest() override { Close(); }
-
-  WalOptions On(int node) const {
-    WalOptions options;
-    options.stall_ms = 60'000;
-    ReplicationOptions& replication = options.log.replication;
-    replication.cluster_file = cluster_.file();
-    replication.node = node;
-    replication.open_timeout_ms = 60'000;
-    replication.silence_ms = 60'000;
-    return options;
-  }
-
-  testing::TestCluster cluster_{3};
-};
+using ClusterDatabaseTest = testing::ClusterDatabaseFixture;
 
 // remote-only: this process keeps no replica, and two of three are enough.
 TEST_F(ClusterDatabaseTest, SyncedPutsAreOnWReplicas) {

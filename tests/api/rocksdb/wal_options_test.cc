@@ -49,9 +49,10 @@ TEST(WalOptionsTest, ClusterTakesANodeAndMayGoWithoutReplica) {
   EXPECT_EQ(both.log.replication.cluster_file, "/c.toml");
   EXPECT_EQ(both.log.replication.node, 2u);
   const WalOptions remote =
-      MustParse("alpheus:?cluster=/c.toml&node=2&log=orders");
+      MustParse("alpheus:?cluster=/c.toml&node=2&log=orders&take_over=/fs/db2");
   EXPECT_EQ(remote.log.path, "");
   EXPECT_EQ(remote.log.replication.log_name, "orders");
+  EXPECT_EQ(remote.take_over, "/fs/db2");
 }
 
 TEST(WalOptionsTest, FileHasTheSameOptions) {
@@ -83,6 +84,9 @@ TEST(WalOptionsTest, WhatIsWrongIsNamed) {
       {"alpheus:///w?node=1", "go together"},
       {"alpheus:///w?cluster=/c", "go together"},
       {"alpheus:///w?cluster=/c&node=1&create=1MiB", "alpheus format"},
+      {"alpheus:///w?take_over=/d", "for a log of a cluster"},
+      {"alpheus:?cluster=/c&node=1&take_over=d", "an absolute path"},
+      {"alpheus:?cluster=/c&node=1&take_over=/d&adopt=true", "without adopt"},
       {"alpheus:?file=wal.conf", "an absolute path"},
   };
   for (const auto& [uri, says] : cases) {

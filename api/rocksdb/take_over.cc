@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/rocksdb/take_over.h"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "api/rocksdb/manifest_file.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+namespace {
+
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+
+// A predecessor that lost the log ends a few changes at most: its next sync of
+// the MANIFEST fails.
+constexpr int kTriesMax = 100;
+
+absl::Status ToStatus(const IOStatus& status, absl::string_view what) {
+  if (status.ok()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("taking the database over: ", what,
+                                             ": ", status.ToString()));
+}
+
+absl::StatusOr<std::string> Read(rocksdb::FileSystem& fs,
+                                 const std::string& path) {
+  std::string bytes;
+  ALPHEUS_RETURN_IF_ERROR(
+      ToStatus(rocksdb::ReadFileToString(&fs, path, &bytes), path));
+  return bytes;
+}
+
+absl::Status Write(rocksdb::FileSystem& fs, const std::string& path,
+                   const std::string& bytes) {
+  return ToStatus(rocksdb::WriteStringToFile(&fs, bytes, path, /*sync=*/true),
+                  path);
+}
+
+// One pass over the directory.
+class Pass {
+ public:
+  Pass(rocksdb::FileSystem& fs, const std::string& from, const std::string& to)
+      : fs_(fs), from_(from), to_(to) {}
+
+  // On return `current` is the content of CURRENT, and of its MANIFEST the
+  // bytes are there.
+  absl::Status CopyManifest() {
+    ALPHEUS_ASSIGN_OR_RETURN(current_, Read(fs_, from_ + "/CURRENT"));
+    absl::string_view name = current_;
+    if (!absl::ConsumeSuffix(&name, "\n") ||
+        !IsManifestName(std::string(name))) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(from_, "/CURRENT names no MANIFEST"));
+    }
+    manifest_ = std::string(name);
+    ALPHEUS_ASSIGN_OR_RETURN(manifest_bytes_,
+                             Read(fs_, absl::StrCat(from_, "/", manifest_)));
+    return Write(fs_, absl::StrCat(to_, "/", manifest_), manifest_bytes_);
+  }
+
+  absl::Status TakeTheRest() {
+    std::vector<std::string> names;
+    ALPHEUS_RETURN_IF_ERROR(
+        ToStatus(fs_.GetChildren(from_, IOOptions(), &names, nullptr), from_));
+    for (const std::string& name : names) {
+      ALPHEUS_RETURN_IF_ERROR(Take(name));
+    }
+    return absl::OkStatus();
+  }
+
+  // Nothing was changed since CopyManifest (T2).
+  absl::StatusOr<bool> IsUnchanged() {
+    ALPHEUS_ASSIGN_OR_RETURN(const std::string current,
+                             Read(fs_, from_ + "/CURRENT"));
+    if (current != current_) return false;
+    ALPHEUS_ASSIGN_OR_RETURN(const std::string bytes,
+                             Read(fs_, absl::StrCat(from_, "/", manifest_)));
+    return bytes == manifest_bytes_;
+  }
+
+  absl::Status PutCurrent() {
+    ALPHEUS_RETURN_IF_ERROR(SyncDirectory());
+    const std::string made = to_ + "/CURRENT.dbtmp";
+    ALPHEUS_RETURN_IF_ERROR(Write(fs_, made, current_));
+    ALPHEUS_RETURN_IF_ERROR(ToStatus(
+        fs_.RenameFile(made, to_ + "/CURRENT", IOOptions(), nullptr), made));
+    return SyncDirectory();
+  }
+
+ private:
+  absl::Status Take(const std::string& name) {
+    const std::string source = absl::StrCat(from_, "/", name);
+    const std::string target = absl::StrCat(to_, "/", name);
+    // A database that was LevelDB's has tables of that suffix.
+    if (absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".ldb") ||
+        absl::EndsWith(name, ".blob")) {
+      return Link(source, target);
+    }
+    std::error_code error;
+    const bool is_copied = name == "IDENTITY" ||
+                           absl::StartsWith(name, "OPTIONS-") ||
+                           // A WAL file from before the plugin, not a marker.
+                           (absl::EndsWith(name, ".log") &&
+                            !std::filesystem::is_symlink(source, error));
+    if (!is_copied || absl::EndsWith(name, ".dbtmp")) return absl::OkStatus();
+    const auto bytes = Read(fs_, source);
+    // Of those the predecessor may still remove old ones.
+    if (!bytes.ok()) return absl::OkStatus();
+    return Write(fs_, target, *bytes);
+  }
+
+  absl::Status Link(const std::string& source, const std::string& target) {
+    // What an earlier pass linked may be of a table that is no more.
+    if (fs_.FileExists(target, IOOptions(), nullptr).ok()) {
+      ALPHEUS_RETURN_IF_ERROR(
+          ToStatus(fs_.DeleteFile(target, IOOptions(), nullptr), target));
+    }
+    const IOStatus linked = fs_.LinkFile(source, target, IOOptions(), nullptr);
+    if (linked.ok()) return absl::OkStatus();
+    // Deleted since it was listed: needed, if the MANIFEST did not change.
+    if (!fs_.FileExists(source, IOOptions(), nullptr).ok()) {
+      return absl::OkStatus();
+    }
+    return ToStatus(linked, target);
+  }
+
+  absl::Status SyncDirectory() {
+    std::unique_ptr<rocksdb::FSDirectory> directory;
+    ALPHEUS_RETURN_IF_ERROR(
+        ToStatus(fs_.NewDirectory(to_, IOOptions(), &directory, nullptr), to_));
+    return ToStatus(directory->Fsync(IOOptions(), nullptr), to_);
+  }
+
+  rocksdb::FileSystem& fs_;
+  const std::string& from_;
+  const std::string& to_;
+  std::string current_;
+  std::string manifest_;
+  std::string manifest_bytes_;
+};
+
+}  // namespace
+
+absl::Status TakeOverDatabase(rocksdb::FileSystem& fs, const std::string& from,
+                              const std::string& to) {
+  if (fs.FileExists(to + "/CURRENT", IOOptions(), nullptr).ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        to,
+        ": has a database already, which is not the one that the log was "
+        "written for last. Take it over into an empty directory"));
+  }
+  if (!fs.FileExists(from + "/CURRENT", IOOptions(), nullptr).ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(from,
+                     ": the log says that the database is there, but "
+                     "there is none. Is the file system mounted?"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(
+      ToStatus(fs.CreateDirIfMissing(to, IOOptions(), nullptr), to));
+  for (int i = 0; i < kTriesMax; ++i) {
+    Pass pass(fs, from, to);
+    ALPHEUS_RETURN_IF_ERROR(pass.CopyManifest());
+    ALPHEUS_RETURN_IF_ERROR(pass.TakeTheRest());
+    ALPHEUS_ASSIGN_OR_RETURN(const bool is_unchanged, pass.IsUnchanged());
+    if (is_unchanged || IsMutant("kTakenOverInMotion")) {
+      return pass.PutCurrent();
+    }
+  }
+  return absl::UnavailableError(absl::StrCat(
+      from, ": changed each of ", kTriesMax, " times that it was read"));
+}
+
+}  // namespace alpheus

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is taken over of a directory in which a predecessor still works.
+#include "api/rocksdb/take_over.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/testing/temp_directory.h"
+
+namespace alpheus {
+namespace {
+
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+// Before the n-th link something happens; it may fail.
+class LinkingFileSystem final : public rocksdb::FileSystemWrapper {
+ public:
+  LinkingFileSystem() : FileSystemWrapper(FileSystem::Default()) {}
+
+  const char* Name() const override { return "LinkingFileSystem"; }
+  IOStatus LinkFile(const std::string& from, const std::string& to,
+                    const IOOptions& options, IODebugContext* dbg) override {
+    ++links_;
+    IOStatus before = before_ ? before_(links_) : IOStatus::OK();
+    return before.ok() ? target_->LinkFile(from, to, options, dbg) : before;
+  }
+  void BeforeLink(std::function<IOStatus(int)> before) {
+    before_ = std::move(before);
+  }
+  int links() const { return links_; }
+
+ private:
+  int links_ = 0;
+  std::function<IOStatus(int)> before_;
+};
+
+class TakeOverTest : public ::testing::Test {
+ protected:
+  TakeOverTest() {
+    std::filesystem::create_directory(from_);
+    Put("CURRENT", "MANIFEST-000005\n");
+    Put("MANIFEST-000005", "one,");
+    Put("000007.sst", "seven");
+    Put("000008.sst", "eight");
+  }
+
+  void Put(const std::string& name, const std::string& text) {
+    const IOStatus put = rocksdb::WriteStringToFile(
+        &fs_, text, from_ + "/" + name, /*should_sync=*/false);
+    ASSERT_TRUE(put.ok()) << put.ToString();
+  }
+  void Remove(const std::string& name) {
+    std::filesystem::remove(from_ + "/" + name);
+  }
+  std::string Taken(const std::string& name) {
+    std::string text;
+    const IOStatus read =
+        rocksdb::ReadFileToString(&fs_, to_ + "/" + name, &text);
+    return read.ok() ? text : "(none)";
+  }
+  std::vector<std::string> TakenNames() {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(to_)) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+  absl::Status TakeOver() { return TakeOverDatabase(fs_, from_, to_); }
+
+  testing::TempDirectory directory_;
+  const std::string from_ = directory_.File("from");
+  const std::string to_ = directory_.File("to");
+  LinkingFileSystem fs_;
+};
+
+TEST_F(TakeOverTest, TakesWhatBelongsToTheDatabase) {
+  Put("IDENTITY", "id");
+  Put("OPTIONS-000009", "options");
+  Put("OPTIONS-000010.dbtmp", "unfinished");
+  Put("MANIFEST-000004", "older");
+  Put("000006.ldb", "of LevelDB");
+  Put("000011.blob", "blob");
+  Put("000012.log", "a WAL from before the plugin");
+  Put("LOCK", "");
+  Put("LOG", "notes");
+  std::filesystem::create_symlink("nowhere", from_ + "/000013.log");
+  ASSERT_TRUE(TakeOver().ok());
+  EXPECT_THAT(TakenNames(),
+              UnorderedElementsAre("CURRENT", "MANIFEST-000005", "000007.sst",
+                                   "000008.sst", "IDENTITY", "OPTIONS-000009",
+                                   "000006.ldb", "000011.blob", "000012.log"));
+  EXPECT_EQ(Taken("CURRENT"), "MANIFEST-000005\n");
+  EXPECT_EQ(Taken("MANIFEST-000005"), "one,");
+  EXPECT_EQ(Taken("000008.sst"), "eight");
+}
+
+// The predecessor appends to its MANIFEST and deletes its tables; a copy would
+// not notice the first, a link does not notice the second.
+TEST_F(TakeOverTest, WhatThePredecessorDoesLaterDoesNotMatter) {
+  ASSERT_TRUE(TakeOver().ok());
+  Put("MANIFEST-000005", "one,two,");
+  Put("CURRENT", "MANIFEST-000099\n");
+  Remove("000007.sst");
+  EXPECT_EQ(Taken("MANIFEST-000005"), "one,");
+  EXPECT_EQ(Taken("CURRENT"), "MANIFEST-000005\n");
+  EXPECT_EQ(Taken("000007.sst"), "seven");
+}
+
+// T2. A compaction ends between MANIFEST and tables.
+TEST_F(TakeOverTest, ManifestAndTablesAreOfOneMoment) {
+  fs_.BeforeLink([this](int links) {
+    if (links == 1) {
+      Put("000009.sst", "seven and eight");
+      Put("MANIFEST-000005", "one,two,");
+      Remove("000007.sst");
+      Remove("000008.sst");
+    }
+    return IOStatus::OK();
+  });
+  ASSERT_TRUE(TakeOver().ok());
+  EXPECT_EQ(Taken("MANIFEST-000005"), "one,two,");
+  EXPECT_EQ(Taken("000009.sst"), "seven and eight");
+}
+
+// The same with a MANIFEST that was begun anew.
+TEST_F(TakeOverTest, ManifestIsTheOneThatIsCurrent) {
+  fs_.BeforeLink([this](int links) {
+    if (links == 1) {
+      Put("MANIFEST-000010", "two,");
+      Put("CURRENT", "MANIFEST-000010\n");
+    }
+    return IOStatus::OK();
+  });
+  ASSERT_TRUE(TakeOver().ok());
+  EXPECT_EQ(Taken("CURRENT"), "MANIFEST-000010\n");
+  EXPECT_EQ(Taken("MANIFEST-000010"), "two,");
+}
+
+TEST_F(TakeOverTest, PredecessorThatNeverRestsIsAnError) {
+  fs_.BeforeLink([this](int links) {
+    Put("MANIFEST-000005", std::to_string(links));
+    return IOStatus::OK();
+  });
+  const absl::Status taken = TakeOver();
+  EXPECT_TRUE(absl::IsUnavailable(taken)) << taken;
+  EXPECT_EQ(Taken("CURRENT"), "(none)");
+}
+
+// Whatever of it was done, and whatever has changed since: it is done anew.
+TEST_F(TakeOverTest, TakingOverThatWasCutOffIsMadeAgain) {
+  for (const int nth : {1, 2}) {
+    const int before = fs_.links();
+    fs_.BeforeLink([=](int links) {
+      return links == before + nth ? IOStatus::IOError("cut off")
+                                   : IOStatus::OK();
+    });
+    const absl::Status cut = TakeOver();
+    EXPECT_TRUE(absl::IsUnavailable(cut)) << cut;
+    EXPECT_THAT(std::string(cut.message()), HasSubstr("cut off"));
+    EXPECT_EQ(Taken("CURRENT"), "(none)");
+  }
+  fs_.BeforeLink(nullptr);
+  // The number was given to another table meanwhile.
+  Remove("000007.sst");
+  Put("000007.sst", "another seven");
+  ASSERT_TRUE(TakeOver().ok());
+  EXPECT_EQ(Taken("000007.sst"), "another seven");
+  EXPECT_EQ(Taken("CURRENT"), "MANIFEST-000005\n");
+}
+
+TEST_F(TakeOverTest, DatabaseIsNotPutOverAnother) {
+  ASSERT_TRUE(TakeOver().ok());
+  const absl::Status again = TakeOver();
+  EXPECT_TRUE(absl::IsFailedPrecondition(again)) << again;
+}
+
+TEST_F(TakeOverTest, DirectoryWithoutADatabaseIsAnError) {
+  Remove("CURRENT");
+  EXPECT_TRUE(absl::IsFailedPrecondition(TakeOver()));
+  Put("CURRENT", "nonsense");
+  EXPECT_TRUE(absl::IsFailedPrecondition(TakeOver()));
+}
+
+}  // namespace
+}  // namespace alpheus
