@@ -57,6 +57,8 @@ case $ALPHEUS_MUTANT in
         *old-quorum*) says INV-22 fewer ;;
         *bad-repair*) says A8 other ;;
         *wrong-platform*) says INV-22 unflushed ;;
+        *idle-sync*) says V1 unsynced ;;
+        *early-switch*) says V2 unwritten ;;
         esac
         echo "$seeds" ;;
 esac

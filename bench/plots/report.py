@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Prints tables, aims and the paper's claims for a run of bench_local, tables
-and aims for one of bench_replicated, or tables and the taxonomy's findings for
-one of bench_remotelog, and draws the figures.
+and aims for one of bench_replicated, tables and the taxonomy's findings for one
+of bench_remotelog, or tables and claims for one of bench_ordered_store, and
+draws the figures.
 
 usage: report.py RESULT.json FOLDER
 
@@ -15,6 +16,7 @@ import os
 import sys
 
 import claims
+import ordered_store
 import remotelog
 import replicated
 import tables
@@ -44,12 +46,14 @@ def local_text(results):
 
 
 TEXTS = {"local": local_text, "replicated": replicated.to_text,
-         "remotelog": remotelog.to_text}
+         "remotelog": remotelog.to_text,
+         "ordered_store": ordered_store.to_text}
 
 
 def draw(results, name, folder):
     try:
         import figures
+        import ordered_store_figure
         import remotelog_figure
         import replicated_figure
     except ImportError as error:
@@ -59,6 +63,8 @@ def draw(results, name, folder):
     if name == "local":
         drawn, skipped = figures.draw_all(results, claims.judge(results),
                                           folder)
+    elif name == "ordered_store":
+        drawn, skipped = ordered_store_figure.draw_all(results, folder)
     elif name == "remotelog":
         drawn, skipped = remotelog_figure.draw_all(results, folder)
     else:

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -71,6 +73,36 @@ TEST(SimOptionsTest, WhatIsFixedChangesNothingElse) {
     expected.switch_odds = 0;
     EXPECT_EQ(Describe(DrawOptions(seed, fixed)), Describe(expected)) << seed;
   }
+}
+
+// A quarter writes as RocksDB does, in a ring with room for its metadata; what
+// others do is drawn as it was before there were any of these.
+TEST(SimOptionsTest, EachWorkloadIsDrawn) {
+  std::map<Workload, uint64_t> drawn;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const RunOptions options = DrawOptions(seed, {});
+    ++drawn[options.workload];
+    if (options.workload == Workload::kRocksDb) {
+      EXPECT_GE(options.ring_capacity, 32768u) << seed;
+    } else {
+      EXPECT_LE(options.ring_capacity, 16384u) << seed;
+    }
+    Fixed fixed;
+    fixed.workload = options.workload;
+    EXPECT_EQ(Describe(DrawOptions(seed, fixed)), Describe(options)) << seed;
+  }
+  EXPECT_GT(drawn[Workload::kMixed], kSeeds / 4);
+  EXPECT_GT(drawn[Workload::kWal], kSeeds / 4);
+  EXPECT_GT(drawn[Workload::kRocksDb], kSeeds / 6);
+  EXPECT_LT(drawn[Workload::kRocksDb], kSeeds / 3);
+}
+
+TEST(SimOptionsTest, WorkloadNamesGoBothWays) {
+  for (const Workload workload :
+       {Workload::kMixed, Workload::kWal, Workload::kRocksDb}) {
+    EXPECT_EQ(WorkloadOfName(WorkloadName(workload)), workload);
+  }
+  EXPECT_EQ(WorkloadOfName("sqlite"), std::nullopt);
 }
 
 TEST(SimOptionsTest, GuestsComeByLotOrAsTheyAreFixed) {

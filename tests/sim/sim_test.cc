@@ -73,6 +73,17 @@ std::optional<Violation> ViolationOf(uint64_t seed, const Fixed& fixed) {
   return outcome.ok() ? outcome->result.violation : std::nullopt;
 }
 
+Fixed DatabaseThatLosesItsLog() {
+  Fixed fixed;
+  fixed.workload = Workload::kRocksDb;
+  fixed.nodes = 3;
+  fixed.write_quorum = 2;
+  fixed.faults = {sim::FaultKind::kKillPrimary, sim::FaultKind::kPowerCut,
+                  sim::FaultKind::kPowerCutAll};
+  fixed.guests = sim::Guests();
+  return fixed;
+}
+
 // Each seed must see a canary, unless it says otherwise, whatever the operator
 // does, so there is none but where it is about one.
 TEST(SimCanaryTest, ALogThatCountsRecordsAsDurableTooEarlyIsCaught) {
@@ -219,6 +230,43 @@ TEST(SimCanaryTest, ARepairThatWritesOtherBytesIsCaught) {
     EXPECT_EQ(violation->invariant, "A8") << seed << violation->what;
   }
   EXPECT_GE(caught, 3);
+}
+
+// A database that loses what its sync said is durable.
+TEST(SimCanaryTest, ASyncThatForcesNothingIsCaught) {
+  int caught = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Fixed fixed = DatabaseThatLosesItsLog();
+    fixed.canary = Canary::kIdleSync;
+    const std::optional<Violation> violation = ViolationOf(seed, fixed);
+    if (!violation) continue;
+    ++caught;
+    EXPECT_EQ(violation->invariant, "V1") << seed << violation->what;
+  }
+  EXPECT_GE(caught, 5);
+}
+
+// A newer WAL without an older one's end. Only databases that write their
+// buffer late have any, and only a crash before that shows it.
+TEST(SimCanaryTest, AWalThatIsNewerThanTheOlderOnesBufferIsCaught) {
+  int caught = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Fixed fixed = DatabaseThatLosesItsLog();
+    fixed.canary = Canary::kEarlySwitch;
+    const std::optional<Violation> violation = ViolationOf(seed, fixed);
+    if (!violation) continue;
+    ++caught;
+    EXPECT_EQ(violation->invariant, "V2") << seed << violation->what;
+  }
+  EXPECT_GE(caught, 2);
+}
+
+TEST(SimTest, DatabasesFindTheirWalsAgain) {
+  Fixed fixed;
+  fixed.workload = Workload::kRocksDb;
+  const sim::Totals totals = ExpectGood(1, 60, fixed);
+  EXPECT_GT(totals.counters.wal_files_found, totals.seeds);
+  EXPECT_GT(totals.counters.wal_files_removed, totals.seeds);
 }
 
 TEST(SimTest, DamageIsRepairedWhileEverythingElseHappens) {

@@ -124,9 +124,11 @@ void AddSizes(CLI::App* command, SimArguments* arguments) {
       ->check(CLI::Range(sim::kPayloadBytesMin, kPayloadMax));
   command
       ->add_option("--workload", arguments->workload,
-                   "What clients do: any call in any order, or as a database "
-                   "writes its log; default by lot")
-      ->check(CLI::IsMember(std::vector<std::string>{"mixed", "wal"}));
+                   "What clients do: any call in any order, as a database "
+                   "writes its log, or as RocksDB's plugin does; default by "
+                   "lot")
+      ->check(
+          CLI::IsMember(std::vector<std::string>{"mixed", "wal", "rocksdb"}));
 }
 
 void AddFaults(CLI::App* command, SimArguments* arguments) {
@@ -165,7 +167,7 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
       ->check(CLI::IsMember(std::vector<std::string>{
           "none", "early-durable", "lost-fences", "shared-ballot", "no-budget",
           "small-core", "deaf-tail", "known-stranger", "old-quorum",
-          "bad-repair", "wrong-platform"}))
+          "bad-repair", "wrong-platform", "idle-sync", "early-switch"}))
       ->capture_default_str();
 }
 

@@ -53,6 +53,14 @@ CANARIES = (
                                   "--workload", "wal", "--faults",
                                   "kill-primary,power-cut,isolate",
                                   "--guests", "none")),
+    ("idle-sync", "V1", ("--nodes", "3", "--write-quorum", "2", "--workload",
+                         "rocksdb", "--faults",
+                         "kill-primary,power-cut,power-cut-all",
+                         "--guests", "none")),
+    ("early-switch", "V2", ("--nodes", "3", "--write-quorum", "2",
+                            "--workload", "rocksdb", "--faults",
+                            "kill-primary,power-cut,power-cut-all",
+                            "--guests", "none")),
 )
 # Ends that say nothing of an invariant.
 NO_INVARIANTS = ("CRASH", "HUNG", "CHECK", "")

@@ -15,6 +15,7 @@
 #include "tools/sim/mark_checker.h"
 #include "tools/sim/owner_checker.h"
 #include "tools/sim/repair_checker.h"
+#include "tools/sim/wal_file_checker.h"
 
 namespace alpheus::sim {
 
@@ -29,7 +30,8 @@ struct Checkers {
         holders(world),
         marks(world.referee(), kLogId, world.machines().size()),
         owners(world),
-        repairs(world) {}
+        repairs(world),
+        wal_files(world.referee()) {}
 
   AnswerChecker answers;
   BallotChecker ballots;
@@ -41,6 +43,7 @@ struct Checkers {
   MarkChecker marks;
   OwnerChecker owners;
   RepairChecker repairs;
+  WalFileChecker wal_files;
 };
 
 }  // namespace alpheus::sim

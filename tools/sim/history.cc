@@ -10,12 +10,15 @@
 
 namespace alpheus::sim {
 
-void FillPayload(OperationId operation, std::span<std::byte> payload) {
+void FillPayload(OperationId operation, std::span<std::byte> payload,
+                 std::span<const std::byte> content) {
   for (size_t i = 0; i < payload.size(); i += sizeof(uint64_t)) {
     const uint64_t word = i == 0 ? operation : Mix(operation, i);
     std::memcpy(payload.data() + i, &word,
                 std::min(sizeof(word), payload.size() - i));
   }
+  if (content.empty()) return;
+  std::ranges::copy(content, payload.subspan(kPayloadBytesMin).begin());
 }
 
 OperationId History::Begin(PrimaryNumber primary, size_t payload_bytes) {
@@ -270,7 +273,7 @@ OperationId History::WhoWrote(std::span<const std::byte> payload) const {
     return 0;
   }
   std::vector<std::byte> expected(payload.size());
-  FillPayload(id, expected);
+  FillPayload(id, expected, operations_[id - 1].content);
   return std::ranges::equal(expected, payload) ? id : 0;
 }
 

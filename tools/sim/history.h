@@ -32,6 +32,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "log/base/ids.h"
@@ -46,8 +47,11 @@ using PrimaryNumber = uint32_t;
 
 inline constexpr size_t kPayloadBytesMin = sizeof(OperationId);
 
-// The bytes of the operation's record.
-void FillPayload(OperationId operation, std::span<std::byte> payload);
+// The bytes of the operation's record. `content`: that the client gives it,
+// behind the number.
+// Requires: they fit.
+void FillPayload(OperationId operation, std::span<std::byte> payload,
+                 std::span<const std::byte> content = {});
 
 class History {
  public:
@@ -81,6 +85,11 @@ class History {
   // A client of the primary is about to write a record of so many bytes.
   OperationId Begin(PrimaryNumber primary, size_t payload_bytes);
   void HasLsn(OperationId operation, Lsn lsn);
+  // Behind the operation's number its payload has these bytes, and only then
+  // those that follow from the number.
+  void HasContent(OperationId operation, std::vector<std::byte> content) {
+    at(operation).content = std::move(content);
+  }
   // From here on it may be found.
   void MayBeCompleted(OperationId operation);
   // From here on it may be found as ABORTED.
@@ -126,6 +135,7 @@ class History {
     Lsn lsn = {};  // 0: not known
     bool may_be_completed = false;
     bool may_be_aborted = false;
+    std::vector<std::byte> content = {};
   };
   // What lies at an LSN for good.
   struct Choice {

@@ -70,7 +70,7 @@ std::string_view FaultName(FaultKind kind);
 std::optional<FaultKind> FaultOfName(std::string_view name);
 
 // Which application writes the log.
-enum class Workload { kMixed, kWal };
+enum class Workload { kMixed, kWal, kRocksDb };
 
 std::string_view WorkloadName(Workload workload);
 std::optional<Workload> WorkloadOfName(std::string_view name);
@@ -89,6 +89,8 @@ enum class Canary {
   kOldQuorum,      // primaries count by the W of the first list of members
   kBadRepair,      // a scrub writes other bytes than the record's
   kWrongPlatform,  // nodes declare that caches are kept, whatever they are
+  kIdleSync,       // a database's sync says OK, and has forced nothing
+  kEarlySwitch,    // its new WAL takes data before the old one is written
 };
 
 // Who else is there, besides those who serve and write the log, and what these

@@ -149,6 +149,7 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
   had_outdated_list_ = IsListOutdated();
   world_.history().Opens(
       number_, configurations.DurableHeadOf(configurations.in_force()));
+  world_.checkers().wal_files.Opens(number_);
   absl::StatusOr<std::unique_ptr<EpochOpening>> opening =
       is_member_
           ? EpochOpening::Start(
@@ -287,6 +288,10 @@ void PrimaryProcess::TellHistory() {
   world_.history().Opened(number_, opened_->epoch, opened_->head.lsn,
                           opened_->end.lsn, shown);
   checkers.holders.Look();
+  if (world_.options().workload == Workload::kRocksDb) {
+    rocksdb_files_ = std::make_unique<RocksDbFiles>(*this);
+    rocksdb_files_->Recover(shown);
+  }
 }
 
 }  // namespace alpheus::sim

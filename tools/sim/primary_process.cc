@@ -236,15 +236,24 @@ void PrimaryProcess::HoldRegion() {
 }
 
 void PrimaryProcess::StartClients() {
+  // Made in any case: it draws, and no run is to change by what others do.
   wal_ = std::make_unique<WalApplication>(*this);
+  if (rocksdb_files_ != nullptr) {
+    rocksdb_ = std::make_unique<RocksDbApplication>(*this, *rocksdb_files_);
+  }
   for (int i = 0; i < world_.options().clients; ++i) {
-    StartClient([this, i] {
-      if (world_.options().workload == Workload::kWal) {
-        wal_->RunThread(i);
-      } else {
-        RunMixedClient(*this);
-      }
-    });
+    StartClient([this, i] { RunClient(i); });
+  }
+}
+
+void PrimaryProcess::RunClient(int number) {
+  switch (world_.options().workload) {
+    case Workload::kMixed:
+      return RunMixedClient(*this);
+    case Workload::kWal:
+      return wal_->RunThread(number);
+    case Workload::kRocksDb:
+      return rocksdb_->RunThread(number);
   }
 }
 

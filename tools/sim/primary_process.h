@@ -35,6 +35,8 @@
 #include "tools/sim/process_clock.h"
 #include "tools/sim/process_fabric.h"
 #include "tools/sim/region_care.h"
+#include "tools/sim/rocksdb_files.h"
+#include "tools/sim/rocksdb_workload.h"
 #include "tools/sim/wal_workload.h"
 #include "tools/sim/world.h"
 
@@ -126,6 +128,7 @@ class PrimaryProcess {
   void StartLog();
   void HoldRegion();
   void StartClients();
+  void RunClient(int number);
   void Serve();
   void EndInOrder();
   void Sleep(int64_t ns);
@@ -159,6 +162,8 @@ class PrimaryProcess {
   std::unique_ptr<ImageChecker> images_;
   std::optional<CallJudge> judge_;
   std::unique_ptr<WalApplication> wal_;
+  std::unique_ptr<RocksDbFiles> rocksdb_files_;
+  std::unique_ptr<RocksDbApplication> rocksdb_;
   std::unique_ptr<OwnRegion> own_;  // outlives the log
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<RingLog<Model>> log_;

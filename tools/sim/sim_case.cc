@@ -14,10 +14,11 @@
 namespace alpheus::sim {
 namespace {
 
-constexpr std::array<std::string_view, 11> kCanaries = {
-    "none",       "early-durable", "lost-fences",   "shared-ballot",
-    "no-budget",  "small-core",    "deaf-tail",     "known-stranger",
-    "old-quorum", "bad-repair",    "wrong-platform"};
+constexpr std::array<std::string_view, 13> kCanaries = {
+    "none",        "early-durable", "lost-fences",    "shared-ballot",
+    "no-budget",   "small-core",    "deaf-tail",      "known-stranger",
+    "old-quorum",  "bad-repair",    "wrong-platform", "idle-sync",
+    "early-switch"};
 // No plan has so many faults.
 constexpr uint32_t kNumberMax = 10'000;
 

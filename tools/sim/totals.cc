@@ -111,10 +111,12 @@ std::string Describe(const Totals& totals) {
       "scrubs     %12d, %d by primaries; %d places written anew, %d records, "
       "%d durable ones that were damaged\n"
       "given up   %12d replicas by primaries, to who opened the log\n"
-      "nonsense   %12d, %d refused; %d guessed keys\n",
+      "nonsense   %12d, %d refused; %d guessed keys\n"
+      "WAL files  %12d found by openings; %d syncs, %d removed\n",
       counters.scrubs, counters.own_scrubs, counters.repaired_places,
       counters.repaired_records, counters.repaired_durable, counters.given_up,
-      counters.nonsense, counters.nonsense_refused, counters.guessed_keys);
+      counters.nonsense, counters.nonsense_refused, counters.guessed_keys,
+      counters.wal_files_found, counters.wal_syncs, counters.wal_files_removed);
   absl::StrAppendFormat(&text,
                         "events     %12d, %.0f/s per core\n"
                         "time       %12.3f virtual seconds in %.3f of a core\n",

@@ -152,6 +152,11 @@ class World {
     uint64_t repaired_durable = 0;
     // Replicas that a primary has given up to who opened the log.
     uint64_t given_up = 0;
+    // Of RocksDB's plugin: files that openings found, syncs that were OK, files
+    // that were removed.
+    uint64_t wal_files_found = 0;
+    uint64_t wal_syncs = 0;
+    uint64_t wal_files_removed = 0;
     // Messages and private data that are none, or half so; refused.
     uint64_t nonsense = 0;
     uint64_t nonsense_refused = 0;
