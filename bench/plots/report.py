@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints tables, aims and the paper's claims for a run of bench_local, tables
-and aims for one of bench_replicated, or tables and the taxonomy's findings for
-one of bench_remotelog, and draws the figures.
+"""Prints tables, aims and the paper's claims for a run of bench_local,
+bench_replicated or bench_rocksdb, or tables and the taxonomy's findings for one
+of bench_remotelog, and draws the figures.
 
 usage: report.py RESULT.json FOLDER
 
@@ -17,6 +17,7 @@ import sys
 import claims
 import remotelog
 import replicated
+import rocksdb_wal
 import tables
 import targets
 from results import Results
@@ -44,7 +45,7 @@ def local_text(results):
 
 
 TEXTS = {"local": local_text, "replicated": replicated.to_text,
-         "remotelog": remotelog.to_text}
+         "remotelog": remotelog.to_text, "rocksdb": rocksdb_wal.to_text}
 
 
 def draw(results, name, folder):
@@ -52,6 +53,7 @@ def draw(results, name, folder):
         import figures
         import remotelog_figure
         import replicated_figure
+        import rocksdb_figure
     except ImportError as error:
         print("skipped: plots: %s (Debian: python3-matplotlib)" % error)
         return 0
@@ -61,6 +63,8 @@ def draw(results, name, folder):
                                           folder)
     elif name == "remotelog":
         drawn, skipped = remotelog_figure.draw_all(results, folder)
+    elif name == "rocksdb":
+        drawn, skipped = rocksdb_figure.draw_all(results, folder)
     else:
         drawn, skipped = replicated_figure.draw_all(results, folder)
     for path in drawn:
