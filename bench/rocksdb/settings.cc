@@ -7,7 +7,7 @@ Settings FullSettings() {
   Settings s;
   s.preset = "full";
   s.rounds = 7;
-  s.region_bytes = uint64_t{256} << 20;
+  s.region_bytes = uint64_t{128} << 20;
   s.backups = {1, 2};
   s.value_bytes = {100, 1024};
   s.threads = {1, 2, 4, 16};
@@ -23,11 +23,13 @@ Settings FullSettings() {
 Settings QuickSettings() {
   Settings s = FullSettings();
   s.preset = "quick";
+  s.rounds = 5;
+  s.region_bytes = uint64_t{64} << 20;
   s.value_bytes = {100};
   s.threads = {1, 16};
-  s.warm_up_puts = 1'000;
-  s.puts = 10'000;
-  s.turn_ns_max = 200'000'000;
+  s.warm_up_puts = 500;
+  s.puts = 5'000;
+  s.turn_ns_max = 100'000'000;
   s.recovery_rounds = 5;
   s.recovery_puts = {20'000};
   return s;
