@@ -17,6 +17,7 @@ COLOURS = {"none": "#bbbbbb", "floor": STYLES["floor"][0],
            "flex": STYLES["flex"][0], "alpheus": STYLES["alpheus"][0],
            "alpheus-1-backup": "#56b4e9", "alpheus-2-backups": "#00304d"}
 WIDTH = 0.11
+FAR_APART = 20
 
 
 def draw_all(results, folder):
@@ -47,16 +48,21 @@ def _panels(title, count):
     return figure, panels[0]
 
 
-def _plain(axes):
+def _scale(axes, values):
+    """Logarithmic where a linear axis would hide the small ones."""
+    axes.grid(axis="x", visible=False)
+    if max(values, default=1) < FAR_APART * min(values, default=1):
+        axes.set_ylim(bottom=0)
+        return
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: "%g" % v))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.grid(axis="x", visible=False)
 
 
 def _bars(axes, groups, value_of):
     """A group of bars for each (label, key); value_of(who, key) is (value, low,
     high), or None."""
+    drawn = []
     for index, who in enumerate(CONTESTANTS):
         found = [(place, value_of(who, key))
                  for place, (_, key) in enumerate(groups)]
@@ -64,6 +70,7 @@ def _bars(axes, groups, value_of):
         if not found:
             continue
         values = [of[0] for _, of in found]
+        drawn += values
         axes.bar([place + (index - 3.5) * WIDTH for place, _ in found], values,
                  WIDTH * 0.9, color=COLOURS[who], label=who,
                  yerr=[[max(0, of[0] - of[1]) for _, of in found],
@@ -71,7 +78,7 @@ def _bars(axes, groups, value_of):
                  error_kw={"elinewidth": 0.8})
     axes.set_xticks(range(len(groups)))
     axes.set_xticklabels([label for label, _ in groups])
-    _plain(axes)
+    _scale(axes, drawn)
 
 
 def _legend(figure, axes):
