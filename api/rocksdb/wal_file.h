@@ -47,15 +47,15 @@ class WalFile {
   Lsn last_lsn() const {
     return Lsn(last_lsn_.load(std::memory_order_acquire));
   }
-  // What was appended last was synced: whoever appends now will likely sync
+  // What was appended last was forced: whoever appends now will likely force
   // that, too.
-  bool is_synced() const {
-    return synced_lsn_.load(std::memory_order_relaxed) ==
+  bool was_forced() const {
+    return forced_lsn_.load(std::memory_order_relaxed) ==
            last_lsn_.load(std::memory_order_relaxed);
   }
-  // A sync of all up to `lsn` returned. A hint: only is_synced asks.
-  void NoteSynced(Lsn lsn) {
-    synced_lsn_.store(lsn.value, std::memory_order_relaxed);
+  // A force of all up to `lsn` returned. A hint: only was_forced asks.
+  void NoteForced(Lsn lsn) {
+    forced_lsn_.store(lsn.value, std::memory_order_relaxed);
   }
   // Of its records the last one that was durable when it was appended.
   Lsn durable_lsn() const {
@@ -97,7 +97,7 @@ class WalFile {
   std::atomic<uint64_t> size_{0};
   std::atomic<uint64_t> seconds_;
   std::atomic<uint64_t> last_lsn_;
-  std::atomic<uint64_t> synced_lsn_{0};
+  std::atomic<uint64_t> forced_lsn_{0};
   std::atomic<uint64_t> durable_lsn_{0};
 };
 

@@ -167,7 +167,7 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
     const WalHeader header = {
         .kind = WalRecordKind::kData, .file = file.id, .offset = file.size()};
     // Of a replicated log a force is a round trip, under the lock then.
-    const bool is_durable = is_local_ && file.is_synced();
+    const bool is_durable = is_local_ && file.was_forced();
     ALPHEUS_ASSIGN_OR_RETURN(
         const Written written,
         is_durable ? WriteDurably(header, piece) : Write(header, piece));
@@ -182,7 +182,7 @@ absl::Status WalStore::Sync(WalFile& file) {
   // What was durable when it was appended needs no force, and one takes as long
   // as all else here.
   if (file.durable_lsn() < lsn) ALPHEUS_RETURN_IF_ERROR(ForceThrough(lsn));
-  file.NoteSynced(lsn);
+  file.NoteForced(lsn);
   return absl::OkStatus();
 }
 

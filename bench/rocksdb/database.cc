@@ -45,8 +45,8 @@ absl::Status Database::Destroy(const Place& place, const std::string& folder) {
 Database::Database(std::unique_ptr<rocksdb::DB> db, bool has_wal)
     : db_(std::move(db)) {
   // RocksDB refuses to sync what it does not log.
-  synced_.sync = has_wal;
-  synced_.disableWAL = unsynced_.disableWAL = !has_wal;
+  with_sync_.sync = has_wal;
+  with_sync_.disableWAL = without_sync_.disableWAL = !has_wal;
 }
 
 absl::Status Database::SyncWal() { return ToStatus(db_->SyncWAL()); }

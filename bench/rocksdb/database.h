@@ -34,10 +34,11 @@ class Database {
   // Removes it, with its WAL. Requires: not open.
   static absl::Status Destroy(const Place& place, const std::string& folder);
 
-  // Durable when it returns if `is_synced`, and if there is a WAL.
-  absl::Status Put(bool is_synced, std::string_view key,
+  // Durable when it returns if `with_sync`, and if there is a WAL.
+  absl::Status Put(bool with_sync, std::string_view key,
                    std::string_view value) {
-    return ToStatus(db_->Put(is_synced ? synced_ : unsynced_, key, value));
+    return ToStatus(
+        db_->Put(with_sync ? with_sync_ : without_sync_, key, value));
   }
   // Makes all puts durable.
   absl::Status SyncWal();
@@ -54,8 +55,8 @@ class Database {
   }
 
   std::unique_ptr<rocksdb::DB> db_;
-  rocksdb::WriteOptions synced_;
-  rocksdb::WriteOptions unsynced_;
+  rocksdb::WriteOptions with_sync_;
+  rocksdb::WriteOptions without_sync_;
 };
 
 // Bytes that RocksDB appends to a WAL file for one put of such a size.

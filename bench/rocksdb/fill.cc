@@ -59,7 +59,7 @@ absl::Status PutAll(Database& database, const Fill& fill,
   int64_t last = NowNanos();
   for (uint64_t i = 0; i < puts; ++i) {
     ALPHEUS_RETURN_IF_ERROR(
-        database.Put(fill.is_synced, worker.keys.Next(), value));
+        database.Put(fill.with_sync, worker.keys.Next(), value));
     const int64_t now = NowNanos();
     worker.put_ns.push_back(static_cast<double>(now - last));
     last = now;

@@ -19,7 +19,7 @@ inline constexpr size_t kKeyBytes = 16;
 
 struct Fill {
   bool is_random = false;  // else each thread puts rising keys
-  bool is_synced = false;
+  bool with_sync = false;
   uint64_t value_bytes = 0;
   int threads = 1;
   uint64_t warm_up_puts = 0;  // of all threads together; not timed

@@ -86,7 +86,7 @@ void AddTo(Report* report, const std::string& candidate, const Fill& fill,
          .unit = metric == "throughput" ? "puts/s" : "ns",
          .parameters = {{"bytes", fill.value_bytes},
                         {"random", fill.is_random ? 1 : 0},
-                        {"sync", fill.is_synced ? 1 : 0},
+                        {"sync", fill.with_sync ? 1 : 0},
                         {"threads", static_cast<uint64_t>(fill.threads)}},
          .samples = values,
          .details = {{"puts", static_cast<double>(samples.puts)}}});
@@ -96,7 +96,7 @@ void AddTo(Report* report, const std::string& candidate, const Fill& fill,
 absl::Status MeasureFill(const Settings& settings, Contest& contest,
                          const Fill& fill, Report* report) {
   const auto& contestants = contest.contestants;
-  const bool has_append = fill.is_synced && fill.threads == 1;
+  const bool has_append = fill.with_sync && fill.threads == 1;
   std::vector<Samples> samples(contestants.size() + (has_append ? 1 : 0));
   ALPHEUS_RETURN_IF_ERROR(
       Interleave(settings.rounds, samples.size(), [&](size_t i) {
@@ -122,11 +122,11 @@ absl::Status MeasurePut(const Settings& settings, Contest& contest,
             .duration_ns_max = settings.turn_ns_max};
   for (const uint64_t bytes : settings.value_bytes) {
     for (const int threads : settings.threads) {
-      for (const bool is_synced : {true, false}) {
+      for (const bool with_sync : {true, false}) {
         for (const bool is_random : {false, true}) {
           fill.value_bytes = bytes;
           fill.threads = threads;
-          fill.is_synced = is_synced;
+          fill.with_sync = with_sync;
           fill.is_random = is_random;
           ALPHEUS_RETURN_IF_ERROR(MeasureFill(settings, contest, fill, report));
         }

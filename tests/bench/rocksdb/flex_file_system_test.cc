@@ -48,7 +48,7 @@ TEST_F(FlexFileSystemTest, PutsAreRecoveredFromTheRegion) {
   {
     Database database = Open();
     const auto filled = RunFill(database, {.is_random = true,
-                                           .is_synced = true,
+                                           .with_sync = true,
                                            .value_bytes = 100,
                                            .threads = 2,
                                            .puts = 200,
