@@ -48,7 +48,9 @@ DOORS = (
       "replication/fabric/socket_address.cc", "bench/replicated/raw_socket.cc",
       "bench/replicated/system_calls.cc")),
     ("ZooKeeper", r"zookeeper(/|\.)", ("quorum/",)),
-    ("RocksDB", r"rocksdb/", ("api/rocksdb/", "tests/api/rocksdb/")),
+    ("RocksDB", r"rocksdb/",
+     ("api/rocksdb/", "tests/api/rocksdb/", "bench/rocksdb/",
+      "tests/bench/rocksdb/")),
     ("ISA-L", r"isa-l([./]|_)", ("log/format/checksum.cc",)),
     # A benchmark is a client of etcd, whose interface is gRPC.
     ("gRPC", r"(grpc|grpcpp|grpc\+\+)/|.*\.grpc\.pb\.h",

@@ -15,6 +15,7 @@ list(TRANSFORM alpheus_public_headers
 list(APPEND alpheus_public_headers
   log/base/deadline.h
   log/base/ids.h
+  log/core/appended_record.h
   log/core/flush_order.h
   log/core/reserved_record.h)
 set(alpheus_staging ${PROJECT_BINARY_DIR}/install_headers)

@@ -128,6 +128,11 @@ absl::StatusOr<Lsn> Log::Append(
   return engine_->Append(parts, options);
 }
 
+absl::StatusOr<AppendedRecord> Log::AppendInRing(
+    std::span<const std::span<const std::byte>> parts, Deadline deadline) {
+  return engine_->AppendInRing(parts, deadline);
+}
+
 absl::Status Log::WaitDurable(Lsn lsn, Deadline deadline) {
   return engine_->WaitDurable(lsn, deadline);
 }

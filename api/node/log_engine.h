@@ -23,6 +23,7 @@
 #include "alpheus/replication_status.h"
 #include "alpheus/reservation.h"
 #include "log/base/ids.h"
+#include "log/core/appended_record.h"
 #include "log/core/reclaimer.h"
 
 namespace alpheus {
@@ -42,6 +43,8 @@ class LogEngine {
   virtual absl::StatusOr<Lsn> Append(
       std::span<const std::span<const std::byte>> parts,
       const ForceOptions& options) = 0;
+  virtual absl::StatusOr<AppendedRecord> AppendInRing(
+      std::span<const std::span<const std::byte>> parts, Deadline deadline) = 0;
   virtual absl::Status WaitDurable(Lsn lsn, Deadline deadline) = 0;
   virtual absl::Status OnDurable(
       Lsn lsn, std::function<void(const absl::Status&)> callback) = 0;

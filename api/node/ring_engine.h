@@ -114,6 +114,11 @@ class RingEngine final : public LogEngine, private HeldReplica {
     return log_.Append(parts, {options.frequency, options.group},
                        options.deadline);
   }
+  absl::StatusOr<AppendedRecord> AppendInRing(
+      std::span<const std::span<const std::byte>> parts,
+      Deadline deadline) override {
+    return log_.AppendInRing(parts, deadline);
+  }
   absl::Status WaitDurable(Lsn lsn, Deadline deadline) override {
     return log_.WaitDurable(lsn, deadline);
   }

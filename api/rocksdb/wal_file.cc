@@ -8,10 +8,12 @@
 
 namespace alpheus {
 
-void WalFile::Extend(Lsn lsn, std::span<const std::byte> bytes) {
+void WalFile::Extend(Lsn lsn, std::span<const std::byte> bytes,
+                     bool is_durable) {
   const uint64_t size = size_.load(std::memory_order_relaxed);
   extents_.push_back({size, bytes});
   size_.store(size + bytes.size(), std::memory_order_release);
+  if (is_durable) durable_lsn_.store(lsn.value, std::memory_order_release);
   last_lsn_.store(lsn.value, std::memory_order_release);
 }
 

@@ -47,13 +47,27 @@ class WalFile {
   Lsn last_lsn() const {
     return Lsn(last_lsn_.load(std::memory_order_acquire));
   }
+  // What was appended last was forced: whoever appends now will likely force
+  // that, too.
+  bool was_forced() const {
+    return forced_lsn_.load(std::memory_order_relaxed) ==
+           last_lsn_.load(std::memory_order_relaxed);
+  }
+  // A force of all up to `lsn` returned. A hint: only was_forced asks.
+  void NoteForced(Lsn lsn) {
+    forced_lsn_.store(lsn.value, std::memory_order_relaxed);
+  }
+  // Of its records the last one that was durable when it was appended.
+  Lsn durable_lsn() const {
+    return Lsn(durable_lsn_.load(std::memory_order_acquire));
+  }
   // Nobody can find it any more, and nothing more is written.
   bool is_removed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     return is_removed_;
   }
 
   // `bytes` lie in the ring, in record `lsn`.
-  void Extend(Lsn lsn, std::span<const std::byte> bytes)
+  void Extend(Lsn lsn, std::span<const std::byte> bytes, bool is_durable)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // Requires: size <= size().
   void Truncate(Lsn lsn, uint64_t size, uint64_t seconds)
@@ -83,6 +97,8 @@ class WalFile {
   std::atomic<uint64_t> size_{0};
   std::atomic<uint64_t> seconds_;
   std::atomic<uint64_t> last_lsn_;
+  std::atomic<uint64_t> forced_lsn_{0};
+  std::atomic<uint64_t> durable_lsn_{0};
 };
 
 }  // namespace alpheus

@@ -4,7 +4,8 @@
 // Idea: RocksDB's own writer gathers header and payload of its records and
 // calls Append once for each flush of that buffer: one record, and one fence
 // when it is synced. So Append completes a record at once, where others can
-// read it, and Flush has nothing left to do.
+// read it, and Flush has nothing left to do; nor has Sync, where Append has
+// foreseen it (WalStore::Append).
 //
 // Thread safety: as RocksDB's classes; Sync may run beside Append and Flush
 // (two_write_queues, manual_wal_flush).

@@ -92,7 +92,8 @@ absl::Status WalIndex::ApplyTo(WalFile& file, Lsn lsn,
     return absl::DataLossError(
         absl::StrCat("the file ends at ", file.size(), ": a hole (F1)"));
   }
-  file.Extend(lsn, record.body);
+  // What was recovered is.
+  file.Extend(lsn, record.body, /*is_durable=*/true);
   return absl::OkStatus();
 }
 

@@ -20,10 +20,10 @@ IOStatus Fatal(IOStatus status) {
 }  // namespace
 
 IOStatus ToIoStatus(const absl::Status& status) {
+  // First: no message is made for what nearly always happens.
+  if (status.ok()) return IOStatus::OK();
   const std::string message = "alpheus: " + std::string(status.message());
   switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return IOStatus::OK();
     case absl::StatusCode::kResourceExhausted:
       return IOStatus::NoSpace(message);
     case absl::StatusCode::kAborted:

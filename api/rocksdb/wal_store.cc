@@ -2,6 +2,7 @@
 #include "api/rocksdb/wal_store.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <utility>
@@ -163,19 +164,26 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
     if (file.is_removed()) {
       return absl::FailedPreconditionError("the file was removed");
     }
-    ALPHEUS_ASSIGN_OR_RETURN(const Written written,
-                             Write({.kind = WalRecordKind::kData,
-                                    .file = file.id,
-                                    .offset = file.size()},
-                                   piece));
-    file.Extend(written.lsn, written.body);
+    const WalHeader header = {
+        .kind = WalRecordKind::kData, .file = file.id, .offset = file.size()};
+    // Of a replicated log a force is a round trip, under the lock then.
+    const bool is_durable = !is_replicated_ && file.was_forced();
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const Written written,
+        is_durable ? WriteDurably(header, piece) : Write(header, piece));
+    file.Extend(written.lsn, written.body, is_durable);
     bytes = bytes.subspan(piece.size());
   }
   return absl::OkStatus();
 }
 
-absl::Status WalStore::Sync(const WalFile& file) {
-  return ForceThrough(file.last_lsn());
+absl::Status WalStore::Sync(WalFile& file) {
+  const Lsn lsn = file.last_lsn();
+  // What was durable when it was appended needs no force, and one takes as long
+  // as all else here.
+  if (file.durable_lsn() < lsn) ALPHEUS_RETURN_IF_ERROR(ForceThrough(lsn));
+  file.NoteForced(lsn);
+  return absl::OkStatus();
 }
 
 absl::Status WalStore::SyncAll() { return ForceThrough(log_->next_lsn() - 1); }
@@ -219,6 +227,17 @@ absl::StatusOr<WalStore::Written> WalStore::Write(
   if (!lsn.ok()) return Noted(lsn.status());
   return Written{*lsn, space_.Add(payload.size()),
                  payload.subspan(kWalHeaderBytes)};
+}
+
+absl::StatusOr<WalStore::Written> WalStore::WriteDurably(
+    const WalHeader& header, std::span<const std::byte> body) {
+  std::array<std::byte, kWalHeaderBytes> encoded;
+  EncodeWalHeader(header, encoded);
+  const std::array<std::span<const std::byte>, 2> parts = {encoded, body};
+  const absl::StatusOr<AppendedRecord> record = log_->AppendInRing(parts);
+  if (!record.ok()) return Noted(record.status());
+  return Written{record->lsn, space_.Add(record->payload.size()),
+                 record->payload.subspan(kWalHeaderBytes)};
 }
 
 absl::Status WalStore::Change(const WalHeader& header, std::string_view body) {

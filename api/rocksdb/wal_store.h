@@ -74,11 +74,12 @@ class WalStore {
   // InvalidArgument (longer than it is). Not durable before the next sync.
   absl::Status Truncate(WalFile& file, uint64_t size);
 
-  // Completes one record, several if it is large. In a full ring it waits for
-  // room, WalOptions::stall_ms at most.
+  // Completes one record, several if it is large; durable already when it
+  // returns if what the file had was synced and the log is local. In a full
+  // ring it waits for room, WalOptions::stall_ms at most.
   absl::Status Append(WalFile& file, std::span<const std::byte> bytes);
   // Makes durable what the file has, and all that was written before that.
-  absl::Status Sync(const WalFile& file);
+  absl::Status Sync(WalFile& file);
   // The same for all that was written so far.
   absl::Status SyncAll();
   // OK if this process had the log at some moment of the call: W replicas took
@@ -117,6 +118,10 @@ class WalStore {
   // Takes no lock. On return the record is completed.
   absl::StatusOr<Written> Write(const WalHeader& header,
                                 std::span<const std::byte> body);
+  // The same, and durable: with the one fence that a sync would need, without
+  // the way through the cache and back.
+  absl::StatusOr<Written> WriteDurably(const WalHeader& header,
+                                       std::span<const std::byte> body);
   // Writes a record of metadata and applies it.
   absl::Status Change(const WalHeader& header, std::string_view body)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -62,6 +62,8 @@ class FlexLog {
   void StoreHeader(const Header& header);
   void StorePayload(std::span<const std::byte> payload);
   void PersistTail();  // over what was stored
+  // All bytes that were, header and payload alike.
+  std::span<const std::byte> stored() const { return area_.first(end_); }
 
  private:
   std::byte* const tail_on_media_;  // 8 bytes, on a line of its own

@@ -39,7 +39,7 @@ absl::StatusOr<int64_t> RunTogether(
     for (int worker = 0; worker < threads; ++worker) {
       running.emplace_back([&, worker] {
         Outcome& mine = outcomes[worker];
-        mine.status = PinTo(CoreFor(cores, worker));
+        if (!cores.empty()) mine.status = PinTo(CoreFor(cores, worker));
         start.arrive_and_wait();
         mine.start_ns = NowNanos();
         if (mine.status.ok()) mine.status = work(worker);

@@ -15,8 +15,8 @@
 namespace alpheus::bench {
 
 // Runs work(0) to work(threads - 1), each on a thread of its own, pinned by
-// CoreFor. Returns the time from the first start to the last end.
-// Errors: the first one of any worker.
+// CoreFor; not pinned if `cores` is empty. Returns the time from the first
+// start to the last end. Errors: the first one of any worker.
 absl::StatusOr<int64_t> RunTogether(
     int threads, const std::vector<int>& cores,
     const std::function<absl::Status(int worker)>& work);

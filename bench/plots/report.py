@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints tables, aims and the paper's claims for a run of bench_local, tables
-and aims for one of bench_replicated, tables and the taxonomy's findings for one
-of bench_remotelog, or tables and claims for one of bench_ordered_store, and
-draws the figures.
+"""Prints tables, aims and the paper's claims for a run of bench_local,
+bench_replicated, bench_rocksdb or bench_ordered_store, or tables and the
+taxonomy's findings for one of bench_remotelog, and draws the figures.
 
 usage: report.py RESULT.json FOLDER
 
@@ -19,6 +18,7 @@ import claims
 import ordered_store
 import remotelog
 import replicated
+import rocksdb_wal
 import tables
 import targets
 from results import Results
@@ -46,7 +46,7 @@ def local_text(results):
 
 
 TEXTS = {"local": local_text, "replicated": replicated.to_text,
-         "remotelog": remotelog.to_text,
+         "remotelog": remotelog.to_text, "rocksdb": rocksdb_wal.to_text,
          "ordered_store": ordered_store.to_text}
 
 
@@ -56,6 +56,7 @@ def draw(results, name, folder):
         import ordered_store_figure
         import remotelog_figure
         import replicated_figure
+        import rocksdb_figure
     except ImportError as error:
         print("skipped: plots: %s (Debian: python3-matplotlib)" % error)
         return 0
@@ -67,6 +68,8 @@ def draw(results, name, folder):
         drawn, skipped = ordered_store_figure.draw_all(results, folder)
     elif name == "remotelog":
         drawn, skipped = remotelog_figure.draw_all(results, folder)
+    elif name == "rocksdb":
+        drawn, skipped = rocksdb_figure.draw_all(results, folder)
     else:
         drawn, skipped = replicated_figure.draw_all(results, folder)
     for path in drawn:

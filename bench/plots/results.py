@@ -6,6 +6,7 @@ equal index were taken in the same round, by turns.
 """
 
 import json
+import math
 import statistics
 
 SCHEMA_VERSION = 1
@@ -98,6 +99,31 @@ def ratio(above, below):
     if above is None or below is None:
         return None
     return Ratio(above, below)
+
+
+def difference(above, below):
+    """Of two measurements, round by round; None if either is missing."""
+    if above is None or below is None:
+        return None
+    return {"samples": [a - b for a, b in zip(above["samples"],
+                                              below["samples"])]}
+
+
+def median_interval(samples, level=0.95):
+    """(low, high): two of the samples that have the median of what they were
+    drawn from between them with this confidence, whatever its distribution;
+    the outermost ones where there are too few for that."""
+    ordered = sorted(samples)
+    count = len(ordered)
+    below = 0
+    outside = 2 / 2 ** count  # of the outermost
+    while below + 1 < count - below - 1:
+        further = outside + 2 * math.comb(count, below + 1) / 2 ** count
+        if 1 - further < level:
+            break
+        outside = further
+        below += 1
+    return ordered[below], ordered[count - 1 - below]
 
 
 def quantile(counts, share):

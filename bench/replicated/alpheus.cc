@@ -140,6 +140,10 @@ absl::StatusOr<std::unique_ptr<AlpheusCluster>> AlpheusCluster::Start(
 }
 
 absl::StatusOr<std::unique_ptr<Log>> AlpheusCluster::Open(int log) const {
+  return Log::Open(LogOptionsFor(log));
+}
+
+LogOptions AlpheusCluster::LogOptionsFor(int log) const {
   LogOptions options;
   if (!variant_.is_remote_only) {
     options.path = ClusterFolder::ReplicaOf(folder_.path(), 1, log);
@@ -151,7 +155,7 @@ absl::StatusOr<std::unique_ptr<Log>> AlpheusCluster::Open(int log) const {
   options.replication.gather_ms = 10'000;
   options.replication.silence_ms = 60'000;
   options.replication.yields = waiting_ == Waiting::kSpin ? kForEver : 0;
-  return Log::Open(options);
+  return options;
 }
 
 MakeCandidate Alpheus(AlpheusVariant variant) {

@@ -49,6 +49,8 @@ class AlpheusCluster {
 
   // This process as primary of a log. Errors: as Log::Open.
   absl::StatusOr<std::unique_ptr<Log>> Open(int log = 0) const;
+  // What it opens the log with.
+  LogOptions LogOptionsFor(int log) const;
 
  private:
   AlpheusCluster(AlpheusVariant variant, Waiting waiting, ClusterFolder folder)

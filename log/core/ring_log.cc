@@ -142,6 +142,27 @@ template <Persistence P>
 absl::StatusOr<Lsn> RingLog<P>::Append(
     std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
     Deadline deadline) {
+  Reserver::Space space;
+  ALPHEUS_RETURN_IF_ERROR(AppendTo(parts, policy, deadline, &space));
+  return space.lsn;
+}
+
+template <Persistence P>
+absl::StatusOr<AppendedRecord> RingLog<P>::AppendInRing(
+    std::span<const std::span<const std::byte>> parts, Deadline deadline) {
+  Reserver::Space space;
+  ALPHEUS_RETURN_IF_ERROR(AppendTo(parts, /*policy=*/1, deadline, &space));
+  size_t bytes = 0;
+  for (const std::span<const std::byte> part : parts) bytes += part.size();
+  return AppendedRecord{space.lsn,
+                        {ring_.At(space.offset) + kRecordHeaderBytes, bytes}};
+}
+
+// Inlined: an append has no stores to spare (docs/performance.md).
+template <Persistence P>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
+    std::span<const std::span<const std::byte>> parts, ForcePolicy policy,
+    Deadline deadline, Reserver::Space* space) {
   reserver_.PrefetchForReserve();
   const bool forced = policy.frequency == 1 && policy.group == 0;
   if (!forced) {
@@ -155,9 +176,8 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
       [[likely]] {
     payload.ComputeCrc();
   }
-  Reserver::Space space;
-  if (!TryTakeSpace(payload.bytes, &space)) [[unlikely]] {
-    ALPHEUS_ASSIGN_OR_RETURN(space, TakeSpace(payload.bytes, deadline));
+  if (!TryTakeSpace(payload.bytes, space)) [[unlikely]] {
+    ALPHEUS_ASSIGN_OR_RETURN(*space, TakeSpace(payload.bytes, deadline));
   }
   pmem_.YieldPoint("reserve: taken");
   // A policy saves fences. From some size on a fence is cheaper than the way
@@ -168,16 +188,15 @@ absl::StatusOr<Lsn> RingLog<P>::Append(
   // from the moment it is completed.
   if ((forced || payload.bytes > kCachedBytesMax) && replicated_ == nullptr) {
     const auto progressed =
-        WriteAndPersist(space, payload, forced ? kLooks : 1);
+        WriteAndPersist(*space, payload, forced ? kLooks : 1);
     if (progressed == Forcer<P>::Progressed::kDurable && policy.group == 0)
         [[likely]] {
-      return space.lsn;
+      return absl::OkStatus();
     }
   } else {
-    WriteCompleted(space, payload);
+    WriteCompleted(*space, payload);
   }
-  ALPHEUS_RETURN_IF_ERROR(ForceAppended(space.lsn, policy, deadline));
-  return space.lsn;
+  return ForceAppended(space->lsn, policy, deadline);
 }
 
 template <Persistence P>

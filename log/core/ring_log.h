@@ -55,6 +55,7 @@
 #include "log/base/ids.h"
 #include "log/base/waiter.h"
 #include "log/core/activity_watch.h"
+#include "log/core/appended_record.h"
 #include "log/core/completion_tracker.h"
 #include "log/core/durable_callbacks.h"
 #include "log/core/forcer.h"
@@ -120,6 +121,8 @@ class RingLog {
   absl::Status Force(Lsn lsn, ForcePolicy policy, Deadline deadline);
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              ForcePolicy policy, Deadline deadline);
+  absl::StatusOr<AppendedRecord> AppendInRing(
+      std::span<const std::span<const std::byte>> parts, Deadline deadline);
   absl::Status WaitDurable(Lsn lsn, Deadline deadline);
   absl::Status OnDurable(Lsn lsn, DurableCallback callback);
   absl::Status Cleanup(Lsn lsn);
@@ -195,6 +198,10 @@ class RingLog {
  private:
   // At once, or not at all.
   bool TryTakeSpace(size_t bytes, Reserver::Space* space);
+  // Append, which tells where the record is.
+  absl::Status AppendTo(std::span<const std::span<const std::byte>> parts,
+                        ForcePolicy policy, Deadline deadline,
+                        Reserver::Space* space);
   void Finish(const ReservedRecord& record, RecordType type);
   void MarkCompleted(Lsn lsn, uint32_t header_crc);
   // Through the cache; persisted by a later force.

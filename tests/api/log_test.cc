@@ -66,6 +66,24 @@ TEST_F(LogTest, AppendedRecordsAreRecoveredInOrder) {
   EXPECT_EQ(log_->report().epoch, Epoch(2));
 }
 
+TEST_F(LogTest, AppendInRingIsDurableAndTellsWhereThePayloadIs) {
+  const std::string first = "head ";
+  const std::string second(1000, 'b');
+  const std::vector<std::span<const std::byte>> parts = {
+      std::as_bytes(std::span(first)), std::as_bytes(std::span(second))};
+  for (uint64_t lsn = 1; lsn <= 3; ++lsn) {
+    const auto record = log_->AppendInRing(parts);
+    ASSERT_TRUE(record.ok()) << record.status();
+    EXPECT_EQ(record->lsn, Lsn(lsn));
+    EXPECT_EQ(log_->durable_lsn(), Lsn(lsn));
+    EXPECT_EQ(AsText(record->payload), first + second);
+  }
+  const std::string large(log_->payload_bytes_max() + 1, 'l');
+  const auto refused =
+      log_->AppendInRing(std::vector{std::as_bytes(std::span(large))});
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 // Every name of the paper's Table 2, with its meaning.
 TEST_F(LogTest, PaperInterfaceWorksAsOneSequence) {
   auto reserved = log_->Reserve(10);

@@ -25,7 +25,8 @@ PUBLIC_HEADERS = {
         "log", "log_reader", "log_tail", "options", "persistent_region",
         "recovered_range", "recovery_report", "replication_status",
         "reservation", "tail_record", "log/base/deadline", "log/base/ids",
-        "log/core/flush_order", "log/core/reserved_record")}
+        "log/core/appended_record", "log/core/flush_order",
+        "log/core/reserved_record")}
 
 C_ONLY = """
 cmake_minimum_required(VERSION 3.25)

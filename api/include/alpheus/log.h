@@ -63,6 +63,7 @@
 #include "alpheus/reservation.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
+#include "log/core/appended_record.h"
 
 namespace alpheus {
 
@@ -158,6 +159,13 @@ class Log {
   absl::StatusOr<Lsn> Append(std::string_view text, ForceOptions options = {});
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              ForceOptions options = {});
+
+  // Appends and forces as Append does, and also tells where in the ring the
+  // payload is: to be read, on the terms of Reservation::payload(), in place
+  // of a copy of one's own. Errors: as Append.
+  absl::StatusOr<AppendedRecord> AppendInRing(
+      std::span<const std::span<const std::byte>> parts,
+      Deadline deadline = {});
 
   // Waits until `lsn` is durable without forcing it: another thread does, or
   // the idle timer (LogOptions::idle_force_us).

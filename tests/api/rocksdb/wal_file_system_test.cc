@@ -204,9 +204,11 @@ TEST_F(WalFileSystemTest, EverySyncForces) {
   EXPECT_TRUE(file->IsSyncThreadSafe());
   const Log& log = (*fs().Store())->log();
   const auto appended_is_durable_after = [&](auto&& sync) {
+    // The first one after a sync may be durable at once, the second is not.
     EXPECT_TRUE(file->Append("x", IOOptions(), nullptr).ok());
+    EXPECT_TRUE(file->Append("y", IOOptions(), nullptr).ok());
     EXPECT_TRUE(file->Flush(IOOptions(), nullptr).ok());
-    EXPECT_EQ(log.Exposed(), 1u);
+    EXPECT_GE(log.Exposed(), 1u);
     const IOStatus synced = sync();
     EXPECT_TRUE(synced.ok()) << synced.ToString();
     return log.Exposed() == 0;

@@ -149,6 +149,40 @@ TEST_F(WalStoreTest, SyncOfANewerFileSyncsTheOlderOne) {
   EXPECT_EQ(Durable(), 5u);
 }
 
+// Whoever syncs each time gets the append durable with the fence that the sync
+// would take; whoever does not pays for none.
+TEST_F(WalStoreTest, AppendAfterASyncIsDurableAtOnce) {
+  const auto file = Create("000004.log");
+  Append(*file, "a");
+  EXPECT_EQ(Durable(), 0u);
+  ASSERT_TRUE(store_->Sync(*file).ok());
+  EXPECT_EQ(Durable(), 2u);
+  Append(*file, "b");
+  EXPECT_EQ(Durable(), 3u);
+  ASSERT_TRUE(store_->Sync(*file).ok());
+  Append(*file, "c");
+  EXPECT_EQ(Durable(), 4u);
+  Append(*file, "d");  // nobody synced "c"
+  EXPECT_EQ(Durable(), 4u);
+  ASSERT_TRUE(store_->Sync(*file).ok());
+  EXPECT_EQ(Durable(), 5u);
+  EXPECT_EQ(Content("000004.log"), "abcd");
+  Open();
+  EXPECT_EQ(Content("000004.log"), "abcd");
+}
+
+// V1, V2: such an append makes durable what other files were given before it.
+TEST_F(WalStoreTest, AppendThatIsDurableAtOnceLeavesNothingBehindIt) {
+  const auto file = Create("000004.log");
+  Append(*file, "a");
+  ASSERT_TRUE(store_->Sync(*file).ok());
+  const auto other = Create("000005.log");
+  Append(*other, "x");
+  EXPECT_EQ(Durable(), 2u);
+  Append(*file, "b");
+  EXPECT_EQ(Durable(), 5u);
+}
+
 // One record for what is appended at once, however RocksDB made it; large
 // pieces are split.
 TEST_F(WalStoreTest, LargeAppendIsSplitAndWhole) {

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the figures of a run of bench_rocksdb. The same run gives the same
+bytes."""
+
+import os
+import statistics
+
+from figures import SETTINGS, STYLES, matplotlib, pyplot, tell_machine
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from replicated import disturbed
+from results import bytes_text, median_interval
+from rocksdb_wal import (CONTESTANTS, DURABILITY, ORDERS, SCENARIO, cost, find)
+
+COLOURS = {"none": "#bbbbbb", "floor": STYLES["floor"][0],
+           "default-tmpfs": "#cc79a7", "default-disk": "#8a5a00",
+           "flex": STYLES["flex"][0], "alpheus": STYLES["alpheus"][0],
+           "alpheus-1-backup": "#56b4e9", "alpheus-2-backups": "#00304d"}
+WIDTH = 0.11
+FAR_APART = 20
+
+
+def draw_all(results, folder):
+    """Returns the paths, and what was not drawn."""
+    paths, skipped = [], []
+    with matplotlib.rc_context(SETTINGS):
+        for name, scenario, draw in FIGURES:
+            if not results.find(scenario):
+                skipped.append(name)
+                continue
+            figure = draw(results)
+            if scenario in disturbed(results):
+                figure.text(0.985, 0.945, "VOID: the cores were not free",
+                            ha="right", color="#a33b00", fontweight="bold")
+            tell_machine(figure, results)
+            paths.append(os.path.join(folder, "figure_%s.svg" % name))
+            figure.savefig(paths[-1], metadata={"Date": None})
+            pyplot.close(figure)
+    return paths, skipped
+
+
+def _panels(title, count):
+    figure, panels = pyplot.subplots(1, count, figsize=(11, 4.8),
+                                     squeeze=False)
+    figure.subplots_adjust(left=0.075, right=0.985, top=0.8, bottom=0.17,
+                           wspace=0.2)
+    figure.text(0.02, 0.945, title, fontsize=12, fontweight="bold")
+    return figure, panels[0]
+
+
+def _scale(axes, values):
+    """Logarithmic where a linear axis would hide the small ones."""
+    axes.grid(axis="x", visible=False)
+    if max(values, default=1) < FAR_APART * min(values, default=1):
+        axes.set_ylim(bottom=0)
+        return
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: "%g" % v))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def _bars(axes, groups, value_of):
+    """A group of bars for each (label, key); value_of(who, key) is (value, low,
+    high), or None."""
+    drawn = []
+    for index, who in enumerate(CONTESTANTS):
+        found = [(place, value_of(who, key))
+                 for place, (_, key) in enumerate(groups)]
+        found = [(place, of) for place, of in found if of is not None]
+        if not found:
+            continue
+        values = [of[0] for _, of in found]
+        drawn += values
+        axes.bar([place + (index - 3.5) * WIDTH for place, _ in found], values,
+                 WIDTH * 0.9, color=COLOURS[who], label=who,
+                 yerr=[[max(0, of[0] - of[1]) for _, of in found],
+                       [max(0, of[2] - of[0]) for _, of in found]],
+                 error_kw={"elinewidth": 0.8})
+    axes.set_xticks(range(len(groups)))
+    axes.set_xticklabels([label for label, _ in groups])
+    _scale(axes, drawn)
+
+
+def _legend(figure, axes):
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, fontsize=8, ncol=8,
+                  loc="upper left", bbox_to_anchor=(0.012, 0.93),
+                  columnspacing=1.2, handlelength=1.2)
+
+
+def _draw_figure_9(results):
+    """Left latency, right throughput, with the most threads; synced."""
+    threads = results.values(SCENARIO, "threads")[-1]
+    figure, panels = _panels(
+        "Arcadia, Figure 9, redrawn: synced puts of %d threads" % threads, 2)
+    groups = [("%s\n%s" % (ORDERS[random], bytes_text(size)), (random, size))
+              for random in ORDERS
+              for size in results.values(SCENARIO, "bytes")]
+    for axes, metric, unit, scale in zip(
+            panels, ("p50", "throughput"), ("us, p50", "thousand puts/s"),
+            (1e3, 1e3)):
+        def value_of(who, key, metric=metric, scale=scale):
+            m = find(results, who, metric, random=key[0], bytes=key[1],
+                     threads=threads, sync=1)
+            return m and tuple(m[name] / scale
+                               for name in ("median", "min", "max"))
+        _bars(axes, groups, value_of)
+        axes.set_ylabel(unit)
+    _legend(figure, panels[0])
+    return figure
+
+
+def _draw_cost(results):
+    """Cost of the WAL alone with the fewest threads; left synced."""
+    threads = results.values(SCENARIO, "threads")[0]
+    figure, panels = _panels(
+        "Cost of the WAL alone per put, %d thread: p50 with it less p50 without"
+        % threads, 2)
+    groups = [("%s\n%s" % (ORDERS[random], bytes_text(size)), (random, size))
+              for random in ORDERS
+              for size in results.values(SCENARIO, "bytes")]
+    for axes, sync in zip(panels, (1, 0)):
+        def value_of(who, key, sync=sync):
+            found = None if who == "none" else cost(
+                results, who, random=key[0], bytes=key[1], threads=threads,
+                sync=sync)
+            if found is None:
+                return None
+            samples = found["samples"]
+            return tuple(ns / 1e3 for ns in (
+                statistics.median(samples), *median_interval(samples)))
+        _bars(axes, groups, value_of)
+        axes.set_ylabel("us")
+        axes.set_title(DURABILITY[sync], loc="left", fontsize=10)
+    _legend(figure, panels[0])
+    return figure
+
+
+def _draw_recovery(results):
+    figure, (axes,) = _panels(
+        "From a closed database with all puts in its WAL to its being open", 1)
+    groups = [("%d puts of 100 B" % puts, puts)
+              for puts in results.values("recovery", "puts")]
+
+    def value_of(who, puts):
+        m = results.one("recovery", who, "reopen", puts=puts)
+        return m and (m["median"], m["min"], m["max"])
+    _bars(axes, groups, value_of)
+    axes.set_ylabel("ms")
+    _legend(figure, axes)
+    return figure
+
+
+FIGURES = (
+    ("rocksdb_9", SCENARIO, _draw_figure_9),
+    ("rocksdb_cost", SCENARIO, _draw_cost),
+    ("rocksdb_recovery", "recovery", _draw_recovery),
+)

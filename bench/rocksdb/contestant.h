@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// contestant: a place for the WAL of a RocksDB database, to be timed.
+//
+// Idea: RocksDB, its options, its memtable and the folder of the database are
+// the same for all; only where the WAL goes differs. So the difference between
+// two contestants is that of their WALs.
+//
+// Thread safety: one thread.
+#ifndef ALPHEUS_BENCH_ROCKSDB_CONTESTANT_H_
+#define ALPHEUS_BENCH_ROCKSDB_CONTESTANT_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "rocksdb/env.h"
+
+namespace alpheus::bench::wal {
+
+// What a database is opened with.
+struct Place {
+  rocksdb::Env* env = nullptr;
+  std::string wal_directory = {};  // empty: that of the database
+  bool has_wal = true;
+};
+
+class Contestant {
+ public:
+  virtual ~Contestant() = default;
+
+  virtual std::string name() const = 0;
+
+  // A turn: Begin, databases one after the other, End. What takes a core while
+  // it waits runs between the two only.
+  // Errors of all: those of the log, or Unavailable.
+  virtual absl::StatusOr<Place> Begin() = 0;
+  // As a process finds it that starts now: nothing is kept in memory.
+  // Requires: within a turn; no database is open.
+  virtual absl::StatusOr<Place> Restart() = 0;
+  virtual absl::Status End() = 0;
+};
+
+}  // namespace alpheus::bench::wal
+
+#endif  // ALPHEUS_BENCH_ROCKSDB_CONTESTANT_H_

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bench/local/clock.h"
+#include "bench/local/interleave.h"
+#include "bench/rocksdb/database.h"
+#include "bench/rocksdb/fill.h"
+#include "bench/rocksdb/plain_wal.h"
+#include "bench/rocksdb/scenarios.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus::bench::wal {
+namespace {
+
+constexpr uint64_t kValueBytes = 100;
+
+absl::Status FillAndClose(const Place& place, const std::string& folder,
+                          uint64_t puts) {
+  ALPHEUS_ASSIGN_OR_RETURN(Database database, Database::Open(place, folder));
+  ALPHEUS_RETURN_IF_ERROR(
+      RunFill(database,
+              {.is_random = true,
+               .value_bytes = kValueBytes,
+               .puts = puts,
+               .duration_ns_max = std::numeric_limits<int64_t>::max() / 2})
+          .status());
+  ALPHEUS_RETURN_IF_ERROR(database.SyncWal());
+  return database.Close();
+}
+
+// A WAL that lost a put would be recovered sooner.
+absl::Status CheckKeys(const Contestant& contestant, const Database& database,
+                       uint64_t puts) {
+  ALPHEUS_ASSIGN_OR_RETURN(const uint64_t found, database.CountKeys());
+  if (found == puts) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(contestant.name(), ": of ", puts,
+                                          " keys ", found, " were recovered"));
+}
+
+// Milliseconds.
+absl::StatusOr<double> RunTurn(Contestant& contestant,
+                               const std::string& folder, uint64_t puts) {
+  ALPHEUS_ASSIGN_OR_RETURN(Place place, contestant.Begin());
+  ALPHEUS_RETURN_IF_ERROR(FillAndClose(place, folder, puts));
+  const int64_t start = NowNanos();
+  ALPHEUS_ASSIGN_OR_RETURN(place, contestant.Restart());
+  ALPHEUS_ASSIGN_OR_RETURN(Database database, Database::Open(place, folder));
+  const int64_t end = NowNanos();
+  ALPHEUS_RETURN_IF_ERROR(CheckKeys(contestant, database, puts));
+  ALPHEUS_RETURN_IF_ERROR(database.Close());
+  ALPHEUS_RETURN_IF_ERROR(Database::Destroy(place, folder));
+  ALPHEUS_RETURN_IF_ERROR(contestant.End());
+  return static_cast<double>(end - start) / 1e6;
+}
+
+bool HasWal(const Contestant& contestant) {
+  return contestant.name() != kNoWalName && contestant.name() != kFloorName;
+}
+
+}  // namespace
+
+absl::Status MeasureRecovery(const Settings& settings, Contest& contest,
+                             Report* report) {
+  std::vector<Contestant*> with_wal;
+  for (const auto& contestant : contest.contestants) {
+    if (HasWal(*contestant)) with_wal.push_back(contestant.get());
+  }
+  for (const uint64_t puts : settings.recovery_puts) {
+    std::vector<std::vector<double>> samples(with_wal.size());
+    ALPHEUS_RETURN_IF_ERROR(Interleave(
+        settings.recovery_rounds, with_wal.size(),
+        [&](size_t i) -> absl::Status {
+          ALPHEUS_ASSIGN_OR_RETURN(
+              const double milliseconds,
+              RunTurn(*with_wal[i], contest.database_folder(), puts));
+          samples[i].push_back(milliseconds);
+          return absl::OkStatus();
+        }));
+    for (size_t i = 0; i < with_wal.size(); ++i) {
+      report->measurements.push_back(
+          {.scenario = "recovery",
+           .candidate = with_wal[i]->name(),
+           .metric = "reopen",
+           .unit = "ms",
+           .parameters = {{"puts", puts}, {"bytes", kValueBytes}},
+           .samples = samples[i],
+           .details = {}});
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace alpheus::bench::wal
