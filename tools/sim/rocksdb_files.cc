@@ -202,7 +202,7 @@ uint64_t RocksDbFiles::Append(WalFile& file, uint64_t bytes) {
                   .data_bytes = piece});
     if (!written.ok()) break;
     const MutexLock extents(file.mutex);
-    file.Extend(written->lsn, written->body);
+    file.Extend(written->lsn, written->body, /*is_durable=*/false);
     written_bytes += piece;
   }
   return written_bytes;
