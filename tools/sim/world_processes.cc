@@ -70,10 +70,9 @@ void World::StartCandidate(Machine& machine) {
 }
 
 size_t World::primaries() const {
-  return static_cast<size_t>(
-      std::count_if(machines_.begin(), machines_.end(), [](const Machine& each) {
-        return each.primary != nullptr;
-      }));
+  return static_cast<size_t>(std::count_if(
+      machines_.begin(), machines_.end(),
+      [](const Machine& each) { return each.primary != nullptr; }));
 }
 
 void World::StartPrimary(Machine& machine) {
