@@ -5,9 +5,6 @@
 // bench/plots holds it against the taxonomy's findings and draws it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,8 +12,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "bench/local/machine.h"
+#include "bench/local/program.h"
 #include "bench/local/result.h"
 #include "bench/remotelog/costs.h"
 #include "bench/remotelog/fabric_pair.h"
@@ -28,21 +25,14 @@
 namespace alpheus::bench::remotelog {
 namespace {
 
-struct Options {
-  bool quick = false;
-  bool tiny = false;
+struct Options : ProgramOptions {
   std::string over = "simulated";
   std::string memory;
-  std::vector<std::string> only;
-  std::string json_path;
-  std::string commit = "unknown";
 };
 
 void Declare(CLI::App& app, Options& options) {
-  auto* quick = app.add_flag("--quick", options.quick, "Less of all");
-  app.add_flag("--tiny", options.tiny,
-               "Hardly anything, to see that it runs; figures mean nothing")
-      ->excludes(quick);
+  DeclarePreset(app, "Less of all",
+                {"append", "clients", "sensitivity", "fabric"}, options);
   app.add_option("--over", options.over,
                  "What the rows run over beside simulated time: tcp, on this "
                  "machine, or verbs, whose adapters ALPHEUS_VERBS_ADDRESSES "
@@ -51,12 +41,6 @@ void Declare(CLI::App& app, Options& options) {
   app.add_option("--memory", options.memory,
                  "Persistent memory for the server over a fabric, a device-DAX "
                  "or a file; its content is lost");
-  app.add_option("--only", options.only, "These scenarios only")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"append", "clients", "sensitivity", "fabric"}));
-  app.add_option("--json", options.json_path, "Where the result goes")
-      ->required();
-  app.add_option("--commit", options.commit, "What was built, for the result");
 }
 
 // The report's object, and the cost model with it.
@@ -75,14 +59,6 @@ std::string ToText(const Report& report, const Options& options) {
   json["constants"] = constants;
   json["transport"] = options.over;
   return json.dump(1);
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text << "\n";
-  file.close();
-  if (file) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(path, ": can't be written"));
 }
 
 // A pair is opened only where it is asked for.
@@ -148,7 +124,7 @@ absl::Status Run(const Options& options) {
   report.rounds = options.over == "simulated" ? 1 : settings.rounds;
   ALPHEUS_ASSIGN_OR_RETURN(report.machine, DescribeMachine());
   ALPHEUS_RETURN_IF_ERROR(RunScenarios(options, settings, &report));
-  return WriteFile(options.json_path, ToText(report, options));
+  return WriteResult(options, ToText(report, options));
 }
 
 }  // namespace
@@ -160,7 +136,5 @@ int main(int argc, char** argv) {
   alpheus::bench::remotelog::Declare(app, options);
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = alpheus::bench::remotelog::Run(options);
-  if (status.ok()) return EXIT_SUCCESS;
-  std::fprintf(stderr, "bench_remotelog: %s\n", status.ToString().c_str());
-  return EXIT_FAILURE;
+  return alpheus::bench::ExitStatus("bench_remotelog", status);
 }

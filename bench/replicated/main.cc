@@ -3,12 +3,7 @@
 // peers, by turns in one run, and writes what it measured as JSON
 // (docs/performance.md). bench/plots judges and draws it.
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "bench/local/clock.h"
-#include "bench/local/core_use.h"
 #include "bench/local/machine.h"
+#include "bench/local/program.h"
 #include "bench/local/result.h"
 #include "bench/replicated/alpheus.h"
 #include "bench/replicated/bare_fabric.h"
@@ -33,33 +27,15 @@
 namespace alpheus::bench::replicated {
 namespace {
 
-struct Options {
-  bool quick = false;
-  bool tiny = false;
-  std::vector<std::string> only;
+struct Options : ProgramOptions {
   std::vector<uint64_t> sizes;
   std::vector<int> backups;
-  std::string folder = "/dev/shm";
-  uint64_t rounds = 0;
-  std::string json_path;
-  std::string commit = "unknown";
 };
 
-std::vector<std::string> ScenarioNames() {
-  std::vector<std::string> names;
-  for (const Scenario& scenario : kScenarios) names.emplace_back(scenario.name);
-  return names;
-}
-
 void Declare(CLI::App& app, Options& options) {
-  auto* quick = app.add_flag("--quick", options.quick,
-                             "Less of all, within some minutes");
-  app.add_flag("--tiny", options.tiny,
-               "Hardly anything, to see that it runs; figures mean nothing")
-      ->excludes(quick);
-  app.add_option("--only", options.only, "These scenarios only")
-      ->delimiter(',')
-      ->check(CLI::IsMember(ScenarioNames()));
+  DeclarePreset(app, "Less of all, within some minutes", NamesOf(kScenarios),
+                options);
+  DeclareRounds(app, "the region files", options);
   app.add_option("--sizes", options.sizes,
                  "latency: records of these bytes only")
       ->delimiter(',')
@@ -68,81 +44,26 @@ void Declare(CLI::App& app, Options& options) {
                  "latency: these numbers of backups only")
       ->delimiter(',')
       ->check(CLI::Range(1, 8));
-  app.add_option("--rounds", options.rounds, "Samples of each measurement")
-      ->check(CLI::Range(1, 1000));
-  app.add_option("--dir", options.folder,
-                 "Folder for the region files, on tmpfs or DAX")
-      ->check(CLI::ExistingDirectory)
-      ->capture_default_str();
-  app.add_option("--json", options.json_path, "Where the result goes")
-      ->required();
-  app.add_option("--commit", options.commit, "What was built, for the result");
 }
 
 Settings SettingsFor(const Options& options) {
-  Settings settings = options.quick  ? QuickSettings()
-                      : options.tiny ? TinySettings()
-                                     : FullSettings();
-  settings.folder = options.folder;
-  if (options.rounds != 0) settings.rounds = options.rounds;
+  Settings settings =
+      SettingsOf(options, FullSettings, QuickSettings, TinySettings);
   if (!options.sizes.empty()) settings.sizes = options.sizes;
   if (!options.backups.empty()) settings.backups = options.backups;
   return settings;
 }
 
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text << "\n";
-  file.close();
-  if (file) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(path, ": can't be written"));
-}
-
-bool IsWanted(const Options& options, const Scenario& scenario) {
-  return options.only.empty() ||
-         std::find(options.only.begin(), options.only.end(), scenario.name) !=
-             options.only.end();
-}
-
-absl::Status RunScenarios(const Options& options, const Settings& settings,
-                          Report* report) {
-  for (const Scenario& scenario : kScenarios) {
-    const std::string name(scenario.name);
-    if (!IsWanted(options, scenario)) {
-      report->skips.push_back(
-          {.scenario = name, .what = "all of it", .why = "not asked for"});
-      continue;
-    }
-    std::fprintf(stderr, "bench_replicated: %s ...", name.c_str());
-    const size_t measured = report->measurements.size();
-    const int64_t start = NowNanos();
-    ALPHEUS_ASSIGN_OR_RETURN(const CoreTimes before, ReadCoreTimes());
-    ALPHEUS_RETURN_IF_ERROR(scenario.measure(settings, report));
-    if (report->measurements.size() == measured) {
-      std::fprintf(stderr, " skipped: %s\n", report->skips.back().why.c_str());
-      continue;
-    }
-    ALPHEUS_ASSIGN_OR_RETURN(const CoreTimes after, ReadCoreTimes());
-    report->disturbances.push_back(
-        {.scenario = name,
-         .seconds = static_cast<double>(NowNanos() - start) / 1e9,
-         .share_of_others = ShareOfOthers(before, after)});
-    std::fprintf(stderr, " %.1f s\n", report->disturbances.back().seconds);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Run(const Options& options) {
   const Settings settings = SettingsFor(options);
-  Report report;
-  report.benchmark = "replicated";
-  report.preset = settings.preset;
-  report.commit = options.commit;
-  report.folder = settings.folder;
-  report.rounds = settings.rounds;
-  ALPHEUS_ASSIGN_OR_RETURN(report.machine, DescribeMachine());
-  ALPHEUS_RETURN_IF_ERROR(RunScenarios(options, settings, &report));
-  return WriteFile(options.json_path, ToJson(report));
+  ALPHEUS_ASSIGN_OR_RETURN(Report report,
+                           BeginReport("replicated", settings, options));
+  for (const Scenario& scenario : kScenarios) {
+    ALPHEUS_RETURN_IF_ERROR(RunScenario(
+        options, std::string(scenario.name),
+        [&] { return scenario.measure(settings, &report); }, &report));
+  }
+  return WriteResult(options, ToJson(report));
 }
 
 // `bench_replicated backup KIND FOLDER RING_BYTES`, see backup_process.h.
@@ -165,19 +86,14 @@ absl::Status Serve(const std::string& kind, const std::string& folder,
       absl::StrCat("backup ", kind, " of ", ring_bytes, " bytes: unknown"));
 }
 
-int ExitStatus(const absl::Status& status) {
-  if (status.ok()) return EXIT_SUCCESS;
-  std::fprintf(stderr, "bench_replicated: %s\n", status.ToString().c_str());
-  return EXIT_FAILURE;
-}
-
 }  // namespace
 }  // namespace alpheus::bench::replicated
 
 int main(int argc, char** argv) {
   namespace replicated = alpheus::bench::replicated;
   if (argc == 5 && std::string_view(argv[1]) == "backup") {
-    return replicated::ExitStatus(replicated::Serve(argv[2], argv[3], argv[4]));
+    return alpheus::bench::ExitStatus(
+        "bench_replicated", replicated::Serve(argv[2], argv[3], argv[4]));
   }
   CLI::App app("Speed of the replicated log on this machine, beside its floor");
   replicated::Options options;
@@ -185,5 +101,5 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   absl::Status status = alpheus::bench::RestartWithPmemForced(argv);
   if (status.ok()) status = replicated::Run(options);
-  return replicated::ExitStatus(status);
+  return alpheus::bench::ExitStatus("bench_replicated", status);
 }

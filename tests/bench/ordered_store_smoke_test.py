@@ -13,51 +13,19 @@ usage: ordered_store_smoke_test.py BENCH_ORDERED_STORE
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
-import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
-REPORT = os.path.join(ROOT, "bench", "plots", "report.py")
+sys.dont_write_bytecode = True
+import smoke  # noqa: E402
+from smoke import REPORT, plotting_python, run  # noqa: E402
+
 SCENARIOS = ("zipfian", "uniform", "commit")
 LOGS = {"alpheus", "alpheus-freq8", "alpheus-freq16", "alpheus-group128",
         "query-fresh-group128"}
 THREADS = {1, 2, 4, 8}
-PROGRAM = None
 
 
-def run(*arguments):
-    return subprocess.run(arguments, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-
-
-def plotting_python():
-    """Debian's interpreter if it has matplotlib, else the one that runs."""
-    for python in ("/usr/bin/python3", sys.executable):
-        if run(python, "-c", "import matplotlib").returncode == 0:
-            return python
-    return sys.executable
-
-
-class SmokeTest(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = os.path.join(cls.folder.name, "ordered_store.json")
-        cls.ran = run(PROGRAM, "--tiny", "--json", cls.path)
-        if cls.ran.returncode == 0:
-            with open(cls.path, encoding="utf-8") as file:
-                cls.data = json.load(file)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def setUp(self):
-        self.assertEqual(self.ran.returncode, 0, self.ran.stderr)
+class SmokeTest(smoke.SmokeCase):
 
     def pairs(self, scenario, metric):
         return {(m["candidate"], m["parameters"]["threads"])
@@ -110,7 +78,7 @@ class SmokeTest(unittest.TestCase):
 
     def test_only_one_scenario_skips_the_others_in_sight(self):
         path = os.path.join(self.folder.name, "only.json")
-        ran = run(PROGRAM, "--tiny", "--only", "commit", "--json", path)
+        ran = run(self.program, "--tiny", "--only", "commit", "--json", path)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
@@ -128,22 +96,21 @@ class SmokeTest(unittest.TestCase):
                           ["--json", "f", "--rounds", "0"],
                           ["--json", "f", "--quick", "--tiny"],
                           ["--json", "f", "--dir", "/nowhere"]):
-            self.assertNotEqual(run(PROGRAM, *arguments).returncode, 0,
+            self.assertNotEqual(run(self.program, *arguments).returncode, 0,
                                 arguments)
 
     def test_folder_that_is_no_persistent_memory_is_refused(self):
-        ran = run(PROGRAM, "--tiny", "--dir", "/proc", "--json",
+        ran = run(self.program, "--tiny", "--dir", "/proc", "--json",
                   self.path + "x")
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn("/proc", ran.stderr)
 
     def test_result_that_cannot_be_written_is_reported(self):
-        ran = run(PROGRAM, "--tiny", "--only", "commit", "--json",
+        ran = run(self.program, "--tiny", "--only", "commit", "--json",
                   "/nowhere/ordered_store.json")
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn("/nowhere/ordered_store.json", ran.stderr)
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    unittest.main()
+    smoke.main()

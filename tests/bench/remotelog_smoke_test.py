@@ -13,54 +13,18 @@ usage: remotelog_smoke_test.py BENCH_REMOTELOG
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
-import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
-REPORT = os.path.join(ROOT, "bench", "plots", "report.py")
-GOLDEN_ROWS = os.path.join(ROOT, "tests", "golden",
+sys.dont_write_bytecode = True
+import smoke  # noqa: E402
+from smoke import REPORT, content_of, plotting_python, run  # noqa: E402
+
+GOLDEN_ROWS = os.path.join(smoke.ROOT, "tests", "golden",
                            "remote_persistence_methods.csv")
 SCENARIOS = {"append", "clients", "sensitivity"}
-PROGRAM = None
 
 
-def run(*arguments):
-    return subprocess.run(arguments, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-
-
-def plotting_python():
-    """Debian's interpreter if it has matplotlib, else the one that runs."""
-    for python in ("/usr/bin/python3", sys.executable):
-        if run(python, "-c", "import matplotlib").returncode == 0:
-            return python
-    return sys.executable
-
-
-def content_of(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
-
-class SmokeTest(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = os.path.join(cls.folder.name, "remotelog.json")
-        cls.ran = run(PROGRAM, "--tiny", "--json", cls.path)
-        if cls.ran.returncode == 0:
-            cls.data = json.loads(content_of(cls.path))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def setUp(self):
-        self.assertEqual(self.ran.returncode, 0, self.ran.stderr)
+class SmokeTest(smoke.SmokeCase):
 
     def names(self, scenario):
         return {m["candidate"] for m in self.data["measurements"]
@@ -84,7 +48,8 @@ class SmokeTest(unittest.TestCase):
 
     def test_second_run_is_the_same(self):
         path = self.path + ".again"
-        self.assertEqual(run(PROGRAM, "--tiny", "--json", path).returncode, 0)
+        self.assertEqual(
+            run(self.program, "--tiny", "--json", path).returncode, 0)
         again = json.loads(content_of(path))
         self.assertEqual(again["measurements"], self.data["measurements"])
 
@@ -92,15 +57,15 @@ class SmokeTest(unittest.TestCase):
         self.assertEqual([s["scenario"] for s in self.data["skips"]],
                          ["fabric"])
         path = self.path + ".only"
-        self.assertEqual(run(PROGRAM, "--tiny", "--only", "append", "--json",
-                             path).returncode, 0)
+        self.assertEqual(run(self.program, "--tiny", "--only", "append",
+                             "--json", path).returncode, 0)
         skips = json.loads(content_of(path))["skips"]
         self.assertEqual({s["scenario"] for s in skips},
                          SCENARIOS - {"append"} | {"fabric"})
 
     def test_rows_run_over_a_fabric(self):
         path = self.path + ".tcp"
-        ran = run(PROGRAM, "--tiny", "--over", "tcp", "--json", path)
+        ran = run(self.program, "--tiny", "--over", "tcp", "--json", path)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         data = json.loads(content_of(path))
         self.assertEqual(data["transport"], "tcp")
@@ -122,9 +87,8 @@ class SmokeTest(unittest.TestCase):
     def test_verbs_without_adapters_are_refused(self):
         environment = {k: v for k, v in os.environ.items()
                        if k != "ALPHEUS_VERBS_ADDRESSES"}
-        ran = subprocess.run([PROGRAM, "--tiny", "--over", "verbs", "--json",
-                              self.path + ".verbs"], stderr=subprocess.PIPE,
-                             text=True, check=False, env=environment)
+        ran = run(self.program, "--tiny", "--over", "verbs", "--json",
+                  self.path + ".verbs", env=environment)
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn("ALPHEUS_VERBS_ADDRESSES", ran.stderr)
 
@@ -150,7 +114,7 @@ class SmokeTest(unittest.TestCase):
     def test_report_on_one_scenario_only(self):
         for scenario in SCENARIOS:
             path = self.path + "." + scenario
-            self.assertEqual(run(PROGRAM, "--tiny", "--only", scenario,
+            self.assertEqual(run(self.program, "--tiny", "--only", scenario,
                                  "--json", path).returncode, 0)
             told = run(plotting_python(), "-B", REPORT, path,
                        self.folder.name)
@@ -160,16 +124,15 @@ class SmokeTest(unittest.TestCase):
     def test_bad_usage_is_refused(self):
         for arguments in ([], ["--json"], ["--json", "f", "--only", "nothing"],
                           ["--json", "f", "--quick", "--tiny"]):
-            self.assertNotEqual(run(PROGRAM, *arguments).returncode, 0,
+            self.assertNotEqual(run(self.program, *arguments).returncode, 0,
                                 arguments)
 
     def test_result_that_cannot_be_written_is_reported(self):
-        ran = run(PROGRAM, "--tiny", "--only", "append", "--json",
+        ran = run(self.program, "--tiny", "--only", "append", "--json",
                   "/nowhere/remotelog.json")
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn("/nowhere/remotelog.json", ran.stderr)
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    unittest.main()
+    smoke.main()

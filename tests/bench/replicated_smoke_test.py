@@ -9,10 +9,7 @@ usage: replicated_smoke_test.py BENCH_REPLICATED
 import copy
 import json
 import os
-import subprocess
 import sys
-import tempfile
-import unittest
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
@@ -22,34 +19,13 @@ sys.path.insert(0, PLOTS)
 
 import replicated  # noqa: E402
 import results  # noqa: E402
+import smoke  # noqa: E402
+from smoke import REPORT, run  # noqa: E402
 
-REPORT = os.path.join(PLOTS, "report.py")
-PROGRAM = None
 METRICS = {"p50", "p99", "p99.9", "mean"}
 
 
-def run(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
-
-
-class SmokeTest(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = os.path.join(cls.folder.name, "replicated.json")
-        cls.ran = run(PROGRAM, "--tiny", "--json", cls.path)
-        if cls.ran.returncode == 0:
-            with open(cls.path, encoding="utf-8") as file:
-                cls.data = json.load(file)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def setUp(self):
-        self.assertEqual(self.ran.returncode, 0, self.ran.stderr)
+class SmokeTest(smoke.SmokeCase):
 
     def of(self, scenario):
         return [m for m in self.data["measurements"]
@@ -151,11 +127,8 @@ class SmokeTest(unittest.TestCase):
 
     def test_peer_that_is_not_installed_is_skipped_in_sight(self):
         path = os.path.join(self.folder.name, "no_peers.json")
-        ran = subprocess.run(
-            [PROGRAM, "--tiny", "--rounds", "1", "--only", "peers", "--json",
-             path],
-            env=dict(os.environ, PATH="/nowhere"), stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, check=False)
+        ran = run(self.program, "--tiny", "--rounds", "1", "--only", "peers",
+                  "--json", path, env=dict(os.environ, PATH="/nowhere"))
         self.assertEqual(ran.returncode, 0, ran.stderr)
         told = run(sys.executable, "-B", REPORT, path, self.folder.name)
         self.assertIn("skipped: peers, redis:", told.stdout)
@@ -256,22 +229,21 @@ class SmokeTest(unittest.TestCase):
                           ["backup", "floor", "/dev/shm", "many"],
                           ["backup", "nothing", "/dev/shm", "4096"],
                           ["backup", "copy", "/nowhere", "0"]):
-            self.assertNotEqual(run(PROGRAM, *arguments).returncode, 0,
+            self.assertNotEqual(run(self.program, *arguments).returncode, 0,
                                 arguments)
 
     def test_backup_that_cannot_start_is_reported(self):
-        ran = run(PROGRAM, "--tiny", "--dir", "/proc", "--json",
+        ran = run(self.program, "--tiny", "--dir", "/proc", "--json",
                   self.path + "x")
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn("/proc", ran.stderr)
 
     def test_result_that_cannot_be_written_is_reported(self):
-        ran = run(PROGRAM, "--tiny", "--sizes", "64", "--backups", "1",
+        ran = run(self.program, "--tiny", "--sizes", "64", "--backups", "1",
                   "--json", "/nowhere/replicated.json")
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn("/nowhere/replicated.json", ran.stderr)
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    unittest.main()
+    smoke.main()

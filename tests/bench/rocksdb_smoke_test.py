@@ -6,59 +6,23 @@ Checks shape and counts, never times.
 usage: rocksdb_smoke_test.py BENCH_ROCKSDB
 """
 
-import json
 import os
-import subprocess
 import sys
-import tempfile
-import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__))))
-REPORT = os.path.join(ROOT, "bench", "plots", "report.py")
+sys.dont_write_bytecode = True
+import smoke  # noqa: E402
+from smoke import REPORT, content_of, plotting_python, run  # noqa: E402
+
 # Without what needs a disk, which is not everywhere.
 PLACES = {"none", "floor", "default-tmpfs", "flex", "alpheus",
           "alpheus-1-backup", "alpheus-2-backups"}
 METRICS = {"p50", "p99", "p99.9", "mean", "throughput"}
-PROGRAM = None
 
 
-def run(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
+class SmokeTest(smoke.SmokeCase):
 
-
-def plotting_python():
-    """Debian's interpreter if it has matplotlib, else the one that runs."""
-    for python in ("/usr/bin/python3", sys.executable):
-        if run(python, "-c", "import matplotlib").returncode == 0:
-            return python
-    return sys.executable
-
-
-def content_of(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
-
-class SmokeTest(unittest.TestCase):
-
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = os.path.join(cls.folder.name, "rocksdb.json")
-        # All in memory: a synced put on a disk takes what it takes.
-        cls.ran = run(PROGRAM, "--tiny", "--disk", "/dev/shm",
-                      "--json", cls.path)
-        if cls.ran.returncode == 0:
-            cls.data = json.loads(content_of(cls.path))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def setUp(self):
-        self.assertEqual(self.ran.returncode, 0, self.ran.stderr)
+    # All in memory: a synced put on a disk takes what it takes.
+    arguments = ("--disk", "/dev/shm")
 
     def of(self, scenario):
         return [m for m in self.data["measurements"]
@@ -111,7 +75,7 @@ class SmokeTest(unittest.TestCase):
         for scenario in ("put", "recovery"):
             path = self.path + "." + scenario
             self.assertEqual(run(
-                PROGRAM, "--tiny", "--disk", "/dev/shm", "--threads", "1",
+                self.program, "--tiny", "--disk", "/dev/shm", "--threads", "1",
                 "--rounds", "1", "--only", scenario, "--json",
                 path).returncode, 0)
             told = run(plotting_python(), "-B", REPORT, path,
@@ -123,16 +87,15 @@ class SmokeTest(unittest.TestCase):
         for arguments in ([], ["--json"], ["--json", "f", "--only", "nothing"],
                           ["--json", "f", "--quick", "--tiny"],
                           ["backup", "floor", "/dev/shm", "1"]):
-            self.assertNotEqual(run(PROGRAM, *arguments).returncode, 0,
+            self.assertNotEqual(run(self.program, *arguments).returncode, 0,
                                 arguments)
 
     def test_result_that_cannot_be_written_is_reported(self):
-        ran = run(PROGRAM, "--tiny", "--only", "recovery", "--disk",
+        ran = run(self.program, "--tiny", "--only", "recovery", "--disk",
                   "/dev/shm", "--json", "/nowhere/rocksdb.json")
         self.assertNotEqual(ran.returncode, 0)
         self.assertIn("/nowhere/rocksdb.json", ran.stderr)
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop(1)
-    unittest.main()
+    smoke.main()

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// program: what the programs that measure have in common: their options, how
+// scenarios run one after another, where the result goes.
+//
+// Invariants:
+//   G1. A scenario that is not run stands in Report::skips with its reason (J2
+//       of result.h).
+//   G2. Of one that RunScenario measured Report::disturbances says what others
+//       had of the cores.
+// Thread safety: one thread.
+#ifndef ALPHEUS_BENCH_LOCAL_PROGRAM_H_
+#define ALPHEUS_BENCH_LOCAL_PROGRAM_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/local/result.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace alpheus::bench {
+
+struct ProgramOptions {
+  bool quick = false;
+  bool tiny = false;
+  std::vector<std::string> only;  // empty: all scenarios
+  std::string folder = "/dev/shm";
+  uint64_t rounds = 0;  // 0: as the preset has it
+  std::string json_path;
+  std::string commit = "unknown";
+};
+
+// --quick, --tiny, --only, --json, --commit. `options` must outlive `app`.
+void DeclarePreset(CLI::App& app, const std::string& what_quick_does,
+                   const std::vector<std::string>& scenarios,
+                   ProgramOptions& options);
+// --rounds and --dir. `options` must outlive `app`.
+void DeclareRounds(CLI::App& app, const std::string& what_folder_holds,
+                   ProgramOptions& options);
+
+// The preset's settings, with folder and rounds as asked for.
+template <class Settings>
+Settings SettingsOf(const ProgramOptions& options, Settings (*full)(),
+                    Settings (*quick)(), Settings (*tiny)()) {
+  Settings settings = options.quick ? quick() : options.tiny ? tiny() : full();
+  settings.folder = options.folder;
+  if (options.rounds != 0) settings.rounds = options.rounds;
+  return settings;
+}
+
+template <class Scenarios>
+std::vector<std::string> NamesOf(const Scenarios& scenarios) {
+  std::vector<std::string> names;
+  for (const auto& scenario : scenarios) names.emplace_back(scenario.name);
+  return names;
+}
+
+// A report of this machine with nothing measured yet. Errors: as
+// DescribeMachine.
+template <class Settings>
+absl::StatusOr<Report> BeginReport(const std::string& benchmark,
+                                   const Settings& settings,
+                                   const ProgramOptions& options) {
+  Report report;
+  report.benchmark = benchmark;
+  report.preset = settings.preset;
+  report.commit = options.commit;
+  report.folder = options.folder;
+  report.rounds = settings.rounds;
+  absl::StatusOr<Machine> machine = DescribeMachine();
+  if (!machine.ok()) return machine.status();
+  report.machine = *machine;
+  return report;
+}
+
+// False, and a skip in the report: it is not to be run.
+bool IsWanted(const ProgramOptions& options, const std::string& scenario,
+              Report* report);
+
+// Runs it if it is wanted, and says so on stderr. Errors: those of `measure`,
+// and as ReadCoreTimes.
+absl::Status RunScenario(const ProgramOptions& options,
+                         const std::string& scenario,
+                         absl::FunctionRef<absl::Status()> measure,
+                         Report* report);
+
+// Errors: Unavailable (it can't be written).
+absl::Status WriteResult(const ProgramOptions& options,
+                         const std::string& json);
+
+// What main returns; a failure is told on stderr.
+int ExitStatus(const std::string& program, const absl::Status& status);
+
+}  // namespace alpheus::bench
+
+#endif  // ALPHEUS_BENCH_LOCAL_PROGRAM_H_
