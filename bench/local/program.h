@@ -11,6 +11,7 @@
 #ifndef ALPHEUS_BENCH_LOCAL_PROGRAM_H_
 #define ALPHEUS_BENCH_LOCAL_PROGRAM_H_
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,10 +20,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bench/local/result.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace alpheus::bench {
 
