@@ -47,10 +47,12 @@ class FlexFileSystemTest : public ::testing::Test {
 TEST_F(FlexFileSystemTest, PutsAreRecoveredFromTheRegion) {
   {
     Database database = Open();
+    // One thread: RocksDB joins what several put at once into one record, and
+    // then the file's size is not known.
     const auto filled = RunFill(database, {.is_random = true,
                                            .with_sync = true,
                                            .value_bytes = 100,
-                                           .threads = 2,
+                                           .threads = 1,
                                            .puts = 200,
                                            .duration_ns_max = INT64_MAX / 2});
     ASSERT_TRUE(filled.ok()) << filled.status();
