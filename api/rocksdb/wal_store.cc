@@ -171,7 +171,8 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
     ALPHEUS_ASSIGN_OR_RETURN(
         const Written written,
         is_durable ? WriteDurably(header, piece) : Write(header, piece));
-    file.Extend(written.lsn, written.body, is_durable);
+    file.Extend(written.lsn, written.body,
+                is_durable || IsMutant("kWalUnforcedIsDurable"));
     bytes = bytes.subspan(piece.size());
   }
   return absl::OkStatus();
