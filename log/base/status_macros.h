@@ -8,12 +8,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define ALPHEUS_RETURN_IF_ERROR(expression)            \
-  do {                                                 \
-    if (::absl::Status alpheus_status_ = (expression); \
-        !alpheus_status_.ok()) {                       \
-      return alpheus_status_;                          \
-    }                                                  \
+#define ALPHEUS_RETURN_IF_ERROR(expression)                                   \
+  do {                                                                        \
+    if (::absl::Status alpheus_status_ = (expression); !alpheus_status_.ok()) \
+        [[unlikely]] {                                                        \
+      return alpheus_status_;                                                 \
+    }                                                                         \
   } while (false)
 
 #define ALPHEUS_CONCAT_INNER_(a, b) a##b
@@ -25,7 +25,8 @@
                                   expression)
 #define ALPHEUS_ASSIGN_OR_RETURN_INNER_(temporary, lhs, expression) \
   auto temporary = (expression);                                    \
-  if (!temporary.ok()) return std::move(temporary).status();        \
+  if (!temporary.ok()) [[unlikely]]                                 \
+    return std::move(temporary).status();                           \
   lhs = *std::move(temporary)
 
 #endif  // ALPHEUS_LOG_BASE_STATUS_MACROS_H_

@@ -68,6 +68,8 @@ absl::Status RingLog<P>::ForceAppended(Lsn lsn, const ForcePolicy& policy,
                                        Deadline deadline) {
   if (failure_.failed()) return failure_.status();
   absl::Status forced = ForceUnder(policy, lsn, deadline);
+  if (forced.ok()) [[likely]]
+    return forced;
   if (absl::IsFailedPrecondition(forced)) {
     return absl::AbortedError(absl::StrCat(options_.name, ": LSN ", lsn.value,
                                            " is completed but not forced. ",
