@@ -107,8 +107,8 @@ absl::Status Connection::MakeQueuePair() {
   ALPHEUS_ASSIGN_OR_RETURN(
       greetings_key_,
       shared_.memory->Register(greetings_, RemoteAccess::kNone));
-  ALPHEUS_ASSIGN_OR_RETURN(queue_pair_,
-                           QueuePair::Make(manager_.get(), shared_.making));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      queue_pair_, QueuePair::Make(manager_.get(), id_, shared_.making));
   ALPHEUS_ASSIGN_OR_RETURN(
       const ibv_sge heard,
       shared_.memory->Name(
@@ -197,7 +197,7 @@ void Connection::Greet(GreetingKind kind, std::string_view private_data) {
   if (!queue_pair_->RingDoorbell().ok()) Break();
 }
 
-void Connection::TakeGreeting(const QueuePair::Done& done) {
+void Connection::TakeGreeting(const Completion& done) {
   if (done.status != CompletionStatus::kOk) return;  // Poll said so, too
   if (done.operation == Operation::kSend) {
     if (state_ != State::kLingering) return;
@@ -276,26 +276,20 @@ bool Connection::RingDoorbell() {
 
 bool Connection::Poll() {
   if (!queue_pair_) return false;
-  const bool is_whole = queue_pair_->Poll(&done_);
-  const bool is_some = !done_.empty();
-  if (is_some) TakeDone();
-  if (!is_whole && queue_pair_) Break();
+  const size_t before = shared_.completions.size();
+  const bool is_whole = queue_pair_->Poll(Done());
+  const bool is_some =
+      shared_.completions.size() != before || !greeted_.empty();
+  if (!greeted_.empty()) [[unlikely]]
+    TakeGreetings();
+  if (!is_whole && queue_pair_) [[unlikely]]
+    Break();
   return is_some || !is_whole;
 }
 
-void Connection::TakeDone() {
-  std::vector<QueuePair::Done> taken;
-  taken.swap(done_);
-  for (const QueuePair::Done& done : taken) {
-    if (done.is_greeting) {
-      TakeGreeting(done);
-      continue;
-    }
-    shared_.completions.push_back({id_, done.work, done.operation, done.status,
-                                   done.bytes, done.immediate});
-  }
-  taken.clear();
-  if (done_.empty()) done_.swap(taken);  // its memory serves again
+// Two in the life of a connection.
+void Connection::TakeGreetings() {
+  for (const Completion& done : std::exchange(greeted_, {})) TakeGreeting(done);
 }
 
 int64_t Connection::next_timer() const {
@@ -344,10 +338,9 @@ void Connection::DropQueuePair() {
     // Tells the peer; if that fails it finds out by what it posts.
     if (is_connected_) (void)rdma_disconnect(manager_.get());
     queue_pair_->Destroy();
-    (void)queue_pair_->Poll(&done_);
-    queue_pair_->Flush(&done_);
-    std::erase_if(done_, [](const auto& done) { return done.is_greeting; });
-    TakeDone();
+    (void)queue_pair_->Poll(Done());
+    queue_pair_->Flush(Done());
+    greeted_.clear();
     queue_pair_.reset();
   }
   for (const HeldReceive& receive : std::exchange(held_receives_, {})) {

@@ -128,8 +128,9 @@ class Connection {
   absl::Status TakeCall();
   void Established();
   void Greet(GreetingKind kind, std::string_view private_data);
-  void TakeGreeting(const QueuePair::Done& done);
-  void TakeDone();
+  void TakeGreetings();
+  void TakeGreeting(const Completion& done);
+  QueuePair::Done Done() { return {&shared_.completions, &greeted_}; }
   void Answer(Greeting&& greeting);
   bool HandOverReceives();
   void Break(ConnectionEvent::Kind kind, std::string private_data = {});
@@ -158,7 +159,7 @@ class Connection {
   RegionKey greetings_key_;
   std::unique_ptr<QueuePair> queue_pair_;
   std::vector<HeldReceive> held_receives_;
-  std::vector<QueuePair::Done> done_;
+  std::vector<Completion> greeted_;  // completed, not looked at
 };
 
 }  // namespace alpheus::verbs

@@ -98,9 +98,11 @@ uint64_t LastByteOf(const WorkRequest& flush) {
 
 }  // namespace
 
-QueuePair::QueuePair(rdma_cm_id* id, const Making& making,
-                     CompletionQueue queue, uint32_t inline_bytes_max)
+QueuePair::QueuePair(rdma_cm_id* id, ConnectionId connection,
+                     const Making& making, CompletionQueue queue,
+                     uint32_t inline_bytes_max)
     : id_(id),
+      connection_(connection),
       queue_(std::move(queue)),
       inline_bytes_max_(inline_bytes_max),
       flush_target_(making.flush_target),
@@ -112,7 +114,7 @@ QueuePair::QueuePair(rdma_cm_id* id, const Making& making,
 }
 
 absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
-    rdma_cm_id* id, const Making& making) {
+    rdma_cm_id* id, ConnectionId connection, const Making& making) {
   const uint32_t sends = making.limits.sends_max + kGreetingsPosted;
   const uint32_t receives = making.limits.receives_max + kGreetingsPosted;
   const uint32_t entries =
@@ -138,7 +140,7 @@ absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
     }
   }
   return std::unique_ptr<QueuePair>(new QueuePair(
-      id, making, std::move(queue),
+      id, connection, making, std::move(queue),
       std::min(making.inline_bytes_max, attributes.cap.max_inline_data)));
 }
 
@@ -261,7 +263,7 @@ absl::Status QueuePair::SetNotReadyTimer(uint8_t code) {
 
 // --- Completing -------------------------------------------------------------
 
-bool QueuePair::Poll(std::vector<Done>* done) {
+bool QueuePair::Poll(const Done& done) {
   std::array<ibv_wc, 16> completions;
   for (;;) {
     const int count = ibv_poll_cq(
@@ -275,7 +277,7 @@ bool QueuePair::Poll(std::vector<Done>* done) {
   }
 }
 
-bool QueuePair::Take(const ibv_wc& completion, std::vector<Done>* done) {
+bool QueuePair::Take(const ibv_wc& completion, const Done& done) {
   // All that is left is told by Flush, sends before receives.
   if (completion.status == IBV_WC_WR_FLUSH_ERR) return false;
   return (completion.wr_id & kReceiveBit) != 0 ? TakeReceive(completion, done)
@@ -283,7 +285,7 @@ bool QueuePair::Take(const ibv_wc& completion, std::vector<Done>* done) {
 }
 
 // All up to the one that completed are done.
-bool QueuePair::TakeSends(const ibv_wc& completion, std::vector<Done>* done) {
+bool QueuePair::TakeSends(const ibv_wc& completion, const Done& done) {
   ALPHEUS_CHECK(completion.wr_id - first_send_ < sends_.size(),
                 "QP1: the adapter completed what was not posted");
   for (;;) {
@@ -292,8 +294,8 @@ bool QueuePair::TakeSends(const ibv_wc& completion, std::vector<Done>* done) {
     const CompletionStatus status =
         is_it ? StatusOf(completion.status, send.operation)
               : CompletionStatus::kOk;
-    done->push_back(
-        {send.work, send.operation, status, 0, 0, send.is_greeting});
+    (send.is_greeting ? done.greetings : done.completions)
+        ->push_back({connection_, send.work, send.operation, status});
     if (status == CompletionStatus::kReceiverNotReady) {
       ++counters_.receiver_not_ready;
     }
@@ -304,7 +306,7 @@ bool QueuePair::TakeSends(const ibv_wc& completion, std::vector<Done>* done) {
   }
 }
 
-bool QueuePair::TakeReceive(const ibv_wc& completion, std::vector<Done>* done) {
+bool QueuePair::TakeReceive(const ibv_wc& completion, const Done& done) {
   ALPHEUS_CHECK(
       !receives_.empty() && (completion.wr_id & ~kReceiveBit) == first_receive_,
       "QP1: the adapter completed what was not posted");
@@ -314,12 +316,13 @@ bool QueuePair::TakeReceive(const ibv_wc& completion, std::vector<Done>* done) {
   const bool is_ok = completion.status == IBV_WC_SUCCESS;
   const bool is_immediate =
       is_ok && completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM;
-  done->push_back(
-      {receive.work,
-       is_immediate ? Operation::kReceiveImmediate : Operation::kReceive,
-       StatusOf(completion.status, Operation::kReceive),
-       is_ok ? completion.byte_len : 0,
-       is_immediate ? be32toh(completion.imm_data) : 0, receive.is_greeting});
+  (receive.is_greeting ? done.greetings : done.completions)
+      ->push_back(
+          {connection_, receive.work,
+           is_immediate ? Operation::kReceiveImmediate : Operation::kReceive,
+           StatusOf(completion.status, Operation::kReceive),
+           is_ok ? completion.byte_len : 0,
+           is_immediate ? be32toh(completion.imm_data) : 0});
   return is_ok;
 }
 
@@ -345,14 +348,16 @@ void QueuePair::Destroy() {
   chain_.clear();
 }
 
-void QueuePair::Flush(std::vector<Done>* done) {
+void QueuePair::Flush(const Done& done) {
   for (const Send& send : std::exchange(sends_, {})) {
-    done->push_back({send.work, send.operation, CompletionStatus::kFlushed, 0,
-                     0, send.is_greeting});
+    (send.is_greeting ? done.greetings : done.completions)
+        ->push_back({connection_, send.work, send.operation,
+                     CompletionStatus::kFlushed});
   }
   for (const Receive& receive : std::exchange(receives_, {})) {
-    done->push_back({receive.work, Operation::kReceive,
-                     CompletionStatus::kFlushed, 0, 0, receive.is_greeting});
+    (receive.is_greeting ? done.greetings : done.completions)
+        ->push_back({connection_, receive.work, Operation::kReceive,
+                     CompletionStatus::kFlushed});
   }
 }
 

@@ -59,21 +59,19 @@ class QueuePair {
     DeviceNews* news = nullptr;  // none: the adapter is never taken away
   };
 
-  // Creates it on `id`, which must outlive it. Errors: Unavailable.
-  static absl::StatusOr<std::unique_ptr<QueuePair>> Make(rdma_cm_id* id,
-                                                         const Making& making);
+  // Creates it on `id`, which must outlive it, for `connection`.
+  // Errors: Unavailable.
+  static absl::StatusOr<std::unique_ptr<QueuePair>> Make(
+      rdma_cm_id* id, ConnectionId connection, const Making& making);
   ~QueuePair() { Destroy(); }
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
-  // What came back, in its order, of one side.
+  // What came back, in its order, of one side: the user's, which goes where it
+  // is taken from without another stop, and the fabric's own.
   struct Done {
-    WorkId work;
-    Operation operation = Operation::kWrite;
-    CompletionStatus status = CompletionStatus::kOk;
-    uint64_t bytes = 0;
-    uint32_t immediate = 0;
-    bool is_greeting = false;
+    std::vector<Completion>* completions;
+    std::vector<Completion>* greetings;
   };
 
   // Requires: there is room, and the request was checked; `own` names its
@@ -97,7 +95,7 @@ class QueuePair {
 
   // Takes what has completed. Returns false once something failed: the
   // connection is to be broken.
-  bool Poll(std::vector<Done>* done);
+  bool Poll(const Done& done);
   // The completion channel tells of the next completion.
   void Arm();
   void CountEvent() { ++events_; }
@@ -110,7 +108,7 @@ class QueuePair {
   void Destroy();
   // All that has not completed, as kFlushed; sends, then receives.
   // Requires: Destroy.
-  void Flush(std::vector<Done>* done);
+  void Flush(const Done& done);
 
  private:
   static constexpr size_t kChainMax = 64;
@@ -129,17 +127,18 @@ class QueuePair {
     ibv_sge own = {};
   };
 
-  QueuePair(rdma_cm_id* id, const Making& making, CompletionQueue queue,
-            uint32_t inline_bytes_max);
+  QueuePair(rdma_cm_id* id, ConnectionId connection, const Making& making,
+            CompletionQueue queue, uint32_t inline_bytes_max);
   // One more of the chain, with its number; the rest is the caller's.
   Entry& Append(const Send& send);
   void Fill(const WorkRequest& request, const ibv_sge& own, Entry* entry) const;
   void SetInline(const LocalBytes& from, Entry* entry) const;
-  bool Take(const ibv_wc& completion, std::vector<Done>* done);
-  bool TakeSends(const ibv_wc& completion, std::vector<Done>* done);
-  bool TakeReceive(const ibv_wc& completion, std::vector<Done>* done);
+  bool Take(const ibv_wc& completion, const Done& done);
+  bool TakeSends(const ibv_wc& completion, const Done& done);
+  bool TakeReceive(const ibv_wc& completion, const Done& done);
 
   rdma_cm_id* const id_;
+  const ConnectionId connection_;
   const CompletionQueue queue_;
   const uint32_t inline_bytes_max_;
   const ibv_sge flush_target_;

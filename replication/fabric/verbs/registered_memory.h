@@ -66,8 +66,10 @@ class RegisteredMemory {
     const Region* region = nullptr;
   };
 
-  // Each post asks, mostly for one of a few. By bits that adapters count up.
-  Known& KnownOf(RegionKey key) const { return known_[key.value >> 8 & 7]; }
+  // Each post asks, mostly for one of a few. By bits that adapters count up;
+  // two that share a place and are asked for by turns would cost a search each
+  // time.
+  Known& KnownOf(RegionKey key) const { return known_[key.value >> 8 & 63]; }
   const Region* Find(RegionKey key) const;
 
   ibv_pd* const domain_;
@@ -76,7 +78,7 @@ class RegisteredMemory {
   const bool native_flush_;
   RegionTags tags_;
   std::map<RegionKey, Region> regions_;
-  mutable std::array<Known, 8> known_;
+  mutable std::array<Known, 64> known_;
 };
 
 }  // namespace alpheus::verbs

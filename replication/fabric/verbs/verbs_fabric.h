@@ -26,7 +26,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,6 +35,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/clock.h"
@@ -142,7 +142,7 @@ class VerbsFabric final : public WorkRequestFabric {
   verbs::Shared shared_ ABSL_GUARDED_BY(mutex_);
   verbs::CommunicationId listener_ ABSL_GUARDED_BY(mutex_);
   std::string listens_on_ ABSL_GUARDED_BY(mutex_);
-  std::map<ConnectionId, std::unique_ptr<verbs::Connection>> connections_
+  absl::btree_map<ConnectionId, std::unique_ptr<verbs::Connection>> connections_
       ABSL_GUARDED_BY(mutex_);
   // What FindAny found last, as long as it is there: posts come in a row.
   std::pair<ConnectionId, verbs::Connection*> found_ ABSL_GUARDED_BY(mutex_){};

@@ -47,7 +47,7 @@ class VerbsNativeTest : public ::testing::Test {
     making.inline_bytes_max = 16;
     making.flush_target = {.addr = 1, .length = 1, .lkey = 1};
     making.counters = &counters_;
-    auto made = QueuePair::Make(&adapter_.manager, making);
+    auto made = QueuePair::Make(&adapter_.manager, ConnectionId(1), making);
     ASSERT_TRUE(made.ok()) << made.status();
     pair_ = *std::move(made);
   }
@@ -85,8 +85,8 @@ class VerbsNativeTest : public ::testing::Test {
   }
   void CompleteAll() {
     adapter_.Complete(adapter_.doorbells.back().back().wr_id);
-    std::vector<QueuePair::Done> done;
-    EXPECT_TRUE(pair_->Poll(&done));
+    std::vector<Completion> done;
+    EXPECT_TRUE(pair_->Poll({&done, &done}));
     EXPECT_EQ(pair_->sends(), 0u);
   }
   void ExpectLastIsFlush(uint64_t begin, uint64_t end) {
@@ -181,8 +181,8 @@ TEST_F(VerbsNativeTest, AtomicWriteBringsItsWordAndCompletesAsAWrite) {
   EXPECT_EQ(adapter_.own.back().back().addr,
             reinterpret_cast<uintptr_t>(bytes_.data()));
   adapter_.Complete(asked.wr_id);
-  std::vector<QueuePair::Done> done;
-  EXPECT_TRUE(pair_->Poll(&done));
+  std::vector<Completion> done;
+  EXPECT_TRUE(pair_->Poll({&done, &done}));
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].operation, Operation::kWrite);
   EXPECT_EQ(done[0].work, WorkId(1));
@@ -299,8 +299,8 @@ TEST_F(VerbsNativeTest, QueuePairIsRefusedWithWhatItIsToDo) {
   making.domain = &adapter_.domain;
   making.limits.native_flush = true;
   making.counters = &counters_;
-  EXPECT_TRUE(
-      absl::IsUnavailable(QueuePair::Make(&adapter_.manager, making).status()));
+  EXPECT_TRUE(absl::IsUnavailable(
+      QueuePair::Make(&adapter_.manager, ConnectionId(1), making).status()));
 #endif
   Make({});
   EXPECT_EQ(adapter_.operations, 0u) << "as ever";

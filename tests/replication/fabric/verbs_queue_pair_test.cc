@@ -28,7 +28,7 @@ class VerbsQueuePairTest : public ::testing::Test {
     making_.domain = &adapter_.domain;
     making_.limits = {.sends_max = 100, .receives_max = 30};
     making_.counters = &counters_;
-    auto made = QueuePair::Make(&adapter_.manager, making_);
+    auto made = QueuePair::Make(&adapter_.manager, ConnectionId(1), making_);
     EXPECT_TRUE(made.ok()) << made.status();
     pair_ = *std::move(made);
   }
@@ -39,9 +39,9 @@ class VerbsQueuePairTest : public ::testing::Test {
     request.work = WorkId(work);
     pair_->Post(request, {.addr = 0, .length = 8, .lkey = 1});
   }
-  std::vector<QueuePair::Done> Poll() {
-    std::vector<QueuePair::Done> done;
-    is_whole_ = pair_->Poll(&done);
+  std::vector<Completion> Poll() {
+    std::vector<Completion> done;
+    is_whole_ = pair_->Poll({&done, &greetings_});
     return done;
   }
   unsigned FlagsOf(size_t doorbell, size_t at) const {
@@ -52,6 +52,7 @@ class VerbsQueuePairTest : public ::testing::Test {
   VerbsFabricCounters counters_;
   QueuePair::Making making_;
   std::unique_ptr<QueuePair> pair_;
+  std::vector<Completion> greetings_;
   bool is_whole_ = true;
 };
 
@@ -90,7 +91,7 @@ TEST_F(VerbsQueuePairTest, FailureInAChainIsOfItsOwnRequest) {
   auto done = Poll();
   EXPECT_FALSE(is_whole_);
   pair_->Destroy();
-  pair_->Flush(&done);
+  pair_->Flush({&done, &greetings_});
   ASSERT_EQ(done.size(), 4u);
   EXPECT_EQ(done[0].status, CompletionStatus::kOk);
   EXPECT_EQ(done[1].status, CompletionStatus::kRemoteAccess);
