@@ -72,19 +72,20 @@ void RejoiningReplication::AdvanceHead(const LogPosition& head) {
 }
 
 // Nearly always there is nobody to wait for.
-void RejoiningReplication::Poll() {
-  replication_.Poll();
+bool RejoiningReplication::Poll() {
+  if (!replication_.Poll() && noted_in_sync_ == replicas_) return false;
   if (hold_ != nullptr || scrub_ != nullptr) {
     const int64_t now = replication_.looked_at_ns();
     if (hold_ != nullptr && now >= hold_->next_poll_ns()) AttendHold();
     if (scrub_ != nullptr && now >= scrub_->next_poll_ns()) ScrubOn();
   }
   if (replication_.in_sync() == replicas_ && noted_in_sync_ == replicas_) {
-    return;
+    return true;
   }
   Rejoin();
   NoteNextPoll();
   NoteState();
+  return true;
 }
 
 void RejoiningReplication::NoteNextPoll() {
@@ -118,7 +119,7 @@ void RejoiningReplication::HoldReplica(ReplicaHoldOptions hold,
 // A log that has failed shows nothing: what it has persisted is unknown.
 Fetched RejoiningReplication::Show(const Fetch& fetch) const {
   Fetched shown{fetch.from, {}};
-  if (!replication_.status().ok() || !replica_->IsUsable()) return shown;
+  if (replication_.has_failed() || !replica_->IsUsable()) return shown;
   const RingOffset end = IsMutant("kUnpersistedBytesShown")
                              ? now_.finished.offset
                              : persisted_.offset;
@@ -130,8 +131,8 @@ Fetched RejoiningReplication::Show(const Fetch& fetch) const {
 // What has failed is opened anew, and scrubbed then.
 void RejoiningReplication::ScrubOn() {
   const bool is_over =
-      replication_.status().ok() && scrub_->Poll(now_.head, persisted_.lsn);
-  if (!replication_.status().ok()) scrub_.reset();
+      !replication_.has_failed() && scrub_->Poll(now_.head, persisted_.lsn);
+  if (replication_.has_failed()) scrub_.reset();
   NoteNextPoll();
   if (!is_over) return;
   const Scrubbed said = scrub_->State();
@@ -162,7 +163,7 @@ void RejoiningReplication::GiveWay(const Promise& wanted) {
 
 // A log that has failed is opened anew; nobody joins it.
 void RejoiningReplication::Rejoin() {
-  if (!replication_.status().ok()) rejoining_.Stop();
+  if (replication_.has_failed()) rejoining_.Stop();
   now_.durable_lsn = replication_.durable_lsn();
   std::optional<OpenedBackup> joined = rejoining_.Poll(
       now_,
@@ -185,9 +186,16 @@ void RejoiningReplication::NoteState() {
   state_.away = rejoining_.Away();
 }
 
-RingOffset RejoiningReplication::reuse_head() const {
-  const RingOffset head = replication_.reuse_head();
-  return std::min(head, rejoining_.pinned().value_or(head));
+ReplicationState RejoiningReplication::replication_state() const {
+  ReplicationState state = replication_.replication_state();
+  if (const auto pinned = rejoining_.pinned()) {
+    state.reuse_head = std::min(state.reuse_head, *pinned);
+  }
+  if (rejoining_.is_at_work()) {
+    state.is_idle = false;
+    state.is_catching_up = true;
+  }
+  return state;
 }
 
 // Who waits while another thread is in the middle of a step would come back at

@@ -60,18 +60,9 @@ class RejoiningReplication final : public ReplicationSink,
   void LocalPersisted(Lsn lsn) override;
   void AdvanceHead(const LogPosition& head) override;
   void TellDurable() override { replication_.TellDurable(); }
-  void Poll() override;
-  Lsn durable_lsn() const override { return replication_.durable_lsn(); }
-  RingOffset reuse_head() const override;
-  Lsn durable_head_lsn() const override {
-    return replication_.durable_head_lsn();
-  }
-  bool is_idle() const override {
-    return replication_.is_idle() && !rejoining_.is_at_work();
-  }
-  bool is_catching_up() const override {
-    return rejoining_.is_at_work() || replication_.is_catching_up();
-  }
+  bool Poll() override;
+  ReplicationState replication_state() const override;
+  Lsn durable_lsn() const { return replication_.durable_lsn(); }
   absl::Status status() const override { return replication_.status(); }
   void WaitForActivity(Deadline deadline) override;
   void Wake() override { replication_.Wake(); }

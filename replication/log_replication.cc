@@ -16,6 +16,9 @@ constexpr int kRoundsMax = 16;
 // Of so many Polls in which something was taken one looks for those who are
 // silent, or behind: whoever waits for what was taken need not wait for that.
 constexpr uint32_t kBusyPolls = 8;
+// Who is silent, or lags, is looked for so often while nothing else happens, or
+// more often if silence is to be noticed sooner (P4 of replicator.h).
+constexpr int64_t kLookNanos = 20'000;
 
 }  // namespace
 
@@ -32,13 +35,35 @@ LogReplication::LogReplication(Fabric& fabric, const Clock& clock,
 // What arrived comes first: who was not polled for long may have been answered
 // long ago. What an ack made possible to post leaves with the next round; where
 // it made nothing possible there is none, as who waits for the ack has it.
-void LogReplication::Poll() {
+bool LogReplication::Poll() {
   int rounds = 0;
-  size_t taken = 0;
-  while (TakeSome(&taken) && ++rounds < kRoundsMax) {
+  Arrived arrived;
+  while (TakeSome(&arrived) && ++rounds < kRoundsMax) {
   }
-  if (taken != 0 && ++busy_polls_ % kBusyPolls != 0) return;
-  if (replicator_.Poll()) TakeSome(&taken);
+  if (arrived.completions != 0) {
+    is_told_ = true;
+    if (++busy_polls_ % kBusyPolls != 0) return true;
+  } else if (arrived.events == 0 && !IsLookDue()) {
+    return false;
+  }
+  is_told_ = false;
+  if (replicator_.Poll()) TakeSome(&arrived);
+  return true;
+}
+
+bool LogReplication::IsLookDue() const {
+  return is_told_ || replicator_.is_catching_up() ||
+         clock_.NowNanos() - replicator_.looked_at_ns() >=
+             std::min(kLookNanos, silence_ns_ / 8);
+}
+
+ReplicationState LogReplication::replication_state() const {
+  return {.durable_lsn = replicator_.durable_lsn(),
+          .reuse_head = replicator_.reuse_head(),
+          .durable_head_lsn = replicator_.durable_head_lsn(),
+          .is_idle = replicator_.is_idle(),
+          .is_catching_up = replicator_.is_catching_up(),
+          .has_failed = has_failed()};
 }
 
 Deadline LogReplication::LookBy(Deadline deadline) const {
@@ -47,11 +72,12 @@ Deadline LogReplication::LookBy(Deadline deadline) const {
       std::min(deadline.at_nanos(), clock_.NowNanos() + silence_ns_ / 4));
 }
 
-bool LogReplication::TakeSome(size_t* taken) {
+bool LogReplication::TakeSome(Arrived* arrived) {
   events_.clear();
   const size_t count = fabric_.Poll(completions_, &events_);
   if (count == 0 && events_.empty()) return false;
-  *taken += count;
+  arrived->completions += count;
+  arrived->events += events_.size();
   const uint64_t posted = replicator_.batches();
   bool may_have_posted = false;
   for (const Completion& completion : std::span(completions_).first(count)) {

@@ -4,7 +4,9 @@
 // Idea: joins what each knows: the log what is finished, the Replicator who has
 // it, the fabric what arrives. Poll hands what arrives to the Replicator, and
 // what is of no backup of this log to somebody else: the adapter may serve
-// others, too.
+// others, too. Who waits for an ack polls again and again: where nothing came,
+// nothing was told and little time has passed, the Replicator has nothing to do
+// and is not asked.
 //
 // Thread safety: as ReplicationSink. `others` is called under the lock of the
 // log that polls, and must not call that log.
@@ -51,34 +53,41 @@ class LogReplication final : public ReplicationSink {
   // As those of Replicator; under the log's lock, as Poll.
   void Join(std::string name, ConnectionId connection,
             std::unique_ptr<ReplicaSession> session) {
+    is_told_ = true;
     replicator_.Join(std::move(name), connection, std::move(session));
   }
   absl::Status StatusOf(const std::string& name) const {
     return replicator_.StatusOf(name);
   }
-  void End(const absl::Status& why) { replicator_.End(why); }
+  void End(const absl::Status& why) {
+    is_told_ = true;
+    replicator_.End(why);
+  }
 
   void Advance(const RingEnd& finished) override {
+    is_told_ = true;
     replicator_.Advance(finished);
+    fabric_.HandOver();  // before the Poll, which has more to do
   }
   void LocalPersisted(Lsn lsn) override {
     if (has_local_replica_) replicator_.LocalPersisted(lsn);
   }
   void AdvanceHead(const LogPosition& head) override {
+    is_told_ = true;
     replicator_.AdvanceHead(head);
   }
-  void TellDurable() override { replicator_.TellDurable(); }
-  void Poll() override;
-  Lsn durable_lsn() const override { return replicator_.durable_lsn(); }
-  RingOffset reuse_head() const override { return replicator_.reuse_head(); }
-  Lsn durable_head_lsn() const override {
-    return replicator_.durable_head_lsn();
+  void TellDurable() override {
+    is_told_ = true;
+    replicator_.TellDurable();
   }
-  bool is_idle() const override { return replicator_.is_idle(); }
-  bool is_catching_up() const override { return replicator_.is_catching_up(); }
+  bool Poll() override;
+  ReplicationState replication_state() const override;
+  Lsn durable_lsn() const { return replicator_.durable_lsn(); }
+  bool is_idle() const { return replicator_.is_idle(); }
   // Replicas, the own one included.
   uint32_t in_sync() const { return replicator_.in_sync(); }
   absl::Status status() const override { return replicator_.status(); }
+  bool has_failed() const { return !replicator_.status().ok(); }
   void WaitForActivity(Deadline deadline) override {
     fabric_.WaitForActivity(LookBy(deadline));
   }
@@ -91,9 +100,15 @@ class LogReplication final : public ReplicationSink {
   void Wake() override { fabric_.Wake(); }
 
  private:
+  // What arrived: completions, and news of connections.
+  struct Arrived {
+    size_t completions = 0;
+    size_t events = 0;
+  };
   // True if there may be more, or something was posted, which is to leave.
-  // Adds to `taken` how many completions there were.
-  bool TakeSome(size_t* taken);
+  // Adds to `arrived`.
+  bool TakeSome(Arrived* arrived);
+  bool IsLookDue() const;
 
   Fabric& fabric_;
   const Clock& clock_;
@@ -102,6 +117,7 @@ class LogReplication final : public ReplicationSink {
   Others* const others_;
   Replicator replicator_;
   uint32_t busy_polls_ = 0;  // in which something was taken
+  bool is_told_ = true;      // something, since the Replicator was last polled
   // Of the last Poll; here, as to make them anew costs more than to ask.
   std::array<Completion, 64> completions_;
   std::vector<ConnectionEvent> events_;

@@ -99,6 +99,8 @@ class ReplicaSession {
   const RingEnd& posted() const { return posted_; }
   // Posted, not acknowledged.
   uint64_t lag_bytes() const { return posted_.offset - acked_.offset; }
+  // The last head that the backup was told; that of the terms before.
+  const LogPosition& head_sent() const { return head_sent_; }
   // The last head that the backup said is in its superline; that of the terms
   // before it said any.
   const LogPosition& head_published() const { return head_published_; }

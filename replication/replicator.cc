@@ -261,15 +261,19 @@ void Replicator::End(const absl::Status& why) {
 
 void Replicator::Push(Backup& backup) {
   if (!backup.status.ok()) return;
+  ReplicaSession& session = *backup.session;
   absl::Status posted;
-  if (end_.offset > backup.session->posted().offset && !backup.is_catching_up) {
-    posted = backup.session->Advance(end_);
+  if (end_.offset > session.posted().offset && !backup.is_catching_up) {
+    posted = session.Advance(end_);
   }
-  if (posted.ok() && head_.lsn != Lsn(0)) {
-    posted = backup.session->AdvanceHead(head_);
+  if (head_.lsn > session.head_sent().lsn && posted.ok()) {
+    posted = session.AdvanceHead(head_);
   }
-  if (posted.ok()) posted = backup.session->AdvanceDurable(told_lsn_);
-  if (!posted.ok()) GiveUp(backup, posted);
+  if (told_lsn_ > session.durable_told() && posted.ok()) {
+    posted = session.AdvanceDurable(told_lsn_);
+  }
+  if (!posted.ok()) [[unlikely]]
+    GiveUp(backup, posted);
 }
 
 void Replicator::PostReceives(Backup& backup) {

@@ -70,19 +70,23 @@ void ReplicatedForcer<P>::TryStep(Lsn lsn) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!step_mutex_.TryLock()) return;
   }
-  // Acquire: with what those had finished who asked.
-  const uint64_t missed = missed_.exchange(0, std::memory_order_acq_rel);
-  if (missed != 0) lsn = std::max(lsn, Lsn(missed - 1));
-  const bool is_news = StepLocked(lsn);
-  const absl::Status status = sink_.status();
+  // One that comes later is seen below.
+  if (missed_.load(std::memory_order_relaxed) != 0) {
+    // Acquire: with what those had finished who asked.
+    const uint64_t missed = missed_.exchange(0, std::memory_order_acq_rel);
+    if (missed != 0) lsn = std::max(lsn, Lsn(missed - 1));
+  }
+  const Stepped stepped = StepLocked(lsn);
   step_mutex_.Unlock();
-  if (!status.ok() && !IsMutant("kPoisonUntold")) failure_.Fail(status);
+  if (!stepped.status.ok() && !IsMutant("kPoisonUntold")) {
+    failure_.Fail(stepped.status);
+  }
   // Callbacks run in these, with no lock held.
   failure_.Tell();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool is_missed = missed_.load(std::memory_order_relaxed) != 0 &&
                          !IsMutant("kMissedStepUntold");
-  if (is_news || is_missed) progress_.Notify();
+  if (stepped.is_news || is_missed) progress_.Notify();
 }
 
 template <Persistence P>
@@ -95,18 +99,29 @@ void ReplicatedForcer<P>::LeaveRequest(Lsn lsn) {
   }
 }
 
+// Who waits for an ack steps again and again: a step without news is to cost no
+// more than the look for it.
 template <Persistence P>
-bool ReplicatedForcer<P>::StepLocked(Lsn lsn) {
-  bool has_polled = false;
+typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
+  if (!Exchange(lsn) && has_published_) return {};
+  has_published_ = true;
+  const ReplicationState state = sink_.replication_state();
+  return {Publish(state), state.has_failed ? sink_.status() : absl::OkStatus()};
+}
+
+template <Persistence P>
+bool ReplicatedForcer<P>::Exchange(Lsn lsn) {
+  bool is_told = false;
   if (!failure_.failed()) {
-    TellHead();
-    if (is_to_tell_.exchange(false, std::memory_order_acq_rel)) {
+    is_told = TellHead();
+    if (is_to_tell_.load(std::memory_order_acquire)) {
+      is_to_tell_.store(false, std::memory_order_release);
       sink_.TellDurable();
+      is_told = true;
     }
-    has_polled = lsn > offered_.lsn && OfferFinished();
+    if (lsn > offered_.lsn && OfferFinished()) return true;
   }
-  if (!has_polled) sink_.Poll();
-  return Publish();
+  return sink_.Poll() || is_told;
 }
 
 template <Persistence P>
@@ -152,34 +167,33 @@ RingEnd ReplicatedForcer<P>::FindFinished() const {
 }
 
 template <Persistence P>
-void ReplicatedForcer<P>::TellHead() {
+bool ReplicatedForcer<P>::TellHead() {
   const uint64_t limit =
       reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
-  if (limit == told_limit_.load(std::memory_order_relaxed)) return;
+  if (limit == told_limit_.load(std::memory_order_relaxed)) return false;
   // May be newer than the limit; it is told again then.
   sink_.AdvanceHead(reclaimer_.published());
   told_limit_.store(limit, std::memory_order_release);
+  return true;
 }
 
 template <Persistence P>
-bool ReplicatedForcer<P>::Publish() {
-  is_catching_up_.store(sink_.is_catching_up(), std::memory_order_release);
-  const bool is_idle = sink_.is_idle();
+bool ReplicatedForcer<P>::Publish(const ReplicationState& sink) {
+  is_catching_up_.store(sink.is_catching_up, std::memory_order_release);
   // Who found the step taken may be about to sleep because all was idle.
-  bool is_news = is_idle_.exchange(is_idle, std::memory_order_acq_rel) &&
-                 !is_idle && !IsMutant("kBusyUntold");
+  bool is_news = is_idle_.exchange(sink.is_idle, std::memory_order_acq_rel) &&
+                 !sink.is_idle && !IsMutant("kBusyUntold");
   if (failure_.failed() && !IsMutant("kDurableBehindAFailure")) {
     return is_news;  // F4
   }
-  Lsn durable = std::min(sink_.durable_lsn(), forcer_.durable_lsn());
+  Lsn durable = std::min(sink.durable_lsn, forcer_.durable_lsn());
   if (IsMutant("kOwnReplicaIsDurable")) durable = forcer_.durable_lsn();
   const uint64_t own_limit =
       reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
-  uint64_t limit =
-      std::min(own_limit, std::max(sink_.reuse_head(), first_head_).value +
-                              ring_capacity_);
+  uint64_t limit = std::min(
+      own_limit, std::max(sink.reuse_head, first_head_).value + ring_capacity_);
   if (IsMutant("kOneHeadForAllReplicas")) limit = own_limit;
-  is_news |= Raise(durable_head_lsn_, sink_.durable_head_lsn().value);
+  is_news |= Raise(durable_head_lsn_, sink.durable_head_lsn.value);
   is_news |= Raise(reuse_limit_, limit);
   is_news |= Raise(durable_lsn_, durable.value);
   return is_news;

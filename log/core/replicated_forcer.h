@@ -95,9 +95,9 @@ class ReplicatedForcer {
   Lsn durable_head_lsn() const {
     return Lsn(durable_head_lsn_.load(std::memory_order_acquire));
   }
-  // As of the last step: as ReplicationSink::is_idle.
+  // As of the last step: as ReplicationState::is_idle.
   bool is_idle() const { return is_idle_.load(std::memory_order_acquire); }
-  // As of the last step: as ReplicationSink::is_catching_up.
+  // As of the last step: as ReplicationState::is_catching_up.
   bool is_catching_up() const {
     return is_catching_up_.load(std::memory_order_acquire);
   }
@@ -105,15 +105,24 @@ class ReplicatedForcer {
  private:
   void TryStep(Lsn lsn);
   void LeaveRequest(Lsn lsn);
+  // What a step leaves to do when the lock is free again.
+  struct Stepped {
+    bool is_news = false;  // to notify of
+    absl::Status status;   // the sink's, if something about it has changed
+  };
+  Stepped StepLocked(Lsn lsn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
+  // True if the sink may say something new: it was told something, or polled
+  // and had something.
+  bool Exchange(Lsn lsn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   // True if there is something to notify of.
-  bool StepLocked(Lsn lsn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
-  bool Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
+  bool Publish(const ReplicationState& sink)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   // Afterwards `word` is at least `value`; true if it was not.
   static bool Raise(std::atomic<uint64_t>& word, uint64_t value);
   // True if the sink was polled, with what was offered.
   bool OfferFinished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   RingEnd FindFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
-  void TellHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
+  bool TellHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
 
   ReplicationSink& sink_;
   const FlushOrder order_;
@@ -138,6 +147,8 @@ class ReplicatedForcer {
   alignas(kLineBytes) std::atomic<uint64_t> missed_{0};
   Mutex step_mutex_;
   RingEnd offered_ ABSL_GUARDED_BY(step_mutex_);
+  // What the sink says was published once.
+  bool has_published_ ABSL_GUARDED_BY(step_mutex_) = false;
   // The next step tells what is durable.
   std::atomic<bool> is_to_tell_{false};
 };

@@ -8,12 +8,12 @@
 // replicas have persisted and which ring bytes no replica needs any more.
 //
 // Invariants that an implementation keeps:
-//   N1. durable_lsn() is at most the W-th largest persisted LSN over the
+//   N1. durable_lsn is at most the W-th largest persisted LSN over the
 //       replicas in sync, the log's own among them as LocalPersisted told it
 //       (INV-22), and never goes back.
-//   N2. reuse_head() is at most the head that each replica in sync has in its
+//   N2. reuse_head is at most the head that each replica in sync has in its
 //       persisted superline (L4).
-//   N3. Once status() is not OK it stays so, and durable_lsn() with it (H20).
+//   N3. Once status() is not OK it stays so, and durable_lsn with it (H20).
 // Thread safety: WaitForActivity and Wake by any thread at any time; the other
 // members by one thread at a time, under a lock of the log.
 // References: protocol A3.3, A3.6, A6, L4, H20 to H22.
@@ -31,6 +31,25 @@ namespace alpheus {
 struct RingEnd {
   Lsn lsn;
   RingOffset offset;
+};
+
+// What a sink says; in one answer, as each step asks for all of it.
+struct ReplicationState {
+  Lsn durable_lsn;
+  // 0 until a replica has said more; the log then goes by the head with which
+  // it was opened, which every replica has (A4.5).
+  RingOffset reuse_head;
+  // The largest head that W replicas have in their persisted superlines, of
+  // those that AdvanceHead told; LSN 0 before.
+  Lsn durable_head_lsn;
+  // Nothing is under way: without a new call, or something that arrives,
+  // another Poll changes nothing.
+  bool is_idle = true;
+  // A replica gets what it missed: what arrives lets Poll go on with that,
+  // though no record of the log waits for it.
+  bool is_catching_up = false;
+  // status() is not OK.
+  bool has_failed = false;
 };
 
 class ReplicationSink {
@@ -52,22 +71,11 @@ class ReplicationSink {
   // those who follow the log there; who keeps nobody informed does nothing.
   virtual void TellDurable() {}
 
-  // Takes what arrived, posts what waits. Does not block.
-  virtual void Poll() = 0;
+  // Takes what arrived, posts what waits. Does not block. False if nothing of
+  // what replication_state() says has changed by it.
+  virtual bool Poll() = 0;
 
-  virtual Lsn durable_lsn() const = 0;
-  // 0 until a replica has said more; the log then goes by the head with which
-  // it was opened, which every replica has (A4.5).
-  virtual RingOffset reuse_head() const = 0;
-  // The largest head that W replicas have in their persisted superlines, of
-  // those that AdvanceHead told; LSN 0 before.
-  virtual Lsn durable_head_lsn() const = 0;
-  // Nothing is under way: without a new call, or something that arrives,
-  // another Poll changes nothing.
-  virtual bool is_idle() const = 0;
-  // A replica gets what it missed: what arrives lets Poll go on with that,
-  // though no record of the log waits for it.
-  virtual bool is_catching_up() const { return false; }
+  virtual ReplicationState replication_state() const = 0;
   // OK, or Aborted: the outcome of what is not durable is unknown (A3.6).
   virtual absl::Status status() const = 0;
 

@@ -145,11 +145,10 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
     inner_->AdvanceHead(head);
   }
   void TellDurable() override { inner_->TellDurable(); }
-  void Poll() override { inner_->Poll(); }
-  Lsn durable_lsn() const override { return inner_->durable_lsn(); }
-  RingOffset reuse_head() const override { return inner_->reuse_head(); }
-  Lsn durable_head_lsn() const override { return inner_->durable_head_lsn(); }
-  bool is_idle() const override { return inner_->is_idle(); }
+  bool Poll() override { return inner_->Poll(); }
+  ReplicationState replication_state() const override {
+    return inner_->replication_state();
+  }
   absl::Status status() const override { return inner_->status(); }
   void WaitForActivity(Deadline /*deadline*/) override {
     world_.StepOthers(host_);

@@ -79,7 +79,8 @@ class OwnScrubTest : public ::testing::Test {
     world_->StartLog(*primary_);
     held_ = std::make_unique<HeldLog>(*primary_);
     for (int i = 1; i <= kRecords; ++i) Append(TextOf(i));
-    ASSERT_TRUE(StepUntil([&] { return primary_->sink->is_idle(); }));
+    ASSERT_TRUE(
+        StepUntil([&] { return primary_->sink->replication_state().is_idle; }));
   }
   // Passes begin one after the other from here on.
   void Scrub() {
@@ -180,7 +181,8 @@ TEST_F(OwnScrubTest, RecordOfManyPiecesIsNotLookedAtForEach) {
   constexpr uint64_t kPieces = 12;
   ASSERT_NO_FATAL_FAILURE(Start(uint64_t{1} << 20));
   Append(std::string(kPieces * kFetchBytesMax, 'x'));
-  ASSERT_TRUE(StepUntil([&] { return primary_->sink->is_idle(); }));
+  ASSERT_TRUE(
+      StepUntil([&] { return primary_->sink->replication_state().is_idle; }));
   Scrub();
   const auto rests_of_a_pass = [this] {
     const uint64_t passes = state().scrub_passes;
@@ -346,7 +348,8 @@ TEST_F(OwnScrubTest, WhatTheHeadHasPassedIsNotShown) {
   StepOnce();
   EXPECT_THAT(primary_->rejoining->Show({third, 64}).bytes, IsEmpty());
   Append("more");
-  ASSERT_TRUE(StepUntil([&] { return primary_->sink->is_idle(); }));
+  ASSERT_TRUE(
+      StepUntil([&] { return primary_->sink->replication_state().is_idle; }));
   EXPECT_THAT(primary_->rejoining->Show({third, 64}).bytes, IsEmpty());
   EXPECT_EQ(primary_->rejoining->Show({primary_->log->head().offset, 64})
                 .bytes.size(),

@@ -107,7 +107,8 @@ class RejoinTest : public ::testing::Test {
   // Node 3 has all there is, and it is persistent there.
   void ExpectJoined() {
     Append(1);
-    ASSERT_TRUE(StepUntil([&] { return primary_->sink->is_idle(); }));
+    ASSERT_TRUE(
+        StepUntil([&] { return primary_->sink->replication_state().is_idle; }));
     EXPECT_THAT(world_->Payloads(kJoiner), ElementsAreArray(live_));
     const Superline& superline = world_->replica(kJoiner).superline();
     EXPECT_EQ(superline.log_epoch, primary_->opened->epoch);
@@ -235,7 +236,8 @@ TEST_F(RejoinTest, DamagedRecordIsCopied) {
   OpenLog();
   const LogPosition first = primary_->log->head();
   Append(4);
-  ASSERT_TRUE(StepUntil([&] { return primary_->sink->is_idle(); }));
+  ASSERT_TRUE(
+      StepUntil([&] { return primary_->sink->replication_state().is_idle; }));
   GoAway(/*power_cut=*/false);
   world_->Damage(kJoiner, first);
   ComeBack();
@@ -313,7 +315,7 @@ TEST_F(RejoinTest, MemberThatHoldsUpTheLogIsGivenUp) {
   GoAway(/*power_cut=*/true);
   world_->Restart(kJoiner);
   ASSERT_TRUE(StepUntil([&] {
-    return primary_->sink->reuse_head().value > 0 ||
+    return primary_->sink->replication_state().reuse_head.value > 0 ||
            primary_->rejoining->rejoining().pinned().has_value();
   }));
   ASSERT_TRUE(primary_->rejoining->rejoining().pinned().has_value());

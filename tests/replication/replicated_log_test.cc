@@ -533,6 +533,33 @@ TEST(ReplicatedLogTest, AcksAreLeftToWhoWaits) {
   EXPECT_EQ(waits, 1);
 }
 
+// Who waits for an ack looks again and again: between two looks at who is
+// silent that costs no more than the look at the adapter.
+TEST(LogReplicationTest, EmptyPollsHaveNoNews) {
+  ReplicatedLog world({});
+  ASSERT_TRUE(world.Append(64).ok());
+  LogReplication& replication = world.replication();
+  const auto polls_with_news = [&] {
+    int count = 0;
+    while (replication.Poll()) EXPECT_LT(++count, 8);
+    return count;
+  };
+  polls_with_news();
+  EXPECT_EQ(polls_with_news(), 0);
+  world.backup_clock().now_nanos += 19'999;
+  EXPECT_EQ(polls_with_news(), 0);
+  world.backup_clock().now_nanos += 1;
+  EXPECT_EQ(polls_with_news(), 1) << "it is looked who is silent";
+  const ConnectionId backup = world.backup(0).connection;
+  const size_t receives = world.fabric().receives(backup);
+  ASSERT_TRUE(world.Fill(64).ok());
+  ASSERT_TRUE(world.log().Force(Lsn(2), 1, world.Soon()).ok());
+  EXPECT_EQ(world.fabric().receives(backup), receives - 1);
+  polls_with_news();
+  EXPECT_EQ(world.fabric().receives(backup), receives)
+      << "what an ack left to do is done";
+}
+
 // What is of no backup of the log is somebody else's.
 TEST(LogReplicationTest, PassesOnWhatIsOfNoBackup) {
   class Heard final : public LogReplication::Others {

@@ -42,6 +42,10 @@ class DirectFabric final : public Fabric {
     const auto found = executed_.find(operation);
     return found == executed_.end() ? 0 : found->second;
   }
+  // Receives that are posted and have not completed.
+  size_t receives(ConnectionId connection) const {
+    return connections_.at(connection).receives.size();
+  }
   // For the next Poll.
   void AddEvent(const ConnectionEvent& event) { events_.push_back(event); }
   // What happens elsewhere while this host waits for activity.

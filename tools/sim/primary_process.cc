@@ -48,16 +48,16 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     inner_.AdvanceHead(head);
   }
   void TellDurable() override { inner_.TellDurable(); }
-  void Poll() override {
+  bool Poll() override {
     world_.ClearActivity(primary_.host_);
-    inner_.Poll();
+    const bool is_news = inner_.Poll();
     CountJoins();
     Look();
+    return is_news;
   }
-  Lsn durable_lsn() const override { return inner_.durable_lsn(); }
-  RingOffset reuse_head() const override { return inner_.reuse_head(); }
-  Lsn durable_head_lsn() const override { return inner_.durable_head_lsn(); }
-  bool is_idle() const override { return inner_.is_idle(); }
+  ReplicationState replication_state() const override {
+    return inner_.replication_state();
+  }
   uint32_t in_sync() const { return inner_.in_sync(); }
   void HoldReplica(ReplicaHoldOptions hold, const ScrubbingOptions& scrubbing,
                    HeldReplica& replica) {

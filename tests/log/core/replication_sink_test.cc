@@ -43,6 +43,8 @@ class FakeSink final : public ReplicationSink {
   bool follows_local = true;
   bool idle = true;
   bool catching_up = false;
+  bool has_news = true;       // what Poll says
+  mutable int questions = 0;  // how often it was asked
   int waits = 0;
   int wakes = 0;
 
@@ -53,15 +55,19 @@ class FakeSink final : public ReplicationSink {
   }
   void AdvanceHead(const LogPosition& head) override { head_ = head; }
   // A copy: it may put another in its place.
-  void Poll() override {
+  bool Poll() override {
     const auto act = on_poll;
     act();
+    return has_news;
   }
-  Lsn durable_lsn() const override { return durable; }
-  RingOffset reuse_head() const override { return head_.offset; }
-  Lsn durable_head_lsn() const override { return head_.lsn; }
-  bool is_idle() const override { return idle; }
-  bool is_catching_up() const override { return catching_up; }
+  ReplicationState replication_state() const override {
+    ++questions;
+    return {.durable_lsn = durable,
+            .reuse_head = head_.offset,
+            .durable_head_lsn = head_.lsn,
+            .is_idle = idle,
+            .is_catching_up = catching_up};
+  }
   absl::Status status() const override { return absl::OkStatus(); }
   void WaitForActivity(Deadline) override {
     ++waits;
@@ -175,6 +181,22 @@ TEST_F(ReplicationSinkTest, DurableIsAtMostWhatIsPersistedHere) {
 
 // Thread B asks for something while A is in the middle of a step, and then
 // would sleep: A notifies when it is done.
+// Who waits steps again and again.
+TEST_F(ReplicationSinkTest, WithoutNewsTheSinkIsAskedNothing) {
+  Open(FlushOrder::kRemoteFirst);
+  sink_.has_news = false;
+  log_->Poll();
+  EXPECT_EQ(sink_.questions, 1) << "what it says at first is published";
+  log_->Poll();
+  EXPECT_EQ(sink_.questions, 1);
+  sink_.has_news = true;
+  log_->Poll();
+  EXPECT_EQ(sink_.questions, 2);
+  sink_.has_news = false;
+  ASSERT_TRUE(Append().ok()) << "what was told is news, too";
+  EXPECT_EQ(sink_.questions, 3);
+}
+
 TEST_F(ReplicationSinkTest, WhoMissedAStepIsTold) {
   Open(FlushOrder::kRemoteFirst);
   sink_.follows_local = false;
@@ -430,15 +452,16 @@ class ThreadedSink final : public ReplicationSink {
   }
   void LocalPersisted(Lsn lsn) override { local_ = lsn; }
   void AdvanceHead(const LogPosition& head) override { head_ = head; }
-  void Poll() override {
+  bool Poll() override {
     const std::lock_guard lock(mutex_);
     arrived_ = false;
-    taken_ = acked_;
+    return std::exchange(taken_, acked_) != acked_;
   }
-  Lsn durable_lsn() const override { return std::min(local_, taken_); }
-  RingOffset reuse_head() const override { return head_.offset; }
-  Lsn durable_head_lsn() const override { return head_.lsn; }
-  bool is_idle() const override { return true; }
+  ReplicationState replication_state() const override {
+    return {.durable_lsn = std::min(local_, taken_),
+            .reuse_head = head_.offset,
+            .durable_head_lsn = head_.lsn};
+  }
   absl::Status status() const override { return absl::OkStatus(); }
   void WaitForActivity(Deadline) override {
     std::unique_lock lock(mutex_);
