@@ -174,8 +174,9 @@ void PrimaryProcess::CloseInOrder() {
 void PrimaryProcess::Rest() { is_resting_ = true; }
 
 bool PrimaryProcess::is_at_rest() const {
-  return is_open() && !is_closing_ && clients_ == 0 && sink_->is_idle() &&
-         sink_->status().ok() && log_->durable_lsn() + 1 == log_->next_lsn();
+  return is_open() && !is_closing_ && clients_ == 0 &&
+         sink_->replication_state().is_idle && sink_->status().ok() &&
+         log_->durable_lsn() + 1 == log_->next_lsn();
 }
 
 uint32_t PrimaryProcess::in_sync() const { return sink_->in_sync(); }
