@@ -17,12 +17,12 @@ ON_PAR_WITHIN = 0.10
 LITTLE_WITHIN = 0.25
 RULE_TAIL = ("; synced puts of as many threads as have a core each, every size "
              "of value")
-WHY_NO_GAIN = ("DRAM flushes and fences in a fraction of Optane's time, and "
-               "RocksDB puts one group of writers at a time into the log, so "
-               "there is little to gain beside the rest of a put")
-WHY_BACKUP_COSTS = ("a backup is reached over TCP, and its process takes cores "
-                    "from the putting threads: one round trip takes longer than "
-                    "the put; by RDMA it would not")
+WHY_NO_GAIN = ("most likely since a fence into DRAM takes a fraction of one "
+               "into Optane, so that of a put there is less that a log could "
+               "save")
+WHY_BACKUP_COSTS = ("the backup is reached over TCP, where the paper has RDMA, "
+                    "and its process wants the same cores: a round trip takes "
+                    "several times as long as the rest of a put")
 WHY_NOT_SLOWER = ("all puts of a turn fit in the write buffer: a random key "
                   "costs a longer search in the memtable, and no flush and no "
                   "compaction as it would in a large database")
