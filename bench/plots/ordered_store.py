@@ -23,11 +23,11 @@ LOGS = POLICIES + (PEER,)
 CANDIDATES = ("unlogged",) + LOGS
 FASTER_BY = 1.65
 CLOSE_WITHIN = 0.25
-WHY_SLOWER = ("most likely since a change costs the peer one atomic addition, a checksum and a "
-              "copy into a buffer that the cache holds, and a group one flush "
-              "of lines in a row; Alpheus brings each record past the cache by "
-              "itself, and keeps account of it, which a fence as cheap as into "
-              "DRAM does not pay back")
+WHY_SLOWER = ("most likely since a change costs the peer one atomic addition, "
+              "a checksum and a copy into a buffer that the cache holds, and a "
+              "group one flush of lines in a row; Alpheus brings each record "
+              "past the cache by itself, and keeps account of it, which a fence "
+              "as cheap as into DRAM does not pay back")
 
 
 def to_text(results):
@@ -225,8 +225,8 @@ def _group_loses(judge_rates, results):
             lambda ratio: abs(ratio - 1) <= CLOSE_WITHIN)
     reason = ""
     if pair and pair[0].median < 1:
-        reason = ("it is the slower one from one thread on, so there is nothing "
-                  "to bring down")
+        reason = ("it is the slower one from one thread on: there is nothing to "
+                  "bring down")
     return judge_rates.all_of(
         "at 8 and 16 threads synchronization brings Arcadia's group commit "
         "close to Query Fresh",

@@ -19,9 +19,8 @@ TEST(LocationTest, PutsAreFoundByWhoOpensThePlaceAgain) {
   for (const char* kind : {kDefaultKind, kFlexKind, kAlpheusKind}) {
     SCOPED_TRACE(kind);
     testing::TempDirectory directory;
-    const Location location{.kind = kind,
-                            .folder = directory.path(),
-                            .region_bytes = kRegionBytes};
+    const Location location{
+        .kind = kind, .folder = directory.path(), .region_bytes = kRegionBytes};
     ASSERT_TRUE(
         FlexStore::Format(FlexRegionIn(location.folder), kRegionBytes).ok());
     const std::string folder = directory.File("db");
