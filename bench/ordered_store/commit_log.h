@@ -35,10 +35,12 @@ class CommitLog {
   // the log has them.
   virtual absl::StatusOr<uint64_t> Write(int worker,
                                          std::span<const std::byte> change) = 0;
+  // Errors: ResourceExhausted (full; nothing is lost): Reclaim, and again.
   virtual absl::Status Commit(int worker, uint64_t place) = 0;
   // All up to this place are durable.
   virtual uint64_t durable() const = 0;
-  // Makes all durable that is written. Requires: nobody writes.
+  // Makes all durable that is written. Requires: nobody writes. Errors: as
+  // Commit.
   virtual absl::Status CommitAll() = 0;
   // Takes back the room of what is durable, as a store does that has written a
   // checkpoint. By a worker that holds no record.

@@ -96,7 +96,7 @@ absl::Status Turn(const Settings& settings, const std::vector<int>& cores,
   ALPHEUS_RETURN_IF_ERROR(
       RunTogether(contestant->threads, cores, work).status());
   // Nothing of it is left to the next one, which may be another policy.
-  ALPHEUS_RETURN_IF_ERROR(contestant->candidate->log()->CommitAll());
+  ALPHEUS_RETURN_IF_ERROR(contestant->candidate->CommitAll());
   std::vector<double> latencies;
   std::vector<double> exposed;
   for (const Sampler& sampler : samplers) {
@@ -150,7 +150,7 @@ absl::Status MeasureCommits(const Settings& settings, Report* report) {
   ALPHEUS_RETURN_IF_ERROR(WarmUp(contest->candidates(), settings.threads.back(),
                                  settings.commit_ops));
   for (StoreCandidate* const candidate : contest->logged()) {
-    ALPHEUS_RETURN_IF_ERROR(candidate->log()->CommitAll());
+    ALPHEUS_RETURN_IF_ERROR(candidate->CommitAll());
   }
   std::vector<Contestant> contestants;
   for (const int threads : settings.threads) {

@@ -7,7 +7,7 @@
 #include "bench/local/alpheus_candidate.h"
 #include "bench/local/region_file.h"
 #include "bench/ordered_store/alpheus_commit_log.h"
-#include "bench/ordered_store/group_commit_log.h"
+#include "bench/ordered_store/shared_buffer_log.h"
 #include "bench/ordered_store/zipfian.h"
 #include "log/base/status_macros.h"
 
@@ -44,8 +44,11 @@ absl::StatusOr<std::unique_ptr<Contest>> Contest::Make(const Settings& settings,
   }
   ALPHEUS_ASSIGN_OR_RETURN(contest->region_,
                            MakeScratchRegion(workload, "query-fresh"));
-  contest->Add(std::make_shared<GroupCommitLog>(contest->region_->bytes(),
-                                                kGroup, workers));
+  contest->Add(std::make_shared<SharedBufferLog>(
+      contest->region_->bytes(),
+      SharedBufferLog::Shape{.group = kGroup,
+                             .workers = workers,
+                             .change_bytes = sizeof(Change)}));
   return contest;
 }
 

@@ -10,7 +10,7 @@ Settings FullSettings() {
   s.ring_bytes = 64 << 20;
   // Far more than the caches hold.
   s.keys = 1 << 20;
-  s.threads = {1, 2, 4, 8};
+  s.threads = {1, 2, 4, 8, 16};
   // Short, so that some of them are not disturbed on a shared machine.
   s.slice_ns = 5'000'000;
   s.slices = 8;
@@ -24,6 +24,7 @@ Settings QuickSettings() {
   s.rounds = 5;
   s.ring_bytes = 16 << 20;
   s.keys = 1 << 17;
+  s.threads = {1, 2, 4, 8};
   s.slices = 4;
   s.commit_ops = 5'000;
   return s;

@@ -38,14 +38,4 @@ absl::StatusOr<BatchResult> StoreCandidate::Run(int worker, uint64_t ops) {
   return result;
 }
 
-// A log may find itself full only now.
-absl::Status StoreCandidate::Commit(int worker, uint64_t place) {
-  absl::Status committed = log_->Commit(worker, place);
-  while (absl::IsResourceExhausted(committed)) {
-    ALPHEUS_RETURN_IF_ERROR(log_->Reclaim());
-    committed = log_->Commit(worker, place);
-  }
-  return committed;
-}
-
 }  // namespace alpheus::bench::ordered_store

@@ -47,9 +47,14 @@ class StoreCandidate final : public Candidate {
     }
     if (!place.ok()) return place;
     on_written(*place);
-    const absl::Status committed = Commit(worker, *place);
+    const absl::Status committed =
+        WithRoom([&] { return log_->Commit(worker, *place); });
     if (!committed.ok()) return committed;
     return place;
+  }
+  // Makes all changes durable. Requires: nobody changes anything.
+  absl::Status CommitAll() {
+    return WithRoom([this] { return log_->CommitAll(); });
   }
 
  private:
@@ -58,7 +63,16 @@ class StoreCandidate final : public Candidate {
   };
 
   uint64_t NextKey(int worker);
-  absl::Status Commit(int worker, uint64_t place);
+  // A log may find itself full when it is to make changes durable.
+  template <class Step>
+  absl::Status WithRoom(Step step) {
+    absl::Status status = step();
+    while (absl::IsResourceExhausted(status)) {
+      status = log_->Reclaim();
+      if (status.ok()) status = step();
+    }
+    return status;
+  }
 
   Store& store_;
   const std::shared_ptr<CommitLog> log_;

@@ -16,8 +16,8 @@ from matplotlib.patches import Patch  # noqa: E402
 from matplotlib.patheffects import withStroke  # noqa: E402
 from matplotlib.ticker import FuncFormatter, NullLocator  # noqa: E402
 
-from claims import persist_stages  # noqa: E402
-from results import bytes_text  # noqa: E402
+from claims import judge, persist_stages  # noqa: E402
+from results import bytes_text, disturbed  # noqa: E402
 
 # Colour, line and marker of each candidate, everywhere the same. The colours
 # can be told apart with any colour blindness (Okabe and Ito), the markers
@@ -64,8 +64,9 @@ WRAP = 60
 HALO = [withStroke(linewidth=3, foreground="white")]
 
 
-def draw_all(results, judged, folder):
+def draw_all(results, folder):
     """Draws what was measured; returns the paths, and what was not drawn."""
+    judged = judge(results)
     paths, skipped = [], []
     with matplotlib.rc_context(SETTINGS):
         for name, title, draw in FIGURES:
@@ -82,6 +83,24 @@ def draw_all(results, judged, folder):
     return paths, skipped
 
 
+def draw_scenarios(figures, results, folder):
+    """Draws those (name, scenario, draw) whose scenario was measured; returns
+    the paths, and what was not drawn."""
+    paths, skipped = [], []
+    with matplotlib.rc_context(SETTINGS):
+        for name, scenario, draw in figures:
+            if not results.find(scenario):
+                skipped.append(name)
+                continue
+            figure = draw(results)
+            _tell_void(figure, results, scenario)
+            tell_machine(figure, results)
+            paths.append(os.path.join(folder, "figure_%s.svg" % name))
+            figure.savefig(paths[-1], metadata={"Date": None})
+            pyplot.close(figure)
+    return paths, skipped
+
+
 def _new_figure(title):
     figure, (axes, panel) = pyplot.subplots(
         1, 2, figsize=(11, 4.8), gridspec_kw={"width_ratios": [1.35, 1]})
@@ -90,6 +109,23 @@ def _new_figure(title):
     figure.text(0.02, 0.945, title, fontsize=12, fontweight="bold")
     panel.axis("off")
     return figure, axes, panel
+
+
+def panels_of(title, count):
+    """A figure and its panels, side by side, with room for a legend above."""
+    figure, panels = pyplot.subplots(1, count, figsize=(11, 4.8),
+                                     squeeze=False)
+    figure.subplots_adjust(left=0.075, right=0.985, top=0.8, bottom=0.19,
+                           wspace=0.2)
+    figure.text(0.02, 0.945, title, fontsize=12, fontweight="bold")
+    return figure, panels[0]
+
+
+def legend_above(figure, axes, columns):
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, fontsize=8, ncol=columns,
+                  loc="upper left", bbox_to_anchor=(0.012, 0.93),
+                  columnspacing=1.2, handlelength=1.6)
 
 
 def _tell_claims(panel, judged):
@@ -117,6 +153,13 @@ def tell_machine(figure, results):
                 % (machine["cpu_model"], results.cores, machine["kernel"],
                    data["commit"], data["preset"], data["rounds"]),
                 fontsize=7.5, color="#6b6b6b")
+
+
+def _tell_void(figure, results, scenario):
+    """If others had too much of the cores."""
+    if scenario in disturbed(results):
+        figure.text(0.985, 0.945, "VOID: the cores were not free", ha="right",
+                    color="#a33b00", fontweight="bold")
 
 
 def _line(axes, candidate, xs, ys, lows=None, highs=None):

@@ -3,9 +3,7 @@
 throughput of read-modify-writes, and changes that a crash may take. The same
 run gives the same bytes."""
 
-import os
-
-from figures import SETTINGS, matplotlib, pyplot
+from figures import draw_scenarios, legend_above, panels_of
 
 import ordered_store
 
@@ -21,36 +19,7 @@ STYLES = {
 
 def draw_all(results, folder):
     """Returns the paths, and what was not drawn."""
-    drawn, skipped = [], []
-    if results.find(ordered_store.RATES[0]):
-        drawn.append(_draw(results, "10a", folder, _throughput))
-    else:
-        skipped.append("10a")
-    if results.find(ordered_store.COMMIT):
-        drawn.append(_draw(results, "10b", folder, _window))
-    else:
-        skipped.append("10b")
-    return drawn, skipped
-
-
-def _draw(results, name, folder, fill):
-    path = os.path.join(folder, "figure_%s.svg" % name)
-    with matplotlib.rc_context(SETTINGS):
-        figure, panels = pyplot.subplots(1, 2, figsize=(9.6, 4.2))
-        figure.subplots_adjust(left=0.08, right=0.985, top=0.8, bottom=0.17,
-                               wspace=0.24)
-        title = fill(results, panels)
-        figure.text(0.02, 0.945, title, fontsize=12, fontweight="bold")
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, frameon=False, fontsize=8, ncol=6,
-                      loc="upper left", bbox_to_anchor=(0.012, 0.93),
-                      columnspacing=1.2, handlelength=1.6)
-        figure.text(0.02, 0.02, "commit %s; %d cores: more threads than that "
-                    "share them" % (results.data["commit"], results.cores),
-                    fontsize=7.5, color="#6b6b6b")
-        figure.savefig(path, metadata={"Date": None})
-        pyplot.close(figure)
-    return path
+    return draw_scenarios(FIGURES, results, folder)
 
 
 def _lines(axes, results, scenario, metric, names, scale, value="median"):
@@ -69,25 +38,37 @@ def _lines(axes, results, scenario, metric, names, scale, value="median"):
                   markersize=3.5)
         axes.set_xticks(range(len(numbers)))
         axes.set_xticklabels(["%d" % n for n in numbers])
-    axes.set_xlabel("threads")
+    axes.set_xlabel("threads; more than %d share cores" % results.cores)
+    axes.set_yscale("log")
 
 
-def _throughput(results, panels):
+def _throughput(results):
+    figure, panels = panels_of(
+        "Arcadia, Figure 10 (a), redrawn: read-modify-writes of an ordered "
+        "store, changes logged", 2)
     for axes, scenario in zip(panels, ordered_store.RATES):
         _lines(axes, results, scenario, "throughput",
                ordered_store.CANDIDATES, 1e6)
-        axes.set_yscale("log")
         axes.set_ylabel("million/s")
         axes.set_title("%s keys" % scenario, loc="left", fontsize=10.5)
-    return "Read-modify-writes of an ordered store, changes logged"
+    legend_above(figure, panels[0], 6)
+    return figure
 
 
-def _window(results, panels):
+def _window(results):
+    figure, panels = panels_of(
+        "Arcadia, Figure 10 (b), redrawn: changes that a crash may take", 2)
     for axes, value, title in zip(panels, ("bound", "max"),
                                   ("possible", "seen, highest of all")):
         _lines(axes, results, ordered_store.COMMIT, "exposed max",
                ordered_store.LOGS, 1, value)
-        axes.set_yscale("log")
         axes.set_ylabel("changes")
         axes.set_title(title, loc="left", fontsize=10.5)
-    return "Changes that a crash may take"
+    legend_above(figure, panels[0], 6)
+    return figure
+
+
+FIGURES = (
+    ("10a", ordered_store.RATES[0], _throughput),
+    ("10b", ordered_store.COMMIT, _window),
+)

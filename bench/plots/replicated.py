@@ -10,8 +10,7 @@ import replicated_sweeps
 import replicated_verbs
 from results import bytes_text, ratio
 from tables import cell, machine, skips, table
-from targets import at_most
-from targets import to_text as verdicts_text
+from targets import at_most, to_text_of_run
 
 SCENARIO = "latency"
 CANDIDATES = ("floor", "fabric", "alpheus")
@@ -20,10 +19,6 @@ WAITING = {1: "spinning with yield", 0: "blocking"}
 
 RATIO_MAX = 1.5
 RATIO_BACKUPS = (1, 2)  # of 64 B, spinning
-# Of all cores' time while a scenario ran; the host and what the kernel counts
-# otherwise make 2 % to 6 % on a quiet machine. What others take beyond falls on
-# one candidate and not on the next, and then ratios tell little.
-OTHERS_MAX = 0.10
 
 
 def to_text(results):
@@ -123,13 +118,6 @@ def breakdown(results):
             + "\n".join(steps) + "\n")
 
 
-def disturbed(results):
-    """The scenarios that judge nothing: others had the cores, too."""
-    return {d["scenario"]: d["share_of_others"]
-            for d in results.data.get("disturbances", ())
-            if d["share_of_others"] > OTHERS_MAX}
-
-
 def backups_text(count):
     return "one backup" if count == 1 else "%d backups" % count
 
@@ -149,10 +137,4 @@ def judge(results):
 
 
 def aims(results):
-    text = verdicts_text(judge(results))
-    for scenario, share in disturbed(results).items():
-        text += ("VOID: %s: others had %.0f %% of the cores' time, but at most "
-                 "%.0f %% when it is to judge: whatever stands above, run it "
-                 "again with nothing beside it\n"
-                 % (scenario, share * 100, OTHERS_MAX * 100))
-    return text
+    return to_text_of_run(results, judge(results))

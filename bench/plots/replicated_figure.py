@@ -2,12 +2,10 @@
 """Draws the figures of a run of bench_replicated. The same run gives the same
 bytes."""
 
-import os
-
-from figures import SETTINGS, STYLES, matplotlib, pyplot, tell_machine
+from figures import STYLES, draw_scenarios, panels_of
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from replicated import (CANDIDATES, SCENARIO, WAITING, backups_text,
-                        disturbed, find)
+                        find)
 import replicated_rejoin
 from replicated_sweeps import ORDERS, copy_and_force
 from results import bytes_text
@@ -31,35 +29,12 @@ def _plain(axis):
 
 def draw_all(results, folder):
     """Returns the paths, and what was not drawn."""
-    paths, skipped = [], []
-    with matplotlib.rc_context(SETTINGS):
-        for name, scenario, draw in FIGURES:
-            if not results.find(scenario):
-                skipped.append(name)
-                continue
-            figure = draw(results)
-            if scenario in disturbed(results):
-                figure.text(0.985, 0.945, "VOID: the cores were not free",
-                            ha="right", color="#a33b00", fontweight="bold")
-            tell_machine(figure, results)
-            paths.append(os.path.join(folder, "figure_%s.svg" % name))
-            figure.savefig(paths[-1], metadata={"Date": None})
-            pyplot.close(figure)
-    return paths, skipped
-
-
-def _panels(title, count):
-    figure, panels = pyplot.subplots(1, count, figsize=(11, 4.8),
-                                     squeeze=False)
-    figure.subplots_adjust(left=0.065, right=0.985, top=0.83, bottom=0.19,
-                           wspace=0.2)
-    figure.text(0.02, 0.945, title, fontsize=12, fontweight="bold")
-    return figure, panels[0]
+    return draw_scenarios(FIGURES, results, folder)
 
 
 def _draw_latency(results):
     """Left spinning, right blocking; one and more backups."""
-    figure, panels = _panels(
+    figure, panels = panels_of(
         "Append + force to backups over TCP: p50 by record size", 2)
     for axes, spin in zip(panels, (1, 0)):
         _draw(results, axes, spin)
@@ -68,7 +43,7 @@ def _draw_latency(results):
 
 def _draw_peers(results):
     """Bars from p50 to p99, on one logarithmic axis."""
-    figure, (axes,) = _panels(
+    figure, (axes,) = panels_of(
         "Append beside peers: p50, and p99 as the line's end", 1)
     found = results.find("peers", None, "p50")
     for place, m in enumerate(found):
@@ -123,7 +98,7 @@ def _draw(results, axes, spin):
 
 def _draw_backups(results):
     """Left p50, right rate, by number of backups, all of which answer."""
-    figure, panels = _panels(
+    figure, panels = panels_of(
         "Arcadia, Figure 6 (d), redrawn: by number of backups", 2)
     for size, colour in zip(results.values("backups", "bytes"), SIZE_COLOURS):
         for who, line in (("alpheus", "-"), ("floor", (0, (4, 2)))):
@@ -154,7 +129,7 @@ def _draw_backups(results):
 def _draw_order(results):
     """Left with clwb, right with clflushopt; below each latency its copy and
     force."""
-    figure, panels = _panels(
+    figure, panels = panels_of(
         "Arcadia, Figure 6 (a, b), redrawn: p50, and copy + force (dashed), by "
         "order of flushes", 2)
     sizes = results.values("order", "bytes")
@@ -185,7 +160,7 @@ def _draw_order(results):
 
 
 def _draw_recovery(results):
-    figure, (axes,) = _panels(
+    figure, (axes,) = panels_of(
         "Arcadia, Figure 7 (b), redrawn: recovery of a log with backups", 1)
     sizes = results.values("recovery", "log_mib")
     for who, colour, marker in (("copy lost", "#d55e00", "s"),
@@ -209,7 +184,7 @@ def _draw_recovery(results):
 
 def _draw_exposure(results):
     """Left frequency 8, right 16."""
-    figure, panels = _panels(
+    figure, panels = panels_of(
         "Arcadia, Figure 8 (c, d), redrawn with one backup", 2)
     for axes, frequency in zip(panels, (8, 16)):
         for threads in results.values("exposure", "threads"):
@@ -233,7 +208,7 @@ def _draw_exposure(results):
 def _draw_rejoin(results):
     """By record size: quantiles before and during, one panel each."""
     sizes = results.values("rejoin", "bytes")
-    figure, panels = _panels(
+    figure, panels = panels_of(
         "Append + force while a member joins again: us, before and during",
         len(sizes))
     for axes, size in zip(panels, sizes):

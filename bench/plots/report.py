@@ -61,17 +61,10 @@ def draw(results, name, folder):
         print("skipped: plots: %s (Debian: python3-matplotlib)" % error)
         return 0
     os.makedirs(folder, exist_ok=True)
-    if name == "local":
-        drawn, skipped = figures.draw_all(results, claims.judge(results),
-                                          folder)
-    elif name == "ordered_store":
-        drawn, skipped = ordered_store_figure.draw_all(results, folder)
-    elif name == "remotelog":
-        drawn, skipped = remotelog_figure.draw_all(results, folder)
-    elif name == "rocksdb":
-        drawn, skipped = rocksdb_figure.draw_all(results, folder)
-    else:
-        drawn, skipped = replicated_figure.draw_all(results, folder)
+    drawing = {"local": figures, "replicated": replicated_figure,
+               "remotelog": remotelog_figure, "rocksdb": rocksdb_figure,
+               "ordered_store": ordered_store_figure}
+    drawn, skipped = drawing[name].draw_all(results, folder)
     for path in drawn:
         print("drawn: " + path)
     for name in skipped:

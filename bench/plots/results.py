@@ -11,6 +11,10 @@ import statistics
 
 SCHEMA_VERSION = 1
 FLOOR_PREFIX = "floor-"
+# Of all cores' time while a scenario ran; the host and what the kernel counts
+# otherwise make 2 % to 6 % on a quiet machine. What others take beyond falls on
+# one candidate and not on the next, and then ratios tell little.
+OTHERS_MAX = 0.10
 
 
 class Results:
@@ -87,11 +91,12 @@ class Ratio:
     """Of two measurements: median and range of the ratios of the rounds."""
 
     def __init__(self, above, below):
-        ratios = [a / b for a, b in zip(above["samples"], below["samples"])]
-        self.median = statistics.median(ratios)
-        self.low = min(ratios)
-        self.high = max(ratios)
-        self.rounds = len(ratios)
+        self.ratios = [a / b for a, b in zip(above["samples"],
+                                             below["samples"])]
+        self.median = statistics.median(self.ratios)
+        self.low = min(self.ratios)
+        self.high = max(self.ratios)
+        self.rounds = len(self.ratios)
 
 
 def ratio(above, below):
@@ -99,6 +104,13 @@ def ratio(above, below):
     if above is None or below is None:
         return None
     return Ratio(above, below)
+
+
+def disturbed(results):
+    """By scenario, the shares of others that are too much to judge by."""
+    return {d["scenario"]: d["share_of_others"]
+            for d in results.data.get("disturbances", ())
+            if d["share_of_others"] > OTHERS_MAX}
 
 
 def difference(above, below):

@@ -2,13 +2,12 @@
 """Draws the figures of a run of bench_rocksdb. The same run gives the same
 bytes."""
 
-import os
 import statistics
 
-from figures import SETTINGS, STYLES, matplotlib, pyplot, tell_machine
+from figures import STYLES, draw_scenarios, legend_above, panels_of
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from replicated import disturbed
+from comparisons import own_core_threads
 from results import bytes_text, median_interval
 from rocksdb_wal import (CONTESTANTS, DURABILITY, ORDERS, SCENARIO, cost, find)
 
@@ -22,30 +21,7 @@ FAR_APART = 20
 
 def draw_all(results, folder):
     """Returns the paths, and what was not drawn."""
-    paths, skipped = [], []
-    with matplotlib.rc_context(SETTINGS):
-        for name, scenario, draw in FIGURES:
-            if not results.find(scenario):
-                skipped.append(name)
-                continue
-            figure = draw(results)
-            if scenario in disturbed(results):
-                figure.text(0.985, 0.945, "VOID: the cores were not free",
-                            ha="right", color="#a33b00", fontweight="bold")
-            tell_machine(figure, results)
-            paths.append(os.path.join(folder, "figure_%s.svg" % name))
-            figure.savefig(paths[-1], metadata={"Date": None})
-            pyplot.close(figure)
-    return paths, skipped
-
-
-def _panels(title, count):
-    figure, panels = pyplot.subplots(1, count, figsize=(11, 4.8),
-                                     squeeze=False)
-    figure.subplots_adjust(left=0.075, right=0.985, top=0.8, bottom=0.17,
-                           wspace=0.2)
-    figure.text(0.02, 0.945, title, fontsize=12, fontweight="bold")
-    return figure, panels[0]
+    return draw_scenarios(FIGURES, results, folder)
 
 
 def _scale(axes, values):
@@ -81,18 +57,13 @@ def _bars(axes, groups, value_of):
     _scale(axes, drawn)
 
 
-def _legend(figure, axes):
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, fontsize=8, ncol=8,
-                  loc="upper left", bbox_to_anchor=(0.012, 0.93),
-                  columnspacing=1.2, handlelength=1.2)
-
-
 def _draw_figure_9(results):
-    """Left latency, right throughput, with the most threads; synced."""
-    threads = results.values(SCENARIO, "threads")[-1]
-    figure, panels = _panels(
-        "Arcadia, Figure 9, redrawn: synced puts of %d threads" % threads, 2)
+    """Left latency, right throughput, with most threads that have a core each;
+    synced."""
+    threads = own_core_threads(results, SCENARIO)[-1]
+    figure, panels = panels_of(
+        "Arcadia, Figure 9, redrawn: synced puts of %d thread%s"
+        % (threads, "" if threads == 1 else "s"), 2)
     groups = [("%s\n%s" % (ORDERS[random], bytes_text(size)), (random, size))
               for random in ORDERS
               for size in results.values(SCENARIO, "bytes")]
@@ -106,14 +77,14 @@ def _draw_figure_9(results):
                                for name in ("median", "min", "max"))
         _bars(axes, groups, value_of)
         axes.set_ylabel(unit)
-    _legend(figure, panels[0])
+    legend_above(figure, panels[0], 8)
     return figure
 
 
 def _draw_cost(results):
     """Cost of the WAL alone with the fewest threads; left synced."""
     threads = results.values(SCENARIO, "threads")[0]
-    figure, panels = _panels(
+    figure, panels = panels_of(
         "Cost of the WAL alone per put, %d thread: p50 with it less p50 without"
         % threads, 2)
     groups = [("%s\n%s" % (ORDERS[random], bytes_text(size)), (random, size))
@@ -132,13 +103,14 @@ def _draw_cost(results):
         _bars(axes, groups, value_of)
         axes.set_ylabel("us")
         axes.set_title(DURABILITY[sync], loc="left", fontsize=10)
-    _legend(figure, panels[0])
+    legend_above(figure, panels[0], 8)
     return figure
 
 
 def _draw_recovery(results):
-    figure, (axes,) = _panels(
-        "From a closed database with all puts in its WAL to its being open", 1)
+    figure, (axes,) = panels_of(
+        "Recovery from the WAL alone: a database of a process that was killed, "
+        "until it is open", 1)
     groups = [("%d puts of 100 B" % puts, puts)
               for puts in results.values("recovery", "puts")]
 
@@ -147,7 +119,7 @@ def _draw_recovery(results):
         return m and (m["median"], m["min"], m["max"])
     _bars(axes, groups, value_of)
     axes.set_ylabel("ms")
-    _legend(figure, axes)
+    legend_above(figure, axes, 8)
     return figure
 
 

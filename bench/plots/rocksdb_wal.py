@@ -10,11 +10,9 @@ import statistics
 
 import claims
 import rocksdb_claims
-from replicated import OTHERS_MAX, disturbed
 from results import Ratio, bytes_text, difference, median_interval
 from tables import cell, machine, skips, table
-from targets import at_most
-from targets import to_text as verdicts_text
+from targets import at_most, to_text_of_run
 
 SCENARIO = "put"
 CONTESTANTS = ("none", "floor", "default-tmpfs", "default-disk", "flex",
@@ -135,8 +133,9 @@ def recovery(results):
                                  for m in found])
     if not rows:
         return ""
-    return table("From a closed database with all puts in its WAL to its being "
-                 "open: ms (lowest to highest)",
+    return table("From the death of a process that had put all into the WAL and "
+                 "nothing elsewhere to the database being open: ms (lowest to "
+                 "highest)",
                  ["WAL"] + ["%d puts of 100 B" % puts for puts in numbers],
                  rows)
 
@@ -159,10 +158,4 @@ def judge(results):
 
 
 def aims(results):
-    text = verdicts_text(list(judge(results)))
-    for scenario, share in disturbed(results).items():
-        text += ("VOID: %s: others had %.0f %% of the cores' time, but at most "
-                 "%.0f %% when it is to judge: whatever stands above, run it "
-                 "again with nothing beside it\n"
-                 % (scenario, share * 100, OTHERS_MAX * 100))
-    return text
+    return to_text_of_run(results, list(judge(results)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The aims of the log on one node, each judged by ratios within one run."""
 
-from results import bytes_text, ratio
+from results import OTHERS_MAX, bytes_text, disturbed, ratio
 
 FLOOR_SIZES = (64, 256, 1024, 4096)
 FLOOR_RATIO_MAX = 1.25
@@ -89,6 +89,17 @@ def _recovery_targets(results):
         yield at_most("recovery + iteration, %d MiB of %s: time, times one "
                        "pass" % (log_mib, bytes_text(size)),
                        ratio(total, once), PASS_RATIO_MAX)
+
+
+def to_text_of_run(results, verdicts):
+    """The same, and which scenarios of the run should judge nothing."""
+    text = to_text(verdicts)
+    for scenario, share in disturbed(results).items():
+        text += ("VOID: %s: others had %.0f %% of the cores' time, but at most "
+                 "%.0f %% when it is to judge: whatever stands above, run it "
+                 "again with nothing beside it\n"
+                 % (scenario, share * 100, OTHERS_MAX * 100))
+    return text
 
 
 def to_text(verdicts):

@@ -140,21 +140,23 @@ absl::StatusOr<std::unique_ptr<AlpheusCluster>> AlpheusCluster::Start(
 }
 
 absl::StatusOr<std::unique_ptr<Log>> AlpheusCluster::Open(int log) const {
-  return Log::Open(LogOptionsFor(log));
+  return Log::Open(LogOptionsIn(folder(), variant_, waiting_, log));
 }
 
-LogOptions AlpheusCluster::LogOptionsFor(int log) const {
+LogOptions LogOptionsIn(const std::string& folder,
+                        const AlpheusVariant& variant, Waiting waiting,
+                        int log) {
   LogOptions options;
-  if (!variant_.is_remote_only) {
-    options.path = ClusterFolder::ReplicaOf(folder_.path(), 1, log);
+  if (!variant.is_remote_only) {
+    options.path = ClusterFolder::ReplicaOf(folder, 1, log);
   }
-  options.replication.cluster_file = ClusterFolder::ClusterFile(folder_.path());
+  options.replication.cluster_file = ClusterFolder::ClusterFile(folder);
   options.replication.node = 1;
   options.replication.log_name = BenchLogName(log);
-  options.replication.flush_order = variant_.flush_order;
+  options.replication.flush_order = variant.flush_order;
   options.replication.gather_ms = 10'000;
   options.replication.silence_ms = 60'000;
-  options.replication.yields = waiting_ == Waiting::kSpin ? kForEver : 0;
+  options.replication.yields = waiting == Waiting::kSpin ? kForEver : 0;
   return options;
 }
 

@@ -49,8 +49,8 @@ class AlpheusCluster {
 
   // This process as primary of a log. Errors: as Log::Open.
   absl::StatusOr<std::unique_ptr<Log>> Open(int log = 0) const;
-  // What it opens the log with.
-  LogOptions LogOptionsFor(int log) const;
+  // Of all its nodes.
+  const std::string& folder() const { return folder_.path(); }
 
  private:
   AlpheusCluster(AlpheusVariant variant, Waiting waiting, ClusterFolder folder)
@@ -63,6 +63,11 @@ class AlpheusCluster {
   const ClusterFolder folder_;
   std::vector<BackupProcess> backups_;
 };
+
+// What a process opens a log with as primary, in the folder of a cluster.
+LogOptions LogOptionsIn(const std::string& folder,
+                        const AlpheusVariant& variant, Waiting waiting,
+                        int log = 0);
 
 // Every turn has a log and nodes of its own: how a node waits is an option of
 // its start, and one that is not asked for anything should take no core.

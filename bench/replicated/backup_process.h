@@ -1,47 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 // backup_process: a backup in a process of its own, as it would be on another
-// host: this program again, in another mode.
-//
-// Such a process says on its standard output, in one line, where it listens. It
-// dies with the one that started it.
+// host. It says where it listens.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_BENCH_REPLICATED_BACKUP_PROCESS_H_
 #define ALPHEUS_BENCH_REPLICATED_BACKUP_PROCESS_H_
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "bench/replicated/own_process.h"
 
 namespace alpheus::bench::replicated {
 
 class BackupProcess {
  public:
-  // Starts `bench_replicated backup KIND FOLDER RING_BYTES`.
-  // Errors: Unavailable (it can't be started, or says nothing).
+  // Starts this program as `backup KIND FOLDER RING_BYTES`.
+  // Errors: as OwnProcess::Start.
   static absl::StatusOr<BackupProcess> Start(const std::string& kind,
                                              const std::string& folder,
-                                             uint64_t ring_bytes);
-  BackupProcess(BackupProcess&& other) noexcept;
-  BackupProcess& operator=(BackupProcess&& other) = delete;
-  ~BackupProcess();  // ends it
+                                             uint64_t ring_bytes) {
+    absl::StatusOr<OwnProcess> started =
+        OwnProcess::Start({"backup", kind, folder, absl::StrCat(ring_bytes)});
+    if (!started.ok()) return started.status();
+    return BackupProcess(*std::move(started));
+  }
 
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return process_.said(); }
 
  private:
-  BackupProcess(pid_t pid, std::string address);
+  explicit BackupProcess(OwnProcess process) : process_(std::move(process)) {}
 
-  pid_t pid_;
-  std::string address_;
+  OwnProcess process_;
 };
 
 // The other end: tells who started this process.
-void AnnounceAddress(std::string_view address);
+inline void AnnounceAddress(std::string_view address) { Say(address); }
 
 }  // namespace alpheus::bench::replicated
 

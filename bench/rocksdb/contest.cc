@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "bench/rocksdb/alpheus_wal.h"
-#include "bench/rocksdb/flex_wal.h"
-#include "bench/rocksdb/plain_wal.h"
+#include "bench/rocksdb/cluster_wal.h"
+#include "bench/rocksdb/folder_wal.h"
+#include "bench/rocksdb/no_wal.h"
 #include "bench/rocksdb/scenarios.h"
 #include "log/base/status_macros.h"
 
@@ -39,9 +39,9 @@ absl::StatusOr<Contest> MakeContest(const Settings& settings, Report* report) {
   ALPHEUS_RETURN_IF_ERROR(add(
       kAlpheusName, LocalAlpheusWal(settings.folder, settings.region_bytes)));
   for (const int backups : settings.backups) {
-    all.push_back(ReplicatedAlpheusWal({.folder = settings.folder,
-                                        .ring_bytes = settings.region_bytes,
-                                        .backups = backups}));
+    all.push_back(ClusterWal({.folder = settings.folder,
+                              .ring_bytes = settings.region_bytes,
+                              .backups = backups}));
   }
   return contest;
 }

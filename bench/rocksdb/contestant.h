@@ -13,30 +13,27 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "rocksdb/env.h"
+#include "bench/rocksdb/location.h"
 
 namespace alpheus::bench::wal {
-
-// What a database is opened with.
-struct Place {
-  rocksdb::Env* env = nullptr;
-  std::string wal_directory = {};  // empty: that of the database
-  bool has_wal = true;
-};
 
 class Contestant {
  public:
   virtual ~Contestant() = default;
 
   virtual std::string name() const = 0;
+  // False: nothing is left to recover from.
+  virtual bool has_wal() const { return true; }
 
   // A turn: Begin, databases one after the other, End. What takes a core while
   // it waits runs between the two only.
   // Errors of all: those of the log, or Unavailable.
   virtual absl::StatusOr<Place> Begin() = 0;
-  // As a process finds it that starts now: nothing is kept in memory.
-  // Requires: within a turn; no database is open.
-  virtual absl::StatusOr<Place> Restart() = 0;
+  // Lets go of all that this process has open, so that another one may have it.
+  // Requires: within a turn; no database is open; has_wal.
+  virtual absl::StatusOr<Location> HandOver() = 0;
+  // Takes it back, as a process finds it that starts now.
+  virtual absl::StatusOr<Place> TakeBack() = 0;
   virtual absl::Status End() = 0;
 };
 

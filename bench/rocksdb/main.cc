@@ -4,6 +4,7 @@
 // bench/plots judges and draws it.
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "bench/local/program.h"
 #include "bench/local/result.h"
 #include "bench/replicated/alpheus.h"
+#include "bench/rocksdb/crash.h"
 #include "bench/rocksdb/scenarios.h"
 #include "log/base/status_macros.h"
 
@@ -86,6 +88,11 @@ int main(int argc, char** argv) {
   if (argc == 5 && std::string_view(argv[1]) == "backup") {
     return alpheus::bench::ExitStatus("bench_rocksdb",
                                       wal::Serve(argv[2], argv[3], argv[4]));
+  }
+  if (argc > 1 && std::string_view(argv[1]) == wal::kFillMode) {
+    return alpheus::bench::ExitStatus(
+        "bench_rocksdb",
+        wal::FillUntilKilled(std::span(argv, argc).subspan(1)));
   }
   CLI::App app("Speed of RocksDB on this machine, by the place of its WAL");
   wal::Options options;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,9 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "bench/local/clock.h"
 #include "bench/local/interleave.h"
+#include "bench/rocksdb/crash.h"
 #include "bench/rocksdb/database.h"
-#include "bench/rocksdb/fill.h"
-#include "bench/rocksdb/plain_wal.h"
 #include "bench/rocksdb/scenarios.h"
 #include "log/base/status_macros.h"
 
@@ -17,20 +15,6 @@ namespace alpheus::bench::wal {
 namespace {
 
 constexpr uint64_t kValueBytes = 100;
-
-absl::Status FillAndClose(const Place& place, const std::string& folder,
-                          uint64_t puts) {
-  ALPHEUS_ASSIGN_OR_RETURN(Database database, Database::Open(place, folder));
-  ALPHEUS_RETURN_IF_ERROR(
-      RunFill(database,
-              {.is_random = true,
-               .value_bytes = kValueBytes,
-               .puts = puts,
-               .duration_ns_max = std::numeric_limits<int64_t>::max() / 2})
-          .status());
-  ALPHEUS_RETURN_IF_ERROR(database.SyncWal());
-  return database.Close();
-}
 
 // A WAL that lost a put would be recovered sooner.
 absl::Status CheckKeys(const Contestant& contestant, const Database& database,
@@ -44,10 +28,14 @@ absl::Status CheckKeys(const Contestant& contestant, const Database& database,
 // Milliseconds.
 absl::StatusOr<double> RunTurn(Contestant& contestant,
                                const std::string& folder, uint64_t puts) {
-  ALPHEUS_ASSIGN_OR_RETURN(Place place, contestant.Begin());
-  ALPHEUS_RETURN_IF_ERROR(FillAndClose(place, folder, puts));
+  ALPHEUS_RETURN_IF_ERROR(contestant.Begin().status());
+  ALPHEUS_ASSIGN_OR_RETURN(Location location, contestant.HandOver());
+  ALPHEUS_RETURN_IF_ERROR(FillAndKill({.location = std::move(location),
+                                       .database_folder = folder,
+                                       .puts = puts,
+                                       .value_bytes = kValueBytes}));
   const int64_t start = NowNanos();
-  ALPHEUS_ASSIGN_OR_RETURN(place, contestant.Restart());
+  ALPHEUS_ASSIGN_OR_RETURN(const Place place, contestant.TakeBack());
   ALPHEUS_ASSIGN_OR_RETURN(Database database, Database::Open(place, folder));
   const int64_t end = NowNanos();
   ALPHEUS_RETURN_IF_ERROR(CheckKeys(contestant, database, puts));
@@ -57,17 +45,13 @@ absl::StatusOr<double> RunTurn(Contestant& contestant,
   return static_cast<double>(end - start) / 1e6;
 }
 
-bool HasWal(const Contestant& contestant) {
-  return contestant.name() != kNoWalName && contestant.name() != kFloorName;
-}
-
 }  // namespace
 
 absl::Status MeasureRecovery(const Settings& settings, Contest& contest,
                              Report* report) {
   std::vector<Contestant*> with_wal;
   for (const auto& contestant : contest.contestants) {
-    if (HasWal(*contestant)) with_wal.push_back(contestant.get());
+    if (contestant->has_wal()) with_wal.push_back(contestant.get());
   }
   for (const uint64_t puts : settings.recovery_puts) {
     std::vector<std::vector<double>> samples(with_wal.size());

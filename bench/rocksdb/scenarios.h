@@ -57,7 +57,8 @@ absl::StatusOr<Contest> MakeContest(const Settings& settings, Report* report);
 // without RocksDB.
 absl::Status MeasurePut(const Settings& settings, Contest& contest,
                         Report* report);
-// From a closed database, all of which is in its WAL, to its being open again.
+// From the death of a process all of whose puts are in the WAL, and only there,
+// to the database being open.
 absl::Status MeasureRecovery(const Settings& settings, Contest& contest,
                              Report* report);
 

@@ -26,7 +26,7 @@ Settings QuickSettings() {
   s.rounds = 5;
   s.region_bytes = uint64_t{64} << 20;
   s.value_bytes = {100};
-  s.threads = {1, 16};
+  s.threads = {1, 2};
   s.warm_up_puts = 500;
   s.puts = 5'000;
   s.turn_ns_max = 100'000'000;
@@ -40,7 +40,6 @@ Settings TinySettings() {
   s.preset = "tiny";
   s.rounds = 2;
   s.region_bytes = uint64_t{16} << 20;
-  s.threads = {1, 2};
   s.warm_up_puts = 10;
   s.puts = 100;
   s.turn_ns_max = 50'000'000;

@@ -115,7 +115,7 @@ class VoidTest(unittest.TestCase):
         run.data["disturbances"] = [
             {"scenario": name, "seconds": 9.0, "share_of_others": share}
             for name, share in (("latency", 0.10), ("peers", 0.11))]
-        self.assertEqual(replicated.disturbed(run), {"peers": 0.11})
+        self.assertEqual(results.disturbed(run), {"peers": 0.11})
         self.assertIn("VOID: peers: others had 11 %", replicated.aims(run))
         self.assertIn("latency 10 %, peers 11 %", replicated.processes(run))
         self.assertNotIn("VOID", replicated.aims(run_of()))

@@ -15,7 +15,7 @@
 #include "bench/local/alpheus_candidate.h"
 #include "bench/local/region_file.h"
 #include "bench/ordered_store/alpheus_commit_log.h"
-#include "bench/ordered_store/group_commit_log.h"
+#include "bench/ordered_store/shared_buffer_log.h"
 #include "bench/ordered_store/zipfian.h"
 #include "log/base/random.h"
 
@@ -124,91 +124,23 @@ TEST(StoreTest, StoreRebuiltFromAlpheusIsTheSame) {
   }
 }
 
-class GroupCommitLogTest : public ::testing::Test {
- protected:
-  GroupCommitLogTest()
-      : memory_(4 << 20), log_(memory_, /*group=*/128, kThreads) {}
-
-  std::vector<std::byte> memory_;
-  GroupCommitLog log_;
-};
-
-TEST_F(GroupCommitLogTest, StoreRebuiltFromItIsTheSame) {
+// The same for the peer, whose groups are whole only now and then.
+TEST(StoreTest, StoreRebuiltFromASharedBufferLogIsTheSame) {
+  std::vector<std::byte> memory(4 << 20);
+  SharedBufferLog log(
+      memory,
+      {.group = 128, .workers = kThreads, .change_bytes = sizeof(Change)});
   Store store;
   store.Load(kLoaded);
-  UpdateByThreads(store, log_);
-  ASSERT_TRUE(log_.CommitAll().ok());
-  EXPECT_EQ(log_.durable(), kChanges);
-  Store rebuilt;
-  rebuilt.Load(kLoaded);
-  EXPECT_EQ(GroupCommitLog::Replay(memory_, ReplayInto(rebuilt)), kChanges);
-  EXPECT_TRUE(AreEqual(store, rebuilt));
-}
-
-// What is not sealed is gone, and no more than the bound: a prefix is left.
-TEST_F(GroupCommitLogTest, ACrashTakesAtMostWhatTheBoundSays) {
-  Store store;
-  store.Load(kLoaded);
-  UpdateByThreads(store, log_);
-  Store rebuilt;
-  rebuilt.Load(kLoaded);
-  const uint64_t left = GroupCommitLog::Replay(memory_, ReplayInto(rebuilt));
-  EXPECT_EQ(left, log_.durable());
-  EXPECT_LE(kChanges - left, log_.ExposureBound(kThreads));
-}
-
-// A group of which one byte is missing is the end, and what is behind it, too.
-TEST_F(GroupCommitLogTest, TornGroupIsTheEnd) {
-  Store store;
-  for (int round = 0; round < 3; ++round) {
-    ASSERT_TRUE(store.Update(0, 7, log_).ok());
-    ASSERT_TRUE(log_.CommitAll().ok());
-  }
-  const auto ignore = [](std::span<const std::byte>) {};
-  ASSERT_EQ(GroupCommitLog::Replay(memory_, ignore), 3u);
-  // Each group here is a header, an entry and a change, in whole lines.
-  constexpr size_t kGroupBytes = 128 + 64;
-  memory_[kGroupBytes + 60] ^= std::byte{1};
-  EXPECT_EQ(GroupCommitLog::Replay(memory_, ignore), 1u);
-}
-
-// What an earlier lap has left is not taken for what follows.
-TEST_F(GroupCommitLogTest, EarlierLapsAreNotReplayed) {
-  Store store;
-  for (int round = 0; round < 3; ++round) {
-    ASSERT_TRUE(store.Update(0, 7, log_).ok());
-    ASSERT_TRUE(log_.CommitAll().ok());
-  }
-  ASSERT_TRUE(log_.Reclaim().ok());
-  ASSERT_TRUE(store.Update(0, 7, log_).ok());
-  ASSERT_TRUE(log_.CommitAll().ok());
-  std::vector<uint64_t> changes;
-  GroupCommitLog::Replay(memory_, [&](std::span<const std::byte> bytes) {
-    Change change{};
-    std::memcpy(&change, bytes.data(), sizeof(change));
-    changes.push_back(change.changes);
-  });
-  EXPECT_EQ(changes, std::vector<uint64_t>{4});
-}
-
-// Nothing is lost where it is full: what waits goes into the next lap.
-TEST(FullGroupCommitLogTest, FullLogKeepsWhatItCouldNotSeal) {
-  std::vector<std::byte> memory(4096);
-  GroupCommitLog log(memory, /*group=*/4, /*workers=*/1);
-  Store store;
-  absl::Status status;
-  uint64_t written = 0;
-  while (status.ok()) {
-    const auto place = store.Update(0, 7, log);
-    ASSERT_TRUE(place.ok());
-    written = *place;
-    status = log.Commit(0, *place);
-  }
-  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
-  EXPECT_LT(log.durable(), written);
-  ASSERT_TRUE(log.Reclaim().ok());
+  UpdateByThreads(store, log);
   ASSERT_TRUE(log.CommitAll().ok());
-  EXPECT_EQ(log.durable(), written);
+  EXPECT_EQ(log.durable(), kChanges);
+  Store rebuilt;
+  rebuilt.Load(kLoaded);
+  EXPECT_EQ(
+      SharedBufferLog::Replay(memory, sizeof(Change), ReplayInto(rebuilt)),
+      kChanges);
+  EXPECT_TRUE(AreEqual(store, rebuilt));
 }
 
 // YCSB's skew: with 1,000 keys the most frequent one is asked for in 13 % of

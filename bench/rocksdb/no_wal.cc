@@ -1,47 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/rocksdb/plain_wal.h"
+#include "bench/rocksdb/no_wal.h"
 
-#include <linux/magic.h>
-#include <sys/vfs.h>
+#include <string>
 
-#include <cerrno>
-#include <cstring>
-#include <utility>
-
-#include "absl/strings/str_cat.h"
-#include "bench/replicated/cluster_folder.h"
 #include "bench/rocksdb/wal_name.h"
-#include "log/base/status_macros.h"
 #include "rocksdb/file_system.h"
 
 namespace alpheus::bench::wal {
 namespace {
 
-using replicated::ScratchFolder;
 using rocksdb::FileOptions;
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-class PlainWal final : public Contestant {
+class NothingToRecover : public Contestant {
  public:
-  PlainWal(std::string name, Place place)
-      : name_(std::move(name)), place_(std::move(place)) {}
-  PlainWal(std::string name, ScratchFolder folder)
-      : name_(std::move(name)),
-        folder_(std::make_unique<ScratchFolder>(std::move(folder))),
-        place_{.env = rocksdb::Env::Default(),
-               .wal_directory = folder_->path()} {}
+  bool has_wal() const final { return false; }
+  absl::StatusOr<Location> HandOver() final {
+    return absl::FailedPreconditionError(name() + " has no WAL");
+  }
+  absl::StatusOr<Place> TakeBack() final { return Begin(); }
+  absl::Status End() final { return absl::OkStatus(); }
+};
 
-  std::string name() const override { return name_; }
-  absl::StatusOr<Place> Begin() override { return place_; }
-  absl::StatusOr<Place> Restart() override { return place_; }
-  absl::Status End() override { return absl::OkStatus(); }
-
- private:
-  const std::string name_;
-  const std::unique_ptr<ScratchFolder> folder_;
-  const Place place_;
+class PutAlone final : public NothingToRecover {
+ public:
+  std::string name() const override { return kNoWalName; }
+  absl::StatusOr<Place> Begin() override {
+    return Place{.env = rocksdb::Env::Default(), .has_wal = false};
+  }
 };
 
 class DiscardingFile final : public rocksdb::FSWritableFile {
@@ -90,12 +78,10 @@ class DiscardingFileSystem final : public rocksdb::FileSystemWrapper {
   }
 };
 
-class FloorWal final : public Contestant {
+class FloorWal final : public NothingToRecover {
  public:
   std::string name() const override { return kFloorName; }
   absl::StatusOr<Place> Begin() override { return Place{.env = env_.get()}; }
-  absl::StatusOr<Place> Restart() override { return Begin(); }
-  absl::Status End() override { return absl::OkStatus(); }
 
  private:
   const std::unique_ptr<rocksdb::Env> env_ =
@@ -104,32 +90,10 @@ class FloorWal final : public Contestant {
 
 }  // namespace
 
-std::unique_ptr<Contestant> NoWal() {
-  return std::make_unique<PlainWal>(
-      kNoWalName, Place{.env = rocksdb::Env::Default(), .has_wal = false});
-}
+std::unique_ptr<Contestant> NoWal() { return std::make_unique<PutAlone>(); }
 
 std::unique_ptr<Contestant> DiscardedWal() {
   return std::make_unique<FloorWal>();
-}
-
-absl::StatusOr<std::unique_ptr<Contestant>> DefaultWal(
-    const std::string& name, const std::string& parent) {
-  ALPHEUS_ASSIGN_OR_RETURN(ScratchFolder folder, ScratchFolder::Make(parent));
-  return std::make_unique<PlainWal>(name, std::move(folder));
-}
-
-absl::StatusOr<std::unique_ptr<Contestant>> DiskWal(const std::string& parent) {
-  struct statfs found{};
-  if (statfs(parent.c_str(), &found) != 0) {
-    return absl::UnavailableError(
-        absl::StrCat(parent, ": statfs failed: ", std::strerror(errno)));
-  }
-  if (found.f_type == TMPFS_MAGIC || found.f_type == RAMFS_MAGIC) {
-    return absl::NotFoundError(absl::StrCat(
-        parent, " is in memory; name a folder on a disk by --disk"));
-  }
-  return DefaultWal(kDiskName, parent);
 }
 
 }  // namespace alpheus::bench::wal

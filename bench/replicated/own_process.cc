@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/replicated/backup_process.h"
+#include "bench/replicated/own_process.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "bench/replicated/system_error.h"
 
 namespace alpheus::bench::replicated {
@@ -42,49 +43,48 @@ std::string ReadLine(int fd) {
 
 }  // namespace
 
-absl::StatusOr<BackupProcess> BackupProcess::Start(const std::string& kind,
-                                                   const std::string& folder,
-                                                   uint64_t ring_bytes) {
-  std::array<std::string, 5> words = {"bench_replicated", "backup", kind,
-                                      folder, absl::StrCat(ring_bytes)};
-  std::array<char*, 6> arguments{};
-  for (size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
+absl::StatusOr<OwnProcess> OwnProcess::Start(
+    std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), program_invocation_name);
+  std::vector<char*> words;
+  for (std::string& argument : arguments) words.push_back(argument.data());
+  words.push_back(nullptr);
   std::array<int, 2> pipe{};
   if (pipe2(pipe.data(), O_CLOEXEC) != 0) return SystemError("pipe2");
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) Become(arguments.data(), pipe[1], parent);
+  if (pid == 0) Become(words.data(), pipe[1], parent);
   close(pipe[1]);
   if (pid < 0) {
     close(pipe[0]);
     return SystemError("fork");
   }
-  std::string address = ReadLine(pipe[0]);
+  std::string said = ReadLine(pipe[0]);
   close(pipe[0]);
-  BackupProcess process(pid, std::move(address));
-  if (process.address().empty()) {
+  OwnProcess process(pid, std::move(said));
+  if (process.said().empty()) {
+    arguments.erase(arguments.begin());
     return absl::UnavailableError(
-        absl::StrCat("backup process ", pid, " (", kind,
-                     ") ended before it listened; see what it wrote above"));
+        absl::StrCat("process ", pid, " (", absl::StrJoin(arguments, " "),
+                     ") ended before it was ready; see what it wrote above"));
   }
   return process;
 }
 
-BackupProcess::BackupProcess(pid_t pid, std::string address)
-    : pid_(pid), address_(std::move(address)) {}
+OwnProcess::OwnProcess(pid_t pid, std::string said)
+    : pid_(pid), said_(std::move(said)) {}
 
-BackupProcess::BackupProcess(BackupProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)),
-      address_(std::move(other.address_)) {}
+OwnProcess::OwnProcess(OwnProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), said_(std::move(other.said_)) {}
 
-BackupProcess::~BackupProcess() {
+OwnProcess::~OwnProcess() {
   if (pid_ < 0) return;
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
 
-void AnnounceAddress(std::string_view address) {
-  std::printf("%.*s\n", static_cast<int>(address.size()), address.data());
+void Say(std::string_view line) {
+  std::printf("%.*s\n", static_cast<int>(line.size()), line.data());
   std::fflush(stdout);
 }
 
