@@ -362,7 +362,7 @@ absl::Status WalStore::KeepHome(Lsn last) {
                         !IsMutant("kWalCleanedUnconfirmed");
   if (!is_passed && !is_asked) return absl::OkStatus();
   const absl::Status written = WriteHome(index_.home());
-  if (!absl::IsResourceExhausted(written) || is_replicated_ ||
+  if (!absl::IsResourceExhausted(written) || is_asked ||
       home <= log_->head_lsn()) {
     return written;
   }
