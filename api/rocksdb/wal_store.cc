@@ -226,7 +226,9 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
     // that.
     // A file that RocksDB makes because the ring is full has a beginning, too.
     const size_t payload_bytes = kWalHeaderBytes + piece.size();
-    const bool begins = file.size() == 0 && piece.size() <= kBeginningBytesMax;
+    const bool begins = file.size() == 0 &&
+                        piece.size() <= kBeginningBytesMax &&
+                        !IsMutant("kWalBeginningNeedsRoom");
     if (!begins || !space_.FitsMaking(payload_bytes)) {
       ALPHEUS_RETURN_IF_ERROR(WaitForRoom(payload_bytes));
     }

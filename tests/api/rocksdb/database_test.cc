@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "log/base/bytes.h"
 #include "rocksdb/db.h"
 #include "tests/api/rocksdb/database_fixture.h"
 
@@ -225,6 +226,13 @@ TEST_F(DatabaseTest, FullRingOfCompressedRecordsIsOpenedAndEmptied) {
   while (
       db_->Put(rocksdb::WriteOptions(), std::to_string(written), value).ok()) {
     ++written;
+  }
+  {
+    // What the last put left.
+    const auto store = *fs().Store();
+    const auto file = *store->Create("archive/rest");
+    while (store->Append(*file, AsBytes("x")).ok()) {
+    }
   }
   Crash();
   Open();
