@@ -18,6 +18,10 @@ list(APPEND alpheus_public_headers
   log/core/appended_record.h
   log/core/flush_order.h
   log/core/reserved_record.h)
+# What the RocksDB plugin includes beside them: nothing that is linked.
+set(alpheus_rocksdb_headers
+  log/base/check.h log/base/ids.h log/base/mutant.h log/base/mutex.h
+  log/base/status_macros.h)
 set(alpheus_staging ${PROJECT_BINARY_DIR}/install_headers)
 list(TRANSFORM alpheus_public_headers PREPEND ${PROJECT_SOURCE_DIR}/
   OUTPUT_VARIABLE alpheus_header_files)
@@ -42,6 +46,17 @@ install(TARGETS alpheus_shared EXPORT AlpheusC
 install(TARGETS alpheus_cxx EXPORT AlpheusCxx)
 if(TARGET alpheus_rocksdb)
   install(TARGETS alpheus_rocksdb LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  # The same as a part of RocksDB: all that its plugin/alpheus must have.
+  set(alpheus_in_tree ${CMAKE_INSTALL_DATADIR}/alpheus/rocksdb)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/api/rocksdb/in_tree/
+    DESTINATION ${alpheus_in_tree})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/api/rocksdb
+    DESTINATION ${alpheus_in_tree}/api
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.cc"
+    PATTERN in_tree EXCLUDE PATTERN preloaded.cc EXCLUDE)
+  list(TRANSFORM alpheus_rocksdb_headers PREPEND ${PROJECT_SOURCE_DIR}/)
+  install(FILES ${alpheus_rocksdb_headers}
+    DESTINATION ${alpheus_in_tree}/log/base)
 endif()
 install(TARGETS alpheus_static EXPORT AlpheusStatic
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -26,19 +26,13 @@ rocksdb::FileSystem* MakeFileSystem(const std::string& uri,
   return guard->get();
 }
 
-// Before main: RocksDB's tools look URIs up as soon as they have read their
-// flags.
-[[maybe_unused]] const int kRegistered =
-    RegisterWalFileSystem(*rocksdb::ObjectLibrary::Default(), "");
-
 }  // namespace
+}  // namespace alpheus
 
-int RegisterWalFileSystem(rocksdb::ObjectLibrary& library,
-                          const std::string& /*argument*/) {
+int alpheus_register_rocksdb_plugin(rocksdb::ObjectLibrary& library,
+                                    const std::string& /*argument*/) {
   library.AddFactory<rocksdb::FileSystem>(
       rocksdb::ObjectLibrary::PatternEntry("alpheus", false).AddSeparator(":"),
-      MakeFileSystem);
+      alpheus::MakeFileSystem);
   return 1;
 }
-
-}  // namespace alpheus

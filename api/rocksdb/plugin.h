@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // plugin: makes `alpheus:` a file system that RocksDB finds by URI.
 //
-// Loading libalpheus_rocksdb.so, by linking or by LD_PRELOAD, is enough.
+// Who calls it: in libalpheus_rocksdb.so, which is linked or preloaded, the
+// library itself (preloaded.cc); inside RocksDB's own tree, RocksDB
+// (in_tree/alpheus.mk).
 #ifndef ALPHEUS_API_ROCKSDB_PLUGIN_H_
 #define ALPHEUS_API_ROCKSDB_PLUGIN_H_
 
@@ -9,13 +11,9 @@
 
 #include "rocksdb/utilities/object_registry.h"
 
-namespace alpheus {
-
-// Adds the factory to a library of RocksDB's; returns how many it added. Of the
-// form that RocksDB's plugin/ folder asks for.
-int RegisterWalFileSystem(rocksdb::ObjectLibrary& library,
-                          const std::string& argument);
-
-}  // namespace alpheus
+// Adds the factory to a library of RocksDB's; returns how many it added. Name
+// and form are what RocksDB's plugin/ folder asks for.
+extern "C" int alpheus_register_rocksdb_plugin(rocksdb::ObjectLibrary& library,
+                                               const std::string& argument);
 
 #endif  // ALPHEUS_API_ROCKSDB_PLUGIN_H_

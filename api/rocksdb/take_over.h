@@ -13,7 +13,8 @@
 // Invariants:
 //   T1. Requires: the log was opened before this is called. Then each WAL file
 //       that the copied MANIFEST needs is in the log: removing one takes a
-//       record.
+//       record, or a new head of the log, and the predecessor can write neither
+//       any more.
 //   T2. All tables that the copied MANIFEST names are linked: it did not change
 //       while they were linked, and a table is deleted only after it did.
 // Persistence: CURRENT is put last, and all else is durable before; a directory

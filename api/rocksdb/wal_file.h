@@ -8,6 +8,7 @@
 //
 // Invariants:
 //   F1. Extents are in order and without gaps; they end at size().
+//   F2. A file that has data is recorded: the log has the record that made it.
 // Thread safety: all members concurrently; `mutex` guards the extents. A writer
 // of records holds it from the LSN to the extent, so that the order of the
 // bytes is that of the LSNs.
@@ -27,18 +28,25 @@ namespace alpheus {
 
 class WalFile {
  public:
-  // `first_lsn` is the record that made it; `position` counts the bytes of the
-  // log before that (wal_space.h).
-  WalFile(uint64_t id, Lsn first_lsn, uint64_t position, uint64_t seconds)
-      : id(id),
-        first_lsn(first_lsn),
-        first_position(position),
-        seconds_(seconds),
-        last_lsn_(first_lsn.value) {}
+  // Not recorded yet.
+  explicit WalFile(uint64_t seconds) : seconds_(seconds) {}
 
-  const uint64_t id;
-  const Lsn first_lsn;
-  const uint64_t first_position;
+  // `first_lsn` is the record that made it; `position` counts the bytes of the
+  // log before that (wal_space.h). Once, before it has data.
+  void SetRecorded(uint64_t id, Lsn first_lsn, uint64_t position) {
+    first_lsn_ = first_lsn;
+    first_position_ = position;
+    last_lsn_.store(first_lsn.value, std::memory_order_release);
+    // Last, for those who ask without a lock: it says that all is set.
+    id_.store(id, std::memory_order_release);
+  }
+  bool is_recorded() const { return id() != 0; }
+
+  // Of one that is recorded.
+  uint64_t id() const { return id_.load(std::memory_order_acquire); }
+  Lsn first_lsn() const { return first_lsn_; }
+  uint64_t first_position() const { return first_position_; }
+
   Mutex mutex;
 
   uint64_t size() const { return size_.load(std::memory_order_acquire); }
@@ -93,10 +101,13 @@ class WalFile {
   // A deque: pushing one more never copies the others.
   std::deque<Extent> extents_ ABSL_GUARDED_BY(mutex);
   bool is_removed_ ABSL_GUARDED_BY(mutex) = false;
+  std::atomic<uint64_t> id_{0};
+  Lsn first_lsn_;
+  uint64_t first_position_ = 0;
   // Written under the mutex; read without it by those who only ask.
   std::atomic<uint64_t> size_{0};
   std::atomic<uint64_t> seconds_;
-  std::atomic<uint64_t> last_lsn_;
+  std::atomic<uint64_t> last_lsn_{0};
   std::atomic<uint64_t> forced_lsn_{0};
   std::atomic<uint64_t> durable_lsn_{0};
 };

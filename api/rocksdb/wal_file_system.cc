@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -181,8 +182,19 @@ absl::StatusOr<OpenWal> WalFileSystem::MakeWal(const Place& place,
                                                const std::string& path) {
   ALPHEUS_ASSIGN_OR_RETURN(std::shared_ptr<WalFile> file,
                            place.store->Create(*place.name));
-  ALPHEUS_RETURN_IF_ERROR(Mark(*place.store, path));
+  if (file->is_recorded() || IsMutant("kWalMarkedUnrecorded")) {
+    ALPHEUS_RETURN_IF_ERROR(Mark(*place.store, path));
+  }
   return OpenWal{place.store, std::move(file)};
+}
+
+std::unique_ptr<rocksdb::FSWritableFile> WalFileSystem::NewWriter(
+    OpenWal wal, const std::string& path, const FileOptions& options) {
+  std::function<absl::Status()> mark;
+  if (!wal.file->is_recorded()) {
+    mark = [this, store = wal.store, path] { return Mark(*store, path); };
+  }
+  return NewWalWriter(std::move(wal), options, std::move(mark));
 }
 
 absl::Status WalFileSystem::Mark(WalStore& store, const std::string& path) {
@@ -254,7 +266,7 @@ IOStatus WalFileSystem::NewWritableFile(
   if (!*kept) return NewBaseFile(*place, path, options, result, dbg);
   absl::StatusOr<OpenWal> wal = MakeWal(*place, path);
   if (!wal.ok()) return ToIoStatus(wal.status());
-  *result = NewWalWriter(*std::move(wal), options);
+  *result = NewWriter(*std::move(wal), path, options);
   return IOStatus::OK();
 }
 
@@ -264,7 +276,7 @@ IOStatus WalFileSystem::ReopenWritableFile(
   const absl::StatusOr<Place> place = Find(path);
   if (!place.ok()) return ToIoStatus(place.status());
   if (place->file != nullptr) {
-    *result = NewWalWriter({place->store, place->file}, options);
+    *result = NewWriter({place->store, place->file}, path, options);
     return IOStatus::OK();
   }
   IOStatus confirmed = BeforeChange(*place->store);
@@ -559,6 +571,8 @@ absl::Status WalFileSystem::CheckDatabase(WalStore& store,
 absl::Status WalFileSystem::CheckMarkers(WalStore& store) {
   const std::string directory = store.home().wal_directory;
   for (const std::string& name : store.List("")) {
+    const std::shared_ptr<WalFile> file = store.Find(name);
+    if (file == nullptr || !file->is_recorded()) continue;  // P3
     const std::string path = absl::StrCat(directory, "/", name);
     if (target_->FileExists(path, IOOptions(), nullptr).ok()) {
       return absl::FailedPreconditionError(

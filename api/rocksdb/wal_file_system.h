@@ -21,7 +21,9 @@
 //       symbolic link to nowhere. So RocksDB without this plugin, or with an
 //       empty log, fails to open the database, and does not take it for one
 //       without WAL. A marker is made only when its file is durable, and
-//       removed before its file is.
+//       removed before its file is. A file that is not recorded (V4,
+//       wal_store.h) has none: it has no data, and a crash leaves nothing of
+//       it.
 //   P4. No name of the database is made, replaced or removed by a process that
 //       is known to have lost the log, and none that may be another process's
 //       without asking the log right before. A file that is made is a new one:
@@ -162,6 +164,8 @@ class WalFileSystem final : public rocksdb::FileSystemWrapper {
   // Makes the file in the log, in place of one of that name here or in the base
   // file system. Requires: IsKept(place).
   absl::StatusOr<OpenWal> MakeWal(const Place& place, const std::string& path);
+  std::unique_ptr<rocksdb::FSWritableFile> NewWriter(
+      OpenWal wal, const std::string& path, const FileOptions& options);
   // Makes what the log has durable, and puts a marker in place of whatever the
   // base file system has there.
   absl::Status Mark(WalStore& store, const std::string& path);

@@ -30,14 +30,20 @@ IOStatus ReadAt(const OpenWal& wal, uint64_t offset, size_t n, Slice* result,
 
 class WalWriter final : public rocksdb::FSWritableFile {
  public:
-  WalWriter(OpenWal wal, const FileOptions& options)
-      : FSWritableFile(options), wal_(std::move(wal)) {}
+  WalWriter(OpenWal wal, const FileOptions& options,
+            std::function<absl::Status()> mark)
+      : FSWritableFile(options), wal_(std::move(wal)), mark_(std::move(mark)) {}
 
   using FSWritableFile::Append;
   IOStatus Append(const Slice& data, const IOOptions& /*options*/,
                   IODebugContext* /*dbg*/) override {
-    return ToIoStatus(wal_.store->Append(
-        *wal_.file, std::as_bytes(std::span(data.data(), data.size()))));
+    absl::Status appended = wal_.store->Append(
+        *wal_.file, std::as_bytes(std::span(data.data(), data.size())));
+    if (appended.ok() && mark_ != nullptr) {
+      appended = mark_();
+      if (appended.ok()) mark_ = nullptr;
+    }
+    return ToIoStatus(appended);
   }
   IOStatus Truncate(uint64_t size, const IOOptions& /*options*/,
                     IODebugContext* /*dbg*/) override {
@@ -71,6 +77,7 @@ class WalWriter final : public rocksdb::FSWritableFile {
 
  private:
   const OpenWal wal_;
+  std::function<absl::Status()> mark_;
 };
 
 class WalScanner final : public rocksdb::FSSequentialFile {
@@ -155,8 +162,9 @@ class WalDirectory final : public rocksdb::FSDirectory {
 }  // namespace
 
 std::unique_ptr<rocksdb::FSWritableFile> NewWalWriter(
-    OpenWal wal, const FileOptions& options) {
-  return std::make_unique<WalWriter>(std::move(wal), options);
+    OpenWal wal, const FileOptions& options,
+    std::function<absl::Status()> mark) {
+  return std::make_unique<WalWriter>(std::move(wal), options, std::move(mark));
 }
 
 std::unique_ptr<rocksdb::FSSequentialFile> NewWalScanner(OpenWal wal) {

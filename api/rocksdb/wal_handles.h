@@ -12,8 +12,10 @@
 #ifndef ALPHEUS_API_ROCKSDB_WAL_HANDLES_H_
 #define ALPHEUS_API_ROCKSDB_WAL_HANDLES_H_
 
+#include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "api/rocksdb/wal_store.h"
 #include "rocksdb/file_system.h"
 
@@ -25,8 +27,11 @@ struct OpenWal {
   std::shared_ptr<WalFile> file;
 };
 
+// `mark`, if it is not null, is called behind the first append: that data is
+// acknowledged only when it has returned OK.
 std::unique_ptr<rocksdb::FSWritableFile> NewWalWriter(
-    OpenWal wal, const rocksdb::FileOptions& options);
+    OpenWal wal, const rocksdb::FileOptions& options,
+    std::function<absl::Status()> mark);
 std::unique_ptr<rocksdb::FSSequentialFile> NewWalScanner(OpenWal wal);
 std::unique_ptr<rocksdb::FSRandomAccessFile> NewWalReader(OpenWal wal);
 // Of the WAL directory and its archive: syncing it makes durable which files

@@ -22,6 +22,15 @@ absl::Status Broken(Lsn lsn, const WalRecord& record, absl::string_view why) {
 
 }  // namespace
 
+std::string DirectoryOf(const std::string& name) {
+  const size_t slash = name.rfind('/');
+  return name.substr(0, slash == std::string::npos ? 0 : slash);
+}
+
+std::string BaseNameOf(const std::string& name) {
+  return name.substr(name.rfind('/') + 1);  // npos + 1 is 0
+}
+
 std::string EncodeWalHome(const WalHome& home) {
   return home.wal_directory + '\0' + home.database;
 }
@@ -34,7 +43,8 @@ absl::Status WalIndex::Apply(Lsn lsn, uint64_t position,
     applied = ApplyHome(record);
     home_lsn_ = lsn;
   } else if (record.header.kind == WalRecordKind::kCreate) {
-    applied = ApplyCreate(lsn, position, record);
+    return ApplyCreate(lsn, position, record,
+                       std::make_shared<WalFile>(record.header.seconds));
   } else if (const auto found = by_id_.find(id); found != by_id_.end()) {
     applied = ApplyTo(*found->second.file, lsn, record);
   } else if (first_created_ != 0 && id >= first_created_) {
@@ -57,13 +67,15 @@ absl::Status WalIndex::ApplyHome(const WalRecord& record) {
 }
 
 absl::Status WalIndex::ApplyCreate(Lsn lsn, uint64_t position,
-                                   const WalRecord& record) {
+                                   const WalRecord& record,
+                                   std::shared_ptr<WalFile> file) {
   const uint64_t id = record.header.file;
-  if (id < next_id_) return absl::DataLossError("this id was given (X1)");
+  if (id < next_id_) return Broken(lsn, record, "this id was given (X1)");
   if (first_created_ == 0) first_created_ = id;
-  by_id_[id].file =
-      std::make_shared<WalFile>(id, lsn, position, record.header.seconds);
+  file->SetRecorded(id, lsn, position);
+  by_id_[id].file = std::move(file);
   Rename(id, TextOf(record.body));
+  next_id_ = id + 1;
   return absl::OkStatus();
 }
 
@@ -72,11 +84,11 @@ absl::Status WalIndex::ApplyTo(WalFile& file, Lsn lsn,
   const WalHeader& header = record.header;
   if (header.kind == WalRecordKind::kRename) {
     file.Touch(header.seconds);
-    Rename(file.id, TextOf(record.body));
+    Rename(file.id(), TextOf(record.body));
     return absl::OkStatus();
   }
   if (header.kind == WalRecordKind::kRemove) {
-    Forget(file.id);
+    Forget(file.id());
     return absl::OkStatus();
   }
   const MutexLock lock(file.mutex);
@@ -123,10 +135,8 @@ std::shared_ptr<WalFile> WalIndex::Find(const std::string& name) const {
 std::vector<std::string> WalIndex::List(const std::string& directory) const {
   std::vector<std::string> names;
   for (const auto& [id, named] : by_id_) {
-    const size_t slash = named.name.rfind('/');
-    const bool is_below = slash != std::string::npos;
-    if (named.name.substr(0, is_below ? slash : 0) == directory) {
-      names.push_back(is_below ? named.name.substr(slash + 1) : named.name);
+    if (DirectoryOf(named.name) == directory) {
+      names.push_back(BaseNameOf(named.name));
     }
   }
   return names;
@@ -138,7 +148,7 @@ std::shared_ptr<WalFile> WalIndex::Oldest() {
   std::erase_if(removed_, [](const auto& file) { return file.expired(); });
   for (const std::weak_ptr<WalFile>& held : removed_) {
     std::shared_ptr<WalFile> file = held.lock();
-    if (file != nullptr && (oldest == nullptr || file->id < oldest->id)) {
+    if (file != nullptr && (oldest == nullptr || file->id() < oldest->id())) {
       oldest = std::move(file);
     }
   }

@@ -7,7 +7,8 @@
 //
 // Invariants:
 //   X1. Ids rise with the LSN of their kCreate.
-//   X2. The head passes the kCreate of a file only when the file is removed. So
+//   X2. The head passes the kCreate of a file only when the file is removed,
+//       which need not be said by a record. So
 //       records of an id below every kCreate that is left are remains of a
 //       removed file, and nothing but those lacks one.
 //   X3. The newest kHome is never behind the head while there is a file.
@@ -45,6 +46,11 @@ class WalIndex {
   // referred to.
   // Errors: DataLoss.
   absl::Status Apply(Lsn lsn, uint64_t position, const WalRecord& record);
+  // The same of a kCreate whose file is there, and not recorded, so far.
+  absl::Status ApplyCreate(Lsn lsn, uint64_t position, const WalRecord& record,
+                           std::shared_ptr<WalFile> file);
+  // As a kRemove does. Requires: the file has a name.
+  void Forget(uint64_t id);
 
   // Null if there is none. Names are relative to the WAL directory.
   std::shared_ptr<WalFile> Find(const std::string& name) const;
@@ -60,11 +66,9 @@ class WalIndex {
 
  private:
   absl::Status ApplyHome(const WalRecord& record);
-  absl::Status ApplyCreate(Lsn lsn, uint64_t position, const WalRecord& record);
   // Of a file that is there.
   absl::Status ApplyTo(WalFile& file, Lsn lsn, const WalRecord& record);
   void Rename(uint64_t id, const std::string& name);
-  void Forget(uint64_t id);
 
   struct Named {
     std::string name;
@@ -79,6 +83,10 @@ class WalIndex {
   uint64_t next_id_ = 1;
   uint64_t first_created_ = 0;  // 0: none yet (X2)
 };
+
+// Of a name: "" or "archive", and the rest.
+std::string DirectoryOf(const std::string& name);
+std::string BaseNameOf(const std::string& name);
 
 // Body of a kHome record.
 std::string EncodeWalHome(const WalHome& home);

@@ -14,6 +14,10 @@
 namespace alpheus {
 namespace {
 
+// What RocksDB puts into a WAL as soon as it is made: with WAL compression, its
+// type, with a header.
+constexpr size_t kBeginningBytesMax = 32;
+
 std::span<const std::byte> BytesOf(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
@@ -86,17 +90,32 @@ absl::Status WalStore::SetHome(const WalHome& home) {
 
 std::shared_ptr<WalFile> WalStore::Find(const std::string& name) const {
   const MutexLock lock(mutex_);
-  return index_.Find(name);
+  return FindAny(name);
+}
+
+std::shared_ptr<WalFile> WalStore::FindAny(const std::string& name) const {
+  const auto unrecorded = unrecorded_.find(name);
+  return unrecorded != unrecorded_.end() ? unrecorded->second
+                                         : index_.Find(name);
 }
 
 std::vector<std::string> WalStore::List(const std::string& directory) const {
   const MutexLock lock(mutex_);
-  return index_.List(directory);
+  std::vector<std::string> names = index_.List(directory);
+  for (const auto& [name, file] : unrecorded_) {
+    if (DirectoryOf(name) == directory) names.push_back(BaseNameOf(name));
+  }
+  return names;
 }
 
 absl::StatusOr<std::shared_ptr<WalFile>> WalStore::Create(
     const std::string& name) {
   const MutexLock lock(mutex_);
+  if (FindAny(name) == nullptr &&
+      !space_.FitsMaking(kWalHeaderBytes + name.size()) &&
+      !IsMutant("kWalMakingNeedsRoom")) {
+    return unrecorded_[name] = std::make_shared<WalFile>(now_seconds_());
+  }
   ALPHEUS_RETURN_IF_ERROR(ChangeReplacing({.kind = WalRecordKind::kCreate,
                                            .file = index_.next_id(),
                                            .seconds = now_seconds_()},
@@ -106,11 +125,16 @@ absl::StatusOr<std::shared_ptr<WalFile>> WalStore::Create(
 
 absl::Status WalStore::Rename(const std::string& from, const std::string& to) {
   const MutexLock lock(mutex_);
-  const std::shared_ptr<WalFile> file = index_.Find(from);
+  const std::shared_ptr<WalFile> file = FindAny(from);
   if (file == nullptr) return NoSuchFile(from);
   if (from == to) return absl::OkStatus();
+  if (!space_.FitsChanging(kWalHeaderBytes + to.size())) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(from, ": no room in the log for another name"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(RecordUnrecorded(from));
   return ChangeReplacing({.kind = WalRecordKind::kRename,
-                          .file = file->id,
+                          .file = file->id(),
                           .seconds = now_seconds_()},
                          to);
 }
@@ -118,18 +142,56 @@ absl::Status WalStore::Rename(const std::string& from, const std::string& to) {
 absl::Status WalStore::Remove(const std::string& name) {
   const MutexLock lock(mutex_);
   {
-    const std::shared_ptr<WalFile> file = index_.Find(name);
+    const std::shared_ptr<WalFile> file = FindAny(name);
     if (file == nullptr) return NoSuchFile(name);
     // Data behind the record that removes it would be of no file.
     file->SetRemoved(true);
-    const absl::Status removed =
-        Change({.kind = WalRecordKind::kRemove, .file = file->id}, "");
+    if (unrecorded_.erase(name) != 0) return absl::OkStatus();
+    const absl::Status removed = RemoveRecorded(*file);
     if (!removed.ok()) {
       file->SetRemoved(false);
       return removed;
     }
   }  // the last reference to it, if nobody reads it
   return CleanBeforeOldest();
+}
+
+absl::Status WalStore::RemoveRecorded(WalFile& file) {
+  if (space_.FitsChanging(kWalHeaderBytes) ||
+      IsMutant("kWalRemovingNeedsRoom")) {
+    return Change({.kind = WalRecordKind::kRemove, .file = file.id()}, "");
+  }
+  // V4. Where no file is left, all through its last record is to be cleaned.
+  last_change_ = std::max(last_change_, file.last_lsn());
+  has_unrecorded_removal_ = true;
+  index_.Forget(file.id());
+  return absl::OkStatus();
+}
+
+absl::Status WalStore::MakeRecorded(WalFile& file) {
+  if (file.is_recorded()) return absl::OkStatus();
+  const MutexLock lock(mutex_);
+  const auto unrecorded = std::ranges::find(
+      unrecorded_, &file, [](const auto& named) { return named.second.get(); });
+  if (unrecorded == unrecorded_.end()) {
+    return absl::FailedPreconditionError("the file was removed");
+  }
+  return RecordUnrecorded(unrecorded->first);
+}
+
+absl::Status WalStore::RecordUnrecorded(const std::string& name) {
+  const auto unrecorded = unrecorded_.find(name);
+  if (unrecorded == unrecorded_.end()) return absl::OkStatus();
+  const WalHeader header = {.kind = WalRecordKind::kCreate,
+                            .file = index_.next_id(),
+                            .seconds = unrecorded->second->seconds()};
+  ALPHEUS_ASSIGN_OR_RETURN(const Written written, Write(header, BytesOf(name)));
+  last_change_ = written.lsn;
+  ALPHEUS_RETURN_IF_ERROR(index_.ApplyCreate(written.lsn, written.position,
+                                             {header, written.body},
+                                             unrecorded->second));
+  unrecorded_.erase(unrecorded);
+  return absl::OkStatus();
 }
 
 absl::Status WalStore::Truncate(WalFile& file, uint64_t size) {
@@ -142,10 +204,13 @@ absl::Status WalStore::Truncate(WalFile& file, uint64_t size) {
         "truncate to ", size, " bytes: the file has ", file.size()));
   }
   if (size == file.size()) return absl::OkStatus();
+  if (!space_.FitsChanging(kWalHeaderBytes)) {
+    return absl::ResourceExhaustedError("no room in the log to truncate");
+  }
   const uint64_t seconds = now_seconds_();
   ALPHEUS_ASSIGN_OR_RETURN(const Written written,
                            Write({.kind = WalRecordKind::kTruncate,
-                                  .file = file.id,
+                                  .file = file.id(),
                                   .offset = size,
                                   .seconds = seconds},
                                  {}));
@@ -159,13 +224,21 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
         bytes.first(std::min(bytes.size(), space_.data_bytes_max()));
     // Before the lock: who removes files must not wait for those who wait for
     // that.
-    ALPHEUS_RETURN_IF_ERROR(WaitForRoom(kWalHeaderBytes + piece.size()));
+    // A file that RocksDB makes because the ring is full has a beginning, too.
+    const size_t payload_bytes = kWalHeaderBytes + piece.size();
+    const bool begins = file.size() == 0 &&
+                        piece.size() <= kBeginningBytesMax &&
+                        !IsMutant("kWalBeginningNeedsRoom");
+    if (!begins || !space_.FitsMaking(payload_bytes)) {
+      ALPHEUS_RETURN_IF_ERROR(WaitForRoom(payload_bytes));
+    }
+    ALPHEUS_RETURN_IF_ERROR(MakeRecorded(file));
     const MutexLock lock(file.mutex);
     if (file.is_removed()) {
       return absl::FailedPreconditionError("the file was removed");
     }
     const WalHeader header = {
-        .kind = WalRecordKind::kData, .file = file.id, .offset = file.size()};
+        .kind = WalRecordKind::kData, .file = file.id(), .offset = file.size()};
     // Of a replicated log a force is a round trip, under the lock then.
     const bool is_durable = !is_replicated_ && file.was_forced();
     ALPHEUS_ASSIGN_OR_RETURN(
@@ -249,10 +322,11 @@ absl::Status WalStore::Change(const WalHeader& header, std::string_view body) {
 
 absl::Status WalStore::ChangeReplacing(const WalHeader& header,
                                        const std::string& name) {
-  const std::shared_ptr<WalFile> replaced = index_.Find(name);
+  const std::shared_ptr<WalFile> replaced = FindAny(name);
   if (replaced != nullptr) replaced->SetRemoved(true);
   const absl::Status changed = Change(header, name);
   if (!changed.ok() && replaced != nullptr) replaced->SetRemoved(false);
+  if (changed.ok()) unrecorded_.erase(name);
   return changed;
 }
 
@@ -263,26 +337,42 @@ absl::Status WalStore::WriteHome(const WalHome& home) {
 
 absl::Status WalStore::CleanBeforeOldest() {
   const std::shared_ptr<WalFile> oldest = index_.Oldest();
-  const Lsn last = oldest == nullptr ? last_change_ : oldest->first_lsn - 1;
+  const Lsn last = oldest == nullptr ? last_change_ : oldest->first_lsn() - 1;
   const uint64_t position =
-      oldest == nullptr ? space_.position() : oldest->first_position;
+      oldest == nullptr ? space_.position() : oldest->first_position();
   if (last < log_->head_lsn()) return absl::OkStatus();
-  // X3: the log must go on saying whose it is.
-  if (index_.home_lsn() <= last && index_.home_lsn() != Lsn(0) &&
-      !IsMutant("kWalHomeCleaned")) {
-    ALPHEUS_RETURN_IF_ERROR(WriteHome(index_.home()));
-  }
+  ALPHEUS_RETURN_IF_ERROR(KeepHome(last));
   // V3: a record that removed a file, or replaced it, is among these.
   if (!IsMutant("kWalCleanedBeforeRemoved")) {
     ALPHEUS_RETURN_IF_ERROR(ForceThrough(last_change_));
   }
   ALPHEUS_RETURN_IF_ERROR(Noted(log_->CleanupThrough(last)));
+  has_unrecorded_removal_ = false;
   {
     const std::lock_guard<std::mutex> lock(room_mutex_);
     space_.FreeBefore(position);
   }
   room_made_.notify_all();
   return absl::OkStatus();
+}
+
+absl::Status WalStore::KeepHome(Lsn last) {
+  const Lsn home = index_.home_lsn();
+  const bool is_passed =
+      home != Lsn(0) && home <= last && !IsMutant("kWalHomeCleaned");
+  // V5: no record of a removal will ask.
+  const bool is_asked = is_replicated_ && has_unrecorded_removal_ &&
+                        !IsMutant("kWalCleanedUnconfirmed");
+  if (!is_passed && !is_asked) return absl::OkStatus();
+  const absl::Status written = WriteHome(index_.home());
+  if (!absl::IsResourceExhausted(written) || is_asked ||
+      home <= log_->head_lsn()) {
+    return written;
+  }
+  // Then there is room in what is before it.
+  ALPHEUS_RETURN_IF_ERROR(ForceThrough(last_change_));
+  ALPHEUS_RETURN_IF_ERROR(Noted(log_->CleanupThrough(home - 1)));
+  return WriteHome(index_.home());
 }
 
 absl::Status WalStore::WaitForRoom(size_t payload_bytes) {

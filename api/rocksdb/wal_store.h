@@ -11,15 +11,24 @@
 //   V2. After a crash the files hold a prefix of what was written: no byte
 //       without those before it, in any file.
 //   V3. Records are cleaned only when nobody can read them any more, and only
-//       after the record that says so is durable.
+//       after the record that says so, if there is one, is durable.
+//   V4. However full the ring is, and however often a process ended before it
+//       removed anything: a file can be made, and any can be removed.
+//   V5. A replicated log is cleaned only by a process that had it after the
+//       removal: another one may need what this one thinks it has removed.
 // Persistence: wal_record.h says what is written. Removing is a hint: a crash
 // may bring a removed file back, whole, as RocksDB allows (it removes again
-// what is older than it needs). Thread safety: all members concurrently; one
-// thread at a time appends to a file. Lock order: `mutex_`, then that of a
-// file. Errors: after Aborted, Unavailable or DeadlineExceeded of Append, Sync
-// and those that write metadata the outcome is unknown and the log has failed:
-// open it again. ResourceExhausted: the ring is full, nothing was written.
-// FailedPrecondition: the file was removed.
+// what is older than it needs). For V4, in a ring whose headroom is used up
+// (wal_space.h), a file is removed without a record: cleaning tells the next
+// opening, as a file whose beginning is behind the head is none (X2,
+// wal_index.h); and one is made without a record until it has data: a crash
+// leaves nothing of it, as of one that was never made.
+// Thread safety: all members concurrently; one thread at a time appends to a
+// file. Lock order: `mutex_`, then that of a file. Errors: after Aborted,
+// Unavailable or DeadlineExceeded of Append, Sync and those that write metadata
+// the outcome is unknown and the log has failed: open it again.
+// ResourceExhausted: the ring is full, nothing was written. FailedPrecondition:
+// the file was removed.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_STORE_H_
 #define ALPHEUS_API_ROCKSDB_WAL_STORE_H_
 
@@ -28,6 +37,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -63,13 +73,14 @@ class WalStore {
   std::shared_ptr<WalFile> Find(const std::string& name) const;
   std::vector<std::string> List(const std::string& directory) const;
 
-  // An empty file; replaces one of that name. Not durable before the next sync.
+  // An empty file; replaces one of that name. Not durable before the next sync;
+  // nor behind that if it is not recorded (V4).
   absl::StatusOr<std::shared_ptr<WalFile>> Create(const std::string& name);
-  // NotFound; replaces a file of the new name. Not durable before the next
-  // sync.
+  // NotFound; ResourceExhausted; replaces a file of the new name. Not durable
+  // before the next sync.
   absl::Status Rename(const std::string& from, const std::string& to);
-  // NotFound. Durable when it returns. Gives back the room of all that nobody
-  // needs any more.
+  // NotFound. Durable when it returns, but for V4. Gives back the room of all
+  // that nobody needs any more.
   absl::Status Remove(const std::string& name);
   // InvalidArgument (longer than it is). Not durable before the next sync.
   absl::Status Truncate(WalFile& file, uint64_t size);
@@ -131,8 +142,20 @@ class WalStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WriteHome(const WalHome& home)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // V4: the log gets the record of a file that was made without one, if nobody
+  // removed it since.
+  absl::Status MakeRecorded(WalFile& file) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status RecordUnrecorded(const std::string& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<WalFile> FindAny(const std::string& name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RemoveRecorded(WalFile& file)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Cleans what is before the oldest file (V3).
   absl::Status CleanBeforeOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Writes the home anew if it is among the records through `last` (X3), or to
+  // ask the log (V5).
+  absl::Status KeepHome(Lsn last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns when a record of this size fits, or with ResourceExhausted.
   absl::Status WaitForRoom(size_t payload_bytes);
   absl::Status ForceThrough(Lsn lsn);
@@ -149,6 +172,9 @@ class WalStore {
 
   mutable Mutex mutex_;
   WalIndex index_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<WalFile>> unrecorded_
+      ABSL_GUARDED_BY(mutex_);  // V4
+  bool has_unrecorded_removal_ ABSL_GUARDED_BY(mutex_) = false;
   Lsn last_change_ ABSL_GUARDED_BY(mutex_);  // of metadata
 
   // Only for those who wait for room.

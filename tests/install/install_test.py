@@ -77,6 +77,18 @@ def read(*path):
         return file.read()
 
 
+def rocksdb_plugin():
+    """The library, and the folder for RocksDB's own tree."""
+    sources = {f"api/rocksdb/{name}"
+               for name in os.listdir(os.path.join(ROOT, "api", "rocksdb"))
+               if name.endswith((".h", ".cc")) and name != "preloaded.cc"}
+    headers = {f"log/base/{name}.h" for name in (
+        "check", "ids", "mutant", "mutex", "status_macros")}
+    return {"libalpheus_rocksdb.so"} | {
+        "share/alpheus/rocksdb/" + file for file in
+        sources | headers | {"CMakeLists.txt", "alpheus.mk"}}
+
+
 PROJECT_VERSION = re.search(r"(?<=project\(alpheus VERSION )(\d+)\.(\d+)\.\d+",
                             read(ROOT, "CMakeLists.txt"))
 
@@ -145,8 +157,8 @@ class InstallTest(unittest.TestCase):
                                       r"\w+\.cmake", name)}
         self.assertEqual(len(build_type), 2)
         # Built where RocksDB is.
-        plugin = ({"libalpheus_rocksdb.so"} if os.path.exists(
-            os.path.join(BUILD, "api", "rocksdb")) else set())
+        plugin = rocksdb_plugin() if os.path.exists(
+            os.path.join(BUILD, "api", "rocksdb")) else set()
         self.assertEqual(
             installed - docs - build_type,
             {f"include/{header}" for header in PUBLIC_HEADERS} |

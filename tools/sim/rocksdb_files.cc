@@ -56,7 +56,7 @@ void RocksDbFiles::Recover(std::span<const History::Shown> records) {
     return;
   }
   std::map<uint64_t, uint64_t> sizes;
-  for (const FilePtr& file : List()) sizes[file->id] = file->size();
+  for (const FilePtr& file : List()) sizes[file->id()] = file->size();
   primary_.world().counters().wal_files_found += sizes.size();
   primary_.world().checkers().wal_files.Opened(primary_.number(), records,
                                                sizes);
@@ -67,7 +67,7 @@ std::vector<RocksDbFiles::FilePtr> RocksDbFiles::List() const {
   for (const std::string& name : index_.List("")) {
     files.push_back(index_.Find(name));
   }
-  std::ranges::sort(files, {}, [](const FilePtr& file) { return file->id; });
+  std::ranges::sort(files, {}, [](const FilePtr& file) { return file->id(); });
   return files;
 }
 
@@ -196,7 +196,7 @@ uint64_t RocksDbFiles::Append(WalFile& file, uint64_t bytes) {
     if (!WaitForRoom(kPayloadBytesMin + kWalHeaderBytes + piece)) break;
     const absl::StatusOr<Written> written =
         Complete({.header = {.kind = WalRecordKind::kData,
-                             .file = file.id,
+                             .file = file.id(),
                              .offset = file.size()},
                   .body = {},
                   .data_bytes = piece});
@@ -213,7 +213,7 @@ bool RocksDbFiles::Sync(const WalFile& file) {
   // The canary of a sync that does nothing.
   const bool is_idle = primary_.world().options().canary == Canary::kIdleSync;
   if (!is_idle && !ForceThrough(file.last_lsn())) return false;
-  primary_.world().checkers().wal_files.Synced(primary_.number(), file.id,
+  primary_.world().checkers().wal_files.Synced(primary_.number(), file.id(),
                                                size);
   ++primary_.world().counters().wal_syncs;
   return true;
@@ -221,9 +221,9 @@ bool RocksDbFiles::Sync(const WalFile& file) {
 
 bool RocksDbFiles::Remove(const FilePtr& file) {
   const FiberLock lock(metadata_);
-  primary_.world().checkers().wal_files.Removes(primary_.number(), file->id);
+  primary_.world().checkers().wal_files.Removes(primary_.number(), file->id());
   const absl::Status removed =
-      Change({.header = {.kind = WalRecordKind::kRemove, .file = file->id},
+      Change({.header = {.kind = WalRecordKind::kRemove, .file = file->id()},
               .body = {}});
   if (!removed.ok()) return false;
   ++primary_.world().counters().wal_files_removed;
@@ -233,9 +233,9 @@ bool RocksDbFiles::Remove(const FilePtr& file) {
 bool RocksDbFiles::CleanBeforeOldest() {
   RingLog<World::Model>& log = primary_.log();
   const FilePtr oldest = index_.Oldest();
-  const Lsn last = oldest == nullptr ? last_change_ : oldest->first_lsn - 1;
+  const Lsn last = oldest == nullptr ? last_change_ : oldest->first_lsn() - 1;
   const uint64_t position =
-      oldest == nullptr ? space_.position() : oldest->first_position;
+      oldest == nullptr ? space_.position() : oldest->first_position();
   if (last < log.head_lsn()) return true;
   // X3: the log must go on saying whose it is.
   if (index_.home_lsn() <= last && has_home() && !WriteHome()) return false;

@@ -124,7 +124,7 @@ bool RocksDbApplication::WriteGroup(uint64_t bytes, bool wants_sync) {
         !WriteBuffer(active_)) {
       return false;
     }
-    world_.checkers().wal_files.Accepted(primary_.number(), active_.file->id,
+    world_.checkers().wal_files.Accepted(primary_.number(), active_.file->id(),
                                          bytes);
     active_.buffered += bytes;
     memtable_bytes_ += bytes;

@@ -429,6 +429,38 @@ TEST_F(WalFileSystemTest, MarkerComesWhenItsFileIsDurable) {
   EXPECT_EQ(log.Exposed(), 0u);
 }
 
+// P3: a crash would leave the marker and not the file, and the database could
+// not be opened any more.
+TEST_F(WalFileSystemTest, FileWithoutARecordHasNoMarker) {
+  wal_options_.create_bytes = 128 << 10;
+  wal_options_.log.path = directory_.File("small");
+  Restart();
+  ASSERT_TRUE(Lock(path_).ok());
+  Make(At("000001.log"), std::string(7000, 'x'));
+  while (TryMake(At("000002.log"), std::string(1000, 'x')).ok()) {
+  }
+  const auto store = *fs().Store();
+  int number = 100;
+  while ((*store->Create(std::to_string(number) + ".log"))->is_recorded()) {
+    ++number;
+  }
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  ASSERT_TRUE(
+      fs().NewWritableFile(At("000900.log"), FileOptions(), &file, nullptr)
+          .ok());
+  EXPECT_THAT(Children(path_), Contains("000900.log"));
+  EXPECT_FALSE(std::filesystem::is_symlink(At("000900.log")));
+  ASSERT_TRUE(Lock(path_).ok());
+  EXPECT_FALSE(std::filesystem::is_symlink(At("000900.log")));
+  // With its first data it has one, before anybody is told.
+  for (int i = 1; i < 3; ++i) {
+    ASSERT_TRUE(Delete(At("00000" + std::to_string(i) + ".log")).ok());
+  }
+  ASSERT_TRUE(file->Append("data", IOOptions(), nullptr).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(At("000900.log")));
+  EXPECT_EQ(store->log().durable_lsn() + 1, store->log().next_lsn());
+}
+
 TEST_F(WalFileSystemTest, LogThatCannotBeOpenedFailsEveryCall) {
   wal_options_.create_bytes = 0;
   wal_options_.log.path = directory_.File("nowhere");

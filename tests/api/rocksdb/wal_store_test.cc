@@ -18,6 +18,7 @@
 namespace alpheus {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -84,6 +85,19 @@ class WalStoreTest : public ::testing::Test {
           std::as_writable_bytes(std::span(payload)).first<kWalHeaderBytes>());
       ASSERT_TRUE((*log)->Append(payload + body).ok());
     }
+  }
+  // A small log that takes no more data.
+  void FillWith(const std::string& name, size_t piece_bytes) {
+    const auto file = Create(name);
+    const std::string piece(piece_bytes, 'x');
+    while (store_->Append(*file, AsBytes(piece)).ok()) {
+    }
+    ASSERT_TRUE(store_->SyncAll().ok());
+  }
+  void GoToASmallLog() {
+    options_.log.path = directory_.File("small");
+    options_.create_bytes = 256 << 10;
+    Open();
   }
   uint64_t Durable() const { return store_->log().durable_lsn().value; }
 
@@ -310,11 +324,11 @@ TEST_F(WalStoreTest, LastHomeHolds) {
 TEST_F(WalStoreTest, IdsAreNeverGivenTwice) {
   ASSERT_TRUE(store_->SetHome(kHome).ok());
   Make("000004.log", "four");
-  EXPECT_EQ(store_->Find("000004.log")->id, 1u);
+  EXPECT_EQ(store_->Find("000004.log")->id(), 1u);
   ASSERT_TRUE(store_->Remove("000004.log").ok());
   Open();
   Make("000005.log", "five");
-  EXPECT_EQ(store_->Find("000005.log")->id, 2u);
+  EXPECT_EQ(store_->Find("000005.log")->id(), 2u);
 }
 
 TEST_F(WalStoreTest, RemovedFileIsReadableWhileItIsOpen) {
@@ -357,6 +371,126 @@ TEST_F(WalStoreTest, FullRingRefusesDataAndLetsFilesBeRemoved) {
   EXPECT_EQ(Content("000004.log").size(), size);
   ASSERT_TRUE(store_->Remove("000004.log").ok());
   Make("000005.log", text);
+}
+
+// V4: each process makes a file in a full ring, and ends before it removes one.
+TEST_F(WalStoreTest, AnyNumberOfCrashesLeavesTheLogUsable) {
+  GoToASmallLog();
+  ASSERT_TRUE(store_->SetHome(kHome).ok());
+  FillWith("1.log", 1000);
+  const std::string content = Content("1.log");
+  std::shared_ptr<WalFile> newest;
+  for (int i = 2; i < 320; ++i) {
+    newest.reset();
+    Open();
+    newest = Create(std::to_string(i) + ".log");
+    ASSERT_NE(newest, nullptr) << i;
+    ASSERT_TRUE(store_->SyncAll().ok());
+  }
+  EXPECT_EQ(Content("1.log"), content);
+  // As many as fitted were recorded; of the others a crash left nothing.
+  EXPECT_GT(store_->List("").size(), 30u);
+  EXPECT_LT(store_->List("").size(), 300u);
+  for (const std::string& name : store_->List("")) {
+    if (name == "319.log") continue;
+    ASSERT_TRUE(store_->Remove(name).ok()) << name;
+  }
+  Append(*newest, content);
+  ASSERT_TRUE(store_->Sync(*newest).ok());
+  newest.reset();
+  Open();
+  EXPECT_THAT(store_->List(""), ElementsAre("319.log"));
+  EXPECT_EQ(Content("319.log"), content);
+  EXPECT_EQ(store_->home(), kHome);
+}
+
+// V4: the newest first, as RocksDB does; what a crash in between brings back is
+// removed again.
+TEST_F(WalStoreTest, AnyNumberOfFilesIsRemovedFromAFullRing) {
+  GoToASmallLog();
+  ASSERT_TRUE(store_->SetHome(kHome).ok());
+  int files = 0;
+  for (;; ++files) {
+    const auto file = Create(std::to_string(files) + ".log");
+    if (!store_->Append(*file, AsBytes(std::string(100, 'x'))).ok()) break;
+  }
+  ASSERT_TRUE(store_->SyncAll().ok());
+  ASSERT_GT(files, 250);
+  for (int i = files; i > 0; --i) {
+    ASSERT_TRUE(store_->Remove(std::to_string(i) + ".log").ok()) << i;
+  }
+  EXPECT_THAT(store_->List(""), ElementsAre("0.log"));
+  Open();
+  EXPECT_GT(store_->List("").size(), 10u);
+  EXPECT_EQ(Content("0.log"), std::string(100, 'x'));
+  EXPECT_EQ(Content("1.log"), std::string(100, 'x'));
+  for (int i = files; i >= 0; --i) {
+    const absl::Status removed = store_->Remove(std::to_string(i) + ".log");
+    ASSERT_TRUE(removed.ok() || absl::IsNotFound(removed)) << removed;
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(store_->List(""), IsEmpty());
+    EXPECT_EQ(store_->home(), kHome);
+    Open();
+  }
+  FillWith("next.log", 1000);
+  EXPECT_GT(Content("next.log").size(), 64'000u);
+}
+
+// Where there is no room to say again whose log it is, the records before that
+// give some.
+TEST_F(WalStoreTest, HomeSurvivesCleaningOfAFullRing) {
+  GoToASmallLog();
+  ASSERT_TRUE(store_->SetHome(kHome).ok());
+  FillWith("1.log", 1000);
+  WalHome home = kHome;
+  absl::Status set;
+  for (int i = 0; set.ok(); ++i) {
+    home = store_->home();
+    set = store_->SetHome({"/db", "/" + std::to_string(i)});
+  }
+  ASSERT_EQ(set.code(), Code::kResourceExhausted);
+  EXPECT_EQ(store_->home(), home);
+  ASSERT_TRUE(store_->Remove("1.log").ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(store_->List(""), IsEmpty());
+    EXPECT_EQ(store_->home(), home);
+    Open();
+  }
+  FillWith("2.log", 1000);
+  EXPECT_GT(Content("2.log").size(), 64'000u);
+}
+
+// V4: a file without a record is a file, as long as the process lives.
+TEST_F(WalStoreTest, FileIsRecordedWhenItGetsDataAndThereIsRoom) {
+  GoToASmallLog();
+  FillWith("1.log", 1000);
+  int made = 2;
+  while (Create(std::to_string(made) + ".log")->is_recorded()) ++made;
+  const std::string name = std::to_string(made) + ".log";
+  const auto file = store_->Find(name);
+  EXPECT_EQ(Content(name), "");
+  EXPECT_THAT(store_->List(""), Contains(name));
+  ASSERT_TRUE(store_->Sync(*file).ok());
+  EXPECT_TRUE(store_->Truncate(*file, 0).ok());
+  const auto removed = Create("archive/removed.log");
+  EXPECT_THAT(store_->List("archive"), ElementsAre("removed.log"));
+  ASSERT_TRUE(store_->Remove("archive/removed.log").ok());
+  EXPECT_EQ(store_->Remove("archive/removed.log").code(), Code::kNotFound);
+  EXPECT_EQ(store_->Append(*file, AsBytes(std::string(1000, 'y'))).code(),
+            Code::kResourceExhausted);
+  EXPECT_FALSE(file->is_recorded());
+  // A name takes a record, for which there is room longer than for a file.
+  ASSERT_TRUE(store_->Rename(name, "archive/" + name).ok());
+  EXPECT_TRUE(file->is_recorded());
+  EXPECT_EQ(Content(name), "no such file");
+  ASSERT_TRUE(store_->Remove("1.log").ok());
+  EXPECT_EQ(store_->Append(*removed, AsBytes("z")).code(),
+            Code::kFailedPrecondition);
+  Append(*file, "late");
+  ASSERT_TRUE(store_->Sync(*file).ok());
+  Open();
+  EXPECT_EQ(Content("archive/" + name), "late");
 }
 
 TEST_F(WalStoreTest, FullRingWaitsForARemoval) {
