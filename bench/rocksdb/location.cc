@@ -14,9 +14,9 @@
 namespace alpheus::bench::wal {
 namespace {
 
-OpenedPlace PlaceOf(std::shared_ptr<rocksdb::FileSystem> files) {
+OpenedPlace PlaceOf(const std::shared_ptr<rocksdb::FileSystem>& files) {
   OpenedPlace opened;
-  opened.env = rocksdb::NewCompositeEnv(std::move(files));
+  opened.env = rocksdb::NewCompositeEnv(files);
   opened.place.env = opened.env.get();
   return opened;
 }
