@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <string_view>
 
 #include "tools/sim/seed_runner.h"
 #include "tools/sim/sim_case.h"
@@ -20,6 +21,44 @@ using sim::SeedOutcome;
 // What a seed on average has to bring.
 constexpr double kFaultsMin = 30;
 constexpr double kCallsMin = 200;
+
+// Of what is known and not mended yet, seeds that these tests come by
+// (docs/simulation.md, "Open findings"). They must go on finding it, and it
+// alone.
+struct OpenFinding {
+  uint64_t seed = 0;
+  std::string_view invariant;
+  std::string_view what;  // a part of it
+};
+constexpr OpenFinding kOpenFindings[] = {
+    {20163, "C8", "a change of members does not come to an end"},
+};
+
+const OpenFinding* OpenFindingOf(uint64_t seed) {
+  const auto found = std::ranges::find(kOpenFindings, seed, &OpenFinding::seed);
+  return found == std::end(kOpenFindings) ? nullptr : &*found;
+}
+
+void Judge(const RunOptions& run, const SeedOutcome& outcome,
+           const sim::Fixed& fixed) {
+  const auto& violation = outcome.result.violation;
+  const OpenFinding* const open = OpenFindingOf(run.seed);
+  if (!violation) {
+    EXPECT_EQ(open, nullptr)
+        << "seed " << run.seed << ": an open finding is mended: take it out";
+    return;
+  }
+  if (open != nullptr && violation->invariant == open->invariant &&
+      violation->what.find(open->what) != std::string::npos) {
+    std::printf("[     open ] seed %llu: %s: %s\n",
+                static_cast<unsigned long long>(run.seed),
+                violation->invariant.c_str(), violation->what.c_str());
+    return;
+  }
+  ADD_FAILURE() << violation->invariant << ": " << violation->what
+                << "\n  once more: alpheus "
+                << sim::CommandLine(run.seed, fixed);
+}
 
 void Run(uint64_t first_seed, uint64_t seeds, const sim::Fixed& fixed,
          sim::Totals& totals) {
@@ -35,11 +74,7 @@ void Run(uint64_t first_seed, uint64_t seeds, const sim::Fixed& fixed,
       },
       [&](const RunOptions& run, const SeedOutcome& outcome) {
         totals.Add(outcome);
-        if (outcome.result.violation) {
-          ADD_FAILURE() << outcome.result.violation->invariant << ": "
-                        << outcome.result.violation->what << "\n  once more: "
-                        << "alpheus " << sim::CommandLine(run.seed, fixed);
-        }
+        Judge(run, outcome, fixed);
         return true;
       });
   ASSERT_TRUE(status.ok()) << status;
@@ -103,7 +138,9 @@ void JudgeTotals(const sim::Totals& totals) {
   // One of sixteen goes beyond what it must survive.
   EXPECT_LE(gave_up, totals.seeds / 8);
   EXPECT_LE(totals.counters.final_openings, 2 * totals.seeds);
-  EXPECT_GE(totals.counters.final_openings, 2 * (totals.seeds - gave_up));
+  // What violated something, an open finding, is not opened any more.
+  EXPECT_GE(totals.counters.final_openings,
+            2 * (totals.seeds - gave_up - totals.violated));
   EXPECT_GT(totals.counters.cores, 0u);
   EXPECT_GT(totals.counters.left_broken, 0u);
   EXPECT_GT(totals.counters.traps, totals.counters.metadata_traps);
