@@ -179,8 +179,6 @@ TEST_F(ReplicationSinkTest, DurableIsAtMostWhatIsPersistedHere) {
   EXPECT_EQ(log_->durable_lsn(), Lsn(1));
 }
 
-// Thread B asks for something while A is in the middle of a step, and then
-// would sleep: A notifies when it is done.
 // Who waits steps again and again.
 TEST_F(ReplicationSinkTest, WithoutNewsTheSinkIsAskedNothing) {
   Open(FlushOrder::kRemoteFirst);
@@ -197,6 +195,8 @@ TEST_F(ReplicationSinkTest, WithoutNewsTheSinkIsAskedNothing) {
   EXPECT_EQ(sink_.questions, 3);
 }
 
+// Thread B asks for something while A is in the middle of a step, and then
+// would sleep: A notifies when it is done.
 TEST_F(ReplicationSinkTest, WhoMissedAStepIsTold) {
   Open(FlushOrder::kRemoteFirst);
   sink_.follows_local = false;
