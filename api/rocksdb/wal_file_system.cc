@@ -4,16 +4,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "api/rocksdb/manifest_file.h"
-#include "api/rocksdb/take_over.h"
 #include "api/rocksdb/wal_io_status.h"
+#include "api/rocksdb/wal_paths.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "rocksdb/system_clock.h"
@@ -26,61 +23,11 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-// Without symbolic links, so that a directory has one name.
-std::string Canonical(const std::filesystem::path& path) {
-  std::error_code error;
-  std::filesystem::path canonical = std::filesystem::weakly_canonical(
-      path.empty() ? std::filesystem::path(".") : path, error);
-  if (error) canonical = std::filesystem::absolute(path, error);
-  std::string text = canonical.lexically_normal().string();
-  if (text.size() > 1 && text.back() == '/') text.pop_back();
-  return text;
-}
-
-// NUMBER.log, as RocksDB names its WAL files.
-bool IsWalName(absl::string_view name) {
-  return absl::ConsumeSuffix(&name, ".log") && !name.empty() &&
-         std::ranges::all_of(name, absl::ascii_isdigit);
-}
-
-// Empty optional: not below `directory`.
-std::optional<std::string> Below(absl::string_view directory,
-                                 absl::string_view path) {
-  if (path == directory) return "";
-  if (!absl::ConsumePrefix(&path, directory) ||
-      !absl::ConsumePrefix(&path, "/")) {
-    return std::nullopt;
-  }
-  return std::string(path);
-}
-
 uint64_t NowSeconds() {
   int64_t seconds = 0;
   // A file without a time is an old one, which is no reason to lose a write.
   if (!rocksdb::SystemClock::Default()->GetCurrentTime(&seconds).ok()) return 0;
   return static_cast<uint64_t>(seconds);
-}
-
-// A link to nowhere: whoever opens it fails.
-constexpr char kMarker[] =
-    "alpheus: in a log, open the database with libalpheus_rocksdb";
-
-absl::Status DropMarker(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_symlink(path, error)) return absl::OkStatus();
-  std::filesystem::remove(path, error);
-  if (!error) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat(path.string(), ": remove: ", error.message()));
-}
-
-absl::Status PutMarker(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_symlink(path, error)) return absl::OkStatus();
-  std::filesystem::create_symlink(kMarker, path, error);
-  if (!error) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat(path.string(), ": create: ", error.message()));
 }
 
 IOStatus NotInALog(absl::string_view what, const std::string& path) {
@@ -112,25 +59,6 @@ absl::StatusOr<std::shared_ptr<WalStore>> WalFileSystem::Store() {
     store_ = std::move(opened);
   }
   return store_;
-}
-
-absl::Status WalFileSystem::TakeOver(WalStore& store) {
-  const WalHome home = store.home();
-  if (options_.take_over.empty() || home.wal_directory.empty()) {
-    return absl::OkStatus();
-  }
-  const std::string directory = Canonical(options_.take_over);
-  if (home.database == directory) return absl::OkStatus();
-  if (home.database.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the log holds WAL files of ", home.wal_directory,
-                     ", but does not know of which database"));
-  }
-  ALPHEUS_RETURN_IF_ERROR(TakeOverDatabase(*target_, home.database, directory));
-  return store.SetHome({options_.wal_directory.empty()
-                            ? directory
-                            : Canonical(options_.wal_directory),
-                        directory});
 }
 
 IOStatus WalFileSystem::BeforeChange(WalStore& store) {
@@ -529,61 +457,6 @@ IOStatus WalFileSystem::UnlockFile(rocksdb::FileLock* lock,
     --locks_;
   }
   return target_->UnlockFile(lock, options, dbg);
-}
-
-absl::Status WalFileSystem::CheckDatabase(WalStore& store,
-                                          const std::string& directory) {
-  const WalHome home = store.home();
-  const std::string wal_directory = options_.wal_directory.empty()
-                                        ? home.wal_directory
-                                        : Canonical(options_.wal_directory);
-  if (home.wal_directory.empty()) {
-    if (!options_.adopt &&
-        target_->FileExists(directory + "/CURRENT", IOOptions(), nullptr)
-            .ok()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          directory,
-          ": an existing database and a log that never had a WAL file (P2). Is "
-          "it the right log? If the database had another WAL until now, open "
-          "it once with adopt=true"));
-    }
-    const MutexLock lock(mutex_);
-    locked_database_ = directory;
-    return absl::OkStatus();
-  }
-  if (home == WalHome{wal_directory, directory}) return absl::OkStatus();
-  if (options_.adopt) {
-    return store.SetHome(
-        {options_.wal_directory.empty() ? directory : wal_directory,
-         directory});
-  }
-  if (home == WalHome{directory, ""} && wal_directory == directory) {
-    return store.SetHome({directory, directory});
-  }
-  return absl::FailedPreconditionError(absl::StrCat(
-      directory, ": this log holds the WAL of the database ", home.database,
-      " in ", home.wal_directory,
-      " (P1). Give each database a log of its own; if it was moved, open it "
-      "once with adopt=true"));
-}
-
-// What a crash between a file and its marker left is put right.
-absl::Status WalFileSystem::CheckMarkers(WalStore& store) {
-  const std::string directory = store.home().wal_directory;
-  for (const std::string& name : store.List("")) {
-    const std::shared_ptr<WalFile> file = store.Find(name);
-    if (file == nullptr || !file->is_recorded()) continue;  // P3
-    const std::string path = absl::StrCat(directory, "/", name);
-    if (target_->FileExists(path, IOOptions(), nullptr).ok()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(path,
-                       ": a plain file, and one in the log: which is it? "
-                       "Move the plain one away, or restore into an "
-                       "empty log"));
-    }
-    ALPHEUS_RETURN_IF_ERROR(PutMarker(path));
-  }
-  return absl::OkStatus();
 }
 
 IOStatus WalFileSystem::IsDirectory(const std::string& path,

@@ -29,8 +29,7 @@
 //       without asking the log right before. A file that is made is a new one:
 //       who still writes to one that had the name writes to no file of ours.
 //   P5. A change of the MANIFEST or of CURRENT that RocksDB is told of as
-//   synced
-//       was made while this process had the log.
+//       synced was made while this process had the log.
 // Fault model: P4 leaves the moment between question and deed, in which a
 // process may stand still for long. Against one that may come back only
 // take_over.h helps.

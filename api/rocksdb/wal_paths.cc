@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/rocksdb/wal_paths.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace alpheus {
+namespace {
+
+// What a marker leads to.
+constexpr char kMarker[] =
+    "alpheus: in a log, open the database with libalpheus_rocksdb";
+
+}  // namespace
+
+std::string Canonical(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::path canonical = std::filesystem::weakly_canonical(
+      path.empty() ? std::filesystem::path(".") : path, error);
+  if (error) canonical = std::filesystem::absolute(path, error);
+  std::string text = canonical.lexically_normal().string();
+  if (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+bool IsWalName(absl::string_view name) {
+  return absl::ConsumeSuffix(&name, ".log") && !name.empty() &&
+         std::ranges::all_of(name, absl::ascii_isdigit);
+}
+
+std::optional<std::string> Below(absl::string_view directory,
+                                 absl::string_view path) {
+  if (path == directory) return "";
+  if (!absl::ConsumePrefix(&path, directory) ||
+      !absl::ConsumePrefix(&path, "/")) {
+    return std::nullopt;
+  }
+  return std::string(path);
+}
+
+absl::Status DropMarker(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error)) return absl::OkStatus();
+  std::filesystem::remove(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat(path.string(), ": remove: ", error.message()));
+}
+
+absl::Status PutMarker(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_symlink(path, error)) return absl::OkStatus();
+  std::filesystem::create_symlink(kMarker, path, error);
+  if (!error) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat(path.string(), ": create: ", error.message()));
+}
+
+}  // namespace alpheus
