@@ -6,6 +6,7 @@
 #include "log/base/random.h"
 #include "rocksdb/convenience.h"
 #include "rocksdb/merge_operator.h"
+#include "rocksdb/version.h"
 #include "rocksdb/write_batch.h"
 
 namespace alpheus::testing {
@@ -42,7 +43,17 @@ rocksdb::Options StressDatabase::DrawOptions(uint64_t seed) {
         rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
     options.recycle_log_file_num = 0;  // RocksDB does not have both
   }
+  if (FlushesForOneReason(options)) {
+    options.max_total_wal_size = uint64_t{1} << 40;
+    options.avoid_flush_during_shutdown = true;
+  }
   return options;
+}
+
+bool StressDatabase::FlushesForOneReason(const rocksdb::Options& options) {
+  constexpr bool kHasTheFault =
+      ROCKSDB_MAJOR < 7 || (ROCKSDB_MAJOR == 7 && ROCKSDB_MINOR < 10);
+  return kHasTheFault && options.atomic_flush;
 }
 
 Status StressDatabase::Open(const rocksdb::Options& options,
