@@ -263,8 +263,12 @@ TEST_F(DatabaseTest, RingFullOfEmptyFilesIsOpenedAndEmptied) {
   Open();
   for (int i = 0; i < written; ++i) EXPECT_EQ(Get(std::to_string(i)), value);
   Put("more", "y", true);
+  // RocksDB may have flushed right before the crash, because there was no room;
+  // then it had nothing to recover, and keeps empty files until the next flush.
+  ASSERT_OK(db_->Flush(rocksdb::FlushOptions()));
+  Close();
   EXPECT_EQ(LogWalFiles().size(), 1u);
-  Reopen();
+  Open();
   EXPECT_EQ(Get("more"), "y");
 }
 
