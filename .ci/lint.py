@@ -59,6 +59,8 @@ DOORS = (
     ("libcrypto", r"openssl/", ("quorum/cluster_key.cc",)),
     ("toml++", r"toml\+\+/", ("quorum/cluster_file.cc",)),
     ("CLI11", r"CLI/", ("tools/", "bench/")),
+    ("stacks", r"(ucontext|setjmp|csetjmp)(\.h)?$",
+     ("tools/sim/fiber_context.h",)),
     ("GoogleTest", r"(gtest|gmock)/", ("tests/",)),
     ("Google Benchmark", r"benchmark/", ("bench/",)),
 )

@@ -45,13 +45,7 @@ bool FiberSchedules::Run(const std::vector<std::function<void()>>& fibers,
     fiber.body = fibers[i];
     fiber.ready = nullptr;
     fiber.done = false;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = &main_;
-    const auto self = reinterpret_cast<uintptr_t>(this);
-    makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Enter), 2,
-                static_cast<uint32_t>(self >> 32), static_cast<uint32_t>(self));
+    fiber.context.Make(fiber.stack.get(), kStackBytes, &Enter, this);
   }
   running_ = fibers.size();  // nobody
   for (;;) {
@@ -65,7 +59,7 @@ bool FiberSchedules::Run(const std::vector<std::function<void()>>& fibers,
       absl::StrAppend(&trace_, running_, " ");
       on_switch_(running_);
       next_ = fibers.size();
-      swapcontext(&main_, &fibers_[running_]->context);
+      sim::FiberContext::Switch(main_, fibers_[running_]->context);
     } while (next_ != fibers.size());
     running_ = fibers.size();
   }
@@ -75,12 +69,12 @@ bool FiberSchedules::Run(const std::vector<std::function<void()>>& fibers,
   return true;
 }
 
-void FiberSchedules::Enter(uint32_t high, uint32_t low) {
-  auto* self = reinterpret_cast<FiberSchedules*>(
-      static_cast<uintptr_t>(high) << 32 | low);
-  Fiber& fiber = *self->fibers_[self->running_];
+void FiberSchedules::Enter(void* self) {
+  auto& schedules = *static_cast<FiberSchedules*>(self);
+  Fiber& fiber = *schedules.fibers_[schedules.running_];
   fiber.body();
   fiber.done = true;
+  schedules.LeaveRunning();
 }
 
 void FiberSchedules::SwitchPoint() {
@@ -102,7 +96,7 @@ void FiberSchedules::BlockUntil(std::function<bool()> ready) {
 }
 
 void FiberSchedules::LeaveRunning() {
-  swapcontext(&fibers_[running_]->context, &main_);
+  sim::FiberContext::Switch(fibers_[running_]->context, main_);
 }
 
 size_t FiberSchedules::Choose(size_t options) {

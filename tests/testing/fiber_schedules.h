@@ -21,8 +21,6 @@
 #ifndef ALPHEUS_TESTS_TESTING_FIBER_SCHEDULES_H_
 #define ALPHEUS_TESTS_TESTING_FIBER_SCHEDULES_H_
 
-#include <ucontext.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,6 +29,7 @@
 #include <vector>
 
 #include "log/base/waiter.h"
+#include "tools/sim/fiber_context.h"
 
 namespace alpheus::testing {
 
@@ -72,13 +71,13 @@ class FiberSchedules {
   };
   struct Fiber {
     std::unique_ptr<std::byte[]> stack;
-    ucontext_t context;
+    sim::FiberContext context;
     std::function<void()> body;
     std::function<bool()> ready;  // empty: can go on
     bool done = true;
   };
 
-  static void Enter(uint32_t high, uint32_t low);
+  static void Enter(void* self);
   // One of `options` alternatives, as the schedule says.
   size_t Choose(size_t options);
   std::vector<size_t> ReadyOthers() const;
@@ -86,7 +85,7 @@ class FiberSchedules {
 
   const Options options_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
-  ucontext_t main_;
+  sim::FiberContext main_;
   std::function<void(size_t)> on_switch_;
   size_t running_ = 0;
   size_t next_ = 0;

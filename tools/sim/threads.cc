@@ -14,7 +14,7 @@ struct Threads::Thread {
   uint32_t number = 0;
   ProcessId process = 0;  // 0: free
   FiberStack stack;
-  ucontext_t context;
+  FiberContext context;
   std::function<void()> body;
   const void* waits_for = nullptr;
   uint64_t ticket = 0;    // of the event that makes it run; others are stale
@@ -48,22 +48,15 @@ void Threads::Start(ProcessId process, std::function<void()> body) {
     thread.stack = std::move(free_stacks_.back());
     free_stacks_.pop_back();
   }
-  getcontext(&thread.context);
-  thread.context.uc_stack.ss_sp = thread.stack.bottom();
-  thread.context.uc_stack.ss_size = FiberStack::kBytes;
-  thread.context.uc_link = &scheduler_;
-  const auto self = reinterpret_cast<uintptr_t>(this);
-  makecontext(&thread.context, reinterpret_cast<void (*)()>(&Enter), 2,
-              static_cast<uint32_t>(self >> 32), static_cast<uint32_t>(self));
+  thread.context.Make(thread.stack.bottom(), FiberStack::kBytes, &Enter, this);
   MakeReady(thread);
 }
 
-void Threads::Enter(uint32_t high, uint32_t low) {
-  auto* self =
-      reinterpret_cast<Threads*>(static_cast<uintptr_t>(high) << 32 | low);
-  self->running_->body();
-  self->running_->process = 0;
-  self->SwitchAway();
+void Threads::Enter(void* self) {
+  auto& threads = *static_cast<Threads*>(self);
+  threads.running_->body();
+  threads.running_->process = 0;
+  threads.SwitchAway();
 }
 
 void Threads::Kill(ProcessId process) {
@@ -159,13 +152,15 @@ void Threads::Run(Thread& thread, uint64_t ticket) {
   SetThreadToken(thread.number);
   if (on_switch_) on_switch_(thread.number);
   std::swap(OwnReservationsMax(), thread.own_reservations);
-  swapcontext(&scheduler_, &thread.context);
+  FiberContext::Switch(scheduler_, thread.context);
   std::swap(OwnReservationsMax(), thread.own_reservations);
   running_ = nullptr;
   if (thread.process == 0) FreeStack(thread);
 }
 
-void Threads::SwitchAway() { swapcontext(&running_->context, &scheduler_); }
+void Threads::SwitchAway() {
+  FiberContext::Switch(running_->context, scheduler_);
+}
 
 void Threads::Yield() {
   MakeReady(*running_);

@@ -28,8 +28,6 @@
 #ifndef ALPHEUS_TOOLS_SIM_THREADS_H_
 #define ALPHEUS_TOOLS_SIM_THREADS_H_
 
-#include <ucontext.h>
-
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -40,6 +38,7 @@
 #include "log/base/random.h"
 #include "log/base/waiter.h"
 #include "replication/fabric/sim/sim_network.h"
+#include "tools/sim/fiber_context.h"
 #include "tools/sim/fiber_stack.h"
 #include "tools/sim/process_clock.h"
 
@@ -99,7 +98,7 @@ class Threads {
  private:
   struct Thread;
 
-  static void Enter(uint32_t high, uint32_t low);
+  static void Enter(void* self);
   void MakeReady(Thread& thread);
   void ScheduleRun(Thread& thread, int64_t after_ns);
   void Run(Thread& thread, uint64_t ticket);
@@ -118,7 +117,7 @@ class Threads {
   std::map<ProcessId, int64_t> delays_;
   std::map<ProcessId, int64_t> steady_since_;  // of those that were not
   Thread* running_ = nullptr;
-  ucontext_t scheduler_;
+  FiberContext scheduler_;
   ProcessId next_process_ = 1;
   uint32_t next_number_ = 1;
 };
