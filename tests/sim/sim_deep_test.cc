@@ -8,18 +8,18 @@ namespace alpheus::testing {
 namespace {
 
 TEST(SimDeepTest, ClustersOfEverySizeLoseNothing) {
-  JudgeTotals(ExpectGoodOfAllSizes(/*first_seed=*/10'000, /*seeds=*/200));
+  JudgeTotals(ExpectGoodOfAllSizes(/*first_seed=*/10'000, /*seeds=*/100));
 }
 
 TEST(SimDeepTest, ClustersByLotLoseNothing) {
-  JudgeTotals(ExpectGood(/*first_seed=*/20'000, /*seeds=*/1'500, {}));
+  JudgeTotals(ExpectGood(/*first_seed=*/20'000, /*seeds=*/750, {}));
 }
 
 TEST(SimDeepTest, OneClassOfFaultsAtATimeLosesNothing) {
   for (size_t i = 0; i < sim::kFaultKinds; ++i) {
     sim::Fixed fixed;
     fixed.faults = {static_cast<sim::FaultKind>(i)};
-    const sim::Totals totals = ExpectGood(30'000, 40, fixed);
+    const sim::Totals totals = ExpectGood(30'000, 20, fixed);
     EXPECT_EQ(totals.faults(), totals.counters.faults[i]);
     EXPECT_GT(totals.faults(), 0u) << sim::FaultName(*fixed.faults->begin());
   }

@@ -96,6 +96,8 @@ TEST_F(CliTest, FlippedBitInAnyRecordIsDataLoss) {
     }
     const std::string before = FrameLen32(
         {records.begin(), records.begin() + static_cast<ptrdiff_t>(i)});
+    // Each place by `cat`; the other commands read by the same code.
+    const uint64_t for_all = places[random.Below(places.size())];
     for (const uint64_t place : places) {
       FlipBit(offsets[i] + place, static_cast<int>(random.Below(8)));
       SCOPED_TRACE(absl::StrCat("LSN ", i + 1, ", byte ", place));
@@ -104,8 +106,10 @@ TEST_F(CliTest, FlippedBitInAnyRecordIsDataLoss) {
       EXPECT_EQ(cat.end.exit_status, kDataLoss);
       EXPECT_TRUE(cat.output == before);
       EXPECT_THAT(cat.error, HasSubstr(absl::StrCat("LSN ", i + 1, " ")));
-      ExpectRefused({"verify", "--file", region_}, kDataLoss);
-      ExpectRefused({"append", "--file", region_}, kDataLoss, "", "x\n");
+      if (place == for_all) {
+        ExpectRefused({"verify", "--file", region_}, kDataLoss);
+        ExpectRefused({"append", "--file", region_}, kDataLoss, "", "x\n");
+      }
       WriteFile(region_, whole);
     }
   }
