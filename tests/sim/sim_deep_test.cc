@@ -8,11 +8,11 @@ namespace alpheus::testing {
 namespace {
 
 TEST(SimDeepTest, ClustersOfEverySizeLoseNothing) {
-  JudgeTotals(ExpectGoodOfAllSizes(/*first_seed=*/10'000, /*seeds=*/100));
+  JudgeTotals(ExpectGoodOfAllSizes(/*first_seed=*/10'000, /*seeds=*/60));
 }
 
 TEST(SimDeepTest, ClustersByLotLoseNothing) {
-  JudgeTotals(ExpectGood(/*first_seed=*/20'000, /*seeds=*/750, {}));
+  JudgeTotals(ExpectGood(/*first_seed=*/20'000, /*seeds=*/500, {}));
 }
 
 TEST(SimDeepTest, OneClassOfFaultsAtATimeLosesNothing) {
