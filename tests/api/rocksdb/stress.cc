@@ -168,9 +168,6 @@ class Stress {
     if (what < 120) return LookAtSnapshot(thread);
     rocksdb::DB& db = database_.db();
     Status status;
-    if (what < 128 && StressDatabase::FlushesForOneReason(options_)) {
-      return true;
-    }
     if (what < 126) {
       status = db.Flush(rocksdb::FlushOptions(),
                         database_.family(what % testing::kStressFamilies));

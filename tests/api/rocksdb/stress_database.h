@@ -28,10 +28,6 @@ class StressDatabase {
   // Options that are drawn anew for each opening: whatever changes how the WAL
   // is written.
   static rocksdb::Options DrawOptions(uint64_t seed);
-  // Whether nothing but a full memtable may make such a database flush:
-  // atomic flushes for different reasons, at once, end RocksDB before 7.10 at
-  // an assertion (facebook/rocksdb pull request 11111).
-  static bool FlushesForOneReason(const rocksdb::Options& options);
 
   ~StressDatabase() { Close(); }
 
