@@ -60,7 +60,7 @@ DOORS = (
     ("toml++", r"toml\+\+/", ("quorum/cluster_file.cc",)),
     ("CLI11", r"CLI/", ("tools/", "bench/")),
     ("stacks", r"(ucontext|setjmp|csetjmp)(\.h)?$",
-     ("tools/sim/fiber_context.h",)),
+     ("tools/sim/fiber_context.h", "tools/sim/fiber_context.cc")),
     ("GoogleTest", r"(gtest|gmock)/", ("tests/",)),
     ("Google Benchmark", r"benchmark/", ("bench/",)),
 )
