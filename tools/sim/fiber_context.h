@@ -2,7 +2,7 @@
 // fiber_context: where a fiber stands, and the switch to another one.
 //
 // Idea: swapcontext also saves and restores the mask of signals, two calls of
-// the system per switch, which take half the time of a simulated cluster. So
+// the system per switch, which took two fifths of a simulated cluster. So
 // ucontext only begins a fiber on its stack; from then on _setjmp and _longjmp,
 // which leave the mask alone, go between those that have begun. Sanitizers
 // know of swapcontext, and not of jumps to another stack: built with one, every
