@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
@@ -22,6 +23,28 @@ absl::Status CheckSize(const char* name, uint32_t size, uint32_t count) {
 bool QuorumsMeet(uint32_t n, uint32_t w, uint32_t r) {
   if (IsMutant("kQuorumsMiss")) return r + w >= n;
   return r + w > n;
+}
+
+bool Counts(const ReplicaProgress& replica) {
+  return replica.in_sync || IsMutant("kOutOfSyncCounts");
+}
+
+// The `rank`th highest of those that count. Requires: there are so many.
+uint64_t HighestOf(std::span<const ReplicaProgress> replicas, uint32_t rank) {
+  // Insertion: N is small, and the order hardly changes between two calls. Not
+  // initialized: only what was written is read.
+  std::array<uint64_t, kMembersMax> descending;
+  uint32_t count = 0;
+  for (const ReplicaProgress& replica : replicas) {
+    if (!Counts(replica)) continue;
+    uint32_t place = count++;
+    for (; place > 0 && descending[place - 1] < replica.persisted_lsn.value;
+         --place) {
+      descending[place] = descending[place - 1];
+    }
+    descending[place] = replica.persisted_lsn.value;
+  }
+  return descending[rank - 1];
 }
 
 // Requires: Q1 (quorum.h), for the parts that the arithmetic rests on.
@@ -65,29 +88,21 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
                               uint32_t write_quorum) {
   ALPHEUS_CHECK(write_quorum >= 1, "Q1 (quorum.h)");
   ALPHEUS_CHECK(replicas.size() <= kMembersMax, "N is at most kMembersMax");
-  // Insertion: N is small, and the order hardly changes between two calls. Not
-  // initialized: each ack comes by here, and only what was written is read.
-  std::array<uint64_t, kMembersMax> descending;
   uint32_t count = 0;
+  uint64_t least = std::numeric_limits<uint64_t>::max();
   for (const ReplicaProgress& replica : replicas) {
-    if (!replica.in_sync && !IsMutant("kOutOfSyncCounts")) continue;
-    uint32_t place = count++;
-    for (; place > 0 && descending[place - 1] < replica.persisted_lsn.value;
-         --place) {
-      descending[place] = descending[place - 1];
-    }
-    descending[place] = replica.persisted_lsn.value;
+    if (!Counts(replica)) continue;
+    ++count;
+    least = std::min(least, replica.persisted_lsn.value);
   }
   if (count < write_quorum) {
-    if (IsMutant("kNeverPoisoned") && count > 0) {
-      return Lsn(descending[count - 1]);
-    }
+    if (IsMutant("kNeverPoisoned") && count > 0) return Lsn(least);
     return std::nullopt;
   }
-  if (IsMutant("kOneReplicaShort") && write_quorum > 1) {
-    return Lsn(descending[write_quorum - 2]);
-  }
-  return Lsn(descending[write_quorum - 1]);
+  uint32_t needed = write_quorum;
+  if (IsMutant("kOneReplicaShort") && needed > 1) --needed;
+  // With one backup, or after a loss, none may lag: each ack comes by here.
+  return Lsn(count == needed ? least : HighestOf(replicas, needed));
 }
 
 bool MayBeDurable(const QuorumSizes& sizes, const AnswerCounts& answers) {
