@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/flatten.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/pmem/crash_model.h"
@@ -61,7 +62,8 @@ absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
 }
 
 template <Persistence P>
-absl::Status BackupSession<P>::Take(const Completion& completion) {
+ALPHEUS_FLATTEN absl::Status BackupSession<P>::Take(
+    const Completion& completion) {
   if (completion.status != CompletionStatus::kOk) {
     return absl::UnavailableError(
         absl::StrCat("epoch ", terms_.epoch.value, ", LSN ", next_.lsn.value,
@@ -156,7 +158,7 @@ absl::Status BackupSession<P>::TakeHead(const Completion& completion) {
 }
 
 template <Persistence P>
-absl::Status BackupSession<P>::Step() {
+ALPHEUS_FLATTEN absl::Status BackupSession<P>::Step() {
   if (acked_ == batches_) return absl::OkStatus();
   const uint64_t acked_before = acked_;
   const std::array<WrittenBytes, 2> announced = Announced();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 
+#include "log/base/flatten.h"
 #include "log/base/mutant.h"
 
 namespace alpheus {
@@ -57,7 +58,7 @@ bool LogReplication::IsLookDue() const {
              std::min(kLookNanos, silence_ns_ / 8);
 }
 
-ReplicationState LogReplication::replication_state() const {
+ALPHEUS_FLATTEN ReplicationState LogReplication::replication_state() const {
   return {.durable_lsn = replicator_.durable_lsn(),
           .reuse_head = replicator_.reuse_head(),
           .durable_head_lsn = replicator_.durable_head_lsn(),

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
+#include "log/base/flatten.h"
 #include "log/base/mutant.h"
 #include "quorum/quorum.h"
 
@@ -82,7 +83,7 @@ int64_t Replicator::Listen() {
   return listened_ns_;
 }
 
-void Replicator::Advance(const RingEnd& end) {
+ALPHEUS_FLATTEN void Replicator::Advance(const RingEnd& end) {
   NoteIdle();
   end_ = end;
   has_appended_ = true;
@@ -138,12 +139,12 @@ RingOffset Replicator::reuse_head() const {
   return least;
 }
 
-void Replicator::LocalPersisted(Lsn lsn) {
+ALPHEUS_FLATTEN void Replicator::LocalPersisted(Lsn lsn) {
   local_lsn_ = std::max(local_lsn_, lsn);
   CountRecords();
 }
 
-bool Replicator::Take(const Completion& completion) {
+ALPHEUS_FLATTEN bool Replicator::Take(const Completion& completion) {
   Backup* backup = Find(completion.connection);
   if (backup == nullptr) return false;
   if (!backup->status.ok()) return true;

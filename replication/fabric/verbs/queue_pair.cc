@@ -18,6 +18,13 @@
 namespace alpheus::verbs {
 namespace {
 
+uint32_t SendsOf(const QueuePair::Making& making) {
+  return making.limits.sends_max + kGreetingsPosted;
+}
+uint32_t ReceivesOf(const QueuePair::Making& making) {
+  return making.limits.receives_max + kGreetingsPosted;
+}
+
 // Marks the numbers of receives: a failed completion has no opcode.
 constexpr uint64_t kReceiveBit = uint64_t{1} << 63;
 
@@ -107,16 +114,18 @@ QueuePair::QueuePair(rdma_cm_id* id, ConnectionId connection,
       inline_bytes_max_(inline_bytes_max),
       flush_target_(making.flush_target),
       counters_(*making.counters),
-      news_(making.news) {
-  chain_.reserve(kChainMax);
+      news_(making.news),
+      chain_(kChainMax),
+      sends_(SendsOf(making)),
+      receives_(ReceivesOf(making)) {
   const NativeAbilities abilities = AbilitiesOf(making.limits);
   if (abilities.any()) native_.emplace(abilities, &counters_);
 }
 
 absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
     rdma_cm_id* id, ConnectionId connection, const Making& making) {
-  const uint32_t sends = making.limits.sends_max + kGreetingsPosted;
-  const uint32_t receives = making.limits.receives_max + kGreetingsPosted;
+  const uint32_t sends = SendsOf(making);
+  const uint32_t receives = ReceivesOf(making);
   const uint32_t entries =
       IsMutant("kVerbsQueueTooSmall") ? sends : sends + receives;
   CompletionQueue queue(ibv_create_cq(id->verbs, static_cast<int>(entries),
@@ -150,7 +159,7 @@ void QueuePair::Post(const WorkRequest& request, const ibv_sge& own) {
   Entry& entry = Append({request.operation, request.work});
   Fill(request, own, &entry);
   if (native_) {
-    native_->Take(request, entry.request.wr_id, first_send_, &entry.request,
+    native_->Take(request, entry.request.wr_id, sends_.first(), &entry.request,
                   &entry.own);
   }
 }
@@ -194,13 +203,14 @@ void QueuePair::PostGreeting(const ibv_sge& own) {
 
 // In place: a request is 128 bytes, and each record takes one.
 QueuePair::Entry& QueuePair::Append(const Send& send) {
-  Entry& entry = chain_.emplace_back();
-  entry.request.wr_id = first_send_ + sends_.size();
+  Entry& entry = chain_[chained_++];
+  entry.request.wr_id = sends_.next();
+  entry.request.send_flags = 0;
   if (fetches_ > 0 && !IsMutant("kVerbsReadIsOvertaken")) {
-    entry.request.send_flags |= IBV_SEND_FENCE;  // QP4
+    entry.request.send_flags = IBV_SEND_FENCE;  // QP4
   }
   if (Fetches(send.operation)) ++fetches_;
-  sends_.push_back(send);
+  sends_.Push(send);
   ++counters_.posts;
   return entry;
 }
@@ -214,24 +224,22 @@ void QueuePair::SetInline(const LocalBytes& from, Entry* entry) const {
 }
 
 absl::Status QueuePair::RingDoorbell() {
-  if (chain_.empty()) return absl::OkStatus();
-  for (size_t i = 0; i < chain_.size(); ++i) {
-    ibv_send_wr& request = chain_[i].request;
-    const bool is_last = i + 1 == chain_.size();
-    request.next = is_last ? nullptr : &chain_[i + 1].request;
+  if (chained_ == 0) return absl::OkStatus();
+  for (size_t i = 0; i < chained_; ++i) {
+    Entry& entry = chain_[i];
+    const bool is_last = i + 1 == chained_;
+    entry.request.next = is_last ? nullptr : &chain_[i + 1].request;
     if (is_last && !IsMutant("kVerbsChainIsSilent")) {
-      request.send_flags |= IBV_SEND_SIGNALED;
+      entry.request.send_flags |= IBV_SEND_SIGNALED;
     }
-    if (chain_[i].own.length > 0) {
-      request.sg_list = &chain_[i].own;
-      request.num_sge = 1;
-    }
+    entry.request.sg_list = &entry.own;
+    entry.request.num_sge = entry.own.length > 0 ? 1 : 0;
   }
   ibv_send_wr* bad = nullptr;
   const int error = native_ && native_->TakeChain()
                         ? PostNative(id_->qp, &chain_.front().request)
                         : ibv_post_send(id_->qp, &chain_.front().request, &bad);
-  chain_.clear();
+  chained_ = 0;
   ++counters_.doorbells;
   ++counters_.signalled;
   return error == 0 ? absl::OkStatus() : Refused("work requests", error);
@@ -241,7 +249,7 @@ absl::Status QueuePair::PostReceive(WorkId work, const ibv_sge& into,
                                     bool is_greeting) {
   ibv_sge own = into;
   ibv_recv_wr request = {};
-  request.wr_id = (first_receive_ + receives_.size()) | kReceiveBit;
+  request.wr_id = receives_.next() | kReceiveBit;
   if (own.length > 0) {
     request.sg_list = &own;
     request.num_sge = 1;
@@ -249,7 +257,7 @@ absl::Status QueuePair::PostReceive(WorkId work, const ibv_sge& into,
   ibv_recv_wr* bad = nullptr;
   const int error = ibv_post_recv(id_->qp, &request, &bad);
   if (error != 0) return Refused("a receive", error);
-  receives_.push_back({work, is_greeting});
+  receives_.Push({work, is_greeting});
   ++counters_.receives;
   return absl::OkStatus();
 }
@@ -286,11 +294,11 @@ bool QueuePair::Take(const ibv_wc& completion, const Done& done) {
 
 // All up to the one that completed are done.
 bool QueuePair::TakeSends(const ibv_wc& completion, const Done& done) {
-  ALPHEUS_CHECK(completion.wr_id - first_send_ < sends_.size(),
+  ALPHEUS_CHECK(completion.wr_id - sends_.first() < sends_.size(),
                 "QP1: the adapter completed what was not posted");
   for (;;) {
-    const Send send = sends_.front();
-    const bool is_it = first_send_ == completion.wr_id;
+    const bool is_it = sends_.first() == completion.wr_id;
+    const Send send = sends_.Pop();
     const CompletionStatus status =
         is_it ? StatusOf(completion.status, send.operation)
               : CompletionStatus::kOk;
@@ -300,19 +308,15 @@ bool QueuePair::TakeSends(const ibv_wc& completion, const Done& done) {
       ++counters_.receiver_not_ready;
     }
     if (Fetches(send.operation)) --fetches_;
-    sends_.pop_front();
-    ++first_send_;
     if (is_it) return completion.status == IBV_WC_SUCCESS;
   }
 }
 
 bool QueuePair::TakeReceive(const ibv_wc& completion, const Done& done) {
-  ALPHEUS_CHECK(
-      !receives_.empty() && (completion.wr_id & ~kReceiveBit) == first_receive_,
-      "QP1: the adapter completed what was not posted");
-  const Receive receive = receives_.front();
-  receives_.pop_front();
-  ++first_receive_;
+  ALPHEUS_CHECK(!receives_.empty() &&
+                    (completion.wr_id & ~kReceiveBit) == receives_.first(),
+                "QP1: the adapter completed what was not posted");
+  const Receive receive = receives_.Pop();
   const bool is_ok = completion.status == IBV_WC_SUCCESS;
   const bool is_immediate =
       is_ok && completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM;
@@ -345,16 +349,18 @@ void QueuePair::Destroy() {
   }
   id_->qp = nullptr;
   ibv_ack_cq_events(queue_.get(), std::exchange(events_, 0));
-  chain_.clear();
+  chained_ = 0;
 }
 
 void QueuePair::Flush(const Done& done) {
-  for (const Send& send : std::exchange(sends_, {})) {
+  while (!sends_.empty()) {
+    const Send send = sends_.Pop();
     (send.is_greeting ? done.greetings : done.completions)
         ->push_back({connection_, send.work, send.operation,
                      CompletionStatus::kFlushed});
   }
-  for (const Receive& receive : std::exchange(receives_, {})) {
+  while (!receives_.empty()) {
+    const Receive receive = receives_.Pop();
     (receive.is_greeting ? done.greetings : done.completions)
         ->push_back({connection_, receive.work, Operation::kReceive,
                      CompletionStatus::kFlushed});

@@ -28,7 +28,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -39,6 +38,7 @@
 #include "replication/fabric/verbs/adapter.h"
 #include "replication/fabric/verbs/handles.h"
 #include "replication/fabric/verbs/native_sends.h"
+#include "replication/fabric/verbs/numbered_queue.h"
 #include "replication/fabric/verbs/options.h"
 #include "replication/fabric/work_request.h"
 
@@ -74,8 +74,8 @@ class QueuePair {
     std::vector<Completion>* greetings;
   };
 
-  // Requires: there is room, and the request was checked; `own` names its
-  // bytes.
+  // Requires: there is room, the chain is not full, and the request was
+  // checked; `own` names its bytes.
   void Post(const WorkRequest& request, const ibv_sge& own);
   void PostGreeting(const ibv_sge& own);
   // Handed to the adapter at once.
@@ -90,8 +90,8 @@ class QueuePair {
   // connection is to be broken).
   absl::Status RingDoorbell();
   // There is something to hand over; so much that it should not wait.
-  bool has_chain() const { return !chain_.empty(); }
-  bool is_chain_full() const { return chain_.size() >= kChainMax; }
+  bool has_chain() const { return chained_ != 0; }
+  bool is_chain_full() const { return chained_ == chain_.size(); }
 
   // Takes what has completed. Returns false once something failed: the
   // connection is to be broken.
@@ -146,11 +146,12 @@ class QueuePair {
   DeviceNews* const news_;
   std::optional<NativeSends> native_;  // none: the adapter has nothing of it
 
-  std::vector<Entry> chain_;  // not handed over yet
-  std::deque<Send> sends_;
-  std::deque<Receive> receives_;
-  uint64_t first_send_ = 0;  // number of sends_.front()
-  uint64_t first_receive_ = 0;
+  // Not handed over yet: the first `chained_`. Entries are used again and
+  // again, and whoever fills one sets all that is asked for.
+  std::vector<Entry> chain_;
+  size_t chained_ = 0;
+  NumberedQueue<Send> sends_;
+  NumberedQueue<Receive> receives_;
   uint64_t fetches_ = 0;  // own reads and atomics among the sends
   unsigned events_ = 0;
   bool is_whole_ = true;

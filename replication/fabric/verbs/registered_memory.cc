@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replication/fabric/verbs/registered_memory.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -83,7 +84,8 @@ absl::StatusOr<RegionKey> RegisteredMemory::Register(std::span<std::byte> bytes,
   }
   parts.rkey = handle->rkey;
   const RegionKey key = MakeRegionKey(parts);
-  regions_.emplace(key, Region{std::move(handle), bytes});
+  const ibv_sge name = {parts.address(), 0, handle->lkey};
+  regions_.emplace(key, Region{std::move(handle), bytes, name});
   return key;
 }
 
@@ -104,24 +106,32 @@ absl::Status RegisteredMemory::Deregister(RegionKey key) {
         absl::StrCat("the adapter keeps the region under key ", key.value, ": ",
                      std::strerror(error), "; peers may still write there"));
   }
-  if (KnownOf(key).key == key) KnownOf(key) = {};
+  known_ = {};
   regions_.erase(found);
   return absl::OkStatus();
 }
 
 const RegisteredMemory::Region* RegisteredMemory::Find(RegionKey key) const {
-  Known& known = KnownOf(key);
-  if (known.key == key) [[likely]]
-    return known.region;
+  for (size_t i = 0; i < known_.size(); ++i) {
+    if (known_[i].key != key) continue;
+    const Region* const region = known_[i].region;
+    // Which is asked for often comes to the front.
+    if (i > 1) std::swap(known_[i], known_[i - 1]);
+    return region;
+  }
   const auto found = regions_.find(key);
   if (found == regions_.end()) return nullptr;
-  known = {key, &found->second};
-  return known.region;
+  std::ranges::copy_backward(std::span(known_).first(known_.size() - 1),
+                             known_.end());
+  known_.front() = {key, &found->second};
+  return &found->second;
 }
 
 bool RegisteredMemory::TryName(const LocalBytes& local, ibv_sge* name) const {
-  *name = {};
-  if (local.bytes.empty()) return true;
+  if (local.bytes.empty()) {
+    *name = {};
+    return true;
+  }
   const Region* const region = Find(local.key);
   if (region == nullptr) return false;
   // What lies before the region is far behind its end, too.
@@ -131,8 +141,8 @@ bool RegisteredMemory::TryName(const LocalBytes& local, ibv_sge* name) const {
       local.bytes.size() > region->bytes.size() - at) {
     return false;
   }
-  *name = {PartsOf(local.key).address() + at,
-           static_cast<uint32_t>(local.bytes.size()), region->handle->lkey};
+  *name = {region->name.addr + at, static_cast<uint32_t>(local.bytes.size()),
+           region->name.lkey};
   return true;
 }
 

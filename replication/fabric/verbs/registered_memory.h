@@ -60,16 +60,14 @@ class RegisteredMemory {
   struct Region {
     MemoryRegion handle;
     std::span<std::byte> bytes;
+    ibv_sge name = {};  // of the first byte; the length is nothing
   };
   struct Known {
     RegionKey key;
     const Region* region = nullptr;
   };
 
-  // Each post asks, mostly for one of a few. By bits that adapters count up;
-  // two that share a place and are asked for by turns would cost a search each
-  // time.
-  Known& KnownOf(RegionKey key) const { return known_[key.value >> 8 & 63]; }
+  // Each post asks, by turns for one of a few.
   const Region* Find(RegionKey key) const;
 
   ibv_pd* const domain_;
@@ -78,7 +76,9 @@ class RegisteredMemory {
   const bool native_flush_;
   RegionTags tags_;
   std::map<RegionKey, Region> regions_;
-  mutable std::array<Known, 64> known_;
+  // Those asked for most are in front; the last one is forgotten first. Not by
+  // the bits of the key: two that are asked for by turns could share a place.
+  mutable std::array<Known, 8> known_;
 };
 
 }  // namespace alpheus::verbs

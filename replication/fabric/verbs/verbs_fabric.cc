@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/flatten.h"
 #include "log/base/status_macros.h"
 #include "replication/fabric/verbs/adapter_choice.h"
 
@@ -131,7 +132,8 @@ absl::Status VerbsFabric::WhyNotPosted(const Connection& connection,
       " sends are posted and not completed; poll for completions first"));
 }
 
-absl::Status VerbsFabric::Post(ConnectionId id, const WorkRequest& request) {
+ALPHEUS_FLATTEN absl::Status VerbsFabric::Post(ConnectionId id,
+                                               const WorkRequest& request) {
   MutexLock lock(mutex_);
   Connection* const connection = Find(id);
   if (connection == nullptr) return NoConnection(id);
@@ -167,8 +169,9 @@ absl::Status VerbsFabric::PostWriteAtomic(ConnectionId id, WorkId work,
                    .is_atomic_write = true});
 }
 
-absl::Status VerbsFabric::PostReceive(ConnectionId id, WorkId work,
-                                      LocalBytes into) {
+ALPHEUS_FLATTEN absl::Status VerbsFabric::PostReceive(ConnectionId id,
+                                                      WorkId work,
+                                                      LocalBytes into) {
   MutexLock lock(mutex_);
   Connection* const connection = Find(id);
   if (connection == nullptr) return NoConnection(id);
@@ -201,14 +204,14 @@ bool VerbsFabric::RingDoorbells() {
 
 // --- Progress ---------------------------------------------------------------
 
-void VerbsFabric::HandOver() {
+ALPHEUS_FLATTEN void VerbsFabric::HandOver() {
   MutexLock lock(mutex_);
   RingDoorbells();
   if (HasNews()) WakeWaiters();
 }
 
-size_t VerbsFabric::Poll(std::span<Completion> completions,
-                         std::vector<ConnectionEvent>* events) {
+ALPHEUS_FLATTEN size_t VerbsFabric::Poll(std::span<Completion> completions,
+                                         std::vector<ConnectionEvent>* events) {
   MutexLock lock(mutex_);
   Advance();
   if (!HasNews()) return 0;

@@ -7,12 +7,14 @@
 #include <cerrno>
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "log/base/random.h"
 #include "replication/fabric/verbs/adapter.h"
 #include "replication/fabric/verbs/connection.h"
 #include "replication/fabric/verbs/queue_pair.h"
+#include "replication/fabric/verbs/region_key_parts.h"
 #include "replication/fabric/verbs/registered_memory.h"
 #include "replication/fabric/verbs/wake_up.h"
 #include "tests/replication/fabric/fake_adapter.h"
@@ -100,6 +102,32 @@ TEST_F(VerbsQueuePairTest, FailureInAChainIsOfItsOwnRequest) {
   for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(done[i].work, WorkId(i + 1));
 }
 
+// Requests are used again: what the first ones asked for is not asked of later
+// ones.
+TEST_F(VerbsQueuePairTest, ManyChainsLeaveNothingToTheNextOnes) {
+  uint64_t work = 0;
+  for (size_t chain = 0; chain < 200; ++chain) {
+    const bool reads = chain % 2 == 0;
+    const size_t length = 1 + chain % 7;
+    for (size_t i = 0; i < length; ++i) {
+      Post(reads ? Operation::kRead : Operation::kSend, ++work);
+    }
+    ASSERT_TRUE(pair_->RingDoorbell().ok());
+    ASSERT_EQ(adapter_.doorbells.back().size(), length);
+    for (size_t i = 0; i < length; ++i) {
+      const ibv_send_wr& asked = adapter_.doorbells.back()[i];
+      EXPECT_EQ(asked.opcode, reads ? IBV_WR_RDMA_READ : IBV_WR_SEND);
+      EXPECT_EQ(asked.num_sge, 1);
+      EXPECT_EQ((asked.send_flags & IBV_SEND_SIGNALED) != 0, i + 1 == length);
+      EXPECT_EQ((asked.send_flags & IBV_SEND_FENCE) != 0, reads && i > 0);
+    }
+    adapter_.Complete(adapter_.doorbells.back().back().wr_id);
+    const auto done = Poll();
+    ASSERT_EQ(done.size(), length);
+    EXPECT_EQ(done.back().work, WorkId(work));
+  }
+}
+
 // QP3, X5.
 TEST_F(VerbsQueuePairTest, FenceDestroysTheQueuePair) {
   EXPECT_EQ(adapter_.queue_pairs, 1);
@@ -146,6 +174,35 @@ TEST_F(VerbsMemoryTest, FenceDestroysTheRegion) {
   EXPECT_EQ(adapter_.regions, 1);
   ASSERT_TRUE(memory_.Deregister(key).ok());
   EXPECT_EQ(adapter_.regions, 0);
+}
+
+// By turns, more than are remembered, and those that are no more.
+TEST_F(VerbsMemoryTest, OwnBytesAreFoundInEachOfManyRegions) {
+  std::vector<std::byte> bytes(20 * 64);
+  std::vector<RegionKey> keys;
+  const auto part = [&](size_t i) {
+    return std::span(bytes).subspan(i * 64, 64);
+  };
+  for (size_t i = 0; i < 20; ++i) {
+    keys.push_back(*memory_.Register(part(i), RemoteAccess::kNone));
+  }
+  for (size_t turn = 0; turn < 400; ++turn) {
+    const size_t i = turn * (turn % 3 + 1) % keys.size();
+    ibv_sge name;
+    ASSERT_TRUE(memory_.TryName({keys[i], part(i).subspan(8)}, &name));
+    EXPECT_EQ(name.addr, PartsOf(keys[i]).address() + 8);
+    EXPECT_EQ(name.length, 56u);
+    EXPECT_FALSE(memory_.TryName({keys[i], part((i + 1) % 20)}, &name));
+  }
+  for (size_t i = 0; i < keys.size(); i += 2) {
+    ASSERT_TRUE(memory_.Deregister(keys[i]).ok());
+  }
+  for (size_t i = 0; i < keys.size(); ++i) {
+    ibv_sge name;
+    EXPECT_EQ(memory_.TryName({keys[i], part(i)}, &name), i % 2 == 1);
+  }
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(memory_.Name({RegionKey(), part(0)}).status()));
 }
 
 TEST_F(VerbsMemoryTest, RegionThatTheAdapterKeepsStaysKnown) {

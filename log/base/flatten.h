@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// flatten: functions into which all is put that they call.
+//
+// Idea: an append goes through some forty small functions of a dozen classes,
+// each in the room where a reader looks for it; calls between them are half of
+// what is left of its time over an adapter with RDMA (docs/performance.md, "The
+// whole log over verbs"). So the few functions that each append comes by are
+// marked, and the compiler puts into them what they call: with link-time
+// optimization (Release) across sources, else within one. Errors' ways are not
+// made longer by it: the compiler moves what is unlikely out again.
+//
+// Only where it optimizes: elsewhere it would cost time to compile, and names
+// in reports of sanitizers.
+#ifndef ALPHEUS_LOG_BASE_FLATTEN_H_
+#define ALPHEUS_LOG_BASE_FLATTEN_H_
+
+// In front of a function's definition.
+#if defined(__OPTIMIZE__) && defined(NDEBUG)
+#define ALPHEUS_FLATTEN [[gnu::flatten]]
+#else
+#define ALPHEUS_FLATTEN
+#endif
+
+#endif  // ALPHEUS_LOG_BASE_FLATTEN_H_
