@@ -9,8 +9,7 @@
 // optimization (Release) across sources, else within one. Errors' ways are not
 // made longer by it: the compiler moves what is unlikely out again.
 //
-// Only where it optimizes: elsewhere it would cost time to compile, and names
-// in reports of sanitizers.
+// Only where it optimizes: elsewhere it would just take longer to compile.
 #ifndef ALPHEUS_LOG_BASE_FLATTEN_H_
 #define ALPHEUS_LOG_BASE_FLATTEN_H_
 
