@@ -2,12 +2,12 @@
 // flatten: functions into which all is put that they call.
 //
 // Idea: an append goes through some forty small functions of a dozen classes,
-// each in the room where a reader looks for it; calls between them are half of
-// what is left of its time over an adapter with RDMA (docs/performance.md, "The
-// whole log over verbs"). So the few functions that each append comes by are
-// marked, and the compiler puts into them what they call: with link-time
-// optimization (Release) across sources, else within one. Errors' ways are not
-// made longer by it: the compiler moves what is unlikely out again.
+// each in the room where a reader looks for it; with an adapter with RDMA the
+// calls between them show (docs/performance.md). So a few functions that each
+// append comes by are marked, and the compiler puts into them what they call:
+// with link-time optimization (Release) across sources, else within one. Not
+// functions that call through an interface: GCC guesses whose it is, and puts
+// half of recovery into them.
 //
 // Only where it optimizes: elsewhere it would just take longer to compile.
 #ifndef ALPHEUS_LOG_BASE_FLATTEN_H_

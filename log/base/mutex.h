@@ -4,8 +4,8 @@
 //
 // Idea: taken and let go by one instruction each where nobody else wants it, as
 // nearly all of ours are: std::mutex takes some 60 for the two and two calls
-// into the C library, and an append to a backup takes four locks on its way and
-// four more on the way back. Whoever must wait says so in the word, and sleeps.
+// into the C library, and an append to a backup takes ten locks at both ends.
+// Whoever must wait says so in the word, and sleeps.
 //
 //   0 free | 1 held | 2 held, and somebody may sleep
 //

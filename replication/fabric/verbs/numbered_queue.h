@@ -3,8 +3,8 @@
 //
 // Idea: entries are numbered as they come, for ever, and leave in that order;
 // there is a limit to how many there are at once, so that a ring of that size
-// has room for all, and a number is a place. One entry in and one out per
-// record: std::deque takes several times as long for its size alone.
+// has room for all, and a number is a place. Each record is one entry in and
+// one out: that is why it is no std::deque, which multiplies for its size.
 //
 // Thread safety: none.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_NUMBERED_QUEUE_H_

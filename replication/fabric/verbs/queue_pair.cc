@@ -203,6 +203,7 @@ void QueuePair::PostGreeting(const ibv_sge& own) {
 
 // In place: a request is 128 bytes, and each record takes one.
 QueuePair::Entry& QueuePair::Append(const Send& send) {
+  ALPHEUS_CHECK(!is_chain_full(), "who fills the chain hands it over");
   Entry& entry = chain_[chained_++];
   entry.request.wr_id = sends_.next();
   entry.request.send_flags = 0;

@@ -44,9 +44,8 @@ rocksdb::Options StressDatabase::DrawOptions(uint64_t seed) {
     options.recycle_log_file_num = 0;  // RocksDB does not have both
   }
   // Atomic flushes for different reasons, at once, end RocksDB before 7.10 at
-  // an assertion (facebook/rocksdb pull request 11111); and where it recovers
-  // without a flush as well, a kill may leave merges that it applies twice,
-  // with the default file system and its WAL, too.
+  // an assertion (facebook/rocksdb pull request 11111); and merges were seen
+  // twice after a kill, with the default file system and its WAL, too.
   if (ROCKSDB_MAJOR == 7 && ROCKSDB_MINOR < 10) options.atomic_flush = false;
   return options;
 }
