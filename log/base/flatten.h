@@ -6,8 +6,8 @@
 // calls between them show (docs/performance.md). So a few functions that each
 // append comes by are marked, and the compiler puts into them what they call:
 // with link-time optimization (Release) across sources, else within one. Not
-// functions that call through an interface: GCC guesses whose it is, and puts
-// half of recovery into them.
+// LogReplication::TakeSome, and not who calls it: GCC guesses who is behind its
+// interfaces, and puts half of recovery into them.
 //
 // Only where it optimizes: elsewhere it would just take longer to compile.
 #ifndef ALPHEUS_LOG_BASE_FLATTEN_H_
