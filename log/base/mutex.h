@@ -10,7 +10,8 @@
 //   0 free | 1 held | 2 held, and somebody may sleep
 //
 // Not absl::Mutex: the packaged library is not instrumented, so that
-// ThreadSanitizer would not see what it orders.
+// ThreadSanitizer would not see what it orders. All of it is in the header: the
+// RocksDB plugin uses it where only the C functions of libalpheus are seen.
 //
 // Invariants:
 //   1. Only the holder lets go, and it wakes one sleeper if the word says that
@@ -58,8 +59,13 @@ class ABSL_LOCKABLE Mutex {
     return word_.compare_exchange_strong(word, kHeld, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
-  void LockBehindOthers();
-  void WakeOne();
+  [[gnu::cold, gnu::noinline]] void LockBehindOthers() {
+    // Who comes by here leaves it awaited, for those who may sleep behind it.
+    while (word_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
+      word_.wait(kAwaited, std::memory_order_relaxed);
+    }
+  }
+  [[gnu::cold, gnu::noinline]] void WakeOne() { word_.notify_one(); }
 
   std::atomic<uint32_t> word_{kFree};
 };
