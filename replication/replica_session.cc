@@ -45,8 +45,10 @@ ReplicaSession::ReplicaSession(const ReplicatedRing& ring,
       requester_(plan, fabric, connection),
       posted_{terms.next.lsn - 1, terms.next.offset},
       acked_(posted_),
+      unpersisted_(terms.credits),
       head_sent_(terms.head),
       head_published_(terms.head),
+      under_way_(terms.credits),
       free_messages_(kMessagesUnderWay) {
   std::iota(free_messages_.begin(), free_messages_.end(), 0);
 }
@@ -84,8 +86,8 @@ absl::Status ReplicaSession::Post(const RingEnd& end, const Pace& pace) {
     if (!HasRoomFor(batch.offset - posted_.offset)) break;
     ALPHEUS_RETURN_IF_ERROR(PostBatch(batch.offset));
     posted_ = batch;
-    unpersisted_.push_back(batch);
-    under_way_.push_back({batch, {}});
+    unpersisted_.Push(batch);
+    under_way_.Push({batch, {}});
     ++batches_;
   }
   return absl::OkStatus();
@@ -129,7 +131,7 @@ absl::Status ReplicaSession::AdvanceHead(const LogPosition& head) {
                    message.bytes.first<kHeadUpdateBytes>());
   ALPHEUS_RETURN_IF_ERROR(PostMessage(message, slot));
   head_sent_ = head;
-  under_way_.push_back({posted_, head});
+  under_way_.Push({posted_, head});
   return absl::OkStatus();
 }
 
@@ -142,7 +144,7 @@ absl::Status ReplicaSession::AdvanceDurable(Lsn lsn) {
                       message.bytes.first<kDurableUpdateBytes>());
   ALPHEUS_RETURN_IF_ERROR(PostMessage(message, slot));
   durable_told_ = lsn;
-  under_way_.push_back({posted_, {}, /*is_durable_update=*/true});
+  under_way_.Push({posted_, {}, /*is_durable_update=*/true});
   return absl::OkStatus();
 }
 
@@ -241,7 +243,8 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
   }
   const uint64_t newly = ack->batches - batches_acked_;
   if (ack->batches < batches_acked_ || newly > under_way_.size() ||
-      (newly != 0 && under_way_[newly - 1].end.lsn != ack->persisted_lsn)) {
+      (newly != 0 && under_way_.At(under_way_.first() + newly - 1).end.lsn !=
+                         ack->persisted_lsn)) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ": the backup acknowledged LSN ",
         ack->persisted_lsn.value, " with batch ", ack->batches, "; ",
@@ -249,10 +252,8 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
         posted_.lsn.value, " were acknowledged before"));
   }
   for (uint64_t i = 0; i < newly; ++i) {
-    if (i == 0 || !IsMutant("kAckIsNotCumulative")) {
-      TakeAcked(under_way_.front());
-    }
-    under_way_.pop_front();
+    const UnderWay& acked = under_way_.Pop();
+    if (i == 0 || !IsMutant("kAckIsNotCumulative")) TakeAcked(acked);
   }
   batches_acked_ = ack->batches;
   TakePersisted();
@@ -269,9 +270,9 @@ void ReplicaSession::TakeAcked(const UnderWay& acked) {
 
 void ReplicaSession::TakePersisted() {
   while (requester_.posted() - requester_.persisted() < unpersisted_.size()) {
-    acked_ = IsMutant("kAckIsForAllPosted") ? unpersisted_.back()
-                                            : unpersisted_.front();
-    unpersisted_.pop_front();
+    const RingEnd& last = unpersisted_.back();
+    const RingEnd& oldest = unpersisted_.Pop();
+    acked_ = IsMutant("kAckIsForAllPosted") ? last : oldest;
   }
 }
 

@@ -30,7 +30,6 @@
 #define ALPHEUS_REPLICATION_REPLICA_SESSION_H_
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -38,6 +37,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
+#include "log/base/numbered_queue.h"
 #include "log/core/record_cursor.h"
 #include "log/core/replication_sink.h"
 #include "log/format/layout.h"
@@ -152,11 +152,11 @@ class ReplicaSession {
   PersistRequester requester_;
   RingEnd posted_;
   RingEnd acked_;
-  std::deque<RingEnd> unpersisted_;  // ends of batches
+  NumberedQueue<RingEnd> unpersisted_;  // ends of batches
   LogPosition head_sent_;
   LogPosition head_published_;
   Lsn durable_told_;
-  std::deque<UnderWay> under_way_;  // without an ack
+  NumberedQueue<UnderWay> under_way_;  // without an ack
   uint64_t batches_ = 0;
   uint64_t batches_acked_ = 0;
   std::unique_ptr<PostedReceives> acks_;

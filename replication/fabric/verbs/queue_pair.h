@@ -34,11 +34,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "log/base/numbered_queue.h"
 #include "replication/fabric/fabric.h"
 #include "replication/fabric/verbs/adapter.h"
 #include "replication/fabric/verbs/handles.h"
 #include "replication/fabric/verbs/native_sends.h"
-#include "replication/fabric/verbs/numbered_queue.h"
 #include "replication/fabric/verbs/options.h"
 #include "replication/fabric/work_request.h"
 
