@@ -30,11 +30,12 @@ class NumberedQueue {
   uint64_t next() const { return next_; }
   size_t size() const { return static_cast<size_t>(next_ - first_); }
   bool empty() const { return first_ == next_; }
+  // So many have room before it grows.
+  size_t room() const { return ring_.size(); }
 
   // Requires: it is there.
   const Entry& At(uint64_t number) const { return ring_[number & mask_]; }
   // Requires: not empty.
-  const Entry& front() const { return At(first_); }
   const Entry& back() const { return At(next_ - 1); }
 
   void Push(const Entry& entry) {

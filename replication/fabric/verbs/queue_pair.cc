@@ -204,6 +204,7 @@ void QueuePair::PostGreeting(const ibv_sge& own) {
 // In place: a request is 128 bytes, and each record takes one.
 QueuePair::Entry& QueuePair::Append(const Send& send) {
   ALPHEUS_CHECK(!is_chain_full(), "who fills the chain hands it over");
+  ALPHEUS_CHECK(sends_.size() < sends_.room(), "QP2: more than may be posted");
   Entry& entry = chain_[chained_++];
   entry.request.wr_id = sends_.next();
   entry.request.send_flags = 0;
@@ -255,6 +256,8 @@ absl::Status QueuePair::PostReceive(WorkId work, const ibv_sge& into,
     request.sg_list = &own;
     request.num_sge = 1;
   }
+  ALPHEUS_CHECK(receives_.size() < receives_.room(),
+                "QP2: more than may be posted");
   ibv_recv_wr* bad = nullptr;
   const int error = ibv_post_recv(id_->qp, &request, &bad);
   if (error != 0) return Refused("a receive", error);
