@@ -83,13 +83,87 @@ const Answer* AnswerOf(std::span<const Answer> answers, NodeId node) {
   return at == answers.end() ? nullptr : &*at;
 }
 
+// Those of its members that have answered; blank ones hold nothing.
+AnswerSet AnsweredOf(const Configuration& configuration,
+                     std::span<const Answer> answers) {
+  return Where(answers, ~AnswerSet{0}, [&](const Answer& answer) {
+    return !answer.blank && Names(configuration, MemberOf(answer));
+  });
+}
+
+// Q4. Ids never go back, so that who has an older one never had what followed.
+bool WasNeverFollowed(const Configuration& configuration,
+                      std::span<const Answer> answers) {
+  const AnswerSet never = Where(answers, ~AnswerSet{0}, [&](const Answer& a) {
+    return Names(configuration, MemberOf(a)) &&
+           (a.blank || a.configuration == configuration ||
+            a.configuration.id < configuration.id);
+  });
+  return Count(never) >= LeastOpeningQuorum(SizesOf(configuration)) ||
+         IsMutant("kReplacedOnesPromise");
+}
+
+AnswerSet Suspects(std::span<const Answer> answers) {
+  return Where(answers, ~AnswerSet{0},
+               [](const Answer& answer) { return answer.suspect; });
+}
+
+// How far an opening has come with a configuration that is neither E's nor
+// settled.
+struct Ending {
+  QuorumSizes sizes;
+  uint32_t answered = 0;  // of its members
+  uint32_t current = 0;   // of these, who were not replaced and are not suspect
+  uint32_t stay = 0;      // of these, members of the target
+
+  // Nobody opens the log by it any more once those who stay have installed.
+  bool is_possible() const {
+    return answered >= LeastOpeningQuorum(sizes) &&
+           current >= sizes.read_quorum && stay >= needed();
+  }
+  uint32_t needed() const {
+    return IsMutant("kListIsEndedByW") ? sizes.write_quorum : Blocking(sizes);
+  }
+};
+
+Ending EndingOf(const Configuration& configuration, const Decision& decision,
+                std::span<const Answer> answers, const Configuration& target) {
+  AnswerSet answered = AnsweredOf(configuration, answers);
+  if (IsMutant("kLeaversPromiseNothing")) answered &= decision.members;
+  const AnswerSet surely = WasNeverFollowed(configuration, answers)
+                               ? answered
+                               : answered & decision.members;
+  const AnswerSet stay = Where(answers, answered, [&](const Answer& answer) {
+    return Names(target, MemberOf(answer));
+  });
+  return {SizesOf(configuration), Count(answered),
+          Count(surely & ~Suspects(answers)), Count(stay)};
+}
+
+// Of the list before the change, by the answers that count for it: those, too,
+// that E's configuration does not name, if nothing has followed it.
+AnswerSet LeaversOf(const MembersChange& change, AnswerSet heeded,
+                    std::span<const Answer> answers) {
+  AnswerSet leavers = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const Configuration& own = answers[i].configuration;
+    if (!Contains(heeded, i) || !IsBefore(change, own)) continue;
+    if (!WasNeverFollowed(own, answers)) continue;
+    leavers |= heeded & AnsweredOf(own, answers);
+  }
+  return leavers;
+}
+
 // Whether the configuration before the change, when E's is the one after it
-// already, is settled, or its quorum has answered. Who does not count for E's,
-// because of a rival change that may be in force, does not count here either.
+// already, is settled, or its quorum has answered. `heeded`: who has E's, or
+// one that is settled or can be ended. The others do not count here either: a
+// rival change may be in force.
 bool IsCaredFor(const MembersChange& change, const Decision& decision,
-                std::span<const Answer> answers, AnswerSet counts) {
+                std::span<const Answer> answers, AnswerSet heeded) {
   const AnswerSet among =
-      IsMutant("kRivalChangeIsOverlooked") ? decision.members : counts;
+      IsMutant("kRivalChangeIsOverlooked")
+          ? decision.members
+          : (heeded & decision.members) | LeaversOf(change, heeded, answers);
   const AnswerSet of_from = Where(answers, among, [&](const Answer& answer) {
     return Has(change.from_nodes, answer.node);
   });
@@ -213,44 +287,35 @@ Promises JudgePromises(const Decision& decision,
                        const MembersChange* change) {
   const Configuration& newest = decision.configuration;
   Promises promises;
+  AnswerSet heeded = 0;
   for (size_t i = 0; i < answers.size(); ++i) {
-    if (!Contains(decision.members, i)) continue;
+    if (answers[i].blank) continue;
     const AnswerSet bit = AnswerSet{1} << i;
     const Configuration& own = answers[i].configuration;
     if (own == newest || IsMutant("kOlderConfigurationCounts")) {
-      promises.counts |= bit;
+      heeded |= bit;
       continue;
     }
-    const QuorumSizes sizes = SizesOf(own);
-    const AnswerSet of_own = Where(
-        answers, decision.members,
-        [&](const Answer& answer) { return Names(own, MemberOf(answer)); });
-    const AnswerSet settled = Where(answers, of_own, [&](const Answer& answer) {
-      return answer.configuration == newest;
-    });
-    if (Count(settled) >= Blocking(sizes)) {
-      promises.counts |= bit;
-    } else if (Count(of_own) >= LeastOpeningQuorum(sizes) &&
-               Both(own, target).size() >= sizes.write_quorum) {
-      promises.counts |= bit;
+    const AnswerSet settled = Where(
+        answers, AnsweredOf(own, answers),
+        [&](const Answer& answer) { return answer.configuration == newest; });
+    if (Count(settled) >= Blocking(SizesOf(own))) {
+      heeded |= bit;
+    } else if (EndingOf(own, decision, answers, target).is_possible()) {
+      heeded |= bit;
       auto& live = promises.unsettled;
       if (std::find(live.begin(), live.end(), own) == live.end()) {
         live.push_back(own);
       }
     }
   }
-  promises.is_half_done =
-      change != nullptr && newest == target &&
-      IsCaredFor(*change, decision, answers, promises.counts);
+  promises.counts = heeded & decision.members;
+  promises.is_half_done = change != nullptr && newest == target &&
+                          IsCaredFor(*change, decision, answers, heeded);
   return promises;
 }
 
 namespace {
-
-AnswerSet Suspects(std::span<const Answer> answers) {
-  return Where(answers, ~AnswerSet{0},
-               [](const Answer& answer) { return answer.suspect; });
-}
 
 bool IsNewcomer(const Member& member, const Decision& decision,
                 std::span<const Answer> answers) {
@@ -260,11 +325,38 @@ bool IsNewcomer(const Member& member, const Decision& decision,
 }
 
 absl::Status CheckEnough(uint32_t counted, uint32_t needed, const char* what,
-                         const Configuration& of) {
+                         const Configuration& of,
+                         const std::string& against = "") {
   if (counted >= needed) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat(counted, " of the replicas that answered ", what,
-                   " configuration ", of.id, ", ", needed, " are needed"));
+  return absl::UnavailableError(absl::StrCat(
+      counted, " of the replicas that answered ", what, " configuration ",
+      of.id, ", ", needed, " are needed", against));
+}
+
+// Of the members that answered and do not count: by which configuration others
+// may still open the log, and what to do about it.
+std::string WhoStandsAgainst(AnswerSet counts, const Decision& decision,
+                             std::span<const Answer> answers,
+                             const Configuration& target) {
+  std::string text;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (!Contains(decision.members & ~counts, i)) continue;
+    const Configuration& own = answers[i].configuration;
+    const Ending ending = EndingOf(own, decision, answers, target);
+    absl::StrAppend(&text, "; node ", answers[i].node.value,
+                    " has configuration ", own.id,
+                    ", by which the log may still be opened: of its members ",
+                    ending.answered, " answered, ",
+                    LeastOpeningQuorum(ending.sizes), " must, and ",
+                    ending.stay, " of them stay, ", ending.needed(), " must");
+  }
+  if (text.empty()) return text;
+  return absl::StrCat(
+      text,
+      ". Start all members of that list, and make the change again from "
+      "it (`alpheus reconfigure --from`); if they have answered, stop "
+      "the node that has the list which is not wanted, and make the "
+      "other change again");
 }
 
 }  // namespace
@@ -278,8 +370,9 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
   if (promises.is_half_done || IsMutant("kNewcomersPromise")) {
     counted |= decision.newcomers;
   }
-  ALPHEUS_RETURN_IF_ERROR(
-      CheckEnough(Count(counted), needed, "are members of", found));
+  ALPHEUS_RETURN_IF_ERROR(CheckEnough(
+      Count(counted), needed, "are members of", found,
+      WhoStandsAgainst(promises.counts, decision, answers, target)));
   ALPHEUS_RETURN_IF_ERROR(CheckEnough(Count(counted & ~Suspects(answers)),
                                       SizesOf(found).read_quorum,
                                       "know what they did in", found));
@@ -298,17 +391,19 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
   const Configuration& found = decision.configuration;
   InstallQuorums quorums;
   std::vector<InstallQuorum>& before = quorums.before_newcomers;
-  const auto add = [&](const Configuration& of) {
-    InstallQuorum quorum{Both(of, target), of.write_quorum};
+  const auto add = [&](const Configuration& of, uint32_t needed) {
+    InstallQuorum quorum{Both(of, target), needed};
     std::erase_if(quorum.members, [&](const Member& member) {
       return IsNewcomer(member, decision, answers);
     });
     before.push_back(std::move(quorum));
   };
   if (!promises.is_half_done && !IsMutant("kOldQuorumNotInstalled")) {
-    add(found);
+    add(found, found.write_quorum);
   }
-  for (const Configuration& live : promises.unsettled) add(live);
+  for (const Configuration& live : promises.unsettled) {
+    add(live, Blocking(SizesOf(live)));
+  }
   quorums.to_show = before;
   const QuorumSizes sizes = SizesOf(target);
   quorums.to_show.push_back({target.members, is_change

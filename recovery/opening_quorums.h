@@ -17,15 +17,23 @@
 //     (CheckChange)        OQ(target) >= N(c) - OQ(c) + 1
 //   to choose              OQ(E's) replicas that E's configuration names and
 //     (JudgePromises)      that are not blank have answered; one that has
-//                          another configuration a counts only if a is settled,
-//                          or OQ(a) of a's members have answered. A change
-//                          needs OQ(target) of the target's as well, blank
-//                          newcomers among them
+//                          another configuration a counts only if a is settled
+//                          or can be ended: OQ(a) of a's members have answered,
+//                          R(a) of whom are not suspect and were surely not
+//                          replaced (Q4), and B(a) of whom the target names. A
+//                          change needs OQ(target) of the target's as well,
+//                          blank newcomers among them
 //   to show                W of the target's members have installed (a change:
-//     (QuorumsToInstall)   OQ), and W(a) of each a that counted and is not
-//                          settled. Newcomers begin when W(a) of each, and W(c)
+//     (QuorumsToInstall)   OQ), and B(a) of each a that counted and is not
+//                          settled. Newcomers begin when B(a) of each, and W(c)
 //                          of S that are no newcomers, have: before that they
 //                          hold nothing
+//
+// B(a) = N - OQ(a) + 1 is so many that no opening quorum of a is left. Why this
+// ends a: OQ(a) have promised, so that nobody gets W(a) any more who writes by
+// a, and what was shown by a has answered; and two openings that each end a, or
+// one that ends it and one by it, meet in a replica that the earlier one has
+// installed or the later one has fenced, since OQ(a) + B(a) > N.
 //
 // Invariants:
 //   Q1. From the moment at which the target can be opened by itself, c cannot
@@ -39,6 +47,14 @@
 //   Q3. A newcomer counts for no W before it has installed, and for no promise
 //       but of a change that also has OQ(c): what its predecessor promised and
 //       acknowledged is lost (H16).
+//   Q4. Who leaves promises for the configuration a that it was a member of,
+//       too. But a may have been followed unseen by an a' that has another
+//       replica in its place, and it be the old one come back: then what it
+//       says is nothing that holds for a'. E's configuration names the newest
+//       replica of each node; of the others, R(a) takes only whom nothing can
+//       have replaced: OQ(a) of a's members have a itself, an older list, or
+//       nothing yet, whereas to show an a' takes B(a) of them with what
+//       follows.
 // Thread safety: pure.
 // References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
 // members".
@@ -97,7 +113,7 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
 // answered.
 struct Promises {
   AnswerSet counts = 0;  // for OQ of E's configuration
-  // Neither E's nor settled: W of each must have installed.
+  // Neither E's nor settled: B of each must have installed.
   std::vector<Configuration> unsettled;
   // A change is made again whose configuration before is settled or has
   // promised: newcomers count as members of the one after.
@@ -111,7 +127,8 @@ Promises JudgePromises(const Decision& decision,
 
 // OK if OQ(E's) and, in a change, OQ(target) have promised. `needed` of E's
 // configuration are, where the operator's R asks for more than OQ.
-// Errors: Unavailable (how many did, how many must).
+// Errors: Unavailable (how many did, how many must, who stands against it by
+// which configuration, and what to do).
 absl::Status CheckPromises(const Promises& promises, const Decision& decision,
                            std::span<const Answer> answers,
                            const Configuration& target, bool is_change,

@@ -13,6 +13,7 @@
 namespace alpheus {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -124,6 +125,91 @@ TEST_F(OpeningQuorumsTest, RivalListsDoNotBothOpen) {
   Add(3, before, 5);
   Add(4, other, 7);
   EXPECT_FALSE(Judge(other).ok());
+}
+
+// Two stay of five, of which W = 2; who leaves promises, too (Q4).
+TEST_F(OpeningQuorumsTest, LeaversPromiseForTheListThatTheyHave) {
+  const Configuration before = Of(1, {1, 2, 3, 4, 5}, 2);
+  const Configuration after = Of(2, {1, 2, 3}, 2);
+  Add(3, after, 6);
+  for (const int node : {1, 2}) Add(node, before, 5);
+  EXPECT_TRUE(absl::IsUnavailable(Judge(after)));
+  for (const int node : {4, 5}) Add(node, before, 5);
+  ASSERT_TRUE(Judge(after).ok());
+  EXPECT_EQ(promises_.counts, 7u);
+  EXPECT_THAT(promises_.unsettled, ElementsAre(before));
+}
+
+// A newcomer of the new list is needed, and one that leaves of the old one.
+TEST_F(OpeningQuorumsTest, ChangeGoesOnByThePromiseOfOneThatLeaves) {
+  const Configuration before = Of(1, {1, 2, 3, 4, 5}, 2);
+  const Configuration after = Of(2, {1, 3, 4, 6}, 4);
+  const MembersChange change = ChangeOf(before, after);
+  Add(3, after, 6);
+  for (const int node : {1, 4, 5}) Add(node, before, 5);
+  AddBlank(6, before);
+  EXPECT_TRUE(absl::IsUnavailable(Judge(after, &change)));
+  Add(2, before, 5);
+  ASSERT_TRUE(Judge(after, &change).ok());
+  EXPECT_TRUE(promises_.is_half_done);
+}
+
+// Node 4 may have been replaced since, and its old medium be there again: what
+// its successor has acknowledged, with 3, would be overlooked.
+TEST_F(OpeningQuorumsTest, OnesThatMayHaveBeenReplacedDoNotPromise) {
+  const Configuration before = Of(1, {1, 2, 3, 4}, 2);
+  const Configuration after = Of(2, {1, 2, 3}, 2);
+  Add(1, after, 9);
+  Add(2, before, 5);
+  Add(4, before, 5);
+  const absl::Status status = Judge(after);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  // With 3 it is known that nothing has followed.
+  Add(3, before, 5);
+  EXPECT_TRUE(Judge(after).ok());
+}
+
+// A list is over once so many have another one that none of its quorums is
+// left: that takes fewer than W where W is most of N.
+TEST_F(OpeningQuorumsTest, ListIsEndedByFewerThanW) {
+  const Configuration first = Of(1, {1, 2, 3, 4}, 3);
+  const Configuration second = Of(2, {1, 2, 3}, 2);
+  const Configuration third = Of(3, {2, 3}, 2);
+  Add(3, third, 8);
+  Add(1, second, 7);
+  Add(2, first, 5);
+  const MembersChange change = ChangeOf(second, third);
+  ASSERT_TRUE(Judge(third, &change).ok());
+  EXPECT_THAT(promises_.unsettled, ElementsAre(second, first));
+  EXPECT_THAT(ToInstall(third, true).to_show,
+              ElementsAre(InstallQuorum{third.members, 2},
+                          InstallQuorum{third.members, 2},
+                          InstallQuorum{third.members, 2}));
+}
+
+TEST_F(OpeningQuorumsTest, SuspectsDoNotKnowWhatAnOlderListDid) {
+  const Configuration before = Of(1, {1, 2, 3, 4}, 2);
+  const Configuration after = Of(2, {1, 2, 3}, 2);
+  Add(1, after, 6);
+  for (const int node : {2, 3}) Add(node, before, 5);
+  answers_[2].suspect = true;
+  EXPECT_TRUE(absl::IsUnavailable(Judge(after)));
+  EXPECT_EQ(promises_.counts, 1u);
+  answers_[2].suspect = false;
+  EXPECT_TRUE(Judge(after).ok());
+}
+
+// Whoever makes the change reads what to do.
+TEST_F(OpeningQuorumsTest, ErrorSaysWhoStandsAgainstIt) {
+  const Configuration before = Of(1, {1, 2, 3, 4}, 2);
+  const Configuration after = Of(2, {1, 2, 3}, 2);
+  Add(1, after, 6);
+  Add(2, before, 5);
+  EXPECT_THAT(Judge(after).message(),
+              AllOf(HasSubstr("node 2 has configuration 1"),
+                    HasSubstr("2 answered, 3 must"),
+                    HasSubstr("`alpheus reconfigure --from`"),
+                    HasSubstr("stop the node")));
 }
 
 // W is lowered: the one that has it may not acknowledge alone.

@@ -27,6 +27,7 @@ constexpr uint64_t kOldListOdds = 4;
 constexpr uint64_t kEarlyOdds = 8;
 // While it settles.
 constexpr int64_t kSettleNanos = 3'000'000;
+constexpr size_t kSettleSteps = 5;
 constexpr int64_t kPowerNanos = 100'000;
 
 }  // namespace
@@ -101,42 +102,86 @@ void Operator::Act() {
 }
 
 // Whoever runs the log by the list in force may have its members join; then
-// nothing is left to do. Else the change once more that got furthest; then the
-// list that a refused change says the log has, which some replica has, under a
-// new number; then each change, the last one first, and each list so.
+// nothing is left to do. Else what docs/recovery.md tells an operator to do,
+// one after the other: the change once more that got furthest; the list that a
+// refused change says the log has, which some replica has, under a new number;
+// each change, the last one first, and each list so; the list of the newest
+// epoch, from that of a replica that stands against it; and the change that got
+// furthest but for one replica, while that one is stopped.
 void Operator::SettleOn() {
   if (IsUnderWay()) return;
+  StartStopped();
   GiveListInForce();
   if (world_.checkers().configurations.IsSettled()) return;
-  const std::optional<size_t> newest = NewestOnMedia();
-  const size_t round = tries_ / 3;
-  const size_t step = tries_++ % 3;
-  if (step == 0) {
-    if (newest) Begin(*newest);
-    return;
+  const size_t step = tries_ % kSettleSteps;
+  const size_t round = tries_++ / kSettleSteps;
+  const auto machine = static_cast<int>(round % world_.machines().size());
+  std::optional<size_t> number;
+  switch (step) {
+    case 0:
+      number = NewestOnMedia();
+      break;
+    case 1:
+      if (const auto list = ListOnMedium(machine)) number = NewNumberFor(*list);
+      break;
+    case 2:
+      number = InTurn(round);
+      break;
+    case 3:
+      number = ToNewestEpoch(machine);
+      break;
+    default:
+      Stop(machine);
+      number = NewestOnMedia();
+      break;
   }
-  const size_t lists = world_.lists().count();
-  if (step == 1) {
-    const std::optional<size_t> list =
-        ListOnMedium(static_cast<int>(round % world_.machines().size()));
-    const auto number = list ? NewNumberFor(*list) : std::nullopt;
-    if (number) Begin(*number);
-    return;
-  }
-  const size_t turn = round % (1 + changes_.size() + lists);
-  if (turn == 0) return;
-  if (turn <= changes_.size()) {
-    Begin(changes_.size() - turn);
-  } else if (const auto number =
-                 NewNumberFor(lists - (turn - changes_.size()))) {
-    Begin(*number);
-  }
+  if (number) Begin(*number);
 }
 
-// The last change to the list with the highest number that a replica has.
+std::optional<size_t> Operator::InTurn(size_t round) {
+  const size_t lists = world_.lists().count();
+  const size_t turn = round % (1 + changes_.size() + lists);
+  if (turn == 0) return std::nullopt;
+  if (turn <= changes_.size()) return changes_.size() - turn;
+  return NewNumberFor(lists - (turn - changes_.size()));
+}
+
+// The members of both are asked.
+std::optional<size_t> Operator::ToNewestEpoch(int machine) {
+  const std::optional<size_t> from = ListOnMedium(machine);
+  std::optional<size_t> to;
+  Epoch newest;
+  for (const World::Machine& other : world_.machines()) {
+    const Epoch epoch = world_.checkers().epochs.log_epoch(other.number);
+    const std::optional<size_t> list = ListOnMedium(other.number);
+    if (!list || epoch < newest) continue;
+    newest = epoch;
+    to = list;
+  }
+  if (!from || !to || *from == *to) return std::nullopt;
+  return Add({*from, *to, {}});
+}
+
+void Operator::Stop(int machine) {
+  if (!world_.machine(machine).has_power) return;
+  world_.Trace(absl::StrCat("machine ", machine, ": stopped by the operator"));
+  world_.CutPower(world_.machine(machine));
+  stopped_ = machine;
+  ++world_.counters().stopped;
+}
+
+void Operator::StartStopped() {
+  if (!stopped_) return;
+  world_.RestorePower(world_.machine(*stopped_));
+  stopped_.reset();
+}
+
+// The last change to the list with the highest number that a replica has which
+// is not stopped.
 std::optional<size_t> Operator::NewestOnMedia() const {
   uint64_t highest = 0;
   for (const World::Machine& machine : world_.machines()) {
+    if (stopped_ == machine.number) continue;
     const Configuration* const found =
         world_.checkers().epochs.configuration(machine.number);
     if (found != nullptr && world_.store().IsOwn(machine.number)) {

@@ -21,7 +21,8 @@
 // was ever written names it; else it stays, and the change is to be refused.
 //
 // When faults have ended, it makes changes that were cut off again until the
-// configuration in force is on all members, and gives all machines its list.
+// configuration in force is on all members, and gives all machines its list. It
+// does what docs/recovery.md says; if that is of no avail, it is a violation.
 //
 // Thread safety: one thread.
 // References: api/node/change_members.h; docs/failures.md, "Changing the
@@ -72,6 +73,10 @@ class Operator {
  private:
   void Act();
   void SettleOn();
+  std::optional<size_t> InTurn(size_t round);
+  std::optional<size_t> ToNewestEpoch(int machine);
+  void Stop(int machine);
+  void StartStopped();
   bool IsUnderWay() const;
   void LookAtStatus();
   std::optional<size_t> NewestOnMedia() const;
@@ -98,7 +103,8 @@ class Operator {
   Epoch made_in_;
   uint64_t incarnations_ = 0;
   bool settles_ = false;
-  size_t tries_ = 0;  // of settling
+  size_t tries_ = 0;            // of settling
+  std::optional<int> stopped_;  // a machine, while a change is made without it
 };
 
 }  // namespace alpheus::sim

@@ -80,12 +80,31 @@ class Run {
   // There is no progress. What was never shortened may stay closed, if more is
   // damaged than the log must survive.
   void Overdue(const std::string& what) {
+    TraceConfigurations();
     if (FaultBudget(world_).MustSurvive()) {
       return world_.referee().Violate("C8", what);
     }
     is_given_up_ = true;
     ++world_.counters().progress_undemanded;
     world_.Trace(absl::StrCat("given up: ", what));
+  }
+
+  // Of a change that does not come to an end they say why.
+  void TraceConfigurations() {
+    if (!world_.IsTraced()) return;
+    for (const World::Machine& machine : world_.machines()) {
+      const Configuration* const found =
+          world_.checkers().epochs.configuration(machine.number);
+      if (found == nullptr) continue;
+      std::string members;
+      for (const int member : ConfigurationChecker::MachinesOf(*found)) {
+        absl::StrAppend(&members, members.empty() ? "" : ",", member);
+      }
+      world_.Trace(absl::StrCat(
+          "machine ", machine.number, " has configuration ", found->id,
+          " of machines ", members, ", W ", found->write_quorum, ", of epoch ",
+          world_.checkers().epochs.log_epoch(machine.number).value));
+    }
   }
 
   template <class Done>

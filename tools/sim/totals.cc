@@ -98,13 +98,14 @@ std::string Describe(const Totals& totals) {
       "were overtaken by the head\n"
       "strangers  %12d, %d refused; %d recorded handshakes\n"
       "changes    %12d of members, %d made, %d of lost "
-      "replicas, %d refused; %d beside another one\n"
+      "replicas, %d refused; %d beside another one, %d machines stopped for "
+      "one\n"
       "storage    %12d regions refused; %d seeds that need "
       "not go on\n",
       counters.tails, counters.tail_records, counters.tails_overtaken,
       counters.strangers, counters.strangers_refused, counters.replays,
       counters.changes, counters.changes_made, counters.replacements_made,
-      counters.changes_refused, counters.rival_changes,
+      counters.changes_refused, counters.rival_changes, counters.stopped,
       counters.regions_refused, counters.progress_undemanded);
   absl::StrAppendFormat(
       &text,

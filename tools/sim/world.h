@@ -141,6 +141,7 @@ class World {
     uint64_t changes_refused = 0;
     uint64_t replacements_made = 0;  // of these, of a lost replica
     uint64_t rival_changes = 0;  // that began while another one was under way
+    uint64_t stopped = 0;        // machines, so that a change goes on
     uint64_t newcomers = 0;      // blank replicas
     // Passes over a replica that began, by its node or its primary; places that
     // they wrote anew, on which machines; records of these, and of these
