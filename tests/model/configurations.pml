@@ -29,14 +29,17 @@
 //      replacement keeps the id. No replica that answers may have a higher id
 //      than the process's list.
 //   2. OQ(c) members of c count that are not blank. One that has another
-//      configuration a counts if a is settled: N(a) - OQ(a) + 1 of a's members
-//      have c; or if OQ(a) of them answered, and W(a) of a's are in t: unsettled.
+//      configuration a counts if a is settled: B(a) = N(a) - OQ(a) + 1 of a's
+//      members have c; or if a can be ended: OQ(a) of them answered, B(a) of whom
+//      are in t, and R(a) of whom are members of c, or any if OQ(a) of a's have
+//      a itself, an older id, or are blank.
 //   3. A change needs answers of OQ(t) of t, blank or not. One that is made again
 //      (t = c) counts blank members of c if of the members before it, among those
-//      that count, N - OQ + 1 have c or OQ answered.
+//      that count, N - OQ + 1 have c or OQ answered; others than c's if it is a
+//      configuration that counts, and as in rule 2 nothing followed it.
 //   4. Who is new in t has answered, and is blank: leavers come back as others.
 //   5. Installed are first W(c) of S (not if the change is made again, and rule 3
-//      counts blank ones) and W(a) of each unsettled a, of those that answered
+//      counts blank ones) and B(a) of each unsettled a, of those that answered
 //      and are not blank; nothing is begun if they are too few. Then blank ones;
 //      shown with W(t) of t, a change with OQ(t).
 //   6. A blank member of E's configuration holds nothing, and nacks only from the
@@ -46,16 +49,18 @@
 // places have answered somebody can open who asks all or one list's members.
 //
 // Worlds (-D): one of REPLACE, REPLACE_TWICE, RIVAL_REPLACE, ADD, REMOVE,
-// REMOVE_HALF, REMOVE_TWO, SIZES, STEPS, GROW. OPENINGS is the number of epochs,
-// PRIMARIES that of primaries at a time. DAMAGE: of one record. OTHER_NODES: who
-// is new is of a new node. RIVAL_IDS: all but the first have one id.
+// REMOVE_HALF, REMOVE_TWO, REPLACE_AND_REMOVE, SIZES, STEPS, GROW. OPENINGS is
+// the number of epochs, PRIMARIES that of primaries at a time. DAMAGE: of one
+// record. OTHER_NODES: who is new is of a new node. RIVAL_IDS: all but the first
+// have one id.
 // Weakenings (-D), each of which spin must refute: OLDER_COUNTS,
-// UNSETTLED_NOT_INSTALLED, OLDER_LIST_ASKS, FEW_OPEN, NOT_FORESEEN (with
-// MUST_NOT_BLOCK: it loses nothing, but opens no more), OLD_QUORUM_NOT_ASKED,
-// OLD_QUORUM_NOT_INSTALLED, NEWCOMERS_FIRST, FORMER_MEMBER_RETURNS,
-// BLANK_NACKS_ALL. tests/model/check.py runs them all. No counterexample was
-// found in these worlds to FEW_STAY, SHOWN_BY_W, NEWCOMERS_COUNT,
-// NEW_QUORUM_NOT_ASKED, UNCOUNTED_CARE (which has one by hand with N = 5).
+// UNSETTLED_NOT_INSTALLED, R_ENDS, FEW_END, OLDER_LIST_ASKS, FEW_OPEN,
+// NOT_FORESEEN (with MUST_NOT_BLOCK: it loses nothing, but opens no more),
+// OLD_QUORUM_NOT_ASKED, OLD_QUORUM_NOT_INSTALLED, NEWCOMERS_FIRST,
+// FORMER_MEMBER_RETURNS, BLANK_NACKS_ALL. tests/model/check.py runs them all. No
+// counterexample was found in these worlds to FEW_STAY, SHOWN_BY_W,
+// NEWCOMERS_COUNT, NEW_QUORUM_NOT_ASKED, REPLACED_PROMISE, UNCOUNTED_CARE (which
+// has one by hand with N = 5).
 //
 // References: docs/protocol_model.md; epochs.pml.
 
@@ -122,6 +127,16 @@
 #define MEMBERS(c) ((c) == 1 -> 15 : 7)
 #define W_OF(c) 2
 #define SORT_PLACES sort(0, 1); sort(1, 2); sort(0, 1)
+#elif defined(REPLACE_AND_REMOVE)
+// {0,1,2,3} W=2, 3 is lost: {0,1,2,4}, of one list; {0,1,2} W=2 of the next.
+#define PLACES 5
+#define CONFIGURATIONS 3
+#define MEMBERS(c) ((c) == 1 -> 15 : ((c) == 2 -> 23 : 7))
+#define W_OF(c) 2
+#define AT_NODES_OF(c) ((c) == 3 -> 7 : 31)
+#define ID_OF(c) ((c) == 3 -> 2 : 1)
+#define IS_NEWER(c, t) (ID_OF(t) > ID_OF(c) || ((c) == 1 && (t) == 2))
+#define SORT_PLACES sort(0, 1); sort(1, 2); sort(0, 1)
 #elif defined(REMOVE_TWO)
 // {0,1,2,3,4} W=3: {0,1,2} W=2, where two could open and three others, too.
 #define PLACES 5
@@ -152,7 +167,8 @@
 #endif
 
 // Places of the nodes that c names.
-#ifdef SAME_NODES
+#if defined(AT_NODES_OF)
+#elif defined(SAME_NODES)
 #define AT_NODES_OF(c) 31
 #define ID_OF(c) 1
 #else
@@ -216,7 +232,8 @@ typedef Primary {
   byte record;     // what its log has
   byte asked;      // places that it chose from, until the log is shown
   byte installed;  // places, until the log is shown
-  byte before;     // configurations, W of each must have installed first
+  byte before;     // configurations that must have installed first: W of
+  byte found;      // this one, of each other so many that none can open by it
   byte acked;      // places, of a record of this epoch until force says OK
   Answer answer[PLACES];
 }
@@ -247,6 +264,11 @@ bit damaged;
   h_have = 0; \
   h_old = 0; \
   h_before = 0; \
+  h_full = 0; \
+  h_first = 0; \
+  h_never = 0; \
+  h_had = 0; \
+  h_heeded = 0; \
   h_again = 0; \
   h_asked = 0; \
   h_id = 0; \
@@ -272,6 +294,11 @@ TEMPORARY h_known;  // of those the members of c that are not blank
 TEMPORARY h_have;   // of those the ones that have c
 TEMPORARY h_old;    // places that count for the quorum of c
 TEMPORARY h_before;  // configurations, W of which must install first
+TEMPORARY h_full;    // places that answered and are not blank
+TEMPORARY h_first;   // configurations that nothing followed
+TEMPORARY h_never;
+TEMPORARY h_had;     // that count, of h_heeded
+TEMPORARY h_heeded;  // places, members of c or not
 TEMPORARY h_again;  // whether a change is made again
 TEMPORARY h_ok;
 TEMPORARY h_asked;
@@ -331,10 +358,16 @@ inline sort(a, b) {
 #endif
 #endif
 
+#ifdef FEW_END
+#define ENDING 0
+#else
+#define ENDING 1
+#endif
 #define CONFIG(p) (config_of[primary[p].epoch])
 #define HAS_INSTALLED(p, a) \
   (!IN(primary[p].before, a) || \
-   COUNT(primary[p].installed & MEMBERS(a) & MEMBERS(CONFIG(p))) >= W_OF(a))
+   COUNT(primary[p].installed & MEMBERS(a) & MEMBERS(CONFIG(p))) >= \
+       ((a) == primary[p].found -> W_OF(a) : N_OF(a) - OQ(a) + ENDING))
 #define HAVE_FIRST_INSTALLED(p) \
   (HAS_INSTALLED(p, 1) && HAS_INSTALLED(p, 2) && HAS_INSTALLED(p, 3))
 #ifdef SHOWN_BY_W
@@ -381,7 +414,8 @@ inline show_if_installed(p) {
     primary[p].target = 0;
     primary[p].asked = 0;
     primary[p].installed = 0;
-    primary[p].before = 0
+    primary[p].before = 0;
+    primary[p].found = 0
   :: else
   fi
 }
@@ -482,6 +516,7 @@ inline begin(p, t) {
   primary[p].asked = 0;
   primary[p].installed = 0;
   primary[p].before = 0;
+  primary[p].found = 0;
   primary[p].acked = 0;
   newest++;
   openings++;
@@ -502,6 +537,7 @@ inline make_place(p) {
     primary[0].asked = primary[LAST].asked;
     primary[0].installed = primary[LAST].installed;
     primary[0].before = primary[LAST].before;
+    primary[0].found = primary[LAST].found;
     primary[0].acked = primary[LAST].acked;
     for (h_i : 0 .. PLACES - 1) {
       primary[0].answer[h_i].there = primary[LAST].answer[h_i].there;
@@ -629,25 +665,73 @@ inline count_answers(p) {
 #define BLOCKING(a) (N_OF(a) - OQ(a) + 1)
 #define IS_SETTLED(a) (COUNT(h_have & MEMBERS(a)) >= BLOCKING(a))
 #define STAY(a, b) COUNT(MEMBERS(a) & MEMBERS(b))
-#define HAS_PROMISED(a) \
-  (COUNT(h_known & MEMBERS(a)) >= OQ(a) && STAY(a, h_next) >= W_OF(a))
+#define IS_NEVER_FOLLOWED(a) (COUNT(h_never & MEMBERS(a)) >= OQ(a))
+#ifdef R_ENDS
+#define HAS_OPENED(a) true
+#else
+#define HAS_OPENED(a) (COUNT(h_full & MEMBERS(a)) >= OQ(a))
+#endif
+#ifdef FEW_END
+#define TO_END(a) (BLOCKING(a) - 1)
+#else
+#define TO_END(a) BLOCKING(a)
+#endif
+#define CAN_BE_ENDED(a) \
+  (HAS_OPENED(a) && \
+   COUNT((IN(h_first, a) -> h_full : h_known) & MEMBERS(a)) >= R_OF(a) && \
+   COUNT(h_full & MEMBERS(a) & MEMBERS(h_next)) >= TO_END(a))
+
+// Who is not blank; of which configurations it is known that nothing followed.
+inline find_never_followed(p) {
+  h_full = 0;
+  h_first = 0;
+  for (h_i : 0 .. PLACES - 1) {
+    h_full = h_full |
+             ((IN(h_all, h_i) && ANSWER(h_i).log_epoch != 0 -> 1 : 0) << h_i)
+  }
+  for (h_k : 1 .. CONFIGURATIONS) {
+    h_never = 0;
+    for (h_i : 0 .. PLACES - 1) {
+      if
+      :: IN(h_all, h_i) &&
+         (!IN(h_full, h_i) || HAS(h_i) == h_k ||
+          ID_OF(HAS(h_i)) < ID_OF(h_k)) ->
+        h_never = h_never | (1 << h_i)
+      :: else
+      fi
+    }
+#ifdef REPLACED_PROMISE
+    h_first = h_first | (1 << h_k)
+#else
+    h_first = h_first | ((IS_NEVER_FOLLOWED(h_k) -> 1 : 0) << h_k)
+#endif
+  }
+}
+
 inline count_older(p) {
+  find_never_followed(p);
   h_old = h_have;
   h_before = 1 << h_c;
+  h_had = 0;
   for (h_i : 0 .. PLACES - 1) {
     if
-    :: IN(h_known, h_i) && !IN(h_have, h_i) ->
+    :: IN(h_full, h_i) && !IN(h_have, h_i) ->
       h_k = HAS(h_i);
       if
-      :: IS_SETTLED(h_k) -> h_old = h_old | (1 << h_i)
-      :: !IS_SETTLED(h_k) && HAS_PROMISED(h_k) ->
+      :: h_k == h_c || IS_SETTLED(h_k) ->
         h_old = h_old | (1 << h_i);
+        h_had = h_had | (1 << h_k)
+      :: h_k != h_c && !IS_SETTLED(h_k) && CAN_BE_ENDED(h_k) ->
+        h_old = h_old | (1 << h_i);
+        h_had = h_had | (1 << h_k);
         h_before = h_before | (1 << h_k)
       :: else
       fi
     :: else
     fi
   }
+  h_heeded = h_old;
+  h_old = h_old & h_known;
 #ifdef OLDER_COUNTS
   h_old = h_known;
   h_before = 1 << h_c;
@@ -658,15 +742,16 @@ inline count_older(p) {
 }
 
 #ifdef UNCOUNTED_CARE
-#define CARED_AMONG h_known
+#define CARED_AMONG(f) h_known
 #else
-#define CARED_AMONG h_old
+#define CARED_AMONG(f) \
+  (IN(h_had & h_first, f) -> h_old | (h_heeded & MEMBERS(f)) : h_old)
 #endif
 // Rule 3: by whatever list the operator calls the one before.
 #define IS_CARED_FOR(f, t) \
   ((f) <= CONFIGURATIONS && (f) != (t) && MAY_CHANGE(f, t) && \
    (COUNT(h_have & AT_NODES_OF(f)) >= BLOCKING(f) || \
-    COUNT(CARED_AMONG & AT_NODES_OF(f)) >= OQ(f)))
+    COUNT(CARED_AMONG(f) & AT_NODES_OF(f)) >= OQ(f)))
 #define IS_MADE_AGAIN \
   (h_next == h_c && (IS_CARED_FOR(1, h_c) || IS_CARED_FOR(2, h_c) || \
                      IS_CARED_FOR(3, h_c)))
@@ -682,7 +767,9 @@ inline count_older(p) {
 #else
 #define ENOUGH_OPEN(c, t) (OQ(t) >= BLOCKING(c))
 #endif
+#ifndef IS_NEWER
 #define IS_NEWER(c, t) (ID_OF(t) > ID_OF(c) || AT_NODES_OF(1) == 31)
+#endif
 #define IS_RIVAL(c, t) \
   (ID_OF(t) == ID_OF(c) && N_OF(t) == N_OF(c) && W_OF(t) == W_OF(c))
 #define MAY_CHANGE(c, t) \
@@ -721,7 +808,8 @@ inline check_newcomers(p) {
   (h_all != 0 && EPOCH_E > 0 && (h_found != NOTHING || h_nacks >= R_OF(h_c)))
 #define CAN_INSTALL(a) \
   (!IN(h_before, a) || \
-   COUNT(h_known & MEMBERS(a) & MEMBERS(h_next)) >= W_OF(a))
+   COUNT(h_known & MEMBERS(a) & MEMBERS(h_next)) >= \
+       ((a) == h_c -> W_OF(a) : TO_END(a)))
 #define CAN_INSTALL_ALL (CAN_INSTALL(1) && CAN_INSTALL(2) && CAN_INSTALL(3))
 #ifdef OLDER_LIST_ASKS
 #define IS_OBEYED true
@@ -796,6 +884,7 @@ inline choose(p) {
       primary[p].record = h_found;
       primary[p].asked = h_all;
       primary[p].before = h_before;
+      primary[p].found = h_c;
       printf("epoch %d: chooses record %d, configuration %d; before %d\n",
              primary[p].epoch, h_found, h_next, primary[p].before)
     :: else
