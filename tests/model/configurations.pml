@@ -46,7 +46,8 @@
 //      start of E on.
 //
 // Asserted are I1 to I4 of epochs.pml, and in place of its I5 that where all
-// places have answered somebody can open who asks all or one list's members.
+// places have answered somebody can open who asks all or one list's members, if
+// need be under a new number.
 //
 // Worlds (-D): one of REPLACE, REPLACE_TWICE, RIVAL_REPLACE, ADD, REMOVE,
 // REMOVE_HALF, REMOVE_TWO, REPLACE_AND_REMOVE, SIZES, STEPS, GROW. OPENINGS is
@@ -276,6 +277,7 @@ bit damaged;
   h_to = 0; \
   h_from = 0; \
   h_opens = 0; \
+  h_new = 0; \
   h_ok = 0
 #else
 #define TEMPORARY hidden byte
@@ -307,6 +309,7 @@ TEMPORARY h_want;
 TEMPORARY h_to;
 TEMPORARY h_from;
 TEMPORARY h_opens;
+TEMPORARY h_new;  // c under a number above all others
 
 // Places of the same configurations are alike: they are put in an order.
 #ifndef BREADTH_FIRST
@@ -814,7 +817,7 @@ inline check_newcomers(p) {
 #ifdef OLDER_LIST_ASKS
 #define IS_OBEYED true
 #else
-#define IS_OBEYED (h_id <= ID_OF(h_next))
+#define IS_OBEYED (h_new || h_id <= ID_OF(h_next))
 #endif
 #ifdef NOT_FORESEEN
 #define IS_FORESEEN true
@@ -845,7 +848,7 @@ inline decide(p) {
 }
 
 // I5, if all places have answered: somebody can open, who asks all of them or
-// the members of some configuration.
+// the members of some configuration, if need be under a new number.
 inline check_not_blocked(p) {
 #if !defined(DAMAGE) && (!defined(WEAKENED) || defined(MUST_NOT_BLOCK))
   if
@@ -856,6 +859,7 @@ inline check_not_blocked(p) {
         if
         :: !h_opens ->
           h_want = h_to;
+          h_new = (h_to == 0 -> 1 : 0);
           h_asked = (h_from == 0 -> 31 : MEMBERS(h_from));
           decide(p);
           h_opens = h_ok
@@ -875,6 +879,7 @@ inline choose(p) {
   d_step {
     primary[p].phase == COLLECT ->
     h_want = primary[p].target;
+    h_new = 0;
     h_asked = 31;
     decide(p);
     if
