@@ -82,14 +82,15 @@ bool ImageChecker::IsHolder(const World::Machine& machine, const std::byte* own,
   return AreOneRecord(own, world_.Medium(machine.number).data() + at, bytes);
 }
 
-// A storage fault came between its acknowledgement and now.
+// A storage fault came between its acknowledgement and now. A fence that failed
+// may have made it suspect since, as far as that wears the flag of a repair.
 bool ImageChecker::WasHolder(const World::Machine& machine,
                              const std::byte* own, uint64_t at,
                              uint64_t bytes) const {
   const auto& before = world_.store().before(machine.number);
   const Configuration& members = world_.checkers().configurations.Of(epoch_);
   return std::ranges::any_of(before, [&](const RegionStore::Before& was) {
-    return was.log_epoch >= epoch_ && !was.repairing &&
+    return was.log_epoch >= epoch_ &&
            Names(members, {machine.id(), was.incarnation}) &&
            AreOneRecord(own, was.image.data() + at, bytes);
   });
