@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -32,13 +33,11 @@ struct OpenFinding {
   std::string_view invariant;
   std::string_view what;  // a part of it
 };
-constexpr OpenFinding kOpenFindings[] = {
-    {20163, "C8", "a change of members does not come to an end"},
-};
+constexpr std::array<OpenFinding, 0> kOpenFindings{};
 
 const OpenFinding* OpenFindingOf(uint64_t seed) {
   const auto found = std::ranges::find(kOpenFindings, seed, &OpenFinding::seed);
-  return found == std::end(kOpenFindings) ? nullptr : &*found;
+  return found == kOpenFindings.end() ? nullptr : &*found;
 }
 
 void Judge(const RunOptions& run, const SeedOutcome& outcome,
