@@ -228,6 +228,14 @@ alpheus_code alpheus_log_force(alpheus_log* log, uint64_t lsn,
   return Return(log->log->Force(Lsn(lsn), *force), error);
 }
 
+alpheus_code alpheus_log_begin_force(alpheus_log* log, uint64_t lsn,
+                                     alpheus_error* error) noexcept {
+  if (log == nullptr) {
+    return ReturnNull("alpheus_log_begin_force", "log", error);
+  }
+  return Return(log->log->BeginForce(Lsn(lsn)), error);
+}
+
 alpheus_code alpheus_log_wait_durable(alpheus_log* log, uint64_t lsn,
                                       int64_t deadline_ns,
                                       alpheus_error* error) noexcept {

@@ -114,6 +114,8 @@ absl::Status Log::Force(Lsn lsn, ForceOptions options) {
   return engine_->Force(lsn, options);
 }
 
+absl::Status Log::BeginForce(Lsn lsn) { return engine_->BeginForce(lsn); }
+
 absl::StatusOr<Lsn> Log::Append(std::span<const std::byte> bytes,
                                 ForceOptions options) {
   return engine_->Append({&bytes, 1}, options);

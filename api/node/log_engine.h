@@ -40,6 +40,7 @@ class LogEngine {
   virtual void Abort(const ReservedRecord& record) = 0;
   virtual void HandOver(ReservedRecord& record) = 0;
   virtual absl::Status Force(Lsn lsn, const ForceOptions& options) = 0;
+  virtual absl::Status BeginForce(Lsn lsn) = 0;
   virtual absl::StatusOr<Lsn> Append(
       std::span<const std::span<const std::byte>> parts,
       const ForceOptions& options) = 0;

@@ -109,6 +109,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
     return log_.Force(lsn, {options.frequency, options.group},
                       options.deadline);
   }
+  absl::Status BeginForce(Lsn lsn) override { return log_.BeginForce(lsn); }
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              const ForceOptions& options) override {
     return log_.Append(parts, {options.frequency, options.group},

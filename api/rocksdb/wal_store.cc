@@ -219,6 +219,7 @@ absl::Status WalStore::Truncate(WalFile& file, uint64_t size) {
 }
 
 absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
+  const bool is_sync_likely = file.was_forced();
   while (!bytes.empty()) {
     const auto piece =
         bytes.first(std::min(bytes.size(), space_.data_bytes_max()));
@@ -239,7 +240,6 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
     }
     const WalHeader header = {
         .kind = WalRecordKind::kData, .file = file.id(), .offset = file.size()};
-    // Of a replicated log a force is a round trip, under the lock then.
     const bool is_durable = !is_replicated_ && file.was_forced();
     ALPHEUS_ASSIGN_OR_RETURN(
         const Written written,
@@ -248,7 +248,10 @@ absl::Status WalStore::Append(WalFile& file, std::span<const std::byte> bytes) {
                 is_durable || IsMutant("kWalUnforcedIsDurable"));
     bytes = bytes.subspan(piece.size());
   }
-  return absl::OkStatus();
+  // Of a replicated log a force is a round trip: it begins while RocksDB is on
+  // its way to the sync.
+  if (!is_replicated_ || !is_sync_likely) return absl::OkStatus();
+  return Noted(log_->BeginForce(file.last_lsn()));
 }
 
 absl::Status WalStore::Sync(WalFile& file) {

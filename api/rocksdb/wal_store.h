@@ -85,9 +85,9 @@ class WalStore {
   // InvalidArgument (longer than it is). Not durable before the next sync.
   absl::Status Truncate(WalFile& file, uint64_t size);
 
-  // Completes one record, several if it is large; durable already when it
-  // returns if what the file had was synced and the log is local. In a full
-  // ring it waits for room, WalOptions::stall_ms at most.
+  // Completes one record, several if it is large. If what the file had was
+  // synced they are durable already when it returns, or with backups on the way
+  // to be. In a full ring it waits for room, WalOptions::stall_ms at most.
   absl::Status Append(WalFile& file, std::span<const std::byte> bytes);
   // Makes durable what the file has, and all that was written before that.
   absl::Status Sync(WalFile& file);

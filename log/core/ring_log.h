@@ -119,6 +119,7 @@ class RingLog {
   void Abort(const ReservedRecord& record);
   void HandOver(ReservedRecord& record);
   absl::Status Force(Lsn lsn, ForcePolicy policy, Deadline deadline);
+  absl::Status BeginForce(Lsn lsn);
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              ForcePolicy policy, Deadline deadline);
   absl::StatusOr<AppendedRecord> AppendInRing(

@@ -24,6 +24,15 @@ absl::Status RingLog<P>::Force(Lsn lsn, ForcePolicy policy, Deadline deadline) {
 }
 
 template <Persistence P>
+absl::Status RingLog<P>::BeginForce(Lsn lsn) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  const auto progressed = ForceStep(lsn);
+  return progressed == Forcer<P>::Progressed::kFailed ? failure_.status()
+                                                      : absl::OkStatus();
+}
+
+template <Persistence P>
 absl::Status RingLog<P>::ForceUnder(const ForcePolicy& policy, Lsn lsn,
                                     Deadline deadline) {
   if (policy.group != 0) return ForceInGroup(policy.group, lsn, deadline);
@@ -102,6 +111,7 @@ absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
 // Members, not the class: that is for ring_log.cc.
 #define ALPHEUS_INSTANTIATE(P)                                             \
   template absl::Status RingLog<P>::Force(Lsn, ForcePolicy, Deadline);     \
+  template absl::Status RingLog<P>::BeginForce(Lsn);                       \
   template absl::Status RingLog<P>::ForceUntilDurable(Lsn, Deadline);      \
   template absl::Status RingLog<P>::ForceAppended(Lsn, const ForcePolicy&, \
                                                   Deadline);               \

@@ -113,6 +113,19 @@ absl::Status AppendAndWait(alpheus::Log& log, std::string_view text) {
   return log.WaitDurable(*lsn, alpheus::Deadline::In(std::chrono::minutes(1)));
 }
 
+absl::Status AppendBeside(alpheus::Log& log, std::span<const std::byte> payload,
+                          const std::function<void()>& other_work) {
+  auto record = log.Reserve(payload.size());
+  if (!record.ok()) return record.status();
+  std::ranges::copy(payload, record->payload().begin());
+  const auto lsn = log.Complete(*std::move(record));
+  if (!lsn.ok()) return lsn.status();
+  const absl::Status begun = log.BeginForce(*lsn);
+  if (!begun.ok()) return begun;
+  other_work();
+  return log.Force(*lsn);
+}
+
 absl::Status AppendAndAnswer(alpheus::Log& log, std::string_view text,
                              std::function<void(const absl::Status&)> answer) {
   const auto lsn = log.Append(text, {.frequency = 16});
@@ -397,6 +410,15 @@ TEST_F(GuideTest, IdleForcingEndsTheWait) {
   EXPECT_EQ((*log)->ExposedMax(), 1024u);
   EXPECT_TRUE(AppendAndWait(**log, "text").ok());
   EXPECT_EQ((*log)->durable_lsn(), alpheus::Lsn(1));
+}
+
+TEST_F(GuideTest, OtherWorkIsDoneBeforeTheWait) {
+  bool is_done = false;
+  ASSERT_TRUE(AppendBeside(*log_, std::as_bytes(std::span("text", 4)), [&] {
+                is_done = true;
+              }).ok());
+  EXPECT_TRUE(is_done);
+  EXPECT_EQ(log_->durable_lsn(), alpheus::Lsn(1));
 }
 
 TEST_F(GuideTest, AnswerComesWhenDurable) {

@@ -19,13 +19,14 @@ struct Row {
   Code other = Code::kOk;  // one more error that it may have
 };
 
-constexpr std::array<Row, 10> kRows = {{
+constexpr std::array<Row, 11> kRows = {{
     {"reserve", true, true, true, Code::kResourceExhausted},
     // Touches memory that the caller has.
     {"copy", false, false, false},
     {"complete", false, false, true},
     {"append", true, true, true, Code::kResourceExhausted},
     {"force", true, true, true},
+    {"begin to force", false, false, true},
     {"wait", true, true, true},
     {"ask to be told", false, false, true},
     {"clean", false, false, true, Code::kNotFound},

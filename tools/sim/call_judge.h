@@ -41,6 +41,7 @@ enum class ClientCall {
   kComplete,
   kAppend,
   kForce,
+  kBeginForce,
   kWaitDurable,
   kOnDurable,
   kCleanup,

@@ -189,6 +189,7 @@ RocksDbFiles::FilePtr RocksDbFiles::Create() {
 
 uint64_t RocksDbFiles::Append(WalFile& file, uint64_t bytes) {
   const FiberLock lock(appending_);
+  const bool is_sync_likely = file.was_forced();
   uint64_t written_bytes = 0;
   while (written_bytes < bytes) {
     const uint64_t piece =
@@ -205,14 +206,23 @@ uint64_t RocksDbFiles::Append(WalFile& file, uint64_t bytes) {
     file.Extend(written->lsn, written->body, /*is_durable=*/false);
     written_bytes += piece;
   }
+  if (is_sync_likely && written_bytes == bytes) BeginForce(file.last_lsn());
   return written_bytes;
 }
 
-bool RocksDbFiles::Sync(const WalFile& file) {
+// That it failed is told by the sync, or whatever is called next.
+void RocksDbFiles::BeginForce(Lsn lsn) {
+  const BegunCall call = primary_.Begin(ClientCall::kBeginForce);
+  Judge(call, lsn, primary_.log().BeginForce(lsn));
+}
+
+bool RocksDbFiles::Sync(WalFile& file) {
   const uint64_t size = file.size();
+  const Lsn last = file.last_lsn();
   // The canary of a sync that does nothing.
   const bool is_idle = primary_.world().options().canary == Canary::kIdleSync;
-  if (!is_idle && !ForceThrough(file.last_lsn())) return false;
+  if (!is_idle && !ForceThrough(last)) return false;
+  file.NoteForced(last);
   primary_.world().checkers().wal_files.Synced(primary_.number(), file.id(),
                                                size);
   ++primary_.world().counters().wal_syncs;

@@ -81,7 +81,7 @@ class RocksDbFiles {
   // Writes so many bytes at the end, in several records if they are many;
   // returns how many of them are written, fewer if it failed.
   uint64_t Append(WalFile& file, uint64_t bytes);
-  bool Sync(const WalFile& file);
+  bool Sync(WalFile& file);
   bool Remove(const FilePtr& file);
 
  private:
@@ -107,6 +107,7 @@ class RocksDbFiles {
   bool WriteHome();
   bool CleanBeforeOldest();
   bool WaitForRoom(size_t payload_bytes);
+  void BeginForce(Lsn lsn);
   bool ForceThrough(Lsn lsn);
 
   PrimaryProcess& primary_;

@@ -302,6 +302,14 @@ ALPHEUS_NODISCARD alpheus_code alpheus_log_force(
     alpheus_log* log, uint64_t lsn, const alpheus_force_options* options,
     alpheus_error* error) ALPHEUS_NOEXCEPT;
 
+// Begins what alpheus_log_force does, and waits for nobody: what is completed
+// of the records up to `lsn` is on its way to the backups when this returns,
+// and persisted here. Force, wait_durable or on_durable tell of the end.
+// Errors: OUT_OF_RANGE (never given); ABORTED and UNAVAILABLE (the log has
+// failed; outcome unknown).
+ALPHEUS_NODISCARD alpheus_code alpheus_log_begin_force(
+    alpheus_log* log, uint64_t lsn, alpheus_error* error) ALPHEUS_NOEXCEPT;
+
 // Waits until `lsn` is durable without forcing it.
 // Errors: as alpheus_log_force.
 ALPHEUS_NODISCARD alpheus_code

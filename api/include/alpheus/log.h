@@ -148,6 +148,15 @@ class Log {
   // Unavailable (outcome unknown).
   absl::Status Force(Lsn lsn, ForceOptions options = {});
 
+  // Begins what Force does, for a caller that has other work until it waits:
+  // what is completed of the records up to `lsn` is on its way to the backups
+  // when this returns, and persisted here. It waits for nobody, also not for
+  // records that are open: Force, WaitDurable or OnDurable tell of the end, and
+  // take what the backups answer. OK: the log has not failed, no more.
+  // Errors: OutOfRange (never given); FailedPrecondition (closed); Aborted,
+  // Unavailable (failed; outcome unknown).
+  absl::Status BeginForce(Lsn lsn);
+
   // Reserve, Copy, Complete and Force in one call, with one fence. Several
   // parts are joined in order.
   // Errors: as the four calls, where InvalidArgument, ResourceExhausted and

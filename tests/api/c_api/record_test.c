@@ -212,6 +212,22 @@ static void DurableRecordsAreTold(void) {
   EXPECT_OK(alpheus_log_close(log, &last_error));
 }
 
+static void BegunForceIsToldOf(void) {
+  alpheus_log* log = OpenScratchLog(0);
+  Told told = {{0}, {ALPHEUS_OK}, 0};
+  uint64_t lsn = 0;
+  EXPECT_CODE(ALPHEUS_OUT_OF_RANGE,
+              alpheus_log_begin_force(log, 1, &last_error));
+  EXPECT_OK(alpheus_log_reserve(log, 1, 0, &lsn, &last_error));
+  EXPECT_OK(alpheus_log_on_durable(log, lsn, NoteDurable, &told, &last_error));
+  EXPECT_OK(alpheus_log_begin_force(log, lsn, &last_error));  // open: no wait
+  EXPECT(told.count == 0);
+  EXPECT_OK(alpheus_log_complete(log, lsn, &last_error));
+  EXPECT_OK(alpheus_log_begin_force(log, lsn, &last_error));
+  EXPECT(told.count == 1 && told.lsns[0] == lsn && told.codes[0] == ALPHEUS_OK);
+  EXPECT_OK(alpheus_log_close(log, &last_error));
+}
+
 static void IdleLogForcesByItself(void) {
   alpheus_log* log = NULL;
   alpheus_log_options options = ALPHEUS_LOG_OPTIONS_INIT;
@@ -260,6 +276,7 @@ const Case kRecordCases[] = {
     CASE(ForceTellsItsOutcomesApart),
     CASE(ReserveAtTheExposureCapWaitsUntilItsDeadline),
     CASE(DurableRecordsAreTold),
+    CASE(BegunForceIsToldOf),
     CASE(IdleLogForcesByItself),
     CASE(CleanedRecordsAreGone),
     {NULL, NULL},

@@ -3,8 +3,16 @@
 // process.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 
+#include "alpheus/log.h"
+#include "api/rocksdb/wal_store.h"
+#include "log/base/bytes.h"
+#include "log/base/deadline.h"
 #include "rocksdb/db.h"
 #include "tests/api/rocksdb/cluster_database_fixture.h"
 
@@ -23,6 +31,26 @@ TEST_F(ClusterDatabaseTest, SyncedPutsAreOnWReplicas) {
   Restart();
   Open();
   for (int i = 0; i < 50; ++i) EXPECT_EQ(Get(std::to_string(i)), "x");
+}
+
+// What likely is synced next is with the backups already: no sync follows here.
+TEST_F(ClusterDatabaseTest, AppendAfterASyncIsOnItsWayToTheBackups) {
+  Close();
+  WalOptions options = On(2);
+  options.log.idle_force_us = 0;
+  auto opened = WalStore::Open(options, [] { return uint64_t{0}; });
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const std::unique_ptr<WalStore> store = *std::move(opened);
+  const auto file = store->Create("000004.log");
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(store->Append(**file, AsBytes("one")).ok());
+  ASSERT_TRUE(store->Sync(**file).ok());
+  ASSERT_TRUE(store->Append(**file, AsBytes("two")).ok());
+  // It forces nothing, but takes what the backups say.
+  Log& log = const_cast<Log&>(store->log());
+  EXPECT_TRUE(log.WaitDurable((*file)->last_lsn(),
+                              Deadline::In(std::chrono::minutes(1)))
+                  .ok());
 }
 
 // local+remote: with the replica of this process's node in its own file.

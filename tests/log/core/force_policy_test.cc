@@ -173,6 +173,27 @@ TEST_F(ForcePolicyTest, CallbacksComeInOrderWhenTheirRecordsAreDurable) {
   EXPECT_EQ(told_.size(), 4u);
 }
 
+TEST_F(ForcePolicyTest, BegunForceOfALocalLogIsOver) {
+  EXPECT_EQ(log().BeginForce(Lsn(1)).code(), Code::kOutOfRange);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Append(8).ok());
+  ASSERT_TRUE(log().OnDurable(Lsn(2), Note(Lsn(2))).ok());
+  const uint64_t fences = harness_.pmem().fence_count();
+  ASSERT_TRUE(log().BeginForce(Lsn(2)).ok());
+  EXPECT_EQ(harness_.pmem().fence_count() - fences, 1u);
+  EXPECT_THAT(told_, ElementsAre("2:OK"));
+  EXPECT_EQ(log().durable_lsn(), Lsn(3));
+  ASSERT_TRUE(Append(8).ok());
+  harness_.pmem().FailFence(1);
+  EXPECT_EQ(log().BeginForce(Lsn(4)).code(), Code::kUnavailable);
+  EXPECT_EQ(log().BeginForce(Lsn(4)).code(), Code::kUnavailable);
+}
+
+TEST_F(ForcePolicyTest, ClosedLogBeginsNoForce) {
+  ASSERT_TRUE(Append(8).ok());
+  ASSERT_TRUE(log().Close().ok());
+  EXPECT_EQ(log().BeginForce(Lsn(1)).code(), Code::kFailedPrecondition);
+}
+
 TEST_F(ForcePolicyTest, CallbackMayUseTheLog) {
   ASSERT_TRUE(Append(8).ok());
   ASSERT_TRUE(log()

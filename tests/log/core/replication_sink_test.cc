@@ -404,6 +404,33 @@ TEST_F(ReplicationSinkTest, StepPollsOnce) {
   }
 }
 
+TEST_F(ReplicationSinkTest, BegunForceIsPostedAndNobodyWaits) {
+  for (const FlushOrder order :
+       {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
+        FlushOrder::kParallel}) {
+    log_.reset();
+    Open(order);
+    sink_.follows_local = false;
+    Lsn posted{0};
+    sink_.on_advance = [&](const RingEnd& finished) { posted = finished.lsn; };
+    ReservedRecord first = *log_->Reserve(8, Deadline());
+    ReservedRecord second = *log_->Reserve(8, Deadline());
+    const Lsn before = first.lsn - 1;
+    ASSERT_TRUE(log_->Complete(second).ok());
+    EXPECT_TRUE(log_->BeginForce(second.lsn).ok());  // the first is open
+    EXPECT_EQ(posted, Lsn(0));
+    ASSERT_TRUE(log_->Complete(first).ok());
+    EXPECT_TRUE(log_->BeginForce(first.lsn).ok());
+    EXPECT_EQ(posted, second.lsn);
+    EXPECT_EQ(log_->durable_lsn(), before);
+    EXPECT_EQ(waiter_.waits + sink_.waits, 0);
+    sink_.durable = second.lsn;  // the answer came
+    EXPECT_TRUE(log_->Force(second.lsn, 1, Deadline()).ok());
+    EXPECT_EQ(log_->durable_lsn(), second.lsn);
+    sink_.follows_local = true;
+  }
+}
+
 // F5: somebody polls, finds all idle and the step taken, and goes to sleep; the
 // step makes a backup busy, of whose silence nobody would take notice.
 TEST_F(ReplicationSinkTest, WhoSleepsAsAllIsIdleIsToldOfWork) {
