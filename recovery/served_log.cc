@@ -5,12 +5,30 @@
 
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "log/format/atomic_cell.h"
+#include "log/format/layout.h"
+#include "log/format/superline.h"
 #include "log/pmem/crash_model.h"
 #include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 
 namespace alpheus {
+
+std::optional<Welcome> WelcomeOfHeld(std::span<std::byte> region,
+                                     Uuid cluster_id, Uuid log_id,
+                                     NodeId node) {
+  if (region.size() < kTableOffset) return std::nullopt;
+  const CellState cell = ReadCell(SuperlinePlace(region));
+  if (!cell.newest) return std::nullopt;
+  const absl::StatusOr<Superline> superline =
+      DecodeSuperline(cell.copies[*cell.newest].content);
+  if (!superline.ok() || superline->cluster_id != cluster_id ||
+      superline->log_id != log_id || superline->node != node) {
+    return std::nullopt;
+  }
+  return WelcomeOf(*superline);
+}
 
 template <Persistence P>
 Welcome ServedReplica<P>::welcome() const {

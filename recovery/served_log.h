@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -89,6 +90,12 @@ inline Welcome WelcomeOf(const Superline& superline) {
   return {superline.node, superline.incarnation, superline.ring_capacity,
           superline.promised_epoch, superline.configuration.id};
 }
+
+// The same of a region that another process has, which may be writing it: one
+// copy of the superline is whole. None if that can't be read, or is of another
+// cluster, log or node.
+std::optional<Welcome> WelcomeOfHeld(std::span<std::byte> region,
+                                     Uuid cluster_id, Uuid log_id, NodeId node);
 
 // What a replica's superline, table and watermarks say.
 template <Persistence P>

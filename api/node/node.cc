@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -14,7 +15,6 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
-#include "log/format/superline.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/region.h"
 #include "quorum/cluster_file.h"
@@ -264,7 +264,6 @@ absl::Status Node::Unserved(Uuid log_id) const {
   return absl::OkStatus();
 }
 
-// By its superline, which its primary may be writing: one copy is whole.
 absl::StatusOr<Welcome> Node::WelcomeOfHeld(Uuid log_id) const {
   const absl::Status unserved = Unserved(log_id);
   if (!absl::IsUnavailable(unserved)) return unserved;
@@ -272,16 +271,11 @@ absl::StatusOr<Welcome> Node::WelcomeOfHeld(Uuid log_id) const {
     if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
     const absl::StatusOr<Region> region =
         Region::OpenForReading(PathOf(log_name));
-    if (!region.ok() || region->bytes().size() < kTableOffset) return unserved;
-    const CellState cell = ReadCell(SuperlinePlace(region->bytes()));
-    if (!cell.newest) return unserved;
-    const absl::StatusOr<Superline> superline =
-        DecodeSuperline(cell.copies[*cell.newest].content);
-    if (!superline.ok() || superline->log_id != log_id ||
-        superline->node != NodeId(options_.node)) {
-      return unserved;
-    }
-    return WelcomeOf(*superline);
+    if (!region.ok()) return unserved;
+    const std::optional<Welcome> welcome = alpheus::WelcomeOfHeld(
+        region->bytes(), cluster_.cluster_id, log_id, NodeId(options_.node));
+    if (!welcome) return unserved;
+    return *welcome;
   }
   return unserved;
 }

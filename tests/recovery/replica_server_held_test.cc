@@ -6,11 +6,13 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "log/core/region_state.h"
 #include "recovery/handshake.h"
 #include "recovery/replica_server.h"
 #include "tests/recovery/replica_server_fixture.h"
@@ -21,6 +23,27 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+TEST(WelcomeOfHeldTest, OnlyTheReplicaThatIsAskedForSpeaks) {
+  const auto pmem = FormattedRegion(kLogB, kNode);
+  const std::span<std::byte> region = pmem->region();
+  const auto state = ReadRegionState(region, "replica");
+  ASSERT_TRUE(state.ok()) << state.status();
+  const Superline& own = state->superline;
+  const auto ask = [&](std::span<std::byte> bytes, Uuid cluster, Uuid log,
+                       NodeId node) {
+    return WelcomeOfHeld(bytes, cluster, log, node);
+  };
+  EXPECT_EQ(ask(region, own.cluster_id, own.log_id, own.node), WelcomeOf(own));
+  const Uuid other{own.cluster_id.high, own.cluster_id.low ^ 1};
+  EXPECT_FALSE(ask(region, other, own.log_id, own.node));
+  EXPECT_FALSE(ask(region, own.cluster_id, kLogA, own.node));
+  EXPECT_FALSE(
+      ask(region, own.cluster_id, own.log_id, NodeId(own.node.value + 1)));
+  EXPECT_FALSE(ask(region.first(4096), own.cluster_id, own.log_id, own.node));
+  std::vector<std::byte> zeroes(region.size());
+  EXPECT_FALSE(ask(zeroes, own.cluster_id, own.log_id, own.node));
+}
 
 constexpr PrimaryId kHolder{kNode, 77};
 constexpr Promise kHeld{Epoch(5), kHolder};

@@ -2,14 +2,12 @@
 #include "tools/sim/node_process.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "log/format/atomic_cell.h"
-#include "log/format/layout.h"
-#include "log/format/superline.h"
 #include "recovery/replica.h"
 #include "recovery/served_log.h"
 #include "tools/sim/member_lists.h"
@@ -134,18 +132,11 @@ absl::Status NodeProcess::Unserved() const {
              : absl::UnavailableError("somebody else has it");
 }
 
-// By its superline, as api/node/node.cc.
 absl::StatusOr<Welcome> NodeProcess::WelcomeOfHeld() const {
-  const absl::Status unserved = absl::UnavailableError("somebody else has it");
-  const CellState cell = ReadCell(SuperlinePlace(machine_.pmem->region()));
-  if (!cell.newest) return unserved;
-  const absl::StatusOr<Superline> superline =
-      DecodeSuperline(cell.copies[*cell.newest].content);
-  if (!superline.ok() || superline->log_id != kLogId ||
-      superline->node != machine_.id()) {
-    return unserved;
-  }
-  return WelcomeOf(*superline);
+  const std::optional<Welcome> welcome = alpheus::WelcomeOfHeld(
+      machine_.pmem->region(), kClusterId, kLogId, machine_.id());
+  if (!welcome) return absl::UnavailableError("somebody else has it");
+  return *welcome;
 }
 
 ReplicaServerOptions NodeProcess::ServerOptions() {
