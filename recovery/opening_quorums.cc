@@ -91,16 +91,26 @@ AnswerSet AnsweredOf(const Configuration& configuration,
   });
 }
 
-// Q4. Ids never go back, so that who has an older one never had what followed.
-bool WasNeverFollowed(const Configuration& configuration,
-                      std::span<const Answer> answers) {
-  const AnswerSet never = Where(answers, ~AnswerSet{0}, [&](const Answer& a) {
+// Q4, of a member of the configuration. Ids never go back, so that who has an
+// older one never had what followed; and what followed a replacement never
+// names whom it replaced, who could come back as a newcomer only.
+bool WasNotReplaced(const Member& member, const Configuration& configuration,
+                    std::span<const Answer> answers) {
+  const AnswerSet without = Where(answers, ~AnswerSet{0}, [&](const Answer& a) {
     return Names(configuration, MemberOf(a)) &&
-           (a.blank || a.configuration == configuration ||
-            a.configuration.id < configuration.id);
+           (a.blank || a.configuration.id < configuration.id ||
+            Names(a.configuration, member));
   });
-  return Count(never) >= LeastOpeningQuorum(SizesOf(configuration)) ||
+  return Count(without) >= LeastOpeningQuorum(SizesOf(configuration)) ||
          IsMutant("kReplacedOnesPromise");
+}
+
+// Of those that answered and are its members.
+AnswerSet CurrentOf(const Configuration& configuration, AnswerSet answered,
+                    std::span<const Answer> answers) {
+  return Where(answers, answered, [&](const Answer& answer) {
+    return WasNotReplaced(MemberOf(answer), configuration, answers);
+  });
 }
 
 AnswerSet Suspects(std::span<const Answer> answers) {
@@ -130,26 +140,24 @@ Ending EndingOf(const Configuration& configuration, const Decision& decision,
                 std::span<const Answer> answers, const Configuration& target) {
   AnswerSet answered = AnsweredOf(configuration, answers);
   if (IsMutant("kLeaversPromiseNothing")) answered &= decision.members;
-  const AnswerSet surely = WasNeverFollowed(configuration, answers)
-                               ? answered
-                               : answered & decision.members;
+  const AnswerSet current = (answered & decision.members) |
+                            CurrentOf(configuration, answered, answers);
   const AnswerSet stay = Where(answers, answered, [&](const Answer& answer) {
     return Names(target, MemberOf(answer));
   });
   return {SizesOf(configuration), Count(answered),
-          Count(surely & ~Suspects(answers)), Count(stay)};
+          Count(current & ~Suspects(answers)), Count(stay)};
 }
 
 // Of the list before the change, by the answers that count for it: those, too,
-// that E's configuration does not name, if nothing has followed it.
+// that E's configuration does not name, if they were surely not replaced.
 AnswerSet LeaversOf(const MembersChange& change, AnswerSet heeded,
                     std::span<const Answer> answers) {
   AnswerSet leavers = 0;
   for (size_t i = 0; i < answers.size(); ++i) {
     const Configuration& own = answers[i].configuration;
     if (!Contains(heeded, i) || !IsBefore(change, own)) continue;
-    if (!WasNeverFollowed(own, answers)) continue;
-    leavers |= heeded & AnsweredOf(own, answers);
+    leavers |= CurrentOf(own, heeded & AnsweredOf(own, answers), answers);
   }
   return leavers;
 }

@@ -52,9 +52,9 @@
 //       replica in its place, and it be the old one come back: then what it
 //       says is nothing that holds for a'. E's configuration names the newest
 //       replica of each node; of the others, R(a) takes only whom nothing can
-//       have replaced: OQ(a) of a's members have a itself, an older list, or
-//       nothing yet, whereas to show an a' takes B(a) of them with what
-//       follows.
+//       have replaced: OQ(a) of a's members have a list that names that
+//       replica, one older than a, or nothing yet, whereas to show an a' takes
+//       B(a) of them with a', or with what follows it and names whom it does.
 // Thread safety: pure.
 // References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
 // members".

@@ -36,7 +36,7 @@
 //   3. A change needs answers of OQ(t) of t, blank or not. One that is made again
 //      (t = c) counts blank members of c if of the members before it, among those
 //      that count, N - OQ + 1 have c or OQ answered; others than c's if it is a
-//      configuration that counts, and as in rule 2 nothing followed it.
+//      configuration that counts, and as in rule 2 they were not replaced.
 //   4. Who is new in t has answered, and is blank: leavers come back as others.
 //   5. Installed are first W(c) of S (not if the change is made again, and rule 3
 //      counts blank ones) and B(a) of each unsettled a, of those that answered
@@ -266,8 +266,11 @@ bit damaged;
   h_old = 0; \
   h_before = 0; \
   h_full = 0; \
-  h_first = 0; \
-  h_never = 0; \
+  h_current[1] = 0; \
+  h_current[2] = 0; \
+  h_current[3] = 0; \
+  h_place = 0; \
+  h_without = 0; \
   h_had = 0; \
   h_heeded = 0; \
   h_again = 0; \
@@ -297,8 +300,9 @@ TEMPORARY h_have;   // of those the ones that have c
 TEMPORARY h_old;    // places that count for the quorum of c
 TEMPORARY h_before;  // configurations, W of which must install first
 TEMPORARY h_full;    // places that answered and are not blank
-TEMPORARY h_first;   // configurations that nothing followed
-TEMPORARY h_never;
+TEMPORARY h_current[4];  // by configuration: places, surely not replaced since
+TEMPORARY h_place;
+TEMPORARY h_without;  // whoever replaced h_place
 TEMPORARY h_had;     // that count, of h_heeded
 TEMPORARY h_heeded;  // places, members of c or not
 TEMPORARY h_again;  // whether a change is made again
@@ -668,7 +672,7 @@ inline count_answers(p) {
 #define BLOCKING(a) (N_OF(a) - OQ(a) + 1)
 #define IS_SETTLED(a) (COUNT(h_have & MEMBERS(a)) >= BLOCKING(a))
 #define STAY(a, b) COUNT(MEMBERS(a) & MEMBERS(b))
-#define IS_NEVER_FOLLOWED(a) (COUNT(h_never & MEMBERS(a)) >= OQ(a))
+#define HAVE_IT_WITHOUT(a) (COUNT(h_without & MEMBERS(a)) >= OQ(a))
 #ifdef R_ENDS
 #define HAS_OPENED(a) true
 #else
@@ -681,38 +685,41 @@ inline count_answers(p) {
 #endif
 #define CAN_BE_ENDED(a) \
   (HAS_OPENED(a) && \
-   COUNT((IN(h_first, a) -> h_full : h_known) & MEMBERS(a)) >= R_OF(a) && \
+   COUNT(((h_full & h_current[a]) | h_known) & MEMBERS(a)) >= R_OF(a) && \
    COUNT(h_full & MEMBERS(a) & MEMBERS(h_next)) >= TO_END(a))
 
-// Who is not blank; of which configurations it is known that nothing followed.
-inline find_never_followed(p) {
+// Who is not blank; who of each configuration was surely not replaced since.
+inline find_not_replaced(p) {
   h_full = 0;
-  h_first = 0;
   for (h_i : 0 .. PLACES - 1) {
     h_full = h_full |
              ((IN(h_all, h_i) && ANSWER(h_i).log_epoch != 0 -> 1 : 0) << h_i)
   }
   for (h_k : 1 .. CONFIGURATIONS) {
-    h_never = 0;
-    for (h_i : 0 .. PLACES - 1) {
-      if
-      :: IN(h_all, h_i) &&
-         (!IN(h_full, h_i) || HAS(h_i) == h_k ||
-          ID_OF(HAS(h_i)) < ID_OF(h_k)) ->
-        h_never = h_never | (1 << h_i)
-      :: else
-      fi
-    }
+    h_current[h_k] = 0;
+    for (h_place : 0 .. PLACES - 1) {
+      h_without = 0;
+      for (h_i : 0 .. PLACES - 1) {
+        if
+        :: IN(h_all, h_i) &&
+           (!IN(h_full, h_i) || IS_MEMBER(HAS(h_i), h_place) ||
+            ID_OF(HAS(h_i)) < ID_OF(h_k)) ->
+          h_without = h_without | (1 << h_i)
+        :: else
+        fi
+      }
 #ifdef REPLACED_PROMISE
-    h_first = h_first | (1 << h_k)
+      h_current[h_k] = h_current[h_k] | (1 << h_place)
 #else
-    h_first = h_first | ((IS_NEVER_FOLLOWED(h_k) -> 1 : 0) << h_k)
+      h_current[h_k] = h_current[h_k] |
+                     ((HAVE_IT_WITHOUT(h_k) -> 1 : 0) << h_place)
 #endif
+    }
   }
 }
 
 inline count_older(p) {
-  find_never_followed(p);
+  find_not_replaced(p);
   h_old = h_have;
   h_before = 1 << h_c;
   h_had = 0;
@@ -748,7 +755,7 @@ inline count_older(p) {
 #define CARED_AMONG(f) h_known
 #else
 #define CARED_AMONG(f) \
-  (IN(h_had & h_first, f) -> h_old | (h_heeded & MEMBERS(f)) : h_old)
+  (IN(h_had, f) -> h_old | (h_heeded & MEMBERS(f) & h_current[f]) : h_old)
 #endif
 // Rule 3: by whatever list the operator calls the one before.
 #define IS_CARED_FOR(f, t) \

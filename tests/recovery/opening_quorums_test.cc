@@ -169,6 +169,27 @@ TEST_F(OpeningQuorumsTest, OnesThatMayHaveBeenReplacedDoNotPromise) {
   EXPECT_TRUE(Judge(after).ok());
 }
 
+// Two changes were cut off on one member each: whom both name, or those who
+// have the list before, were not replaced.
+TEST_F(OpeningQuorumsTest, OnesThatARivalNamesWereNotReplaced) {
+  const Configuration before = Of(1, {1, 2, 3, 4, 5}, 2);
+  const Configuration rival = Of(2, {1, 2, 4}, 1);
+  const Configuration after = Of(3, {2, 3, 5}, 3);
+  Add(2, after, 9);
+  for (const int node : {1, 3, 5}) Add(node, before, 5);
+  EXPECT_TRUE(absl::IsUnavailable(Judge(after)));
+  Add(4, rival, 7);
+  const absl::Status status = Judge(after);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(promises_.unsettled, ElementsAre(before));
+  answers_[2].suspect = true;  // node 3; four others know what they did
+  EXPECT_TRUE(Judge(after).ok());
+  // Another replica in the place of node 1: that may have been shown by 2 and
+  // 4, before they went on.
+  answers_.back().configuration.members.front().incarnation = 7;
+  EXPECT_TRUE(absl::IsUnavailable(Judge(after)));
+}
+
 // A list is over once so many have another one that none of its quorums is
 // left: that takes fewer than W where W is most of N.
 TEST_F(OpeningQuorumsTest, ListIsEndedByFewerThanW) {
