@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// counted_sends: how often the calling thread has asked the kernel to send.
+//
+// Idea: the linker hands sendmsg, of the program and of the libraries linked
+// into it, to a counting one (--wrap=sendmsg, tests/CMakeLists.txt).
+//
+// Thread safety: all concurrently; each thread has a count of its own.
+#ifndef ALPHEUS_TESTS_TESTING_COUNTED_SENDS_H_
+#define ALPHEUS_TESTS_TESTING_COUNTED_SENDS_H_
+
+namespace alpheus::testing {
+
+int SendsOfThisThread();
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_TESTING_COUNTED_SENDS_H_
