@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "api/rocksdb/wal_file_system.h"
+#include "api/rocksdb/wal_following_file_system.h"
 #include "api/rocksdb/wal_options.h"
 #include "rocksdb/file_system.h"
 
@@ -21,8 +22,14 @@ rocksdb::FileSystem* MakeFileSystem(const std::string& uri,
     *message = std::string(options.status().message());
     return nullptr;
   }
-  *guard = std::make_unique<WalFileSystem>(*std::move(options),
-                                           rocksdb::FileSystem::Default());
+  const std::shared_ptr<rocksdb::FileSystem> base =
+      rocksdb::FileSystem::Default();
+  if (options->follow) {
+    *guard =
+        std::make_unique<WalFollowingFileSystem>(*std::move(options), base);
+  } else {
+    *guard = std::make_unique<WalFileSystem>(*std::move(options), base);
+  }
   return guard->get();
 }
 

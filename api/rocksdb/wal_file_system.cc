@@ -65,19 +65,13 @@ IOStatus WalFileSystem::BeforeChange(WalStore& store) {
   return ToIoStatus(store.ConfirmPrimary());
 }
 
-bool WalFileSystem::IsForeign(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return path.find(".log", slash == std::string::npos ? 0 : slash) ==
-         std::string::npos;
-}
-
 absl::StatusOr<WalFileSystem::Place> WalFileSystem::Find(
     const std::string& path) {
   Place place;
   const std::filesystem::path split(path);
   place.base_name = split.filename().string();
   ALPHEUS_ASSIGN_OR_RETURN(place.store, Store());
-  if (IsForeign(path)) return place;
+  if (!MayNameAWal(path)) return place;
   place.directory = Canonical(split.parent_path());
   const std::string home = place.store->home().wal_directory;
   if (home.empty()) return place;
@@ -149,7 +143,7 @@ IOStatus WalFileSystem::NewSequentialFile(
   if (place->file == nullptr) {
     return target_->NewSequentialFile(path, options, result, dbg);
   }
-  *result = NewWalScanner({place->store, place->file});
+  *result = NewWalScanner(ReadOf({place->store, place->file}));
   return IOStatus::OK();
 }
 
@@ -161,7 +155,7 @@ IOStatus WalFileSystem::NewRandomAccessFile(
   if (place->file == nullptr) {
     return target_->NewRandomAccessFile(path, options, result, dbg);
   }
-  *result = NewWalReader({place->store, place->file});
+  *result = NewWalReader(ReadOf({place->store, place->file}));
   return IOStatus::OK();
 }
 

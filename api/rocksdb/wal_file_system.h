@@ -143,9 +143,6 @@ class WalFileSystem final : public rocksdb::FileSystemWrapper {
 
   // Errors: as Store().
   absl::StatusOr<Place> Find(const std::string& path);
-  // True if the name can't be of a file of the log, which then need not be
-  // open.
-  static bool IsForeign(const std::string& path);
   // Of a log that came from another process: its database comes into our
   // directory.
   absl::Status TakeOver(WalStore& store);

@@ -20,10 +20,10 @@ using rocksdb::Slice;
 
 // Into the scratch buffer: RocksDB joins pieces there, and the ring's bytes do
 // not stay longer than the file.
-IOStatus ReadAt(const OpenWal& wal, uint64_t offset, size_t n, Slice* result,
+IOStatus ReadAt(const ReadWal& read, uint64_t offset, size_t n, Slice* result,
                 char* scratch) {
-  const absl::StatusOr<size_t> copied = wal.store->Read(
-      *wal.file, offset, std::as_writable_bytes(std::span(scratch, n)));
+  const absl::StatusOr<size_t> copied =
+      read(offset, std::as_writable_bytes(std::span(scratch, n)));
   *result = Slice(scratch, copied.ok() ? *copied : 0);
   return ToIoStatus(copied.status());
 }
@@ -82,11 +82,11 @@ class WalWriter final : public rocksdb::FSWritableFile {
 
 class WalScanner final : public rocksdb::FSSequentialFile {
  public:
-  explicit WalScanner(OpenWal wal) : wal_(std::move(wal)) {}
+  explicit WalScanner(ReadWal read) : read_(std::move(read)) {}
 
   IOStatus Read(size_t n, const IOOptions& /*options*/, Slice* result,
                 char* scratch, IODebugContext* /*dbg*/) override {
-    const IOStatus read = ReadAt(wal_, offset_, n, result, scratch);
+    IOStatus read = ReadAt(read_, offset_, n, result, scratch);
     offset_ += result->size();
     return read;
   }
@@ -97,25 +97,25 @@ class WalScanner final : public rocksdb::FSSequentialFile {
   IOStatus PositionedRead(uint64_t offset, size_t n,
                           const IOOptions& /*options*/, Slice* result,
                           char* scratch, IODebugContext* /*dbg*/) override {
-    return ReadAt(wal_, offset, n, result, scratch);
+    return ReadAt(read_, offset, n, result, scratch);
   }
   IOStatus InvalidateCache(size_t /*offset*/, size_t /*length*/) override {
     return IOStatus::OK();
   }
 
  private:
-  const OpenWal wal_;
+  const ReadWal read_;
   uint64_t offset_ = 0;
 };
 
 class WalReader final : public rocksdb::FSRandomAccessFile {
  public:
-  explicit WalReader(OpenWal wal) : wal_(std::move(wal)) {}
+  explicit WalReader(ReadWal read) : read_(std::move(read)) {}
 
   IOStatus Read(uint64_t offset, size_t n, const IOOptions& /*options*/,
                 Slice* result, char* scratch,
                 IODebugContext* /*dbg*/) const override {
-    return ReadAt(wal_, offset, n, result, scratch);
+    return ReadAt(read_, offset, n, result, scratch);
   }
   // The bytes are in memory.
   IOStatus Prefetch(uint64_t /*offset*/, size_t /*n*/,
@@ -128,7 +128,7 @@ class WalReader final : public rocksdb::FSRandomAccessFile {
   }
 
  private:
-  const OpenWal wal_;
+  const ReadWal read_;
 };
 
 class WalDirectory final : public rocksdb::FSDirectory {
@@ -167,12 +167,18 @@ std::unique_ptr<rocksdb::FSWritableFile> NewWalWriter(
   return std::make_unique<WalWriter>(std::move(wal), options, std::move(mark));
 }
 
-std::unique_ptr<rocksdb::FSSequentialFile> NewWalScanner(OpenWal wal) {
-  return std::make_unique<WalScanner>(std::move(wal));
+ReadWal ReadOf(OpenWal wal) {
+  return [wal = std::move(wal)](uint64_t offset, std::span<std::byte> out) {
+    return wal.store->Read(*wal.file, offset, out);
+  };
 }
 
-std::unique_ptr<rocksdb::FSRandomAccessFile> NewWalReader(OpenWal wal) {
-  return std::make_unique<WalReader>(std::move(wal));
+std::unique_ptr<rocksdb::FSSequentialFile> NewWalScanner(ReadWal read) {
+  return std::make_unique<WalScanner>(std::move(read));
+}
+
+std::unique_ptr<rocksdb::FSRandomAccessFile> NewWalReader(ReadWal read) {
+  return std::make_unique<WalReader>(std::move(read));
 }
 
 std::unique_ptr<rocksdb::FSDirectory> NewWalDirectory(

@@ -12,10 +12,14 @@
 #ifndef ALPHEUS_API_ROCKSDB_WAL_HANDLES_H_
 #define ALPHEUS_API_ROCKSDB_WAL_HANDLES_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "api/rocksdb/wal_store.h"
 #include "rocksdb/file_system.h"
 
@@ -32,8 +36,12 @@ struct OpenWal {
 std::unique_ptr<rocksdb::FSWritableFile> NewWalWriter(
     OpenWal wal, const rocksdb::FileOptions& options,
     std::function<absl::Status()> mark);
-std::unique_ptr<rocksdb::FSSequentialFile> NewWalScanner(OpenWal wal);
-std::unique_ptr<rocksdb::FSRandomAccessFile> NewWalReader(OpenWal wal);
+// Copies what a file has at an offset; fewer bytes only at its end.
+using ReadWal = std::function<absl::StatusOr<size_t>(uint64_t offset,
+                                                     std::span<std::byte>)>;
+ReadWal ReadOf(OpenWal wal);
+std::unique_ptr<rocksdb::FSSequentialFile> NewWalScanner(ReadWal read);
+std::unique_ptr<rocksdb::FSRandomAccessFile> NewWalReader(ReadWal read);
 // Of the WAL directory and its archive: syncing it makes durable which files
 // there are.
 std::unique_ptr<rocksdb::FSDirectory> NewWalDirectory(

@@ -76,6 +76,7 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
   if (key == "wal_dir") return ParsePath(key, value, options.wal_directory);
   if (key == "adopt") return ParseBool(key, value, options.adopt);
   if (key == "take_over") return ParsePath(key, value, options.take_over);
+  if (key == "follow") return ParseBool(key, value, options.follow);
   if (key == "stall_ms") return ParseNumber(key, value, options.stall_ms);
   if (key == "idle_force_us") {
     return ParseNumber(key, value, options.log.idle_force_us);
@@ -97,8 +98,9 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "no option is called `", key,
-      "`: there are path, create, wal_dir, adopt, take_over, stall_ms, "
-      "idle_force_us, exposure_records_max, cluster, node, log and, in a URI, "
+      "`: there are path, create, wal_dir, adopt, take_over, follow, "
+      "stall_ms, idle_force_us, exposure_records_max, cluster, node, log and, "
+      "in a URI, "
       "file"));
 }
 
@@ -129,6 +131,14 @@ absl::Status CheckTogether(const WalOptions& options) {
     return absl::InvalidArgumentError(
         "neither a path nor a cluster: where is the log? "
         "alpheus:///mnt/pmem/wal or alpheus:?cluster=/etc/cluster.toml&node=1");
+  }
+  if (options.follow) {
+    if (!options.adopt && options.create_bytes == 0 &&
+        options.take_over.empty()) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        "follow=true only reads: it goes without create, adopt and take_over");
   }
   if (replication.cluster_file.empty() != (replication.node == 0)) {
     return absl::InvalidArgumentError("cluster and node (from 1) go together");

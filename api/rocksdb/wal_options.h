@@ -6,6 +6,7 @@
 //   alpheus:///mnt/pmem/wal?cluster=C&node=1     replicated, one replica here
 //   alpheus:?cluster=C&node=1                    replicated, none here
 //   alpheus:?cluster=C&node=1&take_over=/fs/db1  moved there when it is opened
+//   alpheus:?cluster=C&follow=true               of another process, to read
 //   alpheus:?file=/etc/wal.conf                  lines `key = value`
 //
 // References: docs/rocksdb.md#options.
@@ -34,6 +35,9 @@ struct WalOptions {
   // The directory in which this process works on the database, whichever it was
   // in (take_over.h); empty: where it is.
   std::string take_over = {};
+  // The log is another process's, and its database is only read
+  // (wal_following_file_system.h).
+  bool follow = false;
   // How long a write waits for room in a full ring, in milliseconds.
   uint32_t stall_ms = 10'000;
 };

@@ -32,6 +32,12 @@ bool IsWalName(absl::string_view name) {
          std::ranges::all_of(name, absl::ascii_isdigit);
 }
 
+bool MayNameAWal(absl::string_view path) {
+  const size_t slash = path.rfind('/');
+  return path.find(".log", slash == absl::string_view::npos ? 0 : slash) !=
+         absl::string_view::npos;
+}
+
 std::optional<std::string> Below(absl::string_view directory,
                                  absl::string_view path) {
   if (path == directory) return "";

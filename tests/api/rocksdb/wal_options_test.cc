@@ -55,6 +55,12 @@ TEST(WalOptionsTest, ClusterTakesANodeAndMayGoWithoutReplica) {
   EXPECT_EQ(remote.take_over, "/fs/db2");
 }
 
+TEST(WalOptionsTest, WhoFollowsIsNoNode) {
+  EXPECT_TRUE(MustParse("alpheus:?cluster=/c.toml&follow=true").follow);
+  EXPECT_TRUE(MustParse("alpheus:///w?follow=true").follow);
+  EXPECT_FALSE(MustParse("alpheus:///w?follow=false").follow);
+}
+
 TEST(WalOptionsTest, FileHasTheSameOptions) {
   const testing::TempDirectory directory;
   const std::string path = directory.File("wal.conf");
@@ -87,6 +93,10 @@ TEST(WalOptionsTest, WhatIsWrongIsNamed) {
       {"alpheus:///w?take_over=/d", "for a log of a cluster"},
       {"alpheus:?cluster=/c&node=1&take_over=d", "an absolute path"},
       {"alpheus:?cluster=/c&node=1&take_over=/d&adopt=true", "without adopt"},
+      {"alpheus:///w?follow=yes", "true or false"},
+      {"alpheus:///w?follow=true&create=1MiB", "only reads"},
+      {"alpheus:///w?follow=true&adopt=true", "only reads"},
+      {"alpheus:?cluster=/c&follow=true&take_over=/d", "only reads"},
       {"alpheus:?file=wal.conf", "an absolute path"},
   };
   for (const auto& [uri, says] : cases) {

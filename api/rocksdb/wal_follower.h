@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// wal_follower: the WAL files of a log that another process has, as far as they
+// are durable; what read-only and secondary instances of RocksDB read there.
+//
+// Idea: a tail of the log (ClusterTail; of a local one, LogReader) gives its
+// records, which are copied and applied to an index of its own, as an opening
+// applies what it recovers. Nothing is asked for, fenced or written: whoever
+// has the log does not notice.
+//
+// Invariants:
+//   E1. The files are those of one moment of the log, not older than the
+//   Refresh
+//       that returned last, but for the last of it, of which the tail does
+//       not know yet that it is durable (T4 of cluster_tail.h, G2 of
+//       log_reader.h).
+//   E2. They never become shorter than they were, but by what the log says:
+//   what
+//       is durable stays (C1).
+//   E3. A file that was found stays readable as long as somebody refers to it,
+//       though the log has cleaned it.
+//   E4. A log that cleaned records before they were read is read anew from its
+//       head on; so is one of which much more was read than is likely to be
+//       there: files may have been removed without a record (V4, wal_store.h).
+// Thread safety: all members concurrently; one Refresh at a time.
+// References: docs/rocksdb.md, "Following a log".
+#ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWER_H_
+#define ALPHEUS_API_ROCKSDB_WAL_FOLLOWER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "api/rocksdb/wal_file.h"
+#include "api/rocksdb/wal_index.h"
+#include "api/rocksdb/wal_options.h"
+#include "log/base/ids.h"
+#include "log/base/mutex.h"
+
+namespace alpheus {
+
+// Where a follower's records come from.
+class WalSource {
+ public:
+  // False ends the reading; an error, too.
+  using Visit =
+      std::function<absl::Status(Lsn lsn, std::span<const std::byte> payload)>;
+
+  virtual ~WalSource() = default;
+
+  // Shows the durable records from `from` on, or from the oldest (0), in LSN
+  // order. Errors: OutOfRange (they were cleaned: read from the oldest);
+  // Unavailable (nobody is in reach); DataLoss; whatever `visit` returns.
+  virtual absl::Status Read(Lsn from, const Visit& visit) = 0;
+};
+
+// Of a cluster's log, or of the region at WalOptions::log.path. Errors: as
+// ClusterTail::Open and LogReader::Open; FailedPrecondition (a region that is
+// one of several replicas: name the cluster).
+absl::StatusOr<std::unique_ptr<WalSource>> OpenWalSource(
+    const WalOptions& options);
+
+class WalFollower {
+ public:
+  // A file, and what its bytes lie in.
+  struct Followed {
+    std::shared_ptr<const void> keeps;
+    std::shared_ptr<WalFile> file;  // null: there is none
+  };
+
+  explicit WalFollower(std::unique_ptr<WalSource> source)
+      : source_(std::move(source)) {}
+
+  // Takes in what the log has become since. Errors: as WalSource::Read, but
+  // OutOfRange; as WalIndex::Apply and DecodeWalRecord. After an error the
+  // files are those of before, or of some moment since.
+  absl::Status Refresh();
+
+  WalHome home() const;
+  Followed Find(const std::string& name) const;
+  // Names of the files in a directory ("" or "archive").
+  std::vector<std::string> List(const std::string& directory) const;
+  // How often the log was read anew (E4).
+  int restarts() const;
+
+ private:
+  // The files since the log was read from its head.
+  struct Generation {
+    WalIndex index;
+    std::deque<std::pair<Lsn, std::vector<std::byte>>> records;
+    Lsn next{0};
+    uint64_t bytes = 0;        // of all records
+    uint64_t first_bytes = 0;  // of those that the first Refresh found
+  };
+
+  absl::Status ReadOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartAnew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static absl::Status Apply(Generation& generation, Lsn lsn,
+                            std::span<const std::byte> payload);
+  // Drops what no file refers to.
+  static void Trim(Generation& generation);
+
+  const std::unique_ptr<WalSource> source_;
+  mutable Mutex mutex_;
+  std::shared_ptr<Generation> generation_ ABSL_GUARDED_BY(mutex_) =
+      std::make_shared<Generation>();
+  int restarts_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_ROCKSDB_WAL_FOLLOWER_H_

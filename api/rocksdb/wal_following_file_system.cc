@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/rocksdb/wal_following_file_system.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "api/rocksdb/wal_handles.h"
+#include "api/rocksdb/wal_io_status.h"
+#include "api/rocksdb/wal_paths.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus {
+namespace {
+
+using rocksdb::FileOptions;
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+
+// Nothing was written whose outcome could be unknown: trying again is all.
+IOStatus StatusOf(const absl::Status& status) {
+  if (!absl::IsUnavailable(status)) return ToIoStatus(status);
+  IOStatus unavailable =
+      IOStatus::IOError(absl::StrCat("alpheus: ", status.message()));
+  unavailable.SetRetryable(true);
+  return unavailable;
+}
+
+ReadWal ReadOf(WalFollower::Followed followed) {
+  return
+      [followed = std::move(followed)](
+          uint64_t offset, std::span<std::byte> out) -> absl::StatusOr<size_t> {
+        return followed.file->Read(offset, out);
+      };
+}
+
+}  // namespace
+
+WalFollowingFileSystem::WalFollowingFileSystem(
+    WalOptions options, const std::shared_ptr<rocksdb::FileSystem>& base)
+    : FileSystemWrapper(base), options_(std::move(options)) {}
+
+rocksdb::Status WalFollowingFileSystem::PrepareOptions(
+    const rocksdb::ConfigOptions& options) {
+  IOStatus opened = StatusOf(Follower().status());
+  if (!opened.ok()) return opened;
+  return FileSystemWrapper::PrepareOptions(options);
+}
+
+absl::StatusOr<std::shared_ptr<WalFollower>>
+WalFollowingFileSystem::Follower() {
+  const MutexLock lock(mutex_);
+  if (follower_ == nullptr) {
+    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<WalSource> source,
+                             OpenWalSource(options_));
+    auto follower = std::make_shared<WalFollower>(std::move(source));
+    ALPHEUS_RETURN_IF_ERROR(follower->Refresh());
+    follower_ = std::move(follower);
+  }
+  return follower_;
+}
+
+std::string WalFollowingFileSystem::WalDirectory(
+    const WalFollower& follower) const {
+  return options_.wal_directory.empty() ? follower.home().wal_directory
+                                        : Canonical(options_.wal_directory);
+}
+
+absl::StatusOr<WalFollower::Followed> WalFollowingFileSystem::Find(
+    const std::string& path) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalFollower> follower,
+                           Follower());
+  if (!MayNameAWal(path)) return WalFollower::Followed();
+  const std::string directory = WalDirectory(*follower);
+  const std::filesystem::path split(path);
+  const std::optional<std::string> name =
+      Below(directory, absl::StrCat(Canonical(split.parent_path()), "/",
+                                    split.filename().string()));
+  if (directory.empty() || !name) return WalFollower::Followed();
+  return follower->Find(*name);
+}
+
+IOStatus WalFollowingFileSystem::NewSequentialFile(
+    const std::string& path, const FileOptions& options,
+    std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext* dbg) {
+  absl::StatusOr<WalFollower::Followed> found = Find(path);
+  if (!found.ok()) return StatusOf(found.status());
+  if (found->file == nullptr) {
+    return target_->NewSequentialFile(path, options, result, dbg);
+  }
+  *result = NewWalScanner(ReadOf(*std::move(found)));
+  return IOStatus::OK();
+}
+
+IOStatus WalFollowingFileSystem::NewRandomAccessFile(
+    const std::string& path, const FileOptions& options,
+    std::unique_ptr<rocksdb::FSRandomAccessFile>* result, IODebugContext* dbg) {
+  absl::StatusOr<WalFollower::Followed> found = Find(path);
+  if (!found.ok()) return StatusOf(found.status());
+  if (found->file == nullptr) {
+    return target_->NewRandomAccessFile(path, options, result, dbg);
+  }
+  *result = NewWalReader(ReadOf(*std::move(found)));
+  return IOStatus::OK();
+}
+
+IOStatus WalFollowingFileSystem::FileExists(const std::string& path,
+                                            const IOOptions& options,
+                                            IODebugContext* dbg) {
+  const absl::StatusOr<WalFollower::Followed> found = Find(path);
+  if (!found.ok()) return StatusOf(found.status());
+  if (found->file != nullptr) return IOStatus::OK();
+  return target_->FileExists(path, options, dbg);
+}
+
+// Markers of files that the log had removed, or that are not durable yet, are
+// names of nothing here.
+IOStatus WalFollowingFileSystem::GetChildren(const std::string& directory,
+                                             const IOOptions& options,
+                                             std::vector<std::string>* result,
+                                             IODebugContext* dbg) {
+  const absl::StatusOr<std::shared_ptr<WalFollower>> follower = Follower();
+  if (!follower.ok()) return StatusOf(follower.status());
+  const auto find = [&]() -> std::optional<std::string> {
+    const std::string home = WalDirectory(**follower);
+    if (home.empty()) return std::nullopt;
+    return Below(home, Canonical(directory));
+  };
+  std::optional<std::string> below = find();
+  // A log that nobody has written to does not say yet where its files are.
+  if (below || WalDirectory(**follower).empty()) {
+    const absl::Status refreshed = (*follower)->Refresh();
+    if (!refreshed.ok()) return StatusOf(refreshed);
+    below = find();
+  }
+  IOStatus listed = target_->GetChildren(directory, options, result, dbg);
+  if (!listed.ok() || !below) return listed;
+  std::erase_if(*result, [&](const std::string& name) {
+    std::error_code error;
+    return MayNameAWal(name) &&
+           std::filesystem::is_symlink(std::filesystem::path(directory) / name,
+                                       error);
+  });
+  for (std::string& name : (*follower)->List(*below)) {
+    if (std::ranges::find(*result, name) == result->end()) {
+      result->push_back(std::move(name));
+    }
+  }
+  return listed;
+}
+
+IOStatus WalFollowingFileSystem::GetChildrenFileAttributes(
+    const std::string& directory, const IOOptions& options,
+    std::vector<rocksdb::FileAttributes>* result, IODebugContext* dbg) {
+  // As in wal_file_system.cc: by names and sizes of this one.
+  // NOLINTNEXTLINE(bugprone-parent-virtual-call)
+  return FileSystem::GetChildrenFileAttributes(directory, options, result, dbg);
+}
+
+IOStatus WalFollowingFileSystem::GetFileSize(const std::string& path,
+                                             const IOOptions& options,
+                                             uint64_t* size,
+                                             IODebugContext* dbg) {
+  const absl::StatusOr<WalFollower::Followed> found = Find(path);
+  if (!found.ok()) return StatusOf(found.status());
+  if (found->file == nullptr) {
+    return target_->GetFileSize(path, options, size, dbg);
+  }
+  *size = found->file->size();
+  return IOStatus::OK();
+}
+
+IOStatus WalFollowingFileSystem::GetFileModificationTime(
+    const std::string& path, const IOOptions& options, uint64_t* seconds,
+    IODebugContext* dbg) {
+  const absl::StatusOr<WalFollower::Followed> found = Find(path);
+  if (!found.ok()) return StatusOf(found.status());
+  if (found->file == nullptr) {
+    return target_->GetFileModificationTime(path, options, seconds, dbg);
+  }
+  *seconds = found->file->seconds();
+  return IOStatus::OK();
+}
+
+IOStatus WalFollowingFileSystem::CheckElsewhere(const std::string& path) {
+  const absl::StatusOr<std::shared_ptr<WalFollower>> follower = Follower();
+  if (!follower.ok()) return StatusOf(follower.status());
+  const std::string canonical = Canonical(path);
+  for (const std::string& kept :
+       {WalDirectory(**follower), (*follower)->home().database}) {
+    if (kept.empty() || !Below(kept, canonical)) continue;
+    return IOStatus::NotSupported(
+        "alpheus: with follow=true nothing of the database is changed: open it "
+        "read-only or as a secondary, or without follow where no other process "
+        "has it",
+        path);
+  }
+  return IOStatus::OK();
+}
+
+IOStatus WalFollowingFileSystem::NewWritableFile(
+    const std::string& path, const FileOptions& options,
+    std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* dbg) {
+  IOStatus elsewhere = CheckElsewhere(path);
+  if (!elsewhere.ok()) return elsewhere;
+  return target_->NewWritableFile(path, options, result, dbg);
+}
+
+IOStatus WalFollowingFileSystem::ReopenWritableFile(
+    const std::string& path, const FileOptions& options,
+    std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* dbg) {
+  IOStatus elsewhere = CheckElsewhere(path);
+  if (!elsewhere.ok()) return elsewhere;
+  return target_->ReopenWritableFile(path, options, result, dbg);
+}
+
+IOStatus WalFollowingFileSystem::ReuseWritableFile(
+    const std::string& path, const std::string& old_path,
+    const FileOptions& options,
+    std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* dbg) {
+  for (const std::string& name : {path, old_path}) {
+    IOStatus elsewhere = CheckElsewhere(name);
+    if (!elsewhere.ok()) return elsewhere;
+  }
+  return target_->ReuseWritableFile(path, old_path, options, result, dbg);
+}
+
+IOStatus WalFollowingFileSystem::NewRandomRWFile(
+    const std::string& path, const FileOptions& options,
+    std::unique_ptr<rocksdb::FSRandomRWFile>* result, IODebugContext* dbg) {
+  IOStatus elsewhere = CheckElsewhere(path);
+  if (!elsewhere.ok()) return elsewhere;
+  return target_->NewRandomRWFile(path, options, result, dbg);
+}
+
+IOStatus WalFollowingFileSystem::DeleteFile(const std::string& path,
+                                            const IOOptions& options,
+                                            IODebugContext* dbg) {
+  IOStatus elsewhere = CheckElsewhere(path);
+  if (!elsewhere.ok()) return elsewhere;
+  return target_->DeleteFile(path, options, dbg);
+}
+
+IOStatus WalFollowingFileSystem::Truncate(const std::string& path, size_t size,
+                                          const IOOptions& options,
+                                          IODebugContext* dbg) {
+  IOStatus elsewhere = CheckElsewhere(path);
+  if (!elsewhere.ok()) return elsewhere;
+  return target_->Truncate(path, size, options, dbg);
+}
+
+IOStatus WalFollowingFileSystem::RenameFile(const std::string& from,
+                                            const std::string& to,
+                                            const IOOptions& options,
+                                            IODebugContext* dbg) {
+  for (const std::string& name : {from, to}) {
+    IOStatus elsewhere = CheckElsewhere(name);
+    if (!elsewhere.ok()) return elsewhere;
+  }
+  return target_->RenameFile(from, to, options, dbg);
+}
+
+// To somewhere else, as a checkpoint of a secondary's tables.
+IOStatus WalFollowingFileSystem::LinkFile(const std::string& from,
+                                          const std::string& to,
+                                          const IOOptions& options,
+                                          IODebugContext* dbg) {
+  IOStatus elsewhere = CheckElsewhere(to);
+  if (!elsewhere.ok()) return elsewhere;
+  return target_->LinkFile(from, to, options, dbg);
+}
+
+IOStatus WalFollowingFileSystem::LockFile(const std::string& path,
+                                          const IOOptions& options,
+                                          rocksdb::FileLock** lock,
+                                          IODebugContext* dbg) {
+  IOStatus elsewhere = CheckElsewhere(path);
+  if (!elsewhere.ok()) return elsewhere;
+  return target_->LockFile(path, options, lock, dbg);
+}
+
+}  // namespace alpheus

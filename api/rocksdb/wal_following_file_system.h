@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// wal_following_file_system: a database whose WAL is in the log of another
+// process, to be read only: what `follow=true` puts under a read-only or
+// secondary instance of RocksDB.
+//
+//   alpheus:?cluster=/etc/cluster.toml&follow=true
+//
+// Idea: WAL files are read from a WalFollower, all else is passed on to the
+// file system below, which the process that has the log shares. RocksDB lists
+// the WAL directory when it is opened and each time that a secondary catches
+// up, behind reading the MANIFEST: then the follower takes in what is new, and
+// only then, so that what one catching-up sees is of one moment.
+//
+// Invariants:
+//   J1. Nothing of the database or of its log is made, changed, removed or
+//       locked: such calls are NotSupported, so that a database that is opened
+//       for writing is refused. Elsewhere, as in the directory that a secondary
+//       has of its own, they are passed on.
+//   J2. A WAL file in the directory below, of before the plugin, is read there.
+// Thread safety: as RocksDB's FileSystem.
+// References: docs/rocksdb.md, "Following a log".
+#ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWING_FILE_SYSTEM_H_
+#define ALPHEUS_API_ROCKSDB_WAL_FOLLOWING_FILE_SYSTEM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "api/rocksdb/wal_follower.h"
+#include "api/rocksdb/wal_options.h"
+#include "log/base/mutex.h"
+#include "rocksdb/file_system.h"
+
+namespace alpheus {
+
+class WalFollowingFileSystem final : public rocksdb::FileSystemWrapper {
+ public:
+  using IOStatus = rocksdb::IOStatus;
+  using IOOptions = rocksdb::IOOptions;
+  using FileOptions = rocksdb::FileOptions;
+  using IODebugContext = rocksdb::IODebugContext;
+
+  // Requires: options.follow.
+  WalFollowingFileSystem(WalOptions options,
+                         const std::shared_ptr<rocksdb::FileSystem>& base);
+
+  const char* Name() const override { return "AlpheusWalFollowingFileSystem"; }
+  rocksdb::Status PrepareOptions(
+      const rocksdb::ConfigOptions& options) override;
+
+  // Reads the log for the first time, if nobody has.
+  absl::StatusOr<std::shared_ptr<WalFollower>> Follower();
+
+  IOStatus NewSequentialFile(const std::string& path,
+                             const FileOptions& options,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                             IODebugContext* dbg) override;
+  IOStatus NewRandomAccessFile(
+      const std::string& path, const FileOptions& options,
+      std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+      IODebugContext* dbg) override;
+  IOStatus FileExists(const std::string& path, const IOOptions& options,
+                      IODebugContext* dbg) override;
+  IOStatus GetChildren(const std::string& directory, const IOOptions& options,
+                       std::vector<std::string>* result,
+                       IODebugContext* dbg) override;
+  IOStatus GetChildrenFileAttributes(
+      const std::string& directory, const IOOptions& options,
+      std::vector<rocksdb::FileAttributes>* result,
+      IODebugContext* dbg) override;
+  IOStatus GetFileSize(const std::string& path, const IOOptions& options,
+                       uint64_t* size, IODebugContext* dbg) override;
+  IOStatus GetFileModificationTime(const std::string& path,
+                                   const IOOptions& options, uint64_t* seconds,
+                                   IODebugContext* dbg) override;
+
+  // J1.
+  IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
+                           std::unique_ptr<rocksdb::FSWritableFile>* result,
+                           IODebugContext* dbg) override;
+  IOStatus ReopenWritableFile(const std::string& path,
+                              const FileOptions& options,
+                              std::unique_ptr<rocksdb::FSWritableFile>* result,
+                              IODebugContext* dbg) override;
+  IOStatus ReuseWritableFile(const std::string& path,
+                             const std::string& old_path,
+                             const FileOptions& options,
+                             std::unique_ptr<rocksdb::FSWritableFile>* result,
+                             IODebugContext* dbg) override;
+  IOStatus NewRandomRWFile(const std::string& path, const FileOptions& options,
+                           std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                           IODebugContext* dbg) override;
+  IOStatus DeleteFile(const std::string& path, const IOOptions& options,
+                      IODebugContext* dbg) override;
+  IOStatus Truncate(const std::string& path, size_t size,
+                    const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus RenameFile(const std::string& from, const std::string& to,
+                      const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus LinkFile(const std::string& from, const std::string& to,
+                    const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus LockFile(const std::string& path, const IOOptions& options,
+                    rocksdb::FileLock** lock, IODebugContext* dbg) override;
+
+ private:
+  // Where the WAL files are listed: as options say, or the log.
+  std::string WalDirectory(const WalFollower& follower) const;
+  // File null: not in the log.
+  absl::StatusOr<WalFollower::Followed> Find(const std::string& path);
+  // OK if a path is not of the database.
+  IOStatus CheckElsewhere(const std::string& path);
+
+  const WalOptions options_;
+  Mutex mutex_;
+  std::shared_ptr<WalFollower> follower_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_API_ROCKSDB_WAL_FOLLOWING_FILE_SYSTEM_H_

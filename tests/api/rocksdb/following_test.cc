@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Read-only and secondary instances that follow the log of another process,
+// which goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/rocksdb/wal_following_file_system.h"
+#include "api/rocksdb/wal_paths.h"
+#include "rocksdb/convenience.h"
+#include "rocksdb/db.h"
+#include "tests/api/rocksdb/cluster_database_fixture.h"
+
+namespace alpheus {
+namespace {
+
+using rocksdb::DB;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using rocksdb::Status;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Another process's view of a database, as far as RocksDB can tell.
+class Instance {
+ public:
+  Instance(WalOptions options, rocksdb::Options of_database)
+      : options_(std::move(of_database)) {
+    options.follow = true;
+    options.create_bytes = 0;
+    fs_ = std::make_shared<WalFollowingFileSystem>(
+        std::move(options), rocksdb::FileSystem::Default());
+    env_ = rocksdb::NewCompositeEnv(fs_);
+    options_.env = env_.get();
+    options_.create_if_missing = false;
+    options_.max_open_files = -1;
+  }
+  Status OpenReadOnly(const std::string& path) {
+    return Take(DB::OpenForReadOnly(options_, path, &raw_));
+  }
+  Status OpenSecondary(const std::string& path, const std::string& own) {
+    return Take(DB::OpenAsSecondary(options_, path, own, &raw_));
+  }
+  Status OpenForWriting(const std::string& path) {
+    return Take(DB::Open(options_, path, &raw_));
+  }
+  std::string Get(const std::string& key) {
+    std::string value;
+    const Status got = db_->Get(rocksdb::ReadOptions(), key, &value);
+    return got.ok() ? value : got.ToString();
+  }
+  DB& db() { return *db_; }
+  WalFollowingFileSystem& fs() { return *fs_; }
+
+ private:
+  Status Take(Status opened) {
+    db_.reset(raw_);
+    return opened;
+  }
+
+  rocksdb::Options options_;
+  std::shared_ptr<WalFollowingFileSystem> fs_;
+  std::unique_ptr<rocksdb::Env> env_;
+  DB* raw_ = nullptr;
+  std::unique_ptr<DB> db_;
+};
+
+class FollowingTest : public testing::PluginFixture {
+ protected:
+  std::string Own() { return directory_.File("secondary"); }
+  // Beside its writer a local log is followed to its last batch but one, until
+  // it idles, which it does not here.
+  void PutShown(const std::string& key, const std::string& value) {
+    Put(key, value, true);
+    Put("another batch", "", true);
+  }
+};
+
+TEST_F(FollowingTest, SecondaryFollowsALocalLog) {
+  Open();
+  PutShown("a", "1");
+  Instance other(wal_options_, options_);
+  const Status opened = other.OpenSecondary(path_, Own());
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(other.Get("a"), "1");
+  PutShown("b", "2");
+  EXPECT_EQ(other.Get("b"), "NotFound: ");
+  ASSERT_TRUE(other.db().TryCatchUpWithPrimary().ok());
+  EXPECT_EQ(other.Get("b"), "2");
+  ASSERT_TRUE(db_->Flush(rocksdb::FlushOptions()).ok());
+  PutShown("c", "3");
+  ASSERT_TRUE(other.db().TryCatchUpWithPrimary().ok());
+  for (const auto& [key, value] :
+       {std::pair("a", "1"), std::pair("b", "2"), std::pair("c", "3")}) {
+    EXPECT_EQ(other.Get(key), value);
+  }
+  Reopen();
+  PutShown("d", "4");
+  ASSERT_TRUE(other.db().TryCatchUpWithPrimary().ok());
+  EXPECT_EQ(other.Get("d"), "4");
+}
+
+TEST_F(FollowingTest, ReadOnlyInstanceReadsBesideItsWriter) {
+  Open();
+  PutShown("a", "1");
+  Instance other(wal_options_, options_);
+  const Status opened = other.OpenReadOnly(path_);
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(other.Get("a"), "1");
+  PutShown("b", "2");
+  EXPECT_EQ(Get("b"), "2");
+}
+
+// More than the ring holds, between two looks.
+TEST_F(FollowingTest, SecondaryThatWasOvertakenCatchesUp) {
+  Open();
+  PutShown("first", "1");
+  Instance other(wal_options_, options_);
+  ASSERT_TRUE(other.OpenSecondary(path_, Own()).ok());
+  const std::string value(100'000, 'x');
+  for (int i = 0; i < 400; ++i) {
+    Put(std::to_string(i), value);
+    if (i % 50 == 49) {
+      ASSERT_TRUE(db_->Flush(rocksdb::FlushOptions()).ok());
+    }
+  }
+  PutShown("last", "2");
+  const Status caught = other.db().TryCatchUpWithPrimary();
+  ASSERT_TRUE(caught.ok()) << caught.ToString();
+  EXPECT_EQ(other.Get("first"), "1");
+  EXPECT_EQ(other.Get("last"), "2");
+  EXPECT_EQ(other.Get("399"), value);
+  EXPECT_GE((*other.fs().Follower())->restarts(), 1);
+}
+
+// It was opened before there was a database.
+TEST_F(FollowingTest, LogWithoutADatabaseIsFollowedToItsFirst) {
+  ASSERT_TRUE(fs().PrepareOptions(rocksdb::ConfigOptions()).ok());
+  Instance other(wal_options_, options_);
+  EXPECT_FALSE(other.OpenReadOnly(path_).ok());
+  Open();
+  PutShown("a", "1");
+  const Status opened = other.OpenReadOnly(path_);
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(other.Get("a"), "1");
+}
+
+TEST_F(FollowingTest, NothingOfTheDatabaseIsChanged) {
+  Open();
+  PutShown("a", "1");
+  Instance other(wal_options_, options_);
+  const Status opened = other.OpenForWriting(path_);
+  EXPECT_TRUE(opened.IsNotSupported()) << opened.ToString();
+  EXPECT_THAT(opened.ToString(), HasSubstr("follow=true"));
+  WalFollowingFileSystem& fs = other.fs();
+  const std::string there = path_ + "/CURRENT";
+  const std::string wal = path_ + "/" + LogWalFiles().front();
+  const std::string elsewhere = directory_.File("elsewhere");
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  std::unique_ptr<rocksdb::FSRandomRWFile> both;
+  rocksdb::FileLock* lock = nullptr;
+  const std::vector<IOStatus> refused = {
+      fs.NewWritableFile(there, {}, &file, nullptr),
+      fs.ReopenWritableFile(wal, {}, &file, nullptr),
+      fs.ReuseWritableFile(elsewhere, wal, {}, &file, nullptr),
+      fs.NewRandomRWFile(wal, {}, &both, nullptr),
+      fs.DeleteFile(wal, {}, nullptr),
+      fs.Truncate(wal, 0, {}, nullptr),
+      fs.RenameFile(elsewhere, there, {}, nullptr),
+      fs.RenameFile(there, elsewhere, {}, nullptr),
+      fs.LinkFile(elsewhere, there, {}, nullptr),
+      fs.LockFile(path_ + "/LOCK", {}, &lock, nullptr)};
+  for (const IOStatus& status : refused) {
+    EXPECT_TRUE(status.IsNotSupported()) << status.ToString();
+  }
+  // Elsewhere it is the file system below.
+  ASSERT_TRUE(fs.NewWritableFile(elsewhere, {}, &file, nullptr).ok());
+  file.reset();
+  const std::string moved = directory_.File("moved");
+  EXPECT_TRUE(fs.RenameFile(elsewhere, moved, {}, nullptr).ok());
+  EXPECT_TRUE(fs.LinkFile(moved, elsewhere, {}, nullptr).ok());
+  EXPECT_TRUE(fs.DeleteFile(moved, {}, nullptr).ok());
+  Reopen();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+TEST_F(FollowingTest, FilesOfTheLogLookLikeFiles) {
+  Open();
+  Put("a", "1", true);
+  const std::string name = LogWalFiles().front();
+  uint64_t expected = 0;
+  ASSERT_TRUE(
+      fs_->GetFileSize(path_ + "/" + name, {}, &expected, nullptr).ok());
+  Close();
+  env_.reset();
+  fs_.reset();
+  Instance other(wal_options_, options_);
+  WalFollowingFileSystem& fs = other.fs();
+  const std::string wal = path_ + "/" + name;
+  EXPECT_TRUE(fs.FileExists(wal, {}, nullptr).ok());
+  EXPECT_TRUE(fs.FileExists(path_ + "/CURRENT", {}, nullptr).ok());
+  EXPECT_TRUE(fs.FileExists(path_ + "/999999.log", {}, nullptr).IsNotFound());
+  uint64_t size = 0;
+  ASSERT_TRUE(fs.GetFileSize(wal, {}, &size, nullptr).ok());
+  EXPECT_EQ(size, expected);
+  uint64_t seconds = 0;
+  ASSERT_TRUE(fs.GetFileModificationTime(wal, {}, &seconds, nullptr).ok());
+  EXPECT_GT(seconds, 0u);
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file;
+  ASSERT_TRUE(fs.NewRandomAccessFile(wal, {}, &file, nullptr).ok());
+  std::string scratch(size + 10, '\0');
+  rocksdb::Slice read;
+  ASSERT_TRUE(
+      file->Read(0, scratch.size(), {}, &read, scratch.data(), nullptr).ok());
+  EXPECT_EQ(read.size(), size);
+  std::vector<std::string> names;
+  ASSERT_TRUE(fs.GetChildren(path_, {}, &names, nullptr).ok());
+  EXPECT_THAT(names, Contains(name));
+  std::vector<rocksdb::FileAttributes> attributes;
+  ASSERT_TRUE(
+      fs.GetChildrenFileAttributes(path_, {}, &attributes, nullptr).ok());
+  // A marker whose file the log has not: as one that is not durable yet.
+  ASSERT_TRUE(PutMarker(path_ + "/999999.log").ok());
+  ASSERT_TRUE(fs.GetChildren(path_, {}, &names, nullptr).ok());
+  EXPECT_THAT(names, Not(Contains("999999.log")));
+  ASSERT_TRUE(DropMarker(path_ + "/999999.log").ok());
+}
+
+TEST_F(FollowingTest, LogThatIsNotThereFailsEveryCall) {
+  wal_options_.log.path = directory_.File("nowhere");
+  Instance other(wal_options_, options_);
+  EXPECT_TRUE(
+      other.fs().PrepareOptions(rocksdb::ConfigOptions()).IsPathNotFound());
+  EXPECT_TRUE(other.OpenReadOnly(path_).IsPathNotFound());
+  EXPECT_TRUE(other.fs().DeleteFile(path_, {}, nullptr).IsPathNotFound());
+}
+
+using FollowingAClusterTest = testing::ClusterDatabaseFixture;
+
+TEST_F(FollowingAClusterTest, PrimaryKeepsItsLogAndFailOverIsFollowed) {
+  Open();
+  Put("a", "1", true);
+  WalOptions options = On(1);
+  options.log.replication.node = 0;
+  Instance other(options, options_);
+  const Status opened =
+      other.OpenSecondary(path_, directory_.File("secondary"));
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(other.Get("a"), "1");
+  Put("b", "2", true);  // it was not fenced
+  ASSERT_TRUE(other.db().TryCatchUpWithPrimary().ok());
+  EXPECT_EQ(other.Get("b"), "2");
+  Close();
+  cluster_.Stop(1);
+  wal_options_ = On(2);
+  Restart();
+  Open();
+  Put("c", "3", true);
+  const Status caught = other.db().TryCatchUpWithPrimary();
+  ASSERT_TRUE(caught.ok()) << caught.ToString();
+  EXPECT_EQ(other.Get("c"), "3");
+}
+
+TEST_F(FollowingAClusterTest, OneReplicaAloneIsRefused) {
+  Open();
+  Put("a", "1", true);
+  Close();
+  WalOptions options;
+  options.log.path = cluster_.ReplicaPath(1);
+  Instance other(options, options_);
+  const Status opened = other.OpenReadOnly(path_);
+  EXPECT_THAT(opened.ToString(), HasSubstr("name the cluster"));
+}
+
+}  // namespace
+}  // namespace alpheus

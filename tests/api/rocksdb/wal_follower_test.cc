@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/rocksdb/wal_follower.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/rocksdb/wal_store.h"
+#include "log/base/bytes.h"
+#include "tests/testing/temp_directory.h"
+
+namespace alpheus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Code = absl::StatusCode;
+
+// The records that it was given.
+class FakeSource final : public WalSource {
+ public:
+  void Add(const WalHeader& header, const std::string& body) {
+    std::vector<std::byte> payload(kWalHeaderBytes);
+    EncodeWalHeader(header, std::span(payload).first<kWalHeaderBytes>());
+    const auto bytes = AsBytes(body);
+    payload.insert(payload.end(), bytes.begin(), bytes.end());
+    records.push_back(std::move(payload));
+  }
+  void Create(uint64_t id, const std::string& name) {
+    Add({.kind = WalRecordKind::kCreate, .file = id, .seconds = 7}, name);
+  }
+  void Data(uint64_t id, uint64_t offset, const std::string& text) {
+    Add({.kind = WalRecordKind::kData, .file = id, .offset = offset}, text);
+  }
+  void Clean(uint64_t through) { head = through + 1; }
+
+  absl::Status Read(Lsn from, const Visit& visit) override {
+    ++reads;
+    if (!status.ok()) return status;
+    if (from != Lsn(0) && from.value < head) {
+      return absl::OutOfRangeError("cleaned");
+    }
+    const uint64_t first = std::max(from.value, head);
+    for (uint64_t lsn = first; lsn <= records.size(); ++lsn) {
+      const absl::Status visited = visit(Lsn(lsn), records[lsn - 1]);
+      if (!visited.ok()) return visited;
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<std::vector<std::byte>> records;
+  uint64_t head = 1;
+  int reads = 0;
+  absl::Status status;
+};
+
+std::string TextOf(const WalFollower::Followed& followed) {
+  if (followed.file == nullptr) return "no such file";
+  std::string text(followed.file->size(), '\0');
+  text.resize(followed.file->Read(0, std::as_writable_bytes(std::span(text))));
+  return text;
+}
+
+class WalFollowerTest : public ::testing::Test {
+ protected:
+  WalFollowerTest() {
+    auto source = std::make_unique<FakeSource>();
+    source_ = source.get();
+    follower_ = std::make_unique<WalFollower>(std::move(source));
+  }
+
+  FakeSource* source_;
+  std::unique_ptr<WalFollower> follower_;
+};
+
+TEST_F(WalFollowerTest, FilesGrowWithTheLog) {
+  ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_THAT(follower_->List(""), IsEmpty());
+  source_->Add({.kind = WalRecordKind::kHome, .file = 1},
+               EncodeWalHome({"/wal", "/db"}));
+  source_->Create(1, "000004.log");
+  source_->Data(1, 0, "one ");
+  ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_EQ(follower_->home(), (WalHome{"/wal", "/db"}));
+  const WalFollower::Followed file = follower_->Find("000004.log");
+  EXPECT_EQ(TextOf(file), "one ");
+  EXPECT_EQ(file.file->seconds(), 7u);
+  source_->Data(1, 4, "two");
+  EXPECT_EQ(TextOf(file), "one ");
+  ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_EQ(TextOf(file), "one two");
+  EXPECT_EQ(TextOf(follower_->Find("000005.log")), "no such file");
+  EXPECT_EQ(follower_->restarts(), 0);
+}
+
+TEST_F(WalFollowerTest, RemovedFileStaysForWhoReadsIt) {
+  source_->Create(1, "000004.log");
+  source_->Data(1, 0, "old");
+  source_->Create(2, "000005.log");
+  source_->Data(2, 0, "new");
+  ASSERT_TRUE(follower_->Refresh().ok());
+  const WalFollower::Followed old = follower_->Find("000004.log");
+  source_->Add({.kind = WalRecordKind::kRemove, .file = 1}, "");
+  source_->Clean(2);
+  ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_THAT(follower_->List(""), ElementsAre("000005.log"));
+  EXPECT_EQ(TextOf(old), "old");
+  EXPECT_EQ(TextOf(follower_->Find("000005.log")), "new");
+}
+
+TEST_F(WalFollowerTest, LogThatWasCleanedBeforeItWasReadIsReadAnew) {
+  source_->Create(1, "000004.log");
+  source_->Data(1, 0, "old");
+  ASSERT_TRUE(follower_->Refresh().ok());
+  const WalFollower::Followed old = follower_->Find("000004.log");
+  for (int i = 0; i < 3; ++i) source_->Data(1, 3, "never read");
+  source_->Create(2, "000005.log");
+  source_->Data(2, 0, "new");
+  source_->Clean(5);
+  ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_EQ(follower_->restarts(), 1);
+  EXPECT_THAT(follower_->List(""), ElementsAre("000005.log"));
+  EXPECT_EQ(TextOf(old), "old");
+}
+
+// Records of which none says that their file was removed (V4).
+TEST_F(WalFollowerTest, LogThatGrowsByFarIsReadAnew) {
+  const std::string piece(8 << 20, 'x');
+  source_->Create(1, "000004.log");
+  ASSERT_TRUE(follower_->Refresh().ok());
+  for (uint64_t i = 0; i < 9; ++i) source_->Data(1, i << 23, piece);
+  ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_EQ(follower_->restarts(), 0);
+  source_->Create(2, "000005.log");
+  source_->Clean(10);
+  ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_EQ(follower_->restarts(), 1);
+  EXPECT_THAT(follower_->List(""), ElementsAre("000005.log"));
+}
+
+TEST_F(WalFollowerTest, ErrorsLeaveTheFilesAndPass) {
+  source_->Create(1, "000004.log");
+  source_->Data(1, 0, "one");
+  ASSERT_TRUE(follower_->Refresh().ok());
+  source_->status = absl::UnavailableError("no node is in reach");
+  EXPECT_EQ(follower_->Refresh().code(), Code::kUnavailable);
+  source_->status = absl::OkStatus();
+  source_->Data(1, 8, "behind a hole");
+  EXPECT_EQ(follower_->Refresh().code(), Code::kDataLoss);
+  EXPECT_EQ(follower_->Refresh().code(), Code::kDataLoss);
+  source_->records.back() = {};
+  EXPECT_EQ(follower_->Refresh().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(TextOf(follower_->Find("000004.log")), "one");
+  source_->records.pop_back();
+  source_->Data(1, 3, " two");
+  ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_EQ(TextOf(follower_->Find("000004.log")), "one two");
+}
+
+TEST_F(WalFollowerTest, LogThatIsCleanedFasterThanReadIsAnError) {
+  source_->reads = 0;
+  source_->status = absl::OutOfRangeError("cleaned");
+  const absl::Status refreshed = follower_->Refresh();
+  EXPECT_EQ(refreshed.code(), Code::kUnavailable);
+  EXPECT_THAT(refreshed.message(), HasSubstr("larger log"));
+  EXPECT_EQ(source_->reads, 10);
+}
+
+// A region of a local log, beside its writer.
+class WalSourceTest : public ::testing::Test {
+ protected:
+  WalSourceTest() {
+    options_.log.path = directory_.File("wal");
+    options_.log.idle_force_us = 0;
+    options_.create_bytes = 256 << 10;
+    options_.stall_ms = 0;
+    store_ = *WalStore::Open(options_, [] { return uint64_t{1000}; });
+  }
+  std::unique_ptr<WalFollower> Follow() {
+    auto source = OpenWalSource(options_);
+    EXPECT_TRUE(source.ok()) << source.status();
+    return std::make_unique<WalFollower>(*std::move(source));
+  }
+  void Write(const std::string& name, std::string_view text) {
+    auto file = store_->Find(name);
+    if (file == nullptr) file = *store_->Create(name);
+    ASSERT_TRUE(store_->Append(*file, AsBytes(text)).ok());
+    ASSERT_TRUE(store_->Sync(*file).ok());
+  }
+  // Beside a writer is shown what a watermark proves: all but the last batch,
+  // until the log idles (A3.5).
+  void WriteAnotherBatch() {
+    ASSERT_TRUE(store_->SetHome({"/wal", std::to_string(++batches_)}).ok());
+  }
+
+  testing::TempDirectory directory_;
+  WalOptions options_;
+  std::unique_ptr<WalStore> store_;
+  int batches_ = 0;
+};
+
+TEST_F(WalSourceTest, WriterIsFollowedAndNotDisturbed) {
+  Write("000004.log", "one ");
+  WriteAnotherBatch();
+  const auto follower = Follow();
+  ASSERT_TRUE(follower->Refresh().ok());
+  EXPECT_EQ(TextOf(follower->Find("000004.log")), "one ");
+  Write("000004.log", "two");
+  WriteAnotherBatch();
+  ASSERT_TRUE(follower->Refresh().ok());
+  ASSERT_TRUE(follower->Refresh().ok());
+  EXPECT_EQ(TextOf(follower->Find("000004.log")), "one two");
+  // What is not durable is not there.
+  const auto file = *store_->Create("000005.log");
+  ASSERT_TRUE(follower->Refresh().ok());
+  EXPECT_THAT(follower->List(""), ElementsAre("000004.log"));
+}
+
+TEST_F(WalSourceTest, LogWithoutAWriterIsReadToItsEnd) {
+  Write("000004.log", "one");
+  store_.reset();
+  const auto follower = Follow();
+  ASSERT_TRUE(follower->Refresh().ok());
+  EXPECT_EQ(TextOf(follower->Find("000004.log")), "one");
+}
+
+// Several laps of the ring between two looks.
+TEST_F(WalSourceTest, OvertakenFollowerReadsAnew) {
+  Write("000004.log", "first");
+  WriteAnotherBatch();
+  const auto follower = Follow();
+  ASSERT_TRUE(follower->Refresh().ok());
+  const WalFollower::Followed first = follower->Find("000004.log");
+  const std::string piece(20'000, 'x');
+  for (int i = 5; i < 50; ++i) {
+    Write(std::to_string(i) + ".log", piece);
+    ASSERT_TRUE(
+        store_->Remove(i == 5 ? "000004.log" : std::to_string(i - 1) + ".log")
+            .ok());
+  }
+  WriteAnotherBatch();
+  ASSERT_TRUE(follower->Refresh().ok());
+  EXPECT_GE(follower->restarts(), 1);
+  EXPECT_THAT(follower->List(""), ElementsAre("49.log"));
+  EXPECT_EQ(TextOf(follower->Find("49.log")), piece);
+  EXPECT_EQ(TextOf(first), "first");
+}
+
+TEST_F(WalSourceTest, EmptiedLogHasNoFiles) {
+  Write("000004.log", "one");
+  WriteAnotherBatch();
+  const auto follower = Follow();
+  ASSERT_TRUE(follower->Refresh().ok());
+  EXPECT_THAT(follower->List(""), ElementsAre("000004.log"));
+  ASSERT_TRUE(store_->Remove("000004.log").ok());
+  WriteAnotherBatch();
+  ASSERT_TRUE(follower->Refresh().ok());
+  EXPECT_THAT(follower->List(""), IsEmpty());
+}
+
+TEST_F(WalSourceTest, WhatCannotBeFollowedIsNamed) {
+  options_.log.path = directory_.File("nowhere");
+  EXPECT_EQ(OpenWalSource(options_).status().code(), Code::kNotFound);
+  options_.log.replication.cluster_file = directory_.File("no.toml");
+  EXPECT_FALSE(OpenWalSource(options_).ok());
+}
+
+}  // namespace
+}  // namespace alpheus
