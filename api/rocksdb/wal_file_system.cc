@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/rocksdb/wal_file_system.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <utility>
@@ -39,7 +38,7 @@ IOStatus NotInALog(absl::string_view what, const std::string& path) {
 
 WalFileSystem::WalFileSystem(WalOptions options,
                              const std::shared_ptr<rocksdb::FileSystem>& base)
-    : FileSystemWrapper(base), options_(std::move(options)) {}
+    : WalReadingFileSystem(base), options_(std::move(options)) {}
 
 rocksdb::Status WalFileSystem::PrepareOptions(
     const rocksdb::ConfigOptions& options) {
@@ -78,6 +77,18 @@ absl::StatusOr<WalFileSystem::Place> WalFileSystem::Find(
   place.name = Below(home, absl::StrCat(place.directory, "/", place.base_name));
   if (place.name) place.file = place.store->Find(*place.name);
   return place;
+}
+
+absl::StatusOr<WalFileSystem::FoundWal> WalFileSystem::FindWal(
+    const std::string& path) {
+  ALPHEUS_ASSIGN_OR_RETURN(Place place, Find(path));
+  if (place.file == nullptr) return FoundWal();
+  ReadWal read = ReadOf({std::move(place.store), place.file});
+  return FoundWal{std::move(place.file), std::move(read)};
+}
+
+IOStatus WalFileSystem::StatusOf(const absl::Status& status) const {
+  return ToIoStatus(status);
 }
 
 absl::StatusOr<bool> WalFileSystem::IsKept(Place& place) {
@@ -133,30 +144,6 @@ absl::Status WalFileSystem::Mark(WalStore& store, const std::string& path) {
     }
   }
   return PutMarker(path);
-}
-
-IOStatus WalFileSystem::NewSequentialFile(
-    const std::string& path, const FileOptions& options,
-    std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext* dbg) {
-  const absl::StatusOr<Place> place = Find(path);
-  if (!place.ok()) return ToIoStatus(place.status());
-  if (place->file == nullptr) {
-    return target_->NewSequentialFile(path, options, result, dbg);
-  }
-  *result = NewWalScanner(ReadOf({place->store, place->file}));
-  return IOStatus::OK();
-}
-
-IOStatus WalFileSystem::NewRandomAccessFile(
-    const std::string& path, const FileOptions& options,
-    std::unique_ptr<rocksdb::FSRandomAccessFile>* result, IODebugContext* dbg) {
-  const absl::StatusOr<Place> place = Find(path);
-  if (!place.ok()) return ToIoStatus(place.status());
-  if (place->file == nullptr) {
-    return target_->NewRandomAccessFile(path, options, result, dbg);
-  }
-  *result = NewWalReader(ReadOf({place->store, place->file}));
-  return IOStatus::OK();
 }
 
 IOStatus WalFileSystem::NewBaseFile(
@@ -255,15 +242,6 @@ IOStatus WalFileSystem::NewDirectory(
   return opened;
 }
 
-IOStatus WalFileSystem::FileExists(const std::string& path,
-                                   const IOOptions& options,
-                                   IODebugContext* dbg) {
-  const absl::StatusOr<Place> place = Find(path);
-  if (!place.ok()) return ToIoStatus(place.status());
-  if (place->file != nullptr) return IOStatus::OK();
-  return target_->FileExists(path, options, dbg);
-}
-
 IOStatus WalFileSystem::GetChildren(const std::string& directory,
                                     const IOOptions& options,
                                     std::vector<std::string>* result,
@@ -275,21 +253,8 @@ IOStatus WalFileSystem::GetChildren(const std::string& directory,
   if (!listed.ok() || home.empty()) return listed;
   const std::optional<std::string> below = Below(home, Canonical(directory));
   if (!below) return listed;
-  for (std::string& name : (*store)->List(*below)) {
-    if (std::ranges::find(*result, name) == result->end()) {
-      result->push_back(std::move(name));
-    }
-  }
+  AddNames((*store)->List(*below), result);
   return listed;
-}
-
-IOStatus WalFileSystem::GetChildrenFileAttributes(
-    const std::string& directory, const IOOptions& options,
-    std::vector<rocksdb::FileAttributes>* result, IODebugContext* dbg) {
-  // The base file system would not ask this one for names and sizes; the
-  // interface's own way does.
-  // NOLINTNEXTLINE(bugprone-parent-virtual-call)
-  return FileSystem::GetChildrenFileAttributes(directory, options, result, dbg);
 }
 
 IOStatus WalFileSystem::DeleteFile(const std::string& path,
@@ -319,31 +284,6 @@ IOStatus WalFileSystem::Truncate(const std::string& path, size_t size,
     return target_->Truncate(path, size, options, dbg);
   }
   return ToIoStatus(place->store->Truncate(*place->file, size));
-}
-
-IOStatus WalFileSystem::GetFileSize(const std::string& path,
-                                    const IOOptions& options, uint64_t* size,
-                                    IODebugContext* dbg) {
-  const absl::StatusOr<Place> place = Find(path);
-  if (!place.ok()) return ToIoStatus(place.status());
-  if (place->file == nullptr) {
-    return target_->GetFileSize(path, options, size, dbg);
-  }
-  *size = place->file->size();
-  return IOStatus::OK();
-}
-
-IOStatus WalFileSystem::GetFileModificationTime(const std::string& path,
-                                                const IOOptions& options,
-                                                uint64_t* seconds,
-                                                IODebugContext* dbg) {
-  const absl::StatusOr<Place> place = Find(path);
-  if (!place.ok()) return ToIoStatus(place.status());
-  if (place->file == nullptr) {
-    return target_->GetFileModificationTime(path, options, seconds, dbg);
-  }
-  *seconds = place->file->seconds();
-  return IOStatus::OK();
 }
 
 IOStatus WalFileSystem::RenameBaseFile(WalStore& store, const std::string& from,

@@ -46,19 +46,15 @@
 #include "absl/status/statusor.h"
 #include "api/rocksdb/wal_handles.h"
 #include "api/rocksdb/wal_options.h"
+#include "api/rocksdb/wal_reading_file_system.h"
 #include "api/rocksdb/wal_store.h"
 #include "log/base/mutex.h"
 #include "rocksdb/file_system.h"
 
 namespace alpheus {
 
-class WalFileSystem final : public rocksdb::FileSystemWrapper {
+class WalFileSystem final : public WalReadingFileSystem {
  public:
-  using IOStatus = rocksdb::IOStatus;
-  using IOOptions = rocksdb::IOOptions;
-  using FileOptions = rocksdb::FileOptions;
-  using IODebugContext = rocksdb::IODebugContext;
-
   // The log is opened by PrepareOptions, or by the first call that needs it.
   WalFileSystem(WalOptions options,
                 const std::shared_ptr<rocksdb::FileSystem>& base);
@@ -71,14 +67,6 @@ class WalFileSystem final : public rocksdb::FileSystemWrapper {
   // closed.
   absl::StatusOr<std::shared_ptr<WalStore>> Store();
 
-  IOStatus NewSequentialFile(const std::string& path,
-                             const FileOptions& options,
-                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
-                             IODebugContext* dbg) override;
-  IOStatus NewRandomAccessFile(
-      const std::string& path, const FileOptions& options,
-      std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
-      IODebugContext* dbg) override;
   IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                            IODebugContext* dbg) override;
@@ -97,24 +85,13 @@ class WalFileSystem final : public rocksdb::FileSystemWrapper {
   IOStatus NewDirectory(const std::string& path, const IOOptions& options,
                         std::unique_ptr<rocksdb::FSDirectory>* result,
                         IODebugContext* dbg) override;
-  IOStatus FileExists(const std::string& path, const IOOptions& options,
-                      IODebugContext* dbg) override;
   IOStatus GetChildren(const std::string& directory, const IOOptions& options,
                        std::vector<std::string>* result,
                        IODebugContext* dbg) override;
-  IOStatus GetChildrenFileAttributes(
-      const std::string& directory, const IOOptions& options,
-      std::vector<rocksdb::FileAttributes>* result,
-      IODebugContext* dbg) override;
   IOStatus DeleteFile(const std::string& path, const IOOptions& options,
                       IODebugContext* dbg) override;
   IOStatus Truncate(const std::string& path, size_t size,
                     const IOOptions& options, IODebugContext* dbg) override;
-  IOStatus GetFileSize(const std::string& path, const IOOptions& options,
-                       uint64_t* size, IODebugContext* dbg) override;
-  IOStatus GetFileModificationTime(const std::string& path,
-                                   const IOOptions& options, uint64_t* seconds,
-                                   IODebugContext* dbg) override;
   IOStatus RenameFile(const std::string& from, const std::string& to,
                       const IOOptions& options, IODebugContext* dbg) override;
   IOStatus LinkFile(const std::string& from, const std::string& to,
@@ -143,6 +120,8 @@ class WalFileSystem final : public rocksdb::FileSystemWrapper {
 
   // Errors: as Store().
   absl::StatusOr<Place> Find(const std::string& path);
+  absl::StatusOr<FoundWal> FindWal(const std::string& path) override;
+  IOStatus StatusOf(const absl::Status& status) const override;
   // Of a log that came from another process: its database comes into our
   // directory.
   absl::Status TakeOver(WalStore& store);

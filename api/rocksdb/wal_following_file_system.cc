@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/rocksdb/wal_following_file_system.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -21,28 +20,11 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-// Nothing was written whose outcome could be unknown: trying again is all.
-IOStatus StatusOf(const absl::Status& status) {
-  if (!absl::IsUnavailable(status)) return ToIoStatus(status);
-  IOStatus unavailable =
-      IOStatus::IOError(absl::StrCat("alpheus: ", status.message()));
-  unavailable.SetRetryable(true);
-  return unavailable;
-}
-
-ReadWal ReadOf(WalFollower::Followed followed) {
-  return
-      [followed = std::move(followed)](
-          uint64_t offset, std::span<std::byte> out) -> absl::StatusOr<size_t> {
-        return followed.file->Read(offset, out);
-      };
-}
-
 }  // namespace
 
 WalFollowingFileSystem::WalFollowingFileSystem(
     WalOptions options, const std::shared_ptr<rocksdb::FileSystem>& base)
-    : FileSystemWrapper(base), options_(std::move(options)) {}
+    : WalReadingFileSystem(base), options_(std::move(options)) {}
 
 rocksdb::Status WalFollowingFileSystem::PrepareOptions(
     const rocksdb::ConfigOptions& options) {
@@ -70,51 +52,33 @@ std::string WalFollowingFileSystem::WalDirectory(
                                         : Canonical(options_.wal_directory);
 }
 
-absl::StatusOr<WalFollower::Followed> WalFollowingFileSystem::Find(
-    const std::string& path) {
+// Nothing was written whose outcome could be unknown: trying again is all.
+IOStatus WalFollowingFileSystem::StatusOf(const absl::Status& status) const {
+  if (!absl::IsUnavailable(status)) return ToIoStatus(status);
+  IOStatus unavailable =
+      IOStatus::IOError(absl::StrCat("alpheus: ", status.message()));
+  unavailable.SetRetryable(true);
+  return unavailable;
+}
+
+absl::StatusOr<WalFollowingFileSystem::FoundWal>
+WalFollowingFileSystem::FindWal(const std::string& path) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalFollower> follower,
                            Follower());
-  if (!MayNameAWal(path)) return WalFollower::Followed();
+  if (!MayNameAWal(path)) return FoundWal();
   const std::string directory = WalDirectory(*follower);
   const std::filesystem::path split(path);
   const std::optional<std::string> name =
       Below(directory, absl::StrCat(Canonical(split.parent_path()), "/",
                                     split.filename().string()));
-  if (directory.empty() || !name) return WalFollower::Followed();
-  return follower->Find(*name);
-}
-
-IOStatus WalFollowingFileSystem::NewSequentialFile(
-    const std::string& path, const FileOptions& options,
-    std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext* dbg) {
-  absl::StatusOr<WalFollower::Followed> found = Find(path);
-  if (!found.ok()) return StatusOf(found.status());
-  if (found->file == nullptr) {
-    return target_->NewSequentialFile(path, options, result, dbg);
-  }
-  *result = NewWalScanner(ReadOf(*std::move(found)));
-  return IOStatus::OK();
-}
-
-IOStatus WalFollowingFileSystem::NewRandomAccessFile(
-    const std::string& path, const FileOptions& options,
-    std::unique_ptr<rocksdb::FSRandomAccessFile>* result, IODebugContext* dbg) {
-  absl::StatusOr<WalFollower::Followed> found = Find(path);
-  if (!found.ok()) return StatusOf(found.status());
-  if (found->file == nullptr) {
-    return target_->NewRandomAccessFile(path, options, result, dbg);
-  }
-  *result = NewWalReader(ReadOf(*std::move(found)));
-  return IOStatus::OK();
-}
-
-IOStatus WalFollowingFileSystem::FileExists(const std::string& path,
-                                            const IOOptions& options,
-                                            IODebugContext* dbg) {
-  const absl::StatusOr<WalFollower::Followed> found = Find(path);
-  if (!found.ok()) return StatusOf(found.status());
-  if (found->file != nullptr) return IOStatus::OK();
-  return target_->FileExists(path, options, dbg);
+  if (directory.empty() || !name) return FoundWal();
+  WalFollower::Followed found = follower->Find(*name);
+  if (found.file == nullptr) return FoundWal();
+  const std::shared_ptr<WalFile> file = found.file;
+  return FoundWal{
+      file,
+      [found = std::move(found)](uint64_t offset, std::span<std::byte> out)
+          -> absl::StatusOr<size_t> { return found.file->Read(offset, out); }};
 }
 
 // Markers of files that the log had removed, or that are not durable yet, are
@@ -145,45 +109,8 @@ IOStatus WalFollowingFileSystem::GetChildren(const std::string& directory,
            std::filesystem::is_symlink(std::filesystem::path(directory) / name,
                                        error);
   });
-  for (std::string& name : (*follower)->List(*below)) {
-    if (std::ranges::find(*result, name) == result->end()) {
-      result->push_back(std::move(name));
-    }
-  }
+  AddNames((*follower)->List(*below), result);
   return listed;
-}
-
-IOStatus WalFollowingFileSystem::GetChildrenFileAttributes(
-    const std::string& directory, const IOOptions& options,
-    std::vector<rocksdb::FileAttributes>* result, IODebugContext* dbg) {
-  // As in wal_file_system.cc: by names and sizes of this one.
-  // NOLINTNEXTLINE(bugprone-parent-virtual-call)
-  return FileSystem::GetChildrenFileAttributes(directory, options, result, dbg);
-}
-
-IOStatus WalFollowingFileSystem::GetFileSize(const std::string& path,
-                                             const IOOptions& options,
-                                             uint64_t* size,
-                                             IODebugContext* dbg) {
-  const absl::StatusOr<WalFollower::Followed> found = Find(path);
-  if (!found.ok()) return StatusOf(found.status());
-  if (found->file == nullptr) {
-    return target_->GetFileSize(path, options, size, dbg);
-  }
-  *size = found->file->size();
-  return IOStatus::OK();
-}
-
-IOStatus WalFollowingFileSystem::GetFileModificationTime(
-    const std::string& path, const IOOptions& options, uint64_t* seconds,
-    IODebugContext* dbg) {
-  const absl::StatusOr<WalFollower::Followed> found = Find(path);
-  if (!found.ok()) return StatusOf(found.status());
-  if (found->file == nullptr) {
-    return target_->GetFileModificationTime(path, options, seconds, dbg);
-  }
-  *seconds = found->file->seconds();
-  return IOStatus::OK();
 }
 
 IOStatus WalFollowingFileSystem::CheckElsewhere(const std::string& path) {

@@ -32,18 +32,14 @@
 #include "absl/status/statusor.h"
 #include "api/rocksdb/wal_follower.h"
 #include "api/rocksdb/wal_options.h"
+#include "api/rocksdb/wal_reading_file_system.h"
 #include "log/base/mutex.h"
 #include "rocksdb/file_system.h"
 
 namespace alpheus {
 
-class WalFollowingFileSystem final : public rocksdb::FileSystemWrapper {
+class WalFollowingFileSystem final : public WalReadingFileSystem {
  public:
-  using IOStatus = rocksdb::IOStatus;
-  using IOOptions = rocksdb::IOOptions;
-  using FileOptions = rocksdb::FileOptions;
-  using IODebugContext = rocksdb::IODebugContext;
-
   // Requires: options.follow.
   WalFollowingFileSystem(WalOptions options,
                          const std::shared_ptr<rocksdb::FileSystem>& base);
@@ -55,28 +51,9 @@ class WalFollowingFileSystem final : public rocksdb::FileSystemWrapper {
   // Reads the log for the first time, if nobody has.
   absl::StatusOr<std::shared_ptr<WalFollower>> Follower();
 
-  IOStatus NewSequentialFile(const std::string& path,
-                             const FileOptions& options,
-                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
-                             IODebugContext* dbg) override;
-  IOStatus NewRandomAccessFile(
-      const std::string& path, const FileOptions& options,
-      std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
-      IODebugContext* dbg) override;
-  IOStatus FileExists(const std::string& path, const IOOptions& options,
-                      IODebugContext* dbg) override;
   IOStatus GetChildren(const std::string& directory, const IOOptions& options,
                        std::vector<std::string>* result,
                        IODebugContext* dbg) override;
-  IOStatus GetChildrenFileAttributes(
-      const std::string& directory, const IOOptions& options,
-      std::vector<rocksdb::FileAttributes>* result,
-      IODebugContext* dbg) override;
-  IOStatus GetFileSize(const std::string& path, const IOOptions& options,
-                       uint64_t* size, IODebugContext* dbg) override;
-  IOStatus GetFileModificationTime(const std::string& path,
-                                   const IOOptions& options, uint64_t* seconds,
-                                   IODebugContext* dbg) override;
 
   // J1.
   IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
@@ -108,8 +85,8 @@ class WalFollowingFileSystem final : public rocksdb::FileSystemWrapper {
  private:
   // Where the WAL files are listed: as options say, or the log.
   std::string WalDirectory(const WalFollower& follower) const;
-  // File null: not in the log.
-  absl::StatusOr<WalFollower::Followed> Find(const std::string& path);
+  absl::StatusOr<FoundWal> FindWal(const std::string& path) override;
+  IOStatus StatusOf(const absl::Status& status) const override;
   // OK if a path is not of the database.
   IOStatus CheckElsewhere(const std::string& path);
 
