@@ -83,11 +83,18 @@ const Answer* AnswerOf(std::span<const Answer> answers, NodeId node) {
   return at == answers.end() ? nullptr : &*at;
 }
 
-// Those of its members that have answered; blank ones hold nothing.
-AnswerSet AnsweredOf(const Configuration& configuration,
+// Those of its members that are among who answered; blank ones hold nothing.
+AnswerSet AnsweredOf(const Configuration& configuration, AnswerSet among,
                      std::span<const Answer> answers) {
-  return Where(answers, ~AnswerSet{0}, [&](const Answer& answer) {
+  return Where(answers, among, [&](const Answer& answer) {
     return !answer.blank && Names(configuration, MemberOf(answer));
+  });
+}
+
+AnswerSet Having(const Configuration& configuration,
+                 std::span<const Answer> answers) {
+  return Where(answers, ~AnswerSet{0}, [&](const Answer& answer) {
+    return !answer.blank && answer.configuration == configuration;
   });
 }
 
@@ -95,8 +102,10 @@ AnswerSet AnsweredOf(const Configuration& configuration,
 // older one never had what followed; and what followed a replacement never
 // names whom it replaced, who could come back as a newcomer only.
 bool WasNotReplaced(const Member& member, const Configuration& configuration,
-                    std::span<const Answer> answers) {
-  const AnswerSet without = Where(answers, ~AnswerSet{0}, [&](const Answer& a) {
+                    AnswerSet among, std::span<const Answer> answers) {
+  const AnswerSet blank =
+      Where(answers, ~AnswerSet{0}, [](const Answer& a) { return a.blank; });
+  const AnswerSet without = Where(answers, among | blank, [&](const Answer& a) {
     return Names(configuration, MemberOf(a)) &&
            (a.blank || a.configuration.id < configuration.id ||
             Names(a.configuration, member));
@@ -105,12 +114,14 @@ bool WasNotReplaced(const Member& member, const Configuration& configuration,
          IsMutant("kReplacedOnesPromise");
 }
 
-// Of those that answered and are its members.
-AnswerSet CurrentOf(const Configuration& configuration, AnswerSet answered,
+// Of its members among these.
+AnswerSet CurrentOf(const Configuration& configuration, AnswerSet among,
                     std::span<const Answer> answers) {
-  return Where(answers, answered, [&](const Answer& answer) {
-    return WasNotReplaced(MemberOf(answer), configuration, answers);
-  });
+  return Where(answers, AnsweredOf(configuration, among, answers),
+               [&](const Answer& answer) {
+                 return WasNotReplaced(MemberOf(answer), configuration, among,
+                                       answers);
+               });
 }
 
 AnswerSet Suspects(std::span<const Answer> answers) {
@@ -136,12 +147,14 @@ struct Ending {
   }
 };
 
+// `among`: whose own lists are cared for.
 Ending EndingOf(const Configuration& configuration, const Decision& decision,
-                std::span<const Answer> answers, const Configuration& target) {
-  AnswerSet answered = AnsweredOf(configuration, answers);
+                AnswerSet among, std::span<const Answer> answers,
+                const Configuration& target) {
+  AnswerSet answered = AnsweredOf(configuration, among, answers);
   if (IsMutant("kLeaversPromiseNothing")) answered &= decision.members;
-  const AnswerSet current = (answered & decision.members) |
-                            CurrentOf(configuration, answered, answers);
+  const AnswerSet current =
+      (answered & decision.members) | CurrentOf(configuration, among, answers);
   const AnswerSet stay = Where(answers, answered, [&](const Answer& answer) {
     return Names(target, MemberOf(answer));
   });
@@ -157,7 +170,7 @@ AnswerSet LeaversOf(const MembersChange& change, AnswerSet heeded,
   for (size_t i = 0; i < answers.size(); ++i) {
     const Configuration& own = answers[i].configuration;
     if (!Contains(heeded, i) || !IsBefore(change, own)) continue;
-    leavers |= CurrentOf(own, heeded & AnsweredOf(own, answers), answers);
+    leavers |= CurrentOf(own, heeded, answers);
   }
   return leavers;
 }
@@ -289,37 +302,64 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
   return target;
 }
 
+namespace {
+
+// Who has E's configuration, or one by which nobody can open the log any more.
+AnswerSet SettledOnes(const Configuration& newest,
+                      std::span<const Answer> answers) {
+  return Where(answers, ~AnswerSet{0}, [&](const Answer& answer) {
+    if (answer.blank) return false;
+    const Configuration& own = answer.configuration;
+    if (own == newest || IsMutant("kOlderConfigurationCounts")) return true;
+    const AnswerSet moved_on =
+        Having(newest, answers) & AnsweredOf(own, ~AnswerSet{0}, answers);
+    return Count(moved_on) >= Blocking(SizesOf(own));
+  });
+}
+
+// Q5. Who else has a configuration that can be ended: lists end together, or
+// not at all, as each is ended by those only whose own list is.
+AnswerSet EndableOnes(const Decision& decision, AnswerSet settled,
+                      std::span<const Answer> answers,
+                      const Configuration& target) {
+  AnswerSet endable = Where(answers, ~settled,
+                            [](const Answer& answer) { return !answer.blank; });
+  for (;;) {
+    const AnswerSet among =
+        IsMutant("kLaggardsSkipAList") ? ~AnswerSet{0} : settled | endable;
+    const AnswerSet left = Where(answers, endable, [&](const Answer& answer) {
+      return EndingOf(answer.configuration, decision, among, answers, target)
+          .is_possible();
+    });
+    if (left == endable) return endable;
+    endable = left;
+  }
+}
+
+}  // namespace
+
 Promises JudgePromises(const Decision& decision,
                        std::span<const Answer> answers,
                        const Configuration& target,
                        const MembersChange* change) {
   const Configuration& newest = decision.configuration;
+  const AnswerSet settled = SettledOnes(newest, answers);
+  const AnswerSet endable = EndableOnes(decision, settled, answers, target);
   Promises promises;
-  AnswerSet heeded = 0;
+  promises.heeded = settled | endable;
   for (size_t i = 0; i < answers.size(); ++i) {
-    if (answers[i].blank) continue;
-    const AnswerSet bit = AnswerSet{1} << i;
+    if (!Contains(endable, i)) continue;
+    auto& live = promises.unsettled;
     const Configuration& own = answers[i].configuration;
-    if (own == newest || IsMutant("kOlderConfigurationCounts")) {
-      heeded |= bit;
-      continue;
-    }
-    const AnswerSet settled = Where(
-        answers, AnsweredOf(own, answers),
-        [&](const Answer& answer) { return answer.configuration == newest; });
-    if (Count(settled) >= Blocking(SizesOf(own))) {
-      heeded |= bit;
-    } else if (EndingOf(own, decision, answers, target).is_possible()) {
-      heeded |= bit;
-      auto& live = promises.unsettled;
-      if (std::find(live.begin(), live.end(), own) == live.end()) {
-        live.push_back(own);
-      }
+    if (std::find(live.begin(), live.end(), own) == live.end()) {
+      live.push_back(own);
     }
   }
-  promises.counts = heeded & decision.members;
-  promises.is_half_done = change != nullptr && newest == target &&
-                          IsCaredFor(*change, decision, answers, heeded);
+  promises.counts = promises.heeded & decision.members;
+  promises.have = Count(promises.counts & Having(newest, answers));
+  promises.is_half_done =
+      change != nullptr && newest == target &&
+      IsCaredFor(*change, decision, answers, promises.heeded);
   return promises;
 }
 
@@ -343,14 +383,15 @@ absl::Status CheckEnough(uint32_t counted, uint32_t needed, const char* what,
 
 // Of the members that answered and do not count: by which configuration others
 // may still open the log, and what to do about it.
-std::string WhoStandsAgainst(AnswerSet counts, const Decision& decision,
+std::string WhoStandsAgainst(const Promises& promises, const Decision& decision,
                              std::span<const Answer> answers,
                              const Configuration& target) {
   std::string text;
   for (size_t i = 0; i < answers.size(); ++i) {
-    if (!Contains(decision.members & ~counts, i)) continue;
+    if (!Contains(decision.members & ~promises.counts, i)) continue;
     const Configuration& own = answers[i].configuration;
-    const Ending ending = EndingOf(own, decision, answers, target);
+    const Ending ending = EndingOf(
+        own, decision, promises.heeded | Having(own, answers), answers, target);
     absl::StrAppend(&text, "; node ", answers[i].node.value,
                     " has configuration ", own.id,
                     ", by which the log may still be opened: of its members ",
@@ -378,13 +419,20 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
   if (promises.is_half_done || IsMutant("kNewcomersPromise")) {
     counted |= decision.newcomers;
   }
-  ALPHEUS_RETURN_IF_ERROR(CheckEnough(
-      Count(counted), needed, "are members of", found,
-      WhoStandsAgainst(promises.counts, decision, answers, target)));
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckEnough(Count(counted), needed, "are members of", found,
+                  WhoStandsAgainst(promises, decision, answers, target)));
   ALPHEUS_RETURN_IF_ERROR(CheckEnough(Count(counted & ~Suspects(answers)),
                                       SizesOf(found).read_quorum,
                                       "know what they did in", found));
   if (!is_change) return absl::OkStatus();
+  // Q6. Before that the list before `found` may be in force.
+  if (target != found && !IsMutant("kUnfinishedListIsChanged")) {
+    ALPHEUS_RETURN_IF_ERROR(CheckEnough(
+        promises.have, LeastOpeningQuorum(SizesOf(found)), "have themselves",
+        found,
+        ": let the log be opened by that list once, and change it then"));
+  }
   const AnswerSet of_target = Where(
       answers, ~AnswerSet{0},
       [&](const Answer& answer) { return Names(target, MemberOf(answer)); });
@@ -414,7 +462,11 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
   }
   quorums.to_show = before;
   const QuorumSizes sizes = SizesOf(target);
-  quorums.to_show.push_back({target.members, is_change
+  // Q6: a list that counts by those who lag behind is finished first.
+  const bool is_finished =
+      promises.have >= LeastOpeningQuorum(SizesOf(found)) ||
+      IsMutant("kUnfinishedListIsShown");
+  quorums.to_show.push_back({target.members, is_change || !is_finished
                                                  ? LeastOpeningQuorum(sizes)
                                                  : sizes.write_quorum});
   return quorums;

@@ -18,13 +18,16 @@
 //   to choose              OQ(E's) replicas that E's configuration names and
 //     (JudgePromises)      that are not blank have answered; one that has
 //                          another configuration a counts only if a is settled
-//                          or can be ended: OQ(a) of a's members have answered,
+//                          or can be ended: OQ(a) of a's members have answered
+//                          whose own lists are cared for in the same way (Q5),
 //                          R(a) of whom are not suspect and were surely not
 //                          replaced (Q4), and B(a) of whom the target names. A
-//                          change needs OQ(target) of the target's as well,
-//                          blank newcomers among them
-//   to show                W of the target's members have installed (a change:
-//     (QuorumsToInstall)   OQ), and B(a) of each a that counted and is not
+//                          change needs OQ(E's) that have E's themselves (Q6),
+//                          and OQ(target) of the target's, blank newcomers
+//                          among them
+//   to show                W of the target's members have installed (a change,
+//     (QuorumsToInstall)   and where fewer than OQ have E's, Q6: OQ), and B(a)
+//     of each a that counted and is not
 //                          settled. Newcomers begin when B(a) of each, and W(c)
 //                          of S that are no newcomers, have: before that they
 //                          hold nothing
@@ -55,6 +58,20 @@
 //       have replaced: OQ(a) of a's members have a list that names that
 //       replica, one older than a, or nothing yet, whereas to show an a' takes
 //       B(a) of them with a', or with what follows it and names whom it does.
+//   Q5. Lists end together: who has a list b that is not cared for says nothing
+//       for a list a before it either. Else those who lag behind with a would
+//       count for what follows b, while b is in force: a counts by OQ(a) who
+//       all meet the B(a) that b was shown by.
+//   Q6. When the log is shown by a list, OQ of its members have it: those who
+//       counted with an older one have installed. And it is changed only by OQ
+//       who have it: so when a list is made from c, nothing before c can be
+//       opened any more, and what is in force is c, or was made from c. Why
+//       that keeps two of those apart: an opening by t, made from c, counts
+//       OQ(t) >= B(c) of c's members; if it did not see that c was opened
+//       since, one of them was among the OQ(c) that had c then, has it still,
+//       and counts only if OQ(c) answered, who meet whoever installed then. Of
+//       two made from c, the later one was made by OQ(c) who had c: the other
+//       had too few, and grows only by such as end c.
 // Thread safety: pure.
 // References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
 // members".
@@ -112,7 +129,10 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
 // Which configurations count in an opening that installs `target`, by what was
 // answered.
 struct Promises {
+  // Who has E's configuration, or one that is settled or can be ended.
+  AnswerSet heeded = 0;
   AnswerSet counts = 0;  // for OQ of E's configuration
+  uint32_t have = 0;     // of those: so many have it themselves
   // Neither E's nor settled: B of each must have installed.
   std::vector<Configuration> unsettled;
   // A change is made again whose configuration before is settled or has

@@ -190,6 +190,74 @@ TEST_F(OpeningQuorumsTest, OnesThatARivalNamesWereNotReplaced) {
   EXPECT_TRUE(absl::IsUnavailable(Judge(after)));
 }
 
+// The second list may be in force by 3 and 4, who were not asked: 1, which lags
+// behind it, does not count for the third one by what was before the second.
+TEST_F(OpeningQuorumsTest, LaggardDoesNotSkipAList) {
+  const Configuration first = Of(1, {1, 2, 3}, 2);
+  const Configuration second = Of(2, {1, 2, 3, 4, 5}, 2);
+  const Configuration third = Of(3, {1, 2, 5}, 2);
+  Add(5, third, 9);
+  Add(1, first, 5);
+  Add(2, second, 7);
+  EXPECT_TRUE(absl::IsUnavailable(Judge(third)));
+  EXPECT_EQ(promises_.counts, 1u);
+  // All of the second are there: it ends, and the first with it.
+  Add(3, second, 7);
+  EXPECT_TRUE(absl::IsUnavailable(Judge(third)));
+  Add(4, second, 7);
+  ASSERT_TRUE(Judge(third).ok());
+  EXPECT_THAT(promises_.unsettled, ElementsAre(first, second));
+}
+
+// Node 6 left in a list that followed the second, and is back with that: what
+// its successor has acknowledged would be overlooked.
+TEST_F(OpeningQuorumsTest, ListThatIsNotEndedSaysNothingOfWhoWasReplaced) {
+  const Configuration first = Of(1, {1, 2, 3, 6}, 2);
+  const Configuration second = Of(2, {1, 2, 3, 4, 5, 6}, 2);
+  const Configuration third = Of(3, {1, 2, 5}, 2);
+  Add(5, third, 9);
+  Add(1, first, 5);
+  for (const int node : {2, 6}) Add(node, second, 7);
+  EXPECT_TRUE(absl::IsUnavailable(Judge(third)));
+  const MembersChange change = ChangeOf(first, third);
+  EXPECT_TRUE(absl::IsUnavailable(Judge(third, &change)));
+}
+
+// An opening that counts those who lag behind brings them up before it shows
+// the log: later they know by what list it was.
+TEST_F(OpeningQuorumsTest, ListIsFinishedBeforeTheLogIsShown) {
+  const Configuration before = Of(1, {1, 2, 3, 4, 5, 6, 7}, 2);
+  const Configuration after = Of(2, {1, 2, 3, 4, 5, 6, 7}, 3);
+  for (const int node : {2, 3, 4}) Add(node, after, 7);
+  for (const int node : {1, 5}) Add(node, before, 5);
+  ASSERT_TRUE(Judge(after).ok());  // the list before is settled
+  EXPECT_EQ(ToInstall(after, false).to_show.back(),
+            (InstallQuorum{after.members, 5}));
+  answers_[3].configuration = answers_[4].configuration = after;
+  ASSERT_TRUE(Judge(after).ok());
+  EXPECT_EQ(ToInstall(after, false).to_show.back(),
+            (InstallQuorum{after.members, 3}));
+}
+
+// Else two of the third list could open the log beside three of the first.
+TEST_F(OpeningQuorumsTest, ListIsChangedOnlyByThoseWhoHaveIt) {
+  const Configuration first = Of(1, {1, 2, 3, 4, 5}, 3);
+  const Configuration second = Of(2, {1, 2, 3, 4, 5}, 2);
+  const Configuration third = Of(3, {1, 2, 3}, 2);
+  const MembersChange change = ChangeOf(second, third);
+  Add(1, second, 7);
+  for (const int node : {2, 3, 4}) Add(node, first, 5);
+  const absl::Status status = Judge(third, &change);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("1 of the replicas that answered have themselves "
+                              "configuration 2, 4 are needed"),
+                    HasSubstr("let the log be opened by that list once")));
+  EXPECT_TRUE(Judge(second).ok());
+  for (int i = 1; i < 4; ++i) answers_[i].configuration = second;
+  EXPECT_TRUE(Judge(third, &change).ok());
+}
+
 // A list is over once so many have another one that none of its quorums is
 // left: that takes fewer than W where W is most of N.
 TEST_F(OpeningQuorumsTest, ListIsEndedByFewerThanW) {
@@ -244,7 +312,7 @@ TEST_F(OpeningQuorumsTest, UnsettledListIsEndedBeforeTheLogIsShown) {
   EXPECT_THAT(ToInstall(after, false).to_show,
               ElementsAre(InstallQuorum{after.members, 1},
                           InstallQuorum{after.members, 2},
-                          InstallQuorum{after.members, 1}));
+                          InstallQuorum{after.members, 3}));
 }
 
 TEST_F(OpeningQuorumsTest, SettledListIsForgotten) {
