@@ -18,24 +18,31 @@ constexpr uint64_t kBytesMin = 32 << 20;
 
 }  // namespace
 
+// What is read anew is shown when it has been read.
 absl::Status WalFollower::Refresh() {
   const MutexLock lock(mutex_);
-  const Generation& now = *generation_;
-  if (now.bytes > 2 * std::max(now.first_bytes, kBytesMin)) StartAnew();
+  std::shared_ptr<Generation> generation = generation_;
+  const auto start_anew = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    generation = std::make_shared<Generation>();
+    ++restarts_;
+  };
+  if (generation->bytes > 2 * std::max(generation->first_bytes, kBytesMin)) {
+    start_anew();
+  }
   for (int i = 0; i < kRestartsMax; ++i) {
-    const absl::Status read = ReadOn();
+    absl::Status read = ReadInto(*generation);
+    if (read.ok()) generation_ = std::move(generation);
     if (!absl::IsOutOfRange(read)) return read;
-    StartAnew();
+    start_anew();
   }
   return absl::UnavailableError(absl::StrCat(
       "the log is cleaned faster than it can be read, ", kRestartsMax,
       " times in a row. Nothing was changed; try again, or use a larger log"));
 }
 
-absl::Status WalFollower::ReadOn() {
-  Generation& generation = *generation_;
+absl::Status WalFollower::ReadInto(Generation& generation) {
   const bool is_first = generation.next == Lsn(0);
-  const absl::Status read =
+  absl::Status read =
       source_->Read(generation.next,
                     [&generation](Lsn lsn, std::span<const std::byte> payload) {
                       return Apply(generation, lsn, payload);
@@ -43,12 +50,6 @@ absl::Status WalFollower::ReadOn() {
   if (is_first) generation.first_bytes = generation.bytes;
   Trim(generation);
   return read;
-}
-
-// Whoever reads a file of the former generation keeps it (E3).
-void WalFollower::StartAnew() {
-  generation_ = std::make_shared<Generation>();
-  ++restarts_;
 }
 
 absl::Status WalFollower::Apply(Generation& generation, Lsn lsn,
@@ -81,6 +82,13 @@ WalHome WalFollower::home() const {
 WalFollower::Followed WalFollower::Find(const std::string& name) const {
   const MutexLock lock(mutex_);
   return {generation_, generation_->index.Find(name)};
+}
+
+WalFollower::Followed WalFollower::Latest(const Followed& followed) const {
+  const MutexLock lock(mutex_);
+  std::shared_ptr<WalFile> file =
+      generation_->index.FindById(followed.file->id());
+  return file == nullptr ? followed : Followed{generation_, std::move(file)};
 }
 
 std::vector<std::string> WalFollower::List(const std::string& directory) const {

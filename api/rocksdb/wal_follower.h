@@ -84,6 +84,9 @@ class WalFollower {
 
   WalHome home() const;
   Followed Find(const std::string& name) const;
+  // The same file as it is now, or as it was last: it grows in what was read
+  // anew, too (E4).
+  Followed Latest(const Followed& followed) const;
   // Names of the files in a directory ("" or "archive").
   std::vector<std::string> List(const std::string& directory) const;
   // How often the log was read anew (E4).
@@ -99,8 +102,8 @@ class WalFollower {
     uint64_t first_bytes = 0;  // of those that the first Refresh found
   };
 
-  absl::Status ReadOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void StartAnew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ReadInto(Generation& generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static absl::Status Apply(Generation& generation, Lsn lsn,
                             std::span<const std::byte> payload);
   // Drops what no file refers to.

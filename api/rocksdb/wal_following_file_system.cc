@@ -20,6 +20,14 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
+IOStatus OnlyRead(const std::string& path) {
+  return IOStatus::NotSupported(
+      "alpheus: with follow=true nothing of the database is changed: open it "
+      "read-only or as a secondary, or without follow where no other process "
+      "has it",
+      path);
+}
+
 }  // namespace
 
 WalFollowingFileSystem::WalFollowingFileSystem(
@@ -74,11 +82,14 @@ WalFollowingFileSystem::FindWal(const std::string& path) {
   if (directory.empty() || !name) return FoundWal();
   WalFollower::Followed found = follower->Find(*name);
   if (found.file == nullptr) return FoundWal();
-  const std::shared_ptr<WalFile> file = found.file;
+  std::shared_ptr<WalFile> file = found.file;
   return FoundWal{
-      file,
-      [found = std::move(found)](uint64_t offset, std::span<std::byte> out)
-          -> absl::StatusOr<size_t> { return found.file->Read(offset, out); }};
+      std::move(file),
+      [follower, found = std::move(found)](
+          uint64_t offset, std::span<std::byte> out) -> absl::StatusOr<size_t> {
+        // RocksDB's secondary keeps its reader for as long as the file grows.
+        return follower->Latest(found).file->Read(offset, out);
+      }};
 }
 
 // Markers of files that the log had removed, or that are not durable yet, are
@@ -120,11 +131,7 @@ IOStatus WalFollowingFileSystem::CheckElsewhere(const std::string& path) {
   for (const std::string& kept :
        {WalDirectory(**follower), (*follower)->home().database}) {
     if (kept.empty() || !Below(kept, canonical)) continue;
-    return IOStatus::NotSupported(
-        "alpheus: with follow=true nothing of the database is changed: open it "
-        "read-only or as a secondary, or without follow where no other process "
-        "has it",
-        path);
+    return OnlyRead(path);
   }
   return IOStatus::OK();
 }
@@ -201,13 +208,46 @@ IOStatus WalFollowingFileSystem::LinkFile(const std::string& from,
   return target_->LinkFile(from, to, options, dbg);
 }
 
-IOStatus WalFollowingFileSystem::LockFile(const std::string& path,
-                                          const IOOptions& options,
-                                          rocksdb::FileLock** lock,
-                                          IODebugContext* dbg) {
+IOStatus WalFollowingFileSystem::NewLogger(
+    const std::string& path, const IOOptions& options,
+    std::shared_ptr<rocksdb::Logger>* result, IODebugContext* dbg) {
   IOStatus elsewhere = CheckElsewhere(path);
   if (!elsewhere.ok()) return elsewhere;
-  return target_->LockFile(path, options, lock, dbg);
+  return target_->NewLogger(path, options, result, dbg);
+}
+
+IOStatus WalFollowingFileSystem::CreateDir(const std::string& path,
+                                           const IOOptions& options,
+                                           IODebugContext* dbg) {
+  IOStatus elsewhere = CheckElsewhere(path);
+  if (!elsewhere.ok()) return elsewhere;
+  return target_->CreateDir(path, options, dbg);
+}
+
+IOStatus WalFollowingFileSystem::CreateDirIfMissing(const std::string& path,
+                                                    const IOOptions& options,
+                                                    IODebugContext* dbg) {
+  if (target_->FileExists(path, options, dbg).ok()) return IOStatus::OK();
+  IOStatus elsewhere = CheckElsewhere(path);
+  if (!elsewhere.ok()) return elsewhere;
+  return target_->CreateDirIfMissing(path, options, dbg);
+}
+
+IOStatus WalFollowingFileSystem::DeleteDir(const std::string& path,
+                                           const IOOptions& options,
+                                           IODebugContext* dbg) {
+  IOStatus elsewhere = CheckElsewhere(path);
+  if (!elsewhere.ok()) return elsewhere;
+  return target_->DeleteDir(path, options, dbg);
+}
+
+// Whoever opens a database for writing locks it, nobody else: also one that the
+// log does not know yet.
+IOStatus WalFollowingFileSystem::LockFile(const std::string& path,
+                                          const IOOptions& /*options*/,
+                                          rocksdb::FileLock** /*lock*/,
+                                          IODebugContext* /*dbg*/) {
+  return OnlyRead(path);
 }
 
 }  // namespace alpheus

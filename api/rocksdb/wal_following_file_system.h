@@ -79,6 +79,15 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
                       const IOOptions& options, IODebugContext* dbg) override;
   IOStatus LinkFile(const std::string& from, const std::string& to,
                     const IOOptions& options, IODebugContext* dbg) override;
+  IOStatus NewLogger(const std::string& path, const IOOptions& options,
+                     std::shared_ptr<rocksdb::Logger>* result,
+                     IODebugContext* dbg) override;
+  IOStatus CreateDir(const std::string& path, const IOOptions& options,
+                     IODebugContext* dbg) override;
+  IOStatus CreateDirIfMissing(const std::string& path, const IOOptions& options,
+                              IODebugContext* dbg) override;
+  IOStatus DeleteDir(const std::string& path, const IOOptions& options,
+                     IODebugContext* dbg) override;
   IOStatus LockFile(const std::string& path, const IOOptions& options,
                     rocksdb::FileLock** lock, IODebugContext* dbg) override;
 

@@ -132,6 +132,11 @@ std::shared_ptr<WalFile> WalIndex::Find(const std::string& name) const {
   return found == by_name_.end() ? nullptr : by_id_.at(found->second).file;
 }
 
+std::shared_ptr<WalFile> WalIndex::FindById(uint64_t id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : found->second.file;
+}
+
 std::vector<std::string> WalIndex::List(const std::string& directory) const {
   std::vector<std::string> names;
   for (const auto& [id, named] : by_id_) {

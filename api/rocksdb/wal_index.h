@@ -54,6 +54,7 @@ class WalIndex {
 
   // Null if there is none. Names are relative to the WAL directory.
   std::shared_ptr<WalFile> Find(const std::string& name) const;
+  std::shared_ptr<WalFile> FindById(uint64_t id) const;
   // Names of the files in a directory ("" or "archive"), without it.
   std::vector<std::string> List(const std::string& directory) const;
 

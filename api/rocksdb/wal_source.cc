@@ -29,22 +29,39 @@ class ClusterSource final : public WalSource {
       ALPHEUS_ASSIGN_OR_RETURN(tail_, ClusterTail::Open(options_));
       next_ = from;
     }
-    using std::chrono::steady_clock;
-    const auto until =
-        steady_clock::now() + std::chrono::milliseconds(timeout_ms_);
+    absl::Status read = ReadOn(visit);
+    // It has passed what was refused, or is of no more use.
+    if (!read.ok() && !absl::IsUnavailable(read)) tail_.reset();
+    return read;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // To what was durable when each node had had the time to say so: whoever
+  // writes on is not run after.
+  absl::Status ReadOn(const Visit& visit) {
+    const Clock::time_point begin = Clock::now();
+    std::optional<Lsn> last;
     for (;;) {
-      // Long enough to ask each node, which is done only in here, and to hear
-      // what it says.
+      // Nodes are asked, and heard, only in here.
       absl::StatusOr<std::optional<TailRecord>> record =
           tail_->Next(Deadline::In(kRound));
       ALPHEUS_RETURN_IF_ERROR(record.status());
+      const Clock::duration passed = Clock::now() - begin;
       if (*record) {
-        ALPHEUS_RETURN_IF_ERROR(visit((*record)->lsn, (*record)->payload));
+        absl::Status visited = visit((*record)->lsn, (*record)->payload);
+        if (!visited.ok()) {
+          tail_.reset();
+          return visited;
+        }
         next_ = (*record)->lsn + 1;
+        if (!last && passed >= kRound) last = tail_->durable_lsn();
+        if (last && next_ > *last) return absl::OkStatus();
         continue;
       }
       if (tail_->is_caught_up()) return absl::OkStatus();
-      if (steady_clock::now() >= until) {
+      if (passed >= std::chrono::milliseconds(timeout_ms_)) {
         return absl::UnavailableError(absl::StrCat(
             "no node has told within ", timeout_ms_,
             " ms how far the log is. Nothing was changed; start the nodes, and "
@@ -53,7 +70,6 @@ class ClusterSource final : public WalSource {
     }
   }
 
- private:
   static constexpr std::chrono::milliseconds kRound{20};
 
   ClusterTailOptions options_;
@@ -67,41 +83,49 @@ class RegionSource final : public WalSource {
   RegionSource(std::string path, std::unique_ptr<LogReader> reader)
       : path_(std::move(path)), reader_(std::move(reader)) {}
 
+  // A writer may use the bytes again that are being read, also of what need not
+  // be read any more: then the region is opened again.
   absl::Status Read(Lsn from, const Visit& visit) override {
-    if (reader_ == nullptr) {
-      ALPHEUS_ASSIGN_OR_RETURN(reader_, LogReader::Open(path_));
-    }
-    bool is_behind = false;
-    const absl::Status read =
-        reader_->ForEach([&](const ReaderRecord& record) -> absl::Status {
-          if (record.lsn < from) {
-            is_behind = true;
-            return absl::OkStatus();
-          }
-          // The head, behind what was read before.
-          if (record.lsn > from && from != Lsn(0) && !is_behind) {
-            return Cleaned(from, record.lsn);
-          }
-          is_behind = true;
-          if (record.state != RecordState::kDurable &&
-              record.state != RecordState::kCompleted) {
-            return absl::OkStatus();
-          }
-          return visit(record.lsn, record.payload);
-        });
-    // The reader is to be opened again, then.
-    if (absl::IsOutOfRange(read)) reader_.reset();
-    if (read.ok() && reader_->info().head_lsn > from && from != Lsn(0) &&
-        !is_behind) {
-      return Cleaned(from, reader_->info().head_lsn);
+    Lsn next = from;
+    absl::Status read;
+    for (int i = 0; i < kTriesMax; ++i) {
+      if (reader_ == nullptr) {
+        ALPHEUS_ASSIGN_OR_RETURN(reader_, LogReader::Open(path_));
+      }
+      bool is_overtaken = false;
+      read = ReadOn(visit, &next, &is_overtaken);
+      if (!absl::IsOutOfRange(read)) return read;
+      reader_.reset();
+      if (is_overtaken) return read;
     }
     return read;
   }
 
  private:
-  static absl::Status Cleaned(Lsn from, Lsn head) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "LSN ", from.value, " was cleaned, the head is ", head.value));
+  static constexpr int kTriesMax = 10;
+
+  // `next`: to be visited next. `is_overtaken`: it was cleaned.
+  absl::Status ReadOn(const Visit& visit, Lsn* next, bool* is_overtaken) {
+    bool is_first = true;
+    const auto check = [&](Lsn head) {
+      *is_overtaken = *next != Lsn(0) && head > *next;
+      is_first = false;
+      return !*is_overtaken ? absl::OkStatus()
+                            : absl::OutOfRangeError(absl::StrCat(
+                                  "LSN ", next->value,
+                                  " was cleaned, the head is ", head.value));
+    };
+    ALPHEUS_RETURN_IF_ERROR(
+        reader_->ForEach([&](const ReaderRecord& record) -> absl::Status {
+          if (is_first) ALPHEUS_RETURN_IF_ERROR(check(record.lsn));
+          const bool is_data = record.state == RecordState::kDurable ||
+                               record.state == RecordState::kCompleted;
+          if (record.lsn < *next || !is_data) return absl::OkStatus();
+          ALPHEUS_RETURN_IF_ERROR(visit(record.lsn, record.payload));
+          *next = record.lsn + 1;
+          return absl::OkStatus();
+        }));
+    return is_first ? check(reader_->info().head_lsn) : absl::OkStatus();
   }
 
   const std::string path_;

@@ -4,11 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "alpheus/log.h"
+#include "api/rocksdb/wal_follower.h"
 #include "api/rocksdb/wal_following_file_system.h"
 #include "api/rocksdb/wal_paths.h"
 #include "rocksdb/convenience.h"
@@ -163,6 +167,7 @@ TEST_F(FollowingTest, NothingOfTheDatabaseIsChanged) {
   const std::string elsewhere = directory_.File("elsewhere");
   std::unique_ptr<rocksdb::FSWritableFile> file;
   std::unique_ptr<rocksdb::FSRandomRWFile> both;
+  std::shared_ptr<rocksdb::Logger> logger;
   rocksdb::FileLock* lock = nullptr;
   const std::vector<IOStatus> refused = {
       fs.NewWritableFile(there, {}, &file, nullptr),
@@ -174,7 +179,11 @@ TEST_F(FollowingTest, NothingOfTheDatabaseIsChanged) {
       fs.RenameFile(elsewhere, there, {}, nullptr),
       fs.RenameFile(there, elsewhere, {}, nullptr),
       fs.LinkFile(elsewhere, there, {}, nullptr),
-      fs.LockFile(path_ + "/LOCK", {}, &lock, nullptr)};
+      fs.NewLogger(path_ + "/LOG", {}, &logger, nullptr),
+      fs.CreateDir(path_ + "/archive", {}, nullptr),
+      fs.CreateDirIfMissing(path_ + "/archive", {}, nullptr),
+      fs.DeleteDir(path_, {}, nullptr),
+      fs.LockFile(elsewhere, {}, &lock, nullptr)};
   for (const IOStatus& status : refused) {
     EXPECT_TRUE(status.IsNotSupported()) << status.ToString();
   }
@@ -185,6 +194,14 @@ TEST_F(FollowingTest, NothingOfTheDatabaseIsChanged) {
   EXPECT_TRUE(fs.RenameFile(elsewhere, moved, {}, nullptr).ok());
   EXPECT_TRUE(fs.LinkFile(moved, elsewhere, {}, nullptr).ok());
   EXPECT_TRUE(fs.DeleteFile(moved, {}, nullptr).ok());
+  const std::string folder = directory_.File("folder");
+  EXPECT_TRUE(fs.CreateDir(folder, {}, nullptr).ok());
+  EXPECT_TRUE(fs.CreateDirIfMissing(folder, {}, nullptr).ok());
+  EXPECT_TRUE(fs.CreateDirIfMissing(path_, {}, nullptr).ok());
+  EXPECT_TRUE(fs.NewLogger(folder + "/LOG", {}, &logger, nullptr).ok());
+  logger.reset();
+  EXPECT_TRUE(fs.DeleteFile(folder + "/LOG", {}, nullptr).ok());
+  EXPECT_TRUE(fs.DeleteDir(folder, {}, nullptr).ok());
   Reopen();
   EXPECT_EQ(Get("a"), "1");
 }
@@ -264,6 +281,42 @@ TEST_F(FollowingAClusterTest, PrimaryKeepsItsLogAndFailOverIsFollowed) {
   const Status caught = other.db().TryCatchUpWithPrimary();
   ASSERT_TRUE(caught.ok()) << caught.ToString();
   EXPECT_EQ(other.Get("c"), "3");
+}
+
+// What was refused once is not passed over the next time.
+TEST_F(FollowingAClusterTest, RecordOfSomebodyElseIsRefusedEachTime) {
+  Close();
+  env_.reset();
+  fs_.reset();
+  auto log = Log::Open(On(1).log);
+  ASSERT_TRUE(log.ok()) << log.status();
+  ASSERT_TRUE((*log)->Append("no record of a WAL").ok());
+  auto source = OpenWalSource(On(1));
+  ASSERT_TRUE(source.ok()) << source.status();
+  WalFollower follower(*std::move(source));
+  for (int i = 0; i < 3; ++i) {
+    const absl::Status refreshed = follower.Refresh();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refreshed)) << refreshed;
+  }
+}
+
+// It catches up with what there is when it is asked, and not with what comes
+// while it reads.
+TEST_F(FollowingAClusterTest, CatchingUpEndsBesideABusyWriter) {
+  Open();
+  Put("a", "1", true);
+  std::atomic<bool> stop{false};
+  std::jthread writer([&] {
+    for (int i = 0; !stop; ++i) Put(std::to_string(i), "x", true);
+  });
+  WalOptions options = On(1);
+  options.log.replication.node = 0;
+  Instance other(options, options_);
+  EXPECT_TRUE(other.OpenSecondary(path_, directory_.File("secondary")).ok());
+  EXPECT_TRUE(other.db().TryCatchUpWithPrimary().ok());
+  stop = true;
+  writer.join();
+  EXPECT_EQ(other.Get("a"), "1");
 }
 
 TEST_F(FollowingAClusterTest, OneReplicaAloneIsRefused) {

@@ -43,6 +43,9 @@ class FakeSource final : public WalSource {
   absl::Status Read(Lsn from, const Visit& visit) override {
     ++reads;
     if (!status.ok()) return status;
+    if (!next_status.ok()) {
+      return std::exchange(next_status, absl::OkStatus());
+    }
     if (from != Lsn(0) && from.value < head) {
       return absl::OutOfRangeError("cleaned");
     }
@@ -57,7 +60,8 @@ class FakeSource final : public WalSource {
   std::vector<std::vector<std::byte>> records;
   uint64_t head = 1;
   int reads = 0;
-  absl::Status status;
+  absl::Status status;       // of each Read
+  absl::Status next_status;  // of one
 };
 
 std::string TextOf(const WalFollower::Followed& followed) {
@@ -135,13 +139,24 @@ TEST_F(WalFollowerTest, LogThatGrowsByFarIsReadAnew) {
   source_->Create(1, "000004.log");
   ASSERT_TRUE(follower_->Refresh().ok());
   for (uint64_t i = 0; i < 9; ++i) source_->Data(1, i << 23, piece);
+  source_->Create(2, "000005.log");
+  source_->Data(2, 0, "new");
   ASSERT_TRUE(follower_->Refresh().ok());
   EXPECT_EQ(follower_->restarts(), 0);
-  source_->Create(2, "000005.log");
+  const WalFollower::Followed old = follower_->Find("000004.log");
+  const WalFollower::Followed open = follower_->Find("000005.log");
   source_->Clean(10);
+  source_->Data(2, 3, " and more");
+  // Nothing is shown of what could not be read to its end.
+  source_->next_status = absl::UnavailableError("no node is in reach");
+  EXPECT_EQ(follower_->Refresh().code(), Code::kUnavailable);
+  EXPECT_EQ(follower_->List("").size(), 2u);
   ASSERT_TRUE(follower_->Refresh().ok());
-  EXPECT_EQ(follower_->restarts(), 1);
+  EXPECT_EQ(follower_->restarts(), 2);
   EXPECT_THAT(follower_->List(""), ElementsAre("000005.log"));
+  // Who has it open goes on with it.
+  EXPECT_EQ(TextOf(follower_->Latest(open)), "new and more");
+  EXPECT_EQ(follower_->Latest(old).file->size(), 9u << 23);
 }
 
 TEST_F(WalFollowerTest, ErrorsLeaveTheFilesAndPass) {
