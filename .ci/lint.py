@@ -46,6 +46,7 @@ DOORS = (
      # and a benchmark's floor, which must not stand on what it measures.
      ("replication/fabric/tcp/", "replication/fabric/socket_address.h",
       "replication/fabric/socket_address.cc", "bench/replicated/raw_socket.cc",
+      "tests/testing/counted_sends.cc",
       "bench/replicated/system_calls.cc")),
     ("ZooKeeper", r"zookeeper(/|\.)", ("quorum/",)),
     ("RocksDB", r"rocksdb/",

@@ -22,18 +22,17 @@ constexpr uint64_t kBytesMin = 32 << 20;
 absl::Status WalFollower::Refresh() {
   const MutexLock lock(mutex_);
   std::shared_ptr<Generation> generation = generation_;
-  const auto start_anew = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    generation = std::make_shared<Generation>();
-    ++restarts_;
-  };
-  if (generation->bytes > 2 * std::max(generation->first_bytes, kBytesMin)) {
-    start_anew();
-  }
+  bool is_anew =
+      generation->bytes > 2 * std::max(generation->first_bytes, kBytesMin);
   for (int i = 0; i < kRestartsMax; ++i) {
+    if (is_anew) {
+      generation = std::make_shared<Generation>();
+      ++restarts_;
+    }
     absl::Status read = ReadInto(*generation);
-    if (read.ok()) generation_ = std::move(generation);
+    if (read.ok()) generation_ = generation;
     if (!absl::IsOutOfRange(read)) return read;
-    start_anew();
+    is_anew = true;
   }
   return absl::UnavailableError(absl::StrCat(
       "the log is cleaned faster than it can be read, ", kRestartsMax,

@@ -36,41 +36,37 @@ class ClusterSource final : public WalSource {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
-  // To what was durable when each node had had the time to say so: whoever
-  // writes on is not run after.
+  // To what was durable when a node said so for the first time since the call:
+  // whoever writes on is not run after.
   absl::Status ReadOn(const Visit& visit) {
-    const Clock::time_point begin = Clock::now();
+    const Lsn known = tail_->durable_lsn();
     std::optional<Lsn> last;
-    for (;;) {
+    for (uint32_t waited_ms = 0; waited_ms < timeout_ms_;) {
       // Nodes are asked, and heard, only in here.
       absl::StatusOr<std::optional<TailRecord>> record =
-          tail_->Next(Deadline::In(kRound));
+          tail_->Next(Deadline::In(std::chrono::milliseconds(kRoundMs)));
       ALPHEUS_RETURN_IF_ERROR(record.status());
-      const Clock::duration passed = Clock::now() - begin;
-      if (*record) {
-        absl::Status visited = visit((*record)->lsn, (*record)->payload);
-        if (!visited.ok()) {
-          tail_.reset();
-          return visited;
-        }
-        next_ = (*record)->lsn + 1;
-        if (!last && passed >= kRound) last = tail_->durable_lsn();
-        if (last && next_ > *last) return absl::OkStatus();
+      if (!*record) {
+        if (tail_->is_caught_up()) return absl::OkStatus();
+        waited_ms += kRoundMs;
         continue;
       }
-      if (tail_->is_caught_up()) return absl::OkStatus();
-      if (passed >= std::chrono::milliseconds(timeout_ms_)) {
-        return absl::UnavailableError(absl::StrCat(
-            "no node has told within ", timeout_ms_,
-            " ms how far the log is. Nothing was changed; start the nodes, and "
-            "try again"));
+      absl::Status visited = visit((*record)->lsn, (*record)->payload);
+      if (!visited.ok()) {
+        tail_.reset();
+        return visited;
       }
+      next_ = (*record)->lsn + 1;
+      if (!last && tail_->durable_lsn() > known) last = tail_->durable_lsn();
+      if (last && next_ > *last) return absl::OkStatus();
     }
+    return absl::UnavailableError(absl::StrCat(
+        "no node has told within ", timeout_ms_,
+        " ms how far the log is. Nothing was changed; start the nodes, and try "
+        "again"));
   }
 
-  static constexpr std::chrono::milliseconds kRound{20};
+  static constexpr uint32_t kRoundMs = 20;
 
   ClusterTailOptions options_;
   const uint32_t timeout_ms_;
@@ -117,13 +113,16 @@ class RegionSource final : public WalSource {
     };
     ALPHEUS_RETURN_IF_ERROR(
         reader_->ForEach([&](const ReaderRecord& record) -> absl::Status {
-          if (is_first) ALPHEUS_RETURN_IF_ERROR(check(record.lsn));
+          if (is_first) {
+            absl::Status checked = check(record.lsn);
+            if (!checked.ok()) return checked;
+          }
           const bool is_data = record.state == RecordState::kDurable ||
                                record.state == RecordState::kCompleted;
           if (record.lsn < *next || !is_data) return absl::OkStatus();
-          ALPHEUS_RETURN_IF_ERROR(visit(record.lsn, record.payload));
-          *next = record.lsn + 1;
-          return absl::OkStatus();
+          absl::Status visited = visit(record.lsn, record.payload);
+          if (visited.ok()) *next = record.lsn + 1;
+          return visited;
         }));
     return is_first ? check(reader_->info().head_lsn) : absl::OkStatus();
   }
