@@ -428,10 +428,13 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
   if (!is_change) return absl::OkStatus();
   // Q6. Before that the list before `found` may be in force.
   if (target != found && !IsMutant("kUnfinishedListIsChanged")) {
+    const AnswerSet moved_on =
+        AnsweredOf(found, promises.heeded & Having(target, answers), answers);
     ALPHEUS_RETURN_IF_ERROR(CheckEnough(
-        promises.have, LeastOpeningQuorum(SizesOf(found)), "have themselves",
-        found,
-        ": let the log be opened by that list once, and change it then"));
+        promises.have + Count(moved_on), LeastOpeningQuorum(SizesOf(found)),
+        "have themselves", found,
+        ": let the log be opened by that list once, or make the change to it "
+        "again, and change it then"));
   }
   const AnswerSet of_target = Where(
       answers, ~AnswerSet{0},

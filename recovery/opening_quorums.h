@@ -22,13 +22,12 @@
 //                          whose own lists are cared for in the same way (Q5),
 //                          R(a) of whom are not suspect and were surely not
 //                          replaced (Q4), and B(a) of whom the target names. A
-//                          change needs OQ(E's) that have E's themselves (Q6),
-//                          and OQ(target) of the target's, blank newcomers
-//                          among them
+//                          change needs OQ(E's) that have E's themselves, or
+//                          the target by an attempt before (Q6), and OQ(target)
+//                          of the target's, blank newcomers among them
 //   to show                W of the target's members have installed (a change,
 //     (QuorumsToInstall)   and where fewer than OQ have E's, Q6: OQ), and B(a)
-//     of each a that counted and is not
-//                          settled. Newcomers begin when B(a) of each, and W(c)
+//                          of each a that counted and is not settled. Newcomers begin when B(a) of each, and W(c)
 //                          of S that are no newcomers, have: before that they
 //                          hold nothing
 //
@@ -64,14 +63,14 @@
 //       all meet the B(a) that b was shown by.
 //   Q6. When the log is shown by a list, OQ of its members have it: those who
 //       counted with an older one have installed. And it is changed only by OQ
-//       who have it: so when a list is made from c, nothing before c can be
-//       opened any more, and what is in force is c, or was made from c. Why
-//       that keeps two of those apart: an opening by t, made from c, counts
-//       OQ(t) >= B(c) of c's members; if it did not see that c was opened
-//       since, one of them was among the OQ(c) that had c then, has it still,
-//       and counts only if OQ(c) answered, who meet whoever installed then. Of
-//       two made from c, the later one was made by OQ(c) who had c: the other
-//       had too few, and grows only by such as end c.
+//       who have it, or have what it is changed to. So when a list is made from
+//       c, nothing before c can be opened any more, and what is in force is c,
+//       or was made from c. Why that keeps two of those apart: an opening by t,
+//       made from c, counts OQ(t) >= B(c) of c's members; if it did not see that
+//       c was opened since, one of them was among the OQ(c) that had c then, has
+//       it still, and counts only if OQ(c) answered, who meet whoever installed
+//       then. Of two made from c, the later one was made by OQ(c) who had c or
+//       that one: the other had too few, and grows only by such as end c.
 // Thread safety: pure.
 // References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
 // members".

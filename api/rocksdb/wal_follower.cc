@@ -18,19 +18,36 @@ constexpr uint64_t kBytesMin = 32 << 20;
 
 }  // namespace
 
-// What is read anew is shown when it has been read.
+// What is read anew is shown when it has been read, and not before it holds
+// what was shown already (E2).
 absl::Status WalFollower::Refresh() {
-  const MutexLock lock(mutex_);
-  std::shared_ptr<Generation> generation = generation_;
-  bool is_anew =
-      generation->bytes > 2 * std::max(generation->first_bytes, kBytesMin);
+  const MutexLock reading(reading_);
+  std::shared_ptr<Generation> shown;
+  {
+    const MutexLock lock(mutex_);
+    shown = generation_;
+  }
+  std::shared_ptr<Generation> generation = anew_ == nullptr ? shown : anew_;
+  bool is_anew = anew_ == nullptr &&
+                 shown->bytes > 2 * std::max(shown->first_bytes, kBytesMin);
   for (int i = 0; i < kRestartsMax; ++i) {
     if (is_anew) {
-      generation = std::make_shared<Generation>();
+      generation = anew_ = std::make_shared<Generation>();
+      const MutexLock lock(mutex_);
       ++restarts_;
     }
     absl::Status read = ReadInto(*generation);
-    if (read.ok()) generation_ = generation;
+    if (read.ok() && generation->next < shown->next) {
+      return absl::UnavailableError(absl::StrCat(
+          "the nodes in reach know of LSN ", generation->next.value - 1,
+          ", and ", shown->next.value - 1,
+          " was read before. Nothing was changed; try again"));
+    }
+    if (read.ok()) {
+      const MutexLock lock(mutex_);
+      generation_ = generation;
+      anew_.reset();
+    }
     if (!absl::IsOutOfRange(read)) return read;
     is_anew = true;
   }
@@ -41,20 +58,25 @@ absl::Status WalFollower::Refresh() {
 
 absl::Status WalFollower::ReadInto(Generation& generation) {
   const bool is_first = generation.next == Lsn(0);
-  absl::Status read =
-      source_->Read(generation.next,
-                    [&generation](Lsn lsn, std::span<const std::byte> payload) {
-                      return Apply(generation, lsn, payload);
-                    });
-  if (is_first) generation.first_bytes = generation.bytes;
+  const absl::StatusOr<Lsn> next = source_->Read(
+      generation.next,
+      [this, &generation](Lsn lsn, std::span<const std::byte> payload) {
+        return Apply(generation, lsn, payload);
+      });
+  {
+    const MutexLock lock(mutex_);
+    if (next.ok()) generation.next = std::max(generation.next, *next);
+    if (is_first) generation.first_bytes = generation.bytes;
+  }
   Trim(generation);
-  return read;
+  return next.status();
 }
 
 absl::Status WalFollower::Apply(Generation& generation, Lsn lsn,
                                 std::span<const std::byte> payload) {
   std::vector<std::byte> copy(payload.begin(), payload.end());
   ALPHEUS_ASSIGN_OR_RETURN(const WalRecord record, DecodeWalRecord(copy));
+  const MutexLock lock(mutex_);
   // The position is for those who clean.
   ALPHEUS_RETURN_IF_ERROR(generation.index.Apply(lsn, 0, record));
   generation.bytes += copy.size();
@@ -64,6 +86,7 @@ absl::Status WalFollower::Apply(Generation& generation, Lsn lsn,
 }
 
 void WalFollower::Trim(Generation& generation) {
+  const MutexLock lock(mutex_);
   auto& records = generation.records;
   const std::shared_ptr<WalFile> oldest = generation.index.Oldest();
   const Lsn first = oldest == nullptr ? generation.next : oldest->first_lsn();
@@ -98,6 +121,12 @@ std::vector<std::string> WalFollower::List(const std::string& directory) const {
 int WalFollower::restarts() const {
   const MutexLock lock(mutex_);
   return restarts_;
+}
+
+size_t OpenFollowed::Read(uint64_t offset, std::span<std::byte> out) {
+  const MutexLock lock(mutex_);
+  latest_ = follower_->Latest(latest_);
+  return latest_.file->Read(offset, out);
 }
 
 }  // namespace alpheus

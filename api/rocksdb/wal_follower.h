@@ -33,6 +33,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -55,9 +56,10 @@ class WalSource {
   virtual ~WalSource() = default;
 
   // Shows the durable records from `from` on, or from the oldest (0), in LSN
-  // order. Errors: OutOfRange (they were cleaned: read from the oldest);
-  // Unavailable (nobody is in reach); DataLoss; whatever `visit` returns.
-  virtual absl::Status Read(Lsn from, const Visit& visit) = 0;
+  // order; returns from where to go on, 0 if that is not known. Errors:
+  // OutOfRange (they were cleaned: read from the oldest); Unavailable (nobody
+  // is in reach); DataLoss; whatever `visit` returns.
+  virtual absl::StatusOr<Lsn> Read(Lsn from, const Visit& visit) = 0;
 };
 
 // Of a cluster's log, or of the region at WalOptions::log.path. Errors: as
@@ -84,8 +86,8 @@ class WalFollower {
 
   WalHome home() const;
   Followed Find(const std::string& name) const;
-  // The same file as it is now, or as it was last: it grows in what was read
-  // anew, too (E4).
+  // The same file as it is now: it grows in what was read anew, too (E4). As
+  // it was, if the log has it no more.
   Followed Latest(const Followed& followed) const;
   // Names of the files in a directory ("" or "archive").
   std::vector<std::string> List(const std::string& directory) const;
@@ -103,17 +105,42 @@ class WalFollower {
   };
 
   absl::Status ReadInto(Generation& generation)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static absl::Status Apply(Generation& generation, Lsn lsn,
-                            std::span<const std::byte> payload);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(reading_);
+  // A record of a log, to be applied under mutex_.
+  absl::Status Apply(Generation& generation, Lsn lsn,
+                     std::span<const std::byte> payload)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Drops what no file refers to.
-  static void Trim(Generation& generation);
+  void Trim(Generation& generation) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Lock order: reading_, then mutex_, which nobody holds while he waits for
+  // nodes.
+  Mutex reading_;
   const std::unique_ptr<WalSource> source_;
+  // That is being read anew, as far as it was when a Refresh failed.
+  std::shared_ptr<Generation> anew_ ABSL_GUARDED_BY(reading_);
   mutable Mutex mutex_;
+  // Also what is in it.
   std::shared_ptr<Generation> generation_ ABSL_GUARDED_BY(mutex_) =
       std::make_shared<Generation>();
   int restarts_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// A file that somebody has open, for as long as he likes: it goes on with the
+// log. Thread safety: Read concurrently.
+class OpenFollowed {
+ public:
+  OpenFollowed(std::shared_ptr<const WalFollower> follower,
+               WalFollower::Followed found)
+      : follower_(std::move(follower)), latest_(std::move(found)) {}
+
+  // As WalFile::Read.
+  size_t Read(uint64_t offset, std::span<std::byte> out);
+
+ private:
+  const std::shared_ptr<const WalFollower> follower_;
+  Mutex mutex_;
+  WalFollower::Followed latest_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace alpheus

@@ -83,13 +83,12 @@ WalFollowingFileSystem::FindWal(const std::string& path) {
   WalFollower::Followed found = follower->Find(*name);
   if (found.file == nullptr) return FoundWal();
   std::shared_ptr<WalFile> file = found.file;
+  // RocksDB's secondary keeps its reader for as long as the file grows.
+  auto open = std::make_shared<OpenFollowed>(follower, std::move(found));
   return FoundWal{
       std::move(file),
-      [follower, found = std::move(found)](
-          uint64_t offset, std::span<std::byte> out) -> absl::StatusOr<size_t> {
-        // RocksDB's secondary keeps its reader for as long as the file grows.
-        return follower->Latest(found).file->Read(offset, out);
-      }};
+      [open = std::move(open)](uint64_t offset, std::span<std::byte> out)
+          -> absl::StatusOr<size_t> { return open->Read(offset, out); }};
 }
 
 // Markers of files that the log had removed, or that are not durable yet, are

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a follower reads: of a cluster by its nodes, of a local log from its
 // region.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -23,21 +24,22 @@ class ClusterSource final : public WalSource {
   ClusterSource(ClusterTailOptions options, uint32_t timeout_ms)
       : options_(std::move(options)), timeout_ms_(timeout_ms) {}
 
-  absl::Status Read(Lsn from, const Visit& visit) override {
+  absl::StatusOr<Lsn> Read(Lsn from, const Visit& visit) override {
     if (tail_ == nullptr || from == Lsn(0) || from != next_) {
       options_.from = from;
       ALPHEUS_ASSIGN_OR_RETURN(tail_, ClusterTail::Open(options_));
       next_ = from;
     }
     absl::Status read = ReadOn(visit);
+    if (read.ok()) return next_ = tail_->next_lsn();
     // It has passed what was refused, or is of no more use.
-    if (!read.ok() && !absl::IsUnavailable(read)) tail_.reset();
+    if (!absl::IsUnavailable(read)) tail_.reset();
     return read;
   }
 
  private:
-  // To what was durable when a node said so for the first time since the call:
-  // whoever writes on is not run after.
+  // To what was durable when a node said so for the first time since the call,
+  // each having been heard once: whoever writes on is not run after.
   absl::Status ReadOn(const Visit& visit) {
     const Lsn known = tail_->durable_lsn();
     std::optional<Lsn> last;
@@ -53,11 +55,14 @@ class ClusterSource final : public WalSource {
       }
       absl::Status visited = visit((*record)->lsn, (*record)->payload);
       if (!visited.ok()) {
-        tail_.reset();
+        tail_.reset();  // also if it is Unavailable
         return visited;
       }
       next_ = (*record)->lsn + 1;
-      if (!last && tail_->durable_lsn() > known) last = tail_->durable_lsn();
+      waited_ms = 0;
+      if (!last && tail_->is_settled() && tail_->durable_lsn() > known) {
+        last = tail_->durable_lsn();
+      }
       if (last && next_ > *last) return absl::OkStatus();
     }
     return absl::UnavailableError(absl::StrCat(
@@ -81,7 +86,7 @@ class RegionSource final : public WalSource {
 
   // A writer may use the bytes again that are being read, also of what need not
   // be read any more: then the region is opened again.
-  absl::Status Read(Lsn from, const Visit& visit) override {
+  absl::StatusOr<Lsn> Read(Lsn from, const Visit& visit) override {
     Lsn next = from;
     absl::Status read;
     for (int i = 0; i < kTriesMax; ++i) {
@@ -90,6 +95,7 @@ class RegionSource final : public WalSource {
       }
       bool is_overtaken = false;
       read = ReadOn(visit, &next, &is_overtaken);
+      if (read.ok()) return next;
       if (!absl::IsOutOfRange(read)) return read;
       reader_.reset();
       if (is_overtaken) return read;
@@ -124,7 +130,11 @@ class RegionSource final : public WalSource {
           if (visited.ok()) *next = record.lsn + 1;
           return visited;
         }));
-    return is_first ? check(reader_->info().head_lsn) : absl::OkStatus();
+    if (!is_first) return absl::OkStatus();
+    const Lsn head = reader_->info().head_lsn;
+    ALPHEUS_RETURN_IF_ERROR(check(head));
+    *next = std::max(*next, head);
+    return absl::OkStatus();
   }
 
   const std::string path_;

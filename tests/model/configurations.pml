@@ -26,7 +26,7 @@
 // Rules, with c the configuration of the highest log_epoch, t the one to install,
 // S the members of both, R = N - W + 1, OQ = max(R, W):
 //   1. A change needs |S| >= W(c), OQ(t) >= N(c) - OQ(c) + 1, OQ(c) members that
-//      have c, and a higher id; a replacement keeps the id. No replica that answers may have a higher id
+//      have c or t, and a higher id; a replacement keeps the id. No replica that answers may have a higher id
 //      than the process's list.
 //   2. OQ(c) members of c count that are not blank. One that has another
 //      configuration a counts if a is settled: B(a) = N(a) - OQ(a) + 1 of a's
@@ -283,6 +283,7 @@ bit damaged;
   h_round = 0; \
   h_without = 0; \
   h_had = 0; \
+  h_moved = 0; \
   h_heeded = 0; \
   h_again = 0; \
   h_asked = 0; \
@@ -316,6 +317,7 @@ TEMPORARY h_place;
 TEMPORARY h_round;
 TEMPORARY h_without;  // whoever replaced h_place
 TEMPORARY h_had;     // that count, of h_heeded
+TEMPORARY h_moved;   // members of c that have what it is to be changed to
 TEMPORARY h_heeded;  // places, members of c or not
 TEMPORARY h_again;  // whether a change is made again
 TEMPORARY h_ok;
@@ -758,12 +760,15 @@ inline count_older(p) {
   h_old = h_have;
   h_before = 1 << h_c;
   h_had = 0;
+  h_moved = 0;
   for (h_i : 0 .. PLACES - 1) {
     if
     :: IN(h_heeded, h_i) && !IN(h_have, h_i) && IS_CARED(HAS(h_i)) ->
       h_k = HAS(h_i);
       h_old = h_old | (1 << h_i);
       h_had = h_had | (1 << h_k);
+      h_moved = h_moved |
+                ((h_k == h_next && IS_MEMBER(h_c, h_i) -> 1 : 0) << h_i);
       if
       :: h_k != h_c && !IS_SETTLED(h_k) -> h_before = h_before | (1 << h_k)
       :: else
@@ -866,7 +871,7 @@ inline check_newcomers(p) {
 #ifdef UNFINISHED_CHANGED
 #define MAY_BE_CHANGED true
 #else
-#define MAY_BE_CHANGED IS_FINISHED
+#define MAY_BE_CHANGED (COUNT(h_have | h_moved) >= OQ(h_c))
 #endif
 #ifdef UNFINISHED_SHOWN
 #define TO_FINISH 0
@@ -900,7 +905,7 @@ inline decide(p) {
 // I5, if all places have answered: somebody can open, who asks all of them or
 // the members of some configuration, if need be under a new number.
 inline check_not_blocked(p) {
-#if !defined(DAMAGE) && (!defined(WEAKENED) || defined(MUST_NOT_BLOCK))
+#if !defined(DAMAGE) && !defined(MAY_BLOCK) && (!defined(WEAKENED) || defined(MUST_NOT_BLOCK))
   if
   :: h_all == (1 << PLACES) - 1 ->
     h_opens = 0;

@@ -258,6 +258,19 @@ TEST_F(OpeningQuorumsTest, ListIsChangedOnlyByThoseWhoHaveIt) {
   EXPECT_TRUE(Judge(third, &change).ok());
 }
 
+// Node 3 fails, and is replaced by 4; that is cut off on 1, while 2 and 3 go on
+// by the list before, and then 3 is lost: 1 and 2 make the change again.
+TEST_F(OpeningQuorumsTest, ChangeIsMadeAgainByThoseWhoHaveIt) {
+  const Configuration before = Of(1, {1, 2, 3}, 2);
+  const Configuration after = Of(2, {1, 2, 4}, 2);
+  const MembersChange change = ChangeOf(before, after);
+  Add(1, after, 6);
+  Add(2, before, 7);
+  AddBlank(4, before);
+  const absl::Status status = Judge(after, &change);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 // A list is over once so many have another one that none of its quorums is
 // left: that takes fewer than W where W is most of N.
 TEST_F(OpeningQuorumsTest, ListIsEndedByFewerThanW) {

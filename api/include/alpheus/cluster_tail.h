@@ -76,8 +76,9 @@ class ClusterTail {
   Lsn durable_lsn() const;
   // To be shown next: from where another tail would go on; 0: not known yet.
   Lsn next_lsn() const;
-  // Every node has answered, or can't be reached, and all that was found to be
-  // durable has been shown.
+  // Every node has answered, or can't be reached, since the beginning.
+  bool is_settled() const;
+  // And all that was found to be durable has been shown.
   bool is_caught_up() const;
   // Whose replica is read; 0: none yet.
   uint64_t node() const;

@@ -40,7 +40,7 @@ class FakeSource final : public WalSource {
   }
   void Clean(uint64_t through) { head = through + 1; }
 
-  absl::Status Read(Lsn from, const Visit& visit) override {
+  absl::StatusOr<Lsn> Read(Lsn from, const Visit& visit) override {
     ++reads;
     if (!status.ok()) return status;
     if (!next_status.ok()) {
@@ -54,7 +54,7 @@ class FakeSource final : public WalSource {
       const absl::Status visited = visit(Lsn(lsn), records[lsn - 1]);
       if (!visited.ok()) return visited;
     }
-    return absl::OkStatus();
+    return Lsn(records.size() + 1);
   }
 
   std::vector<std::vector<std::byte>> records;
@@ -152,11 +152,57 @@ TEST_F(WalFollowerTest, LogThatGrowsByFarIsReadAnew) {
   EXPECT_EQ(follower_->Refresh().code(), Code::kUnavailable);
   EXPECT_EQ(follower_->List("").size(), 2u);
   ASSERT_TRUE(follower_->Refresh().ok());
-  EXPECT_EQ(follower_->restarts(), 2);
+  EXPECT_EQ(follower_->restarts(), 1);
   EXPECT_THAT(follower_->List(""), ElementsAre("000005.log"));
   // Who has it open goes on with it.
   EXPECT_EQ(TextOf(follower_->Latest(open)), "new and more");
   EXPECT_EQ(follower_->Latest(old).file->size(), 9u << 23);
+}
+
+// A node that was away answers, and it alone.
+TEST_F(WalFollowerTest, WhoKnowsLessIsNotBelieved) {
+  source_->Create(1, "000004.log");
+  source_->Data(1, 0, "one");
+  ASSERT_TRUE(follower_->Refresh().ok());
+  const auto last = source_->records.back();
+  source_->records.pop_back();
+  source_->next_status = absl::OutOfRangeError("cleaned");
+  EXPECT_EQ(follower_->Refresh().code(), Code::kUnavailable);
+  EXPECT_EQ(TextOf(follower_->Find("000004.log")), "one");
+  source_->records.push_back(last);
+  ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_EQ(TextOf(follower_->Find("000004.log")), "one");
+}
+
+TEST_F(WalFollowerTest, EmptiedLogThatIsReadAnewHasNoFiles) {
+  source_->Create(1, "000004.log");
+  ASSERT_TRUE(follower_->Refresh().ok());
+  source_->Add({.kind = WalRecordKind::kRemove, .file = 1}, "");
+  source_->Clean(2);
+  source_->next_status = absl::OutOfRangeError("cleaned");
+  ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_THAT(follower_->List(""), IsEmpty());
+}
+
+// It grew in what was read anew, and is removed there: what was seen stays.
+TEST_F(WalFollowerTest, OpenFileIsAsItWasLast) {
+  const std::shared_ptr<WalFollower> follower = std::move(follower_);
+  source_->Create(1, "000004.log");
+  source_->Data(1, 0, "one ");
+  ASSERT_TRUE(follower->Refresh().ok());
+  OpenFollowed open(follower, follower->Find("000004.log"));
+  const auto read = [&open] {
+    std::string text(20, '\0');
+    text.resize(open.Read(0, std::as_writable_bytes(std::span(text))));
+    return text;
+  };
+  source_->Data(1, 4, "two");
+  source_->next_status = absl::OutOfRangeError("cleaned");
+  ASSERT_TRUE(follower->Refresh().ok());
+  EXPECT_EQ(read(), "one two");
+  source_->Add({.kind = WalRecordKind::kRemove, .file = 1}, "");
+  ASSERT_TRUE(follower->Refresh().ok());
+  EXPECT_EQ(read(), "one two");
 }
 
 TEST_F(WalFollowerTest, ErrorsLeaveTheFilesAndPass) {
