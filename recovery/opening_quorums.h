@@ -27,9 +27,9 @@
 //                          of the target's, blank newcomers among them
 //   to show                W of the target's members have installed (a change,
 //     (QuorumsToInstall)   and where fewer than OQ have E's, Q6: OQ), and B(a)
-//                          of each a that counted and is not settled. Newcomers begin when B(a) of each, and W(c)
-//                          of S that are no newcomers, have: before that they
-//                          hold nothing
+//                          of each a that counted and is not settled. Newcomers
+//                          begin when B(a) of each, and W(c) of S that are no
+//                          newcomers, have: before that they hold nothing
 //
 // B(a) = N - OQ(a) + 1 is so many that no opening quorum of a is left. Why this
 // ends a: OQ(a) have promised, so that nobody gets W(a) any more who writes by
@@ -66,11 +66,12 @@
 //       who have it, or have what it is changed to. So when a list is made from
 //       c, nothing before c can be opened any more, and what is in force is c,
 //       or was made from c. Why that keeps two of those apart: an opening by t,
-//       made from c, counts OQ(t) >= B(c) of c's members; if it did not see that
-//       c was opened since, one of them was among the OQ(c) that had c then, has
-//       it still, and counts only if OQ(c) answered, who meet whoever installed
-//       then. Of two made from c, the later one was made by OQ(c) who had c or
-//       that one: the other had too few, and grows only by such as end c.
+//       made from c, counts OQ(t) >= B(c) of c's members; if it did not see
+//       that c was opened since, one of them was among the OQ(c) that had c
+//       then, has it still, and counts only if OQ(c) answered, who meet whoever
+//       installed then. Of two made from c, the later one was made by OQ(c) who
+//       had c or that one: the other had too few, and grows only by such as end
+//       c.
 // Thread safety: pure.
 // References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
 // members".
