@@ -57,7 +57,6 @@ absl::Status WalFollower::Refresh() {
 }
 
 absl::Status WalFollower::ReadInto(Generation& generation) {
-  const bool is_first = generation.next == Lsn(0);
   const absl::StatusOr<Lsn> next = source_->Read(
       generation.next,
       [this, &generation](Lsn lsn, std::span<const std::byte> payload) {
@@ -66,7 +65,10 @@ absl::Status WalFollower::ReadInto(Generation& generation) {
   {
     const MutexLock lock(mutex_);
     if (next.ok()) generation.next = std::max(generation.next, *next);
-    if (is_first) generation.first_bytes = generation.bytes;
+    if (next.ok() && !generation.is_whole) {
+      generation.first_bytes = generation.bytes;
+      generation.is_whole = true;
+    }
   }
   Trim(generation);
   return next.status();

@@ -8,14 +8,12 @@
 // has the log does not notice.
 //
 // Invariants:
-//   E1. The files are those of one moment of the log, not older than the
-//   Refresh
-//       that returned last, but for the last of it, of which the tail does
-//       not know yet that it is durable (T4 of cluster_tail.h, G2 of
-//       log_reader.h).
+//   E1. The files are those of one moment of the log, not older than what the
+//       nodes said to the Refresh that returned last, but for the last of it,
+//       of which the tail does not know yet that it is durable (T4 of
+//       cluster_tail.h, G2 of log_reader.h).
 //   E2. They never become shorter than they were, but by what the log says:
-//   what
-//       is durable stays (C1).
+//       what is durable stays (C1).
 //   E3. A file that was found stays readable as long as somebody refers to it,
 //       though the log has cleaned it.
 //   E4. A log that cleaned records before they were read is read anew from its
@@ -49,7 +47,7 @@ namespace alpheus {
 // Where a follower's records come from.
 class WalSource {
  public:
-  // False ends the reading; an error, too.
+  // An error ends the reading.
   using Visit =
       std::function<absl::Status(Lsn lsn, std::span<const std::byte> payload)>;
 
@@ -101,7 +99,8 @@ class WalFollower {
     std::deque<std::pair<Lsn, std::vector<std::byte>>> records;
     Lsn next{0};
     uint64_t bytes = 0;        // of all records
-    uint64_t first_bytes = 0;  // of those that the first Refresh found
+    uint64_t first_bytes = 0;  // of those that the first reading found
+    bool is_whole = false;     // it has come to its end
   };
 
   absl::Status ReadInto(Generation& generation)

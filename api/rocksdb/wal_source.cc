@@ -123,10 +123,12 @@ class RegionSource final : public WalSource {
             absl::Status checked = check(record.lsn);
             if (!checked.ok()) return checked;
           }
-          const bool is_data = record.state == RecordState::kDurable ||
-                               record.state == RecordState::kCompleted;
-          if (record.lsn < *next || !is_data) return absl::OkStatus();
-          absl::Status visited = visit(record.lsn, record.payload);
+          if (record.lsn < *next) return absl::OkStatus();
+          absl::Status visited;
+          if (record.state == RecordState::kDurable ||
+              record.state == RecordState::kCompleted) {
+            visited = visit(record.lsn, record.payload);
+          }
           if (visited.ok()) *next = record.lsn + 1;
           return visited;
         }));

@@ -54,6 +54,9 @@ class FakeSource final : public WalSource {
       const absl::Status visited = visit(Lsn(lsn), records[lsn - 1]);
       if (!visited.ok()) return visited;
     }
+    if (std::exchange(is_cut_off, false)) {
+      return absl::UnavailableError("no node is in reach");
+    }
     return Lsn(records.size() + 1);
   }
 
@@ -62,6 +65,7 @@ class FakeSource final : public WalSource {
   int reads = 0;
   absl::Status status;       // of each Read
   absl::Status next_status;  // of one
+  bool is_cut_off = false;   // of one, when it has shown all
 };
 
 std::string TextOf(const WalFollower::Followed& followed) {
@@ -157,6 +161,21 @@ TEST_F(WalFollowerTest, LogThatGrowsByFarIsReadAnew) {
   // Who has it open goes on with it.
   EXPECT_EQ(TextOf(follower_->Latest(open)), "new and more");
   EXPECT_EQ(follower_->Latest(old).file->size(), 9u << 23);
+}
+
+// It is as large as it was, and was read in two parts.
+TEST_F(WalFollowerTest, LogIsNotReadAnewBecauseReadingWasInterrupted) {
+  const std::string piece(8 << 20, 'x');
+  source_->Create(1, "000004.log");
+  for (uint64_t i = 0; i < 9; ++i) {
+    if (i == 2) {
+      source_->is_cut_off = true;
+      EXPECT_EQ(follower_->Refresh().code(), Code::kUnavailable);
+    }
+    source_->Data(1, i << 23, piece);
+  }
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_EQ(follower_->restarts(), 0);
 }
 
 // A node that was away answers, and it alone.
