@@ -83,7 +83,7 @@ def rocksdb_plugin():
                for name in os.listdir(os.path.join(ROOT, "api", "rocksdb"))
                if name.endswith((".h", ".cc")) and name != "preloaded.cc"}
     headers = {f"log/base/{name}.h" for name in (
-        "check", "ids", "mutant", "mutex", "status_macros")}
+        "check", "deadline", "ids", "mutant", "mutex", "status_macros")}
     return {"libalpheus_rocksdb.so"} | {
         "share/alpheus/rocksdb/" + file for file in
         sources | headers | {"CMakeLists.txt", "alpheus.mk"}}
