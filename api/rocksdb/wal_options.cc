@@ -100,8 +100,7 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
       "no option is called `", key,
       "`: there are path, create, wal_dir, adopt, take_over, follow, "
       "stall_ms, idle_force_us, exposure_records_max, cluster, node, log and, "
-      "in a URI, "
-      "file"));
+      "in a URI, file"));
 }
 
 absl::Status ReadFile(const std::string& path, WalOptions& options) {

@@ -4,11 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdio>
 #include <optional>
-#include <string_view>
 
 #include "tools/sim/seed_runner.h"
 #include "tools/sim/sim_case.h"
@@ -25,37 +22,10 @@ constexpr double kCallsMin = 200;
 
 constexpr uint64_t kSeedsPerRun = kAllSeedsRun ? 1 : 3;
 
-// Of what is known and not mended yet, seeds that these tests come by
-// (docs/simulation.md, "Open findings"). They must go on finding it, and it
-// alone.
-struct OpenFinding {
-  uint64_t seed = 0;
-  std::string_view invariant;
-  std::string_view what;  // a part of it
-};
-constexpr std::array<OpenFinding, 0> kOpenFindings{};
-
-const OpenFinding* OpenFindingOf(uint64_t seed) {
-  const auto found = std::ranges::find(kOpenFindings, seed, &OpenFinding::seed);
-  return found == kOpenFindings.end() ? nullptr : &*found;
-}
-
 void Judge(const RunOptions& run, const SeedOutcome& outcome,
            const sim::Fixed& fixed) {
   const auto& violation = outcome.result.violation;
-  const OpenFinding* const open = OpenFindingOf(run.seed);
-  if (!violation) {
-    EXPECT_EQ(open, nullptr)
-        << "seed " << run.seed << ": an open finding is mended: take it out";
-    return;
-  }
-  if (open != nullptr && violation->invariant == open->invariant &&
-      violation->what.find(open->what) != std::string::npos) {
-    std::printf("[     open ] seed %llu: %s: %s\n",
-                static_cast<unsigned long long>(run.seed),
-                violation->invariant.c_str(), violation->what.c_str());
-    return;
-  }
+  if (!violation) return;
   ADD_FAILURE() << violation->invariant << ": " << violation->what
                 << "\n  once more: alpheus "
                 << sim::CommandLine(run.seed, fixed);

@@ -35,10 +35,9 @@ bool RegionStore::SharesFate(int machine, int other) const {
 }
 
 void RegionStore::KeepBefore(int machine) {
-  const EpochChecker& epochs = world_.checkers().epochs;
   const auto bytes = medium(machine)->persistent();
   places_[machine].before.push_back(
-      {epochs.log_epoch(machine), epochs.repairing(machine),
+      {world_.checkers().epochs.log_epoch(machine),
        places_[machine].incarnation, Image(bytes.begin(), bytes.end())});
 }
 

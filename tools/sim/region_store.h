@@ -50,7 +50,6 @@ class RegionStore {
   // As the medium was before a fault took something of it.
   struct Before {
     Epoch log_epoch;
-    bool repairing = false;
     uint64_t incarnation = 0;
     Image image;
   };

@@ -319,6 +319,20 @@ TEST_F(FollowingAClusterTest, CatchingUpEndsBesideABusyWriter) {
   EXPECT_EQ(other.Get("a"), "1");
 }
 
+// Nothing is lost by that: it may be tried again.
+TEST_F(FollowingAClusterTest, NodesOutOfReachAreAnErrorToTryAgain) {
+  for (const int node : {1, 2, 3}) cluster_.Stop(node);
+  WalOptions options = On(1);
+  options.log.replication.open_timeout_ms = 100;
+  Instance other(options, options_);
+  const IOStatus asked =
+      other.fs().FileExists(path_ + "/000001.log", {}, nullptr);
+  EXPECT_TRUE(asked.IsIOError()) << asked.ToString();
+  EXPECT_TRUE(asked.GetRetryable());
+  EXPECT_FALSE(asked.GetDataLoss());
+  EXPECT_THAT(asked.ToString(), HasSubstr("no node"));
+}
+
 TEST_F(FollowingAClusterTest, OneReplicaAloneIsRefused) {
   Open();
   Put("a", "1", true);
