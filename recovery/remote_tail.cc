@@ -85,8 +85,8 @@ void RemoteTail::Care(Replica& replica, int64_t now) {
   if (!followed.status().ok()) return GiveUp(replica, followed.status(), now);
   if (followed.answers() > replica.answers) {
     replica.answers = followed.answers();
-    replica.is_settled = true;
-    replica.due_ns = now + options_.poll_ns;
+    replica.is_settled |= replica.answers > replica.stale;
+    replica.due_ns = replica.is_settled ? now + options_.poll_ns : now;
     Learn();
   }
   if (!followed.may_ask() || followed.is_reading()) {
@@ -113,6 +113,7 @@ void RemoteTail::Connect(Replica& replica, int64_t now) {
   at.deadline = Deadline::AtNanos(now + options_.silence_ns);
   at.credentials = options_.credentials;
   replica.answers = 0;
+  replica.stale = 0;
   replica.silent_until_ns = now + options_.silence_ns;
   replica.followed = std::make_unique<FollowedReplica>(
       fabric_, std::move(at), static_cast<uint32_t>(replicas_.size()),
@@ -322,6 +323,17 @@ void RemoteTail::EndChunk(bool is_damaged) {
   } else {
     source_->damaged_lsn = place_.lsn;
     chunk_bytes_ = kChunkBytesMin;
+  }
+}
+
+void RemoteTail::AskAnew() {
+  for (Replica& replica : replicas_) {
+    const FollowedReplica* const followed = replica.followed.get();
+    if (followed == nullptr || !followed->said()) continue;
+    // The answer that is to come may have been given before.
+    replica.stale = followed->answers() + (followed->may_ask() ? 0 : 1);
+    replica.is_settled = false;
+    replica.due_ns = 0;
   }
 }
 

@@ -102,6 +102,9 @@ class RemoteTail {
   // has nothing more, and at NextPoll.
   void Poll();
   Deadline NextPoll() const;
+  // Asks each replica in reach as soon as it may be: is_settled() and what
+  // follows from it are of answers to questions after this call from now on.
+  void AskAnew();
 
   // The next record, if its bytes are here.
   std::optional<Record> Next();
@@ -118,7 +121,8 @@ class RemoteTail {
   Lsn head_lsn() const { return head_lsn_; }
   // Next may have something.
   bool has_records() const { return stage_ == Stage::kShowing; }
-  // Each replica has answered, or can't be reached, since the beginning.
+  // Each replica has answered, or can't be reached, since the last AskAnew, or
+  // the beginning.
   bool is_settled() const;
   // And what is known to be durable was shown.
   bool is_caught_up() const;
@@ -138,6 +142,7 @@ class RemoteTail {
     int64_t due_ns = 0;       // to be asked, or tried, again
     int64_t silent_until_ns = 0;
     uint64_t answers = 0;  // seen
+    uint64_t stale = 0;    // so many answers do not settle it
     Lsn damaged_lsn;       // that it could not read; 0: none
   };
   enum class Stage {

@@ -61,6 +61,7 @@ class ClusterTail::Impl {
     }
   }
 
+  void AskAnew() { tail_.AskAnew(); }
   const RemoteTail& tail() const { return tail_; }
 
  private:
@@ -144,6 +145,7 @@ absl::StatusOr<std::optional<TailRecord>> ClusterTail::Next(Deadline deadline) {
 
 Lsn ClusterTail::durable_lsn() const { return impl_->tail().durable_lsn(); }
 Lsn ClusterTail::next_lsn() const { return impl_->tail().next_lsn(); }
+void ClusterTail::AskAnew() { impl_->AskAnew(); }
 bool ClusterTail::is_settled() const { return impl_->tail().is_settled(); }
 bool ClusterTail::is_caught_up() const { return impl_->tail().is_caught_up(); }
 uint64_t ClusterTail::node() const { return impl_->tail().source().value; }

@@ -8,10 +8,9 @@
 // has the log does not notice.
 //
 // Invariants:
-//   E1. The files are those of one moment of the log, not older than what the
-//       nodes said to the Refresh that returned last, but for the last of it,
-//       of which the tail does not know yet that it is durable (T4 of
-//       cluster_tail.h, G2 of log_reader.h).
+//   E1. The files are those of one moment of the log, not older than the
+//       Refresh that returned last, but for what is not known to be durable yet
+//       (T4 of cluster_tail.h, with fewer than W nodes; G2 of log_reader.h).
 //   E2. They never become shorter than they were, but by what the log says:
 //       what is durable stays (C1).
 //   E3. A file that was found stays readable as long as somebody refers to it,

@@ -38,11 +38,11 @@ class ClusterSource final : public WalSource {
   }
 
  private:
-  // To what was durable when a node said so for the first time since the call,
-  // each having been heard once: whoever writes on is not run after.
+  // To what was durable when all nodes in reach had said so since the call:
+  // whoever writes on is not run after.
   absl::Status ReadOn(const Visit& visit) {
-    const Lsn known = tail_->durable_lsn();
     std::optional<Lsn> last;
+    tail_->AskAnew();
     for (uint32_t waited_ms = 0; waited_ms < timeout_ms_;) {
       // Nodes are asked, and heard, only in here.
       absl::StatusOr<std::optional<TailRecord>> record =
@@ -60,9 +60,7 @@ class ClusterSource final : public WalSource {
       }
       next_ = (*record)->lsn + 1;
       waited_ms = 0;
-      if (!last && tail_->is_settled() && tail_->durable_lsn() > known) {
-        last = tail_->durable_lsn();
-      }
+      if (!last && tail_->is_settled()) last = tail_->durable_lsn();
       if (last && next_ > *last) return absl::OkStatus();
     }
     return absl::UnavailableError(absl::StrCat(
@@ -71,7 +69,7 @@ class ClusterSource final : public WalSource {
         "again"));
   }
 
-  static constexpr uint32_t kRoundMs = 20;
+  static constexpr uint32_t kRoundMs = 1;  // Next waits it out when nothing is new
 
   ClusterTailOptions options_;
   const uint32_t timeout_ms_;

@@ -54,6 +54,7 @@ bool ReaderExists() {
                &ClusterReader::write_quorum, &ClusterReader::durable_lsn,
                &ClusterReader::ForEachDurable, &ClusterReader::reader,
                &ClusterTail::Open, &ClusterTail::Next,
+               &ClusterTail::AskAnew, &ClusterTail::is_settled,
                &ClusterTail::durable_lsn, &ClusterTail::next_lsn,
                &ClusterTail::is_caught_up, &ClusterTail::node, &LogReader::Open,
                &LogReader::OpenForSalvage, &LogReader::info,

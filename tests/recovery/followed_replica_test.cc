@@ -158,6 +158,35 @@ TEST_F(FollowedReplicaTest, RecordsAreShown) {
   EXPECT_TRUE(tail_->is_caught_up());
 }
 
+// Whatever is under way when it is called: an answer of before does not count.
+TEST_F(FollowedReplicaTest, AskedAnewItIsSettledByWhatIsSaidAfterwards) {
+  constexpr uint64_t kRecords = 200;
+  for (uint64_t i = 0; i < kRecords; ++i) log_.Append("more");
+  ScriptedNode& node = Node(1);
+  node.followed.persisted_lsn = node.followed.durable_lsn = Lsn(1);
+  Run();
+  for (uint64_t lsn = 2; lsn <= kRecords; ++lsn) {
+    for (uint64_t i = 0; i < lsn * 7 % 60; ++i) Step();
+    node.followed.persisted_lsn = node.followed.durable_lsn = Lsn(lsn);
+    tail_->AskAnew();
+    EXPECT_FALSE(tail_->is_settled());
+    for (int i = 0; i < 1'000 && !tail_->is_settled(); ++i) Step();
+    EXPECT_TRUE(tail_->is_settled());
+    EXPECT_EQ(tail_->durable_lsn(), Lsn(lsn));
+  }
+}
+
+// Who can't be asked is not waited for.
+TEST_F(FollowedReplicaTest, AskedAnewItWaitsForNobodyWhoWasGivenUp) {
+  Node(1);
+  --Node(2).viewed.region_bytes;
+  Run();
+  EXPECT_TRUE(tail_->is_settled());
+  tail_->AskAnew();
+  for (int i = 0; i < 1'000 && !tail_->is_settled(); ++i) Step();
+  EXPECT_TRUE(tail_->is_settled());
+}
+
 // Goal: Y3. The head passes the first record while it is read; its bytes are
 // still there.
 TEST_F(FollowedReplicaTest, ChunkThatTheHeadHasPassedIsNotShown) {

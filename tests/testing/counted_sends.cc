@@ -3,6 +3,8 @@
 
 #include <sys/socket.h>
 
+#include <cstddef>
+
 namespace alpheus::testing {
 namespace {
 
@@ -20,7 +22,11 @@ extern "C" {
 
 ssize_t __real_sendmsg(int fd, const msghdr* message, int flags);
 ssize_t __wrap_sendmsg(int fd, const msghdr* message, int flags) {
-  ++alpheus::testing::sends;
+  size_t bytes = 0;
+  for (size_t i = 0; i < message->msg_iovlen; ++i) {
+    bytes += message->msg_iov[i].iov_len;
+  }
+  if (bytes >= alpheus::testing::kCountedBytesMin) ++alpheus::testing::sends;
   return __real_sendmsg(fd, message, flags);
 }
 

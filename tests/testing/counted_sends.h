@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// counted_sends: how often the calling thread has asked the kernel to send.
+// counted_sends: how often the calling thread has asked the kernel to send as
+// much as a large payload. Smaller ones do not count: when a fabric answers, or
+// tells that it is alive, depends on the time.
 //
 // Idea: the linker hands sendmsg, of the program and of the libraries linked
 // into it, to a counting one (--wrap=sendmsg, tests/CMakeLists.txt).
@@ -8,7 +10,11 @@
 #ifndef ALPHEUS_TESTS_TESTING_COUNTED_SENDS_H_
 #define ALPHEUS_TESTS_TESTING_COUNTED_SENDS_H_
 
+#include <cstddef>
+
 namespace alpheus::testing {
+
+inline constexpr size_t kCountedBytesMin = 1024;
 
 int SendsOfThisThread();
 

@@ -19,8 +19,7 @@
 //   T2. What was shown is in every later opening of the log, unless it was
 //       cleaned. Another tail can go on from LSN + 1, whatever happened since.
 //   T3. It keeps nothing from being cleaned. What was cleaned before it was
-//   read
-//       is OutOfRange, never passed over in silence.
+//       read is OutOfRange, never passed over in silence.
 //   T4. All that is durable is shown in the end, as long as W replicas of the
 //       newest epoch are in reach, or the primary told one that is: of a log
 //       that rests it does so within two intervals of
@@ -76,7 +75,12 @@ class ClusterTail {
   Lsn durable_lsn() const;
   // To be shown next: from where another tail would go on; 0: not known yet.
   Lsn next_lsn() const;
-  // Every node has answered, or can't be reached, since the beginning.
+  // Lets the following calls of Next ask every node in reach at once, and not
+  // only when poll_ms say so.
+  void AskAnew();
+  // Every node has answered, or can't be reached, since the last AskAnew, or
+  // the beginning: by what they said then, durable_lsn() is not older than that
+  // call.
   bool is_settled() const;
   // And all that was found to be durable has been shown.
   bool is_caught_up() const;

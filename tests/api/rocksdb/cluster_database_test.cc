@@ -41,15 +41,16 @@ TEST_F(ClusterDatabaseTest, AppendAfterASyncIsSentToTheBackups) {
   const std::unique_ptr<WalStore> store = *std::move(opened);
   const auto file = store->Create("000004.log");
   ASSERT_TRUE(file.ok());
+  const std::string record(testing::kCountedBytesMin, 'x');
   const int before = testing::SendsOfThisThread();
-  ASSERT_TRUE(store->Append(**file, AsBytes("not synced")).ok());
+  ASSERT_TRUE(store->Append(**file, AsBytes(record)).ok());
   EXPECT_EQ(testing::SendsOfThisThread(), before);
   ASSERT_TRUE(store->Sync(**file).ok());
   int by_appends = 0;
   int by_syncs = 0;
   for (int i = 0; i < kRounds; ++i) {
     const int begun = testing::SendsOfThisThread();
-    ASSERT_TRUE(store->Append(**file, AsBytes("synced")).ok());
+    ASSERT_TRUE(store->Append(**file, AsBytes(record)).ok());
     const int between = testing::SendsOfThisThread();
     ASSERT_TRUE(store->Sync(**file).ok());
     by_appends += between - begun;
