@@ -54,7 +54,7 @@
 
 namespace alpheus {
 
-inline constexpr uint32_t kProtocolVersion = 6;
+inline constexpr uint32_t kProtocolVersion = 7;
 
 // Every fabric carries as many bytes of private data.
 inline constexpr size_t kHelloBytes = 56;

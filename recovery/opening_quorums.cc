@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,7 +46,7 @@ AnswerSet Where(std::span<const Answer> answers, AnswerSet among,
   return set;
 }
 
-std::vector<Member> Both(const Configuration& a, const Configuration& b) {
+std::vector<Member> Both(const MemberList& a, const MemberList& b) {
   std::vector<Member> both;
   for (const Member& member : a.members) {
     if (Names(b, member)) both.push_back(member);
@@ -59,9 +60,11 @@ bool Fits(const std::vector<NodeId>& nodes, const QuorumSizes& sizes) {
          std::adjacent_find(nodes.begin(), nodes.end()) == nodes.end();
 }
 
-// Whether it is the configuration that the change ends with.
+// Whether it is what the change ends with, or a rival of that number and size.
 bool IsAfter(const MembersChange& change, const Configuration& found) {
-  return found.id == change.to_id && change.to_id != change.from_id;
+  return found.id == change.to_id && change.to_id != change.from_id &&
+         found.replica_count == change.to.replica_count &&
+         found.write_quorum == change.to.write_quorum;
 }
 
 bool IsBefore(const MembersChange& change, const Configuration& found) {
@@ -84,10 +87,10 @@ const Answer* AnswerOf(std::span<const Answer> answers, NodeId node) {
 }
 
 // Those of its members that are among who answered; blank ones hold nothing.
-AnswerSet AnsweredOf(const Configuration& configuration, AnswerSet among,
+AnswerSet AnsweredOf(const MemberList& list, AnswerSet among,
                      std::span<const Answer> answers) {
   return Where(answers, among, [&](const Answer& answer) {
-    return !answer.blank && Names(configuration, MemberOf(answer));
+    return !answer.blank && Names(list, MemberOf(answer));
   });
 }
 
@@ -101,26 +104,25 @@ AnswerSet Having(const Configuration& configuration,
 // Q4, of a member of the configuration. Ids never go back, so that who has an
 // older one never had what followed; and what followed a replacement never
 // names whom it replaced, who could come back as a newcomer only.
-bool WasNotReplaced(const Member& member, const Configuration& configuration,
+bool WasNotReplaced(const Member& member, const MemberList& list,
                     AnswerSet among, std::span<const Answer> answers) {
   const AnswerSet blank =
       Where(answers, ~AnswerSet{0}, [](const Answer& a) { return a.blank; });
   const AnswerSet without = Where(answers, among | blank, [&](const Answer& a) {
-    return Names(configuration, MemberOf(a)) &&
-           (a.blank || a.configuration.id < configuration.id ||
+    return Names(list, MemberOf(a)) &&
+           (a.blank || a.configuration.id < list.id ||
             Names(a.configuration, member));
   });
-  return Count(without) >= LeastOpeningQuorum(SizesOf(configuration)) ||
+  return Count(without) >= LeastOpeningQuorum(SizesOf(list)) ||
          IsMutant("kReplacedOnesPromise");
 }
 
 // Of its members among these.
-AnswerSet CurrentOf(const Configuration& configuration, AnswerSet among,
+AnswerSet CurrentOf(const MemberList& list, AnswerSet among,
                     std::span<const Answer> answers) {
-  return Where(answers, AnsweredOf(configuration, among, answers),
+  return Where(answers, AnsweredOf(list, among, answers),
                [&](const Answer& answer) {
-                 return WasNotReplaced(MemberOf(answer), configuration, among,
-                                       answers);
+                 return WasNotReplaced(MemberOf(answer), list, among, answers);
                });
 }
 
@@ -162,37 +164,22 @@ Ending EndingOf(const Configuration& configuration, const Decision& decision,
           Count(current & ~Suspects(answers)), Count(stay)};
 }
 
-// Of the list before the change, by the answers that count for it: those, too,
-// that E's configuration does not name, if they were surely not replaced.
-AnswerSet LeaversOf(const MembersChange& change, AnswerSet heeded,
-                    std::span<const Answer> answers) {
-  AnswerSet leavers = 0;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    const Configuration& own = answers[i].configuration;
-    if (!Contains(heeded, i) || !IsBefore(change, own)) continue;
-    leavers |= CurrentOf(own, heeded, answers);
-  }
-  return leavers;
-}
-
-// Whether the configuration before the change, when E's is the one after it
-// already, is settled, or its quorum has answered. `heeded`: who has E's, or
-// one that is settled or can be ended. The others do not count here either: a
-// rival change may be in force.
-bool IsCaredFor(const MembersChange& change, const Decision& decision,
-                std::span<const Answer> answers, AnswerSet heeded) {
-  const AnswerSet among =
-      IsMutant("kRivalChangeIsOverlooked")
-          ? decision.members
-          : (heeded & decision.members) | LeaversOf(change, heeded, answers);
-  const AnswerSet of_from = Where(answers, among, [&](const Answer& answer) {
-    return Has(change.from_nodes, answer.node);
-  });
-  const AnswerSet settled = Where(answers, of_from, [&](const Answer& answer) {
-    return answer.configuration == decision.configuration;
-  });
-  return Count(settled) >= Blocking(change.from) ||
-         Count(of_from) >= LeastOpeningQuorum(change.from);
+// Whether what E's configuration was made from is settled, or its quorum has
+// answered. `heeded`: who has E's, or one that is settled or can be ended. The
+// others do not count here either: a rival change may be in force. Of those
+// that E's does not name, those who were surely not replaced.
+bool IsCaredFor(const Decision& decision, std::span<const Answer> answers,
+                AnswerSet heeded) {
+  const std::optional<MemberList>& from = decision.configuration.made_from;
+  if (!from) return false;
+  const AnswerSet among = IsMutant("kRivalChangeIsOverlooked")
+                              ? decision.members
+                              : heeded & decision.members;
+  const AnswerSet promised =
+      AnsweredOf(*from, among, answers) | CurrentOf(*from, heeded, answers);
+  const AnswerSet settled = promised & Having(decision.configuration, answers);
+  return Count(settled) >= Blocking(SizesOf(*from)) ||
+         Count(promised) >= LeastOpeningQuorum(SizesOf(*from));
 }
 
 absl::Status CheckSafe(const MembersChange& change) {
@@ -223,9 +210,9 @@ absl::Status CheckSafe(const MembersChange& change) {
 
 }  // namespace
 
-QuorumSizes SizesOf(const Configuration& configuration) {
-  return {configuration.replica_count, configuration.write_quorum,
-          configuration.replica_count - configuration.write_quorum + 1};
+QuorumSizes SizesOf(const MemberList& list) {
+  return {list.replica_count, list.write_quorum,
+          list.replica_count - list.write_quorum + 1};
 }
 
 absl::Status CheckChange(const MembersChange& change) {
@@ -299,6 +286,10 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
           "node ", node.value, ", which is new, has not answered"));
     }
   }
+  const MemberList& before = found;
+  const MemberList& after = target;
+  const bool is_same = after == before || IsMutant("kMadeFromStays");
+  target.made_from = is_same ? found.made_from : before;
   return target;
 }
 
@@ -357,9 +348,8 @@ Promises JudgePromises(const Decision& decision,
   }
   promises.counts = promises.heeded & decision.members;
   promises.have = Count(promises.counts & Having(newest, answers));
-  promises.is_half_done =
-      change != nullptr && newest == target &&
-      IsCaredFor(*change, decision, answers, promises.heeded);
+  promises.is_half_done = change != nullptr && newest == target &&
+                          IsCaredFor(decision, answers, promises.heeded);
   return promises;
 }
 

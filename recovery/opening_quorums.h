@@ -57,6 +57,8 @@
 //       have replaced: OQ(a) of a's members have a list that names that
 //       replica, one older than a, or nothing yet, whereas to show an a' takes
 //       B(a) of them with a', or with what follows it and names whom it does.
+//       They say so also if they say nothing for a (Q5): OQ(a) must who do, so
+//       that no other list is in force unseen.
 //   Q5. Lists end together: who has a list b that is not cared for says nothing
 //       for a list a before it either. Else those who lag behind with a would
 //       count for what follows b, while b is in force: a counts by OQ(a) who
@@ -72,6 +74,11 @@
 //       installed then. Of two made from c, the later one was made by OQ(c) who
 //       had c or that one: the other had too few, and grows only by such as end
 //       c.
+//   Q7. Each list says what it was made from (Configuration::made_from), so
+//   that
+//       whoever goes on with a change that was cut off knows whose promises it
+//       takes, and does not take an operator's word for it: with a list before
+//       that one the log could be in force by it all the while.
 // Thread safety: pure.
 // References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
 // members".
@@ -94,7 +101,7 @@
 namespace alpheus {
 
 // N, W and the least R of what superlines record.
-QuorumSizes SizesOf(const Configuration& configuration);
+QuorumSizes SizesOf(const MemberList& list);
 
 // A change of the configuration that an opening is to make.
 struct MembersChange {
@@ -135,8 +142,8 @@ struct Promises {
   uint32_t have = 0;     // of those: so many have it themselves
   // Neither E's nor settled: B of each must have installed.
   std::vector<Configuration> unsettled;
-  // A change is made again whose configuration before is settled or has
-  // promised: newcomers count as members of the one after.
+  // A change is made again, and what E's configuration was made from is settled
+  // or has promised: newcomers count as members of the one after.
   bool is_half_done = false;
 };
 // `change`: nullptr if the opening makes none.

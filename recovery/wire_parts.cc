@@ -10,35 +10,66 @@
 
 namespace alpheus {
 
-void Put(ByteWriter& to, const Configuration& configuration) {
-  ALPHEUS_CHECK(configuration.replica_count <= kMembersMax,
+namespace {
+
+// What stands for a list that is not known.
+MemberList NoList() { return {0, 0, 0, {}}; }
+
+void PutMembers(ByteWriter& to, const MemberList& list) {
+  ALPHEUS_CHECK(list.replica_count <= kMembersMax,
                 "no configuration has more members");
-  to.U64(configuration.id);
-  to.U32(configuration.replica_count);
-  to.U32(configuration.write_quorum);
-  std::vector<Member> members = configuration.members;
-  members.resize(configuration.replica_count);
+  std::vector<Member> members = list.members;
+  members.resize(list.replica_count);
   for (const Member& member : members) {
     to.Id(member.node);
     to.U64(member.incarnation);
   }
 }
 
-Configuration TakeConfiguration(ByteReader& from) {
-  Configuration configuration;
-  configuration.id = from.U64();
-  configuration.replica_count = from.U32();
-  configuration.write_quorum = from.U32();
-  if (!from.Expect(configuration.replica_count >= 1 &&
-                   configuration.replica_count <= kMembersMax &&
-                   configuration.write_quorum >= 1 &&
-                   configuration.write_quorum <= configuration.replica_count)) {
-    return {};
+void PutSizes(ByteWriter& to, const MemberList& list) {
+  to.U64(list.id);
+  to.U32(list.replica_count);
+  to.U32(list.write_quorum);
+}
+
+MemberList TakeSizes(ByteReader& from) {
+  MemberList list;
+  list.id = from.U64();
+  list.replica_count = from.U32();
+  list.write_quorum = from.U32();
+  return list;
+}
+
+// If its sizes can be.
+void TakeMembers(ByteReader& from, MemberList& list) {
+  if (!from.Expect(
+          list.replica_count >= 1 && list.replica_count <= kMembersMax &&
+          list.write_quorum >= 1 && list.write_quorum <= list.replica_count)) {
+    return;
   }
-  for (uint32_t i = 0; i < configuration.replica_count; ++i) {
+  for (uint32_t i = 0; i < list.replica_count; ++i) {
     const auto node = from.As<NodeId>();
-    configuration.members.push_back({node, from.U64()});
+    list.members.push_back({node, from.U64()});
   }
+}
+
+}  // namespace
+
+void Put(ByteWriter& to, const Configuration& configuration) {
+  PutSizes(to, configuration);
+  PutMembers(to, configuration);
+  const MemberList from = configuration.made_from.value_or(NoList());
+  PutSizes(to, from);
+  PutMembers(to, from);
+}
+
+Configuration TakeConfiguration(ByteReader& from) {
+  Configuration configuration{TakeSizes(from)};
+  TakeMembers(from, configuration);
+  MemberList made_from = TakeSizes(from);
+  if (made_from == NoList()) return configuration;
+  TakeMembers(from, made_from);
+  configuration.made_from = std::move(made_from);
   return configuration;
 }
 

@@ -22,7 +22,8 @@ namespace alpheus {
 // Offsets stay below, so that what is added to them never goes round.
 inline constexpr uint64_t kOffsetEnd = uint64_t{1} << 62;
 
-// All members, replica_count of them. Requires: at most kMembersMax.
+// All members, replica_count of them, and what it was made from. Requires: at
+// most kMembersMax each.
 void Put(ByteWriter& to, const Configuration& configuration);
 Configuration TakeConfiguration(ByteReader& from);
 

@@ -54,7 +54,8 @@ RegionInfo MakeInfo(const Region& region, const RegionState& state) {
   const Superline& superline = state.superline;
   RegionInfo info;
   info.path = region.path();
-  info.format_version = kFormatVersion;
+  const CellState& cell = state.superline_cell;
+  info.format_version = FormatVersionOf(cell.copies[*cell.newest].content);
   info.has_writer = region.HasWriter();
   info.cluster_id = superline.cluster_id;
   info.log_id = superline.log_id;

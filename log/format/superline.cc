@@ -3,27 +3,55 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/base/mutant.h"
+#include "log/base/status_macros.h"
 
 namespace alpheus {
 namespace {
 
 constexpr uint32_t kFlagRepairing = 1;
+constexpr uint32_t kVersionMin = 1;
+
+void PutMembers(const MemberList& list, MemberFormat (&to)[kMembersMax]) {
+  ALPHEUS_CHECK(list.members.size() <= kMembersMax,
+                "members fit the superline");
+  for (size_t i = 0; i < list.members.size(); ++i) {
+    to[i] = {list.members[i].node.value, list.members[i].incarnation};
+  }
+}
+
+bool CanBe(const MemberList& list) {
+  return list.replica_count >= 1 && list.replica_count <= kMembersMax &&
+         list.write_quorum >= 1 && list.write_quorum <= list.replica_count;
+}
+
+// Its members, if its sizes can be.
+absl::Status TakeMembers(const MemberFormat (&from)[kMembersMax],
+                         MemberList& list) {
+  if (!CanBe(list)) {
+    return absl::DataLossError(
+        absl::StrCat("superline: configuration with N=", list.replica_count,
+                     " W=", list.write_quorum, " can't be"));
+  }
+  for (uint32_t i = 0; i < list.replica_count; ++i) {
+    list.members.push_back({NodeId(from[i].node), from[i].incarnation});
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
-bool Names(const Configuration& configuration, const Member& member) {
-  const std::vector<Member>& members = configuration.members;
+bool Names(const MemberList& list, const Member& member) {
+  const std::vector<Member>& members = list.members;
   return std::find(members.begin(), members.end(), member) != members.end();
 }
 
 std::vector<std::byte> EncodeSuperline(const Superline& superline) {
   const Configuration& configuration = superline.configuration;
-  ALPHEUS_CHECK(configuration.members.size() <= kMembersMax,
-                "members fit the superline");
   SuperlineFormat f{};
   f.format_version = kFormatVersion;
   f.flags = superline.repairing ? kFlagRepairing : 0;
@@ -49,39 +77,46 @@ std::vector<std::byte> EncodeSuperline(const Superline& superline) {
   f.configuration_id = configuration.id;
   f.replica_count = configuration.replica_count;
   f.write_quorum = configuration.write_quorum;
-  for (size_t i = 0; i < configuration.members.size(); ++i) {
-    f.members[i].node = configuration.members[i].node.value;
-    f.members[i].incarnation = configuration.members[i].incarnation;
+  PutMembers(configuration, f.members);
+  if (const std::optional<MemberList>& from = configuration.made_from) {
+    f.from_id = from->id;
+    f.from_replica_count = from->replica_count;
+    f.from_write_quorum = from->write_quorum;
+    PutMembers(*from, f.from_members);
   }
   std::vector<std::byte> content(sizeof(f));
   std::memcpy(content.data(), &f, sizeof(f));
   return content;
 }
 
+uint32_t FormatVersionOf(std::span<const std::byte> content) {
+  uint32_t version = 0;
+  if (content.size() >= sizeof(version)) {
+    std::memcpy(&version, content.data(), sizeof(version));
+  }
+  return version;
+}
+
 absl::StatusOr<Superline> DecodeSuperline(std::span<const std::byte> content) {
-  SuperlineFormat f{};
-  if (content.size() < sizeof(f.format_version)) {
+  if (content.size() < sizeof(SuperlineFormat::format_version)) {
     return absl::DataLossError("superline: content is too short");
   }
-  std::memcpy(&f.format_version, content.data(), sizeof(f.format_version));
-  if (f.format_version != kFormatVersion && !IsMutant("kAnyFormatIsRead")) {
-    return absl::UnimplementedError(
-        absl::StrCat("superline: format version ", f.format_version,
-                     ", this program reads version ", kFormatVersion,
-                     ". Use a program of that version to read the region"));
+  const uint32_t version = FormatVersionOf(content);
+  const bool is_read = version >= kVersionMin && version <= kFormatVersion;
+  if (!is_read && !IsMutant("kAnyFormatIsRead")) {
+    return absl::UnimplementedError(absl::StrCat(
+        "superline: format version ", version, ", this program reads versions ",
+        kVersionMin, " to ", kFormatVersion,
+        ". Use a program of that version to read the region"));
   }
-  if (content.size() != sizeof(f)) {
+  SuperlineFormat f{};
+  const size_t expected = version == 1 ? kSuperlineBytesOfVersion1 : sizeof(f);
+  if (content.size() != expected) {
     return absl::DataLossError(absl::StrCat("superline: ", content.size(),
                                             " bytes of content, expected ",
-                                            sizeof(f)));
+                                            expected));
   }
-  std::memcpy(&f, content.data(), sizeof(f));
-  if (f.replica_count == 0 || f.replica_count > kMembersMax ||
-      f.write_quorum == 0 || f.write_quorum > f.replica_count) {
-    return absl::DataLossError(
-        absl::StrCat("superline: configuration with N=", f.replica_count,
-                     " W=", f.write_quorum, " can't be"));
-  }
+  std::memcpy(&f, content.data(), expected);
   Superline s;
   s.cluster_id = {f.cluster_id[0], f.cluster_id[1]};
   s.log_id = {f.log_id[0], f.log_id[1]};
@@ -104,10 +139,14 @@ absl::StatusOr<Superline> DecodeSuperline(std::span<const std::byte> content) {
   s.configuration.id = f.configuration_id;
   s.configuration.replica_count = f.replica_count;
   s.configuration.write_quorum = f.write_quorum;
-  for (uint32_t i = 0; i < f.replica_count; ++i) {
-    s.configuration.members.push_back(
-        {NodeId(f.members[i].node), f.members[i].incarnation});
-  }
+  ALPHEUS_RETURN_IF_ERROR(TakeMembers(f.members, s.configuration));
+  if (f.from_replica_count == 0) return s;
+  MemberList from;
+  from.id = f.from_id;
+  from.replica_count = f.from_replica_count;
+  from.write_quorum = f.from_write_quorum;
+  ALPHEUS_RETURN_IF_ERROR(TakeMembers(f.from_members, from));
+  s.configuration.made_from = std::move(from);
   return s;
 }
 

@@ -22,6 +22,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -32,7 +33,9 @@
 
 namespace alpheus {
 
-inline constexpr uint32_t kFormatVersion = 1;
+// That is written. Version 1 is read, too: its lists do not say what they were
+// made from. The first update of its superline makes it this one.
+inline constexpr uint32_t kFormatVersion = 2;
 inline constexpr uint64_t kSuperlineMagic = 0x315355454850'4c41u;  // "ALPHEUS1"
 inline constexpr size_t kMembersMax = 16;
 
@@ -44,18 +47,27 @@ struct Member {
   bool operator==(const Member&) const = default;
 };
 
-// Who keeps the log: changed only through a new epoch (H18).
-struct Configuration {
+// Who keeps the log.
+struct MemberList {
   uint64_t id = 1;              // grows with each change
   uint32_t replica_count = 1;   // N, 1 to kMembersMax
   uint32_t write_quorum = 1;    // W, 1 to N
   std::vector<Member> members;  // replica_count of them
 
+  bool operator==(const MemberList&) const = default;
+};
+
+// Changed only through a new epoch (H18).
+struct Configuration : MemberList {
+  // What it was changed from, whatever became of that change since (Q7 of
+  // opening_quorums.h). Absent: it was formatted so, or it is not known.
+  std::optional<MemberList> made_from = std::nullopt;
+
   bool operator==(const Configuration&) const = default;
 };
 
 // Whether it is a member, with that incarnation.
-bool Names(const Configuration& configuration, const Member& member);
+bool Names(const MemberList& list, const Member& member);
 
 struct Superline {
   Uuid cluster_id;
@@ -81,37 +93,44 @@ struct Superline {
   bool operator==(const Superline&) const = default;
 };
 
-// The content of the cell on media.
-struct SuperlineFormat {
-  uint32_t format_version;         // 0..4
-  uint32_t flags;                  // 4..8     bit 0 repairing
-  uint64_t cluster_id[2];          // 8..24    high, low
-  uint64_t log_id[2];              // 24..40   high, low
-  uint64_t node;                   // 40..48
-  uint64_t incarnation;            // 48..56
-  uint64_t region_bytes;           // 56..64
-  uint64_t ring_offset;            // 64..72
-  uint64_t ring_capacity;          // 72..80
-  uint64_t table_capacity;         // 80..88
-  uint64_t promised_epoch;         // 88..96
-  uint64_t promised_node;          // 96..104
-  uint64_t promised_incarnation;   // 104..112
-  uint64_t log_epoch;              // 112..120
-  uint64_t table_seq;              // 120..128
-  uint64_t head_lsn;               // 128..136
-  uint64_t head_offset;            // 136..144
-  uint64_t head_chain;             // 144..152
-  uint64_t unsafe_shutdown_count;  // 152..160
-  uint64_t configuration_id;       // 160..168
-  uint32_t replica_count;          // 168..172
-  uint32_t write_quorum;           // 172..176
-  struct {
-    uint64_t node;
-    uint64_t incarnation;
-  } members[kMembersMax];  // 176..432   the first replica_count count
+struct MemberFormat {
+  uint64_t node;
+  uint64_t incarnation;
 };
+
+// The content of the cell on media; of version 1 without what it was made from.
+struct SuperlineFormat {
+  uint32_t format_version;                 // 0..4
+  uint32_t flags;                          // 4..8     bit 0 repairing
+  uint64_t cluster_id[2];                  // 8..24    high, low
+  uint64_t log_id[2];                      // 24..40   high, low
+  uint64_t node;                           // 40..48
+  uint64_t incarnation;                    // 48..56
+  uint64_t region_bytes;                   // 56..64
+  uint64_t ring_offset;                    // 64..72
+  uint64_t ring_capacity;                  // 72..80
+  uint64_t table_capacity;                 // 80..88
+  uint64_t promised_epoch;                 // 88..96
+  uint64_t promised_node;                  // 96..104
+  uint64_t promised_incarnation;           // 104..112
+  uint64_t log_epoch;                      // 112..120
+  uint64_t table_seq;                      // 120..128
+  uint64_t head_lsn;                       // 128..136
+  uint64_t head_offset;                    // 136..144
+  uint64_t head_chain;                     // 144..152
+  uint64_t unsafe_shutdown_count;          // 152..160
+  uint64_t configuration_id;               // 160..168
+  uint32_t replica_count;                  // 168..172
+  uint32_t write_quorum;                   // 172..176
+  MemberFormat members[kMembersMax];       // 176..432   the first replica_count
+  uint64_t from_id;                        // 432..440
+  uint32_t from_replica_count;             // 440..444   0: not known, or none
+  uint32_t from_write_quorum;              // 444..448
+  MemberFormat from_members[kMembersMax];  // 448..704
+};
+inline constexpr size_t kSuperlineBytesOfVersion1 = 432;
 static_assert(std::is_trivially_copyable_v<SuperlineFormat>);
-static_assert(sizeof(SuperlineFormat) == 432);
+static_assert(sizeof(SuperlineFormat) == 704);
 static_assert(offsetof(SuperlineFormat, format_version) == 0);
 static_assert(offsetof(SuperlineFormat, flags) == 4);
 static_assert(offsetof(SuperlineFormat, cluster_id) == 8);
@@ -135,11 +154,18 @@ static_assert(offsetof(SuperlineFormat, configuration_id) == 160);
 static_assert(offsetof(SuperlineFormat, replica_count) == 168);
 static_assert(offsetof(SuperlineFormat, write_quorum) == 172);
 static_assert(offsetof(SuperlineFormat, members) == 176);
+static_assert(offsetof(SuperlineFormat, from_id) == kSuperlineBytesOfVersion1);
+static_assert(offsetof(SuperlineFormat, from_replica_count) == 440);
+static_assert(offsetof(SuperlineFormat, from_write_quorum) == 444);
+static_assert(offsetof(SuperlineFormat, from_members) == 448);
 
 std::vector<std::byte> EncodeSuperline(const Superline& superline);
 
+// Of a content of any version; 0 if it is too short to have one.
+uint32_t FormatVersionOf(std::span<const std::byte> content);
+
 // Errors: Unimplemented (another format version, named in the message);
-// DataLoss (a size or a value that no version-1 superline has).
+// DataLoss (a size or a value that no superline of that version has).
 absl::StatusOr<Superline> DecodeSuperline(std::span<const std::byte> content);
 
 }  // namespace alpheus

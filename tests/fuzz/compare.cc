@@ -114,6 +114,15 @@ void ExpectSameReading(std::span<std::byte> region, ReadingMode mode,
   ExpectSameScan(ScanInputOf(region, *p), naive::TaskOf(n, region));
 }
 
+void ExpectSameMembers(const std::vector<Member>& p,
+                       const std::vector<naive::Member>& n) {
+  ExpectSame("members", p.size(), n.size());
+  for (size_t i = 0; i < n.size(); ++i) {
+    ExpectSame("member's node", p[i].node, n[i].node);
+    ExpectSame("member's incarnation", p[i].incarnation, n[i].incarnation);
+  }
+}
+
 }  // namespace
 
 void Difference(const std::string& what, const std::string& production,
@@ -161,13 +170,14 @@ void ExpectSameSuperline(const Superline& p, const naive::Superline& n) {
   ExpectSame("configuration id", p.configuration.id, n.configuration_id);
   ExpectSame("N", p.configuration.replica_count, n.replica_count);
   ExpectSame("W", p.configuration.write_quorum, n.write_quorum);
-  ExpectSame("members", p.configuration.members.size(), n.members.size());
-  for (size_t i = 0; i < n.members.size(); ++i) {
-    const Member& member = p.configuration.members[i];
-    ExpectSame("member's node", member.node, n.members[i].node);
-    ExpectSame("member's incarnation", member.incarnation,
-               n.members[i].incarnation);
-  }
+  ExpectSameMembers(p.configuration.members, n.members);
+  const std::optional<MemberList>& from = p.configuration.made_from;
+  ExpectSame("made from one", from.has_value(), n.from_replica_count != 0);
+  if (!from) return;
+  ExpectSame("id of that", from->id, n.from_id);
+  ExpectSame("N of that", from->replica_count, n.from_replica_count);
+  ExpectSame("W of that", from->write_quorum, n.from_write_quorum);
+  ExpectSameMembers(from->members, n.from_members);
 }
 
 void ExpectSameTable(const EpochTable& p, const naive::EpochTable& n) {

@@ -18,7 +18,13 @@
 namespace alpheus::testing {
 namespace {
 
-constexpr size_t kContentBytes = 432;
+constexpr size_t kContentBytes = sizeof(SuperlineFormat);
+
+// As version 1 has it.
+void MakeOlder(std::vector<std::byte>& content) {
+  content.resize(kSuperlineBytesOfVersion1);
+  content[0] = std::byte{1};
+}
 
 // A good content, cut or not, with the input's bytes laid over it.
 std::vector<std::byte> MakeContent(FuzzInput& input) {
@@ -26,6 +32,7 @@ std::vector<std::byte> MakeContent(FuzzInput& input) {
       std::span(PlainImage().bytes).subspan(naive::kCellHeader, kContentBytes);
   std::vector<std::byte> content(good.begin(), good.end());
   const uint8_t size = input.Byte();
+  if (size < 64) MakeOlder(content);
   if (size >= 192) content.resize(input.Below(kContentBytes + 64));
   while (!input.empty() && !content.empty()) {
     const size_t at = input.Below(content.size());

@@ -57,7 +57,7 @@ void WriteMessages(SeedWriter& writer) {
   const Promise promise{Epoch(9), {NodeId(2), 3}};
   const EpochTable table = EpochTable::Empty({7, 8}).With(
       {Epoch(9), 1, Lsn(1), RingOffset(0), 0}, Lsn(1));
-  const Configuration members{1, 1, 1, {{NodeId(1), 1}}};
+  const Configuration members{{1, 1, 1, {{NodeId(1), 1}}}};
   const Message messages[] = {
       Format{1 << 20, members, "log"},
       Formatted{},

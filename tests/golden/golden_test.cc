@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The golden region: a file of format version 1 that must open for ever.
+// The golden regions: files of each format version that must open for ever.
 //
-// It holds every structure of the format: two epochs, data, aborted and
+// Each holds every structure of the format: two epochs, data, aborted and
 // cleaned records, a PAD behind which a record wrapped, an empty and a largest
-// record. It was written once by WriteGoldenRegion below (run this test with
-// ALPHEUS_WRITE_GOLDEN=1 to write it anew, for a new format version only).
+// record. The newest was written once by MakeGoldenRegion below (run this
+// test with ALPHEUS_WRITE_GOLDEN=1 to write it anew, for a new format version
+// only), the others by what was there at that time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -16,6 +18,7 @@
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
 #include "log/base/bytes.h"
+#include "log/format/superline.h"
 #include "tests/testing/log_harness.h"
 #include "tests/testing/temp_directory.h"
 
@@ -76,20 +79,34 @@ std::vector<std::string> ReadRecords(const std::string& path) {
   return records;
 }
 
-TEST(GoldenRegionTest, ReadsAsWritten) {
-  if (std::getenv("ALPHEUS_WRITE_GOLDEN") != nullptr) {
-    testing::WriteFile(ALPHEUS_GOLDEN_REGION, MakeGoldenRegion());
+std::string PathOf(uint32_t version) {
+  return ALPHEUS_GOLDEN_REGIONS + std::to_string(version) + ".bin";
+}
+
+class GoldenRegionTest : public ::testing::TestWithParam<uint32_t> {
+ protected:
+  static uint32_t VersionAt(const std::string& path) {
+    const auto reader = LogReader::Open(path);
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    return reader.ok() ? (*reader)->info().format_version : 0;
   }
-  EXPECT_EQ(ReadRecords(ALPHEUS_GOLDEN_REGION), GoldenRecords());
-  const auto reader = LogReader::Open(ALPHEUS_GOLDEN_REGION);
+
+  const std::string golden_ = PathOf(GetParam());
+};
+
+TEST_P(GoldenRegionTest, ReadsAsWritten) {
+  EXPECT_EQ(ReadRecords(golden_), GoldenRecords());
+  EXPECT_EQ(VersionAt(golden_), GetParam());
+  const auto reader = LogReader::Open(golden_);
   ASSERT_TRUE(reader.ok());
   EXPECT_TRUE((*reader)->Verify().status.ok());
 }
 
-TEST(GoldenRegionTest, OpensForWritingAndGoesOn) {
+// Then it is of the newest version.
+TEST_P(GoldenRegionTest, OpensForWritingAndGoesOn) {
   testing::TempDirectory directory;
   const std::string path = directory.File("golden");
-  testing::WriteFile(path, testing::ReadFile(ALPHEUS_GOLDEN_REGION));
+  testing::WriteFile(path, testing::ReadFile(golden_));
   {
     const auto log = Log::Open({.path = path});
     ASSERT_TRUE(log.ok()) << log.status();
@@ -99,12 +116,20 @@ TEST(GoldenRegionTest, OpensForWritingAndGoesOn) {
   std::vector<std::string> expected = GoldenRecords();
   expected.push_back("9 3 durable appended");
   EXPECT_EQ(ReadRecords(path), expected);
+  EXPECT_EQ(VersionAt(path), kFormatVersion);
 }
+
+INSTANTIATE_TEST_SUITE_P(Versions, GoldenRegionTest,
+                         ::testing::Range(uint32_t{1}, kFormatVersion + 1));
 
 // A change of a single byte that the same calls write is a change of format:
 // it needs a new version, or must not be.
-TEST(GoldenRegionTest, SameCallsWriteTheSameBytes) {
-  EXPECT_TRUE(MakeGoldenRegion() == testing::ReadFile(ALPHEUS_GOLDEN_REGION));
+TEST(NewestGoldenRegionTest, SameCallsWriteTheSameBytes) {
+  const std::string path = PathOf(kFormatVersion);
+  if (std::getenv("ALPHEUS_WRITE_GOLDEN") != nullptr) {
+    testing::WriteFile(path, MakeGoldenRegion());
+  }
+  EXPECT_TRUE(MakeGoldenRegion() == testing::ReadFile(path));
 }
 
 }  // namespace

@@ -92,6 +92,8 @@ CONFIGURATIONS = (
     sound_change("remove_half", "REMOVE_HALF OPENINGS=6 PRIMARIES=1"),
     sound_change("grow_and_shrink", "GROW_AND_SHRINK MAY_BLOCK OPENINGS=5 "
                  "PRIMARIES=1"),
+    sound_change("grow_and_replace", "GROW_AND_REPLACE OPENINGS=5 "
+                 "PRIMARIES=1"),
     sound_change("remove_two", "REMOVE_TWO OPENINGS=5 PRIMARIES=1"),
     sound_change("replace_and_remove",
                  "REPLACE_AND_REMOVE OPENINGS=5 PRIMARIES=1"),
@@ -105,6 +107,7 @@ CONFIGURATIONS = (
     weak_change("OLDER_LIST_ASKS", f"SIZES OPENINGS=6 {UNFINISHED}"),
     weak_change("FEW_OPEN", "REMOVE_TWO OPENINGS=4"),
     weak_change("LAGGARDS_SKIP", f"GROW_AND_SHRINK OPENINGS=5 {UNFINISHED}"),
+    weak_change("OPERATOR_KNOWS", "GROW_AND_REPLACE OPENINGS=5"),
     weak_change("NOT_FORESEEN", "REPLACE_TWICE OPENINGS=5 MUST_NOT_BLOCK"),
     weak_change("OLD_QUORUM_NOT_ASKED",
                 f"REMOVE_HALF OPENINGS=3 {UNFINISHED}"),

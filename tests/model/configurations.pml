@@ -34,9 +34,9 @@
 //      configurations are c, settled, or can be ended with a, B(a) of whom are in t, and R(a) of whom are members of c, or any if OQ(a) of a's have
 //      a itself, an older id, or are blank.
 //   3. A change needs answers of OQ(t) of t, blank or not. One that is made again
-//      (t = c) counts blank members of c if of the members before it, among those
-//      that count, N - OQ + 1 have c or OQ answered; others than c's if it is a
-//      configuration that counts, and as in rule 2 they were not replaced.
+//      (t = c) counts blank members of c if of the members of what c was made
+//      from, among those that count, N - OQ + 1 have c or OQ answered; others
+//      than c's if as in rule 2 they were not replaced.
 //   4. Who is new in t has answered, and is blank: leavers come back as others.
 //   5. Installed are first W(c) of S (not if the change is made again, and rule 3
 //      counts blank ones) and B(a) of each unsettled a, of those that answered
@@ -51,14 +51,14 @@
 // need be under a new number.
 //
 // Worlds (-D): one of REPLACE, REPLACE_TWICE, RIVAL_REPLACE, ADD, REMOVE,
-// REMOVE_HALF, REMOVE_TWO, REPLACE_AND_REMOVE, SIZES, STEPS, GROW. OPENINGS is
-// the number of epochs, PRIMARIES that of primaries at a time. DAMAGE: of one
-// record. OTHER_NODES: who is new is of a new node. RIVAL_IDS: all but the first
-// have one id.
+// REMOVE_HALF, REMOVE_TWO, REPLACE_AND_REMOVE, SIZES, STEPS, GROW,
+// GROW_AND_SHRINK, GROW_AND_REPLACE. OPENINGS is the number of epochs, PRIMARIES
+// that of primaries at a time. DAMAGE: of one record. OTHER_NODES: who is new is
+// of a new node. RIVAL_IDS: all but the first have one id.
 // Weakenings (-D), each of which spin must refute: OLDER_COUNTS,
 // UNSETTLED_NOT_INSTALLED, R_ENDS, FEW_END, OLDER_LIST_ASKS, FEW_OPEN,
 // NOT_FORESEEN (with MUST_NOT_BLOCK: it loses nothing, but opens no more),
-// OLD_QUORUM_NOT_ASKED, OLD_QUORUM_NOT_INSTALLED, NEWCOMERS_FIRST,
+// OLD_QUORUM_NOT_ASKED, OLD_QUORUM_NOT_INSTALLED, NEWCOMERS_FIRST, OPERATOR_KNOWS,
 // FORMER_MEMBER_RETURNS, BLANK_NACKS_ALL. tests/model/check.py runs them all. No
 // counterexample was found in these worlds to FEW_STAY, SHOWN_BY_W,
 // NEWCOMERS_COUNT, NEW_QUORUM_NOT_ASKED, REPLACED_PROMISE, UNCOUNTED_CARE,
@@ -136,7 +136,6 @@
 #define CONFIGURATIONS 3
 #define MEMBERS(c) ((c) == 1 -> 15 : ((c) == 2 -> 23 : 7))
 #define W_OF(c) 2
-#define AT_NODES_OF(c) ((c) == 3 -> 7 : 31)
 #define ID_OF(c) ((c) == 3 -> 2 : 1)
 #define IS_NEWER(c, t) (ID_OF(t) > ID_OF(c) || ((c) == 1 && (t) == 2))
 #define SORT_PLACES sort(0, 1); sort(1, 2); sort(0, 1)
@@ -161,6 +160,12 @@
 #define MEMBERS(c) ((c) == 1 -> 7 : ((c) == 2 -> 31 : 19))
 #define W_OF(c) 2
 #define SORT_PLACES sort(0, 1)
+#elif defined(GROW_AND_REPLACE)
+// {0} W=1: {0,1,2} W=2, {0,1,3} W=2.
+#define PLACES 4
+#define CONFIGURATIONS 3
+#define MEMBERS(c) ((c) == 1 -> 1 : ((c) == 2 -> 7 : 11))
+#define W_OF(c) ((c) == 1 -> 1 : 2)
 #elif defined(STEPS)
 // {0,1,2} W=2, {0,1} W=2, {0,1} W=1.
 #define PLACES 3
@@ -176,18 +181,14 @@
 #define W_OF(c) ((c) == 1 -> 1 : 2)
 #endif
 
-// Places of the nodes that c names.
-#if defined(AT_NODES_OF)
+#if defined(ID_OF)
 #elif defined(SAME_NODES)
-#define AT_NODES_OF(c) 31
 #define ID_OF(c) 1
-#else
-#define AT_NODES_OF(c) MEMBERS(c)
-#ifdef RIVAL_IDS
+#define IS_NEWER(c, t) true
+#elif defined(RIVAL_IDS)
 #define ID_OF(c) ((c) == 1 -> 1 : 2)
 #else
 #define ID_OF(c) (c)
-#endif
 #endif
 
 #define N_OF(c) (COUNT(MEMBERS(c)))
@@ -254,6 +255,7 @@ Primary primary[PRIMARIES];
 byte openings;  // how many there were
 byte newest;    // the number of the newest epoch
 byte config_of[OPENINGS + 2];
+byte from_of[OPENINGS + 2];  // that one was made from; 0: from none
 byte must;  // said OK to, or shown
 #ifdef DAMAGE
 bit damaged;
@@ -282,7 +284,6 @@ bit damaged;
   h_place = 0; \
   h_round = 0; \
   h_without = 0; \
-  h_had = 0; \
   h_moved = 0; \
   h_heeded = 0; \
   h_again = 0; \
@@ -316,7 +317,6 @@ TEMPORARY h_current[4];  // by configuration: places, surely not replaced since
 TEMPORARY h_place;
 TEMPORARY h_round;
 TEMPORARY h_without;  // whoever replaced h_place
-TEMPORARY h_had;     // that count, of h_heeded
 TEMPORARY h_moved;   // members of c that have what it is to be changed to
 TEMPORARY h_heeded;  // places, members of c or not
 TEMPORARY h_again;  // whether a change is made again
@@ -510,6 +510,7 @@ inline forget_epochs() {
       FOR_EACH_NUMBER(LOWER);
       for (h_k : h_i .. newest) {
         config_of[h_k] = (h_k < OPENINGS -> config_of[h_k + 1] : 0);
+        from_of[h_k] = (h_k < OPENINGS -> from_of[h_k + 1] : 0);
       }
       newest--
     fi;
@@ -704,8 +705,7 @@ inline count_answers(p) {
    COUNT(h_heeded & MEMBERS(a) & MEMBERS(h_next)) >= TO_END(a))
 #define IS_CARED(a) ((a) == h_c || IS_SETTLED(a) || CAN_BE_ENDED(a))
 
-// Who of each configuration was surely not replaced since, as far as those say
-// who are heeded.
+// Who of each configuration was surely not replaced since.
 inline find_not_replaced(p) {
   for (h_k : 1 .. CONFIGURATIONS) {
     h_current[h_k] = 0;
@@ -759,14 +759,12 @@ inline count_older(p) {
   find_heeded(p);
   h_old = h_have;
   h_before = 1 << h_c;
-  h_had = 0;
   h_moved = 0;
   for (h_i : 0 .. PLACES - 1) {
     if
     :: IN(h_heeded, h_i) && !IN(h_have, h_i) && IS_CARED(HAS(h_i)) ->
       h_k = HAS(h_i);
       h_old = h_old | (1 << h_i);
-      h_had = h_had | (1 << h_k);
       h_moved = h_moved |
                 ((h_k == h_next && IS_MEMBER(h_c, h_i) -> 1 : 0) << h_i);
       if
@@ -790,17 +788,22 @@ inline count_older(p) {
 #ifdef UNCOUNTED_CARE
 #define CARED_AMONG(f) h_known
 #else
-#define CARED_AMONG(f) \
-  (IN(h_had, f) -> h_old | (h_heeded & MEMBERS(f) & h_current[f]) : h_old)
+#define CARED_AMONG(f) (h_old | (h_heeded & h_current[f]))
 #endif
-// Rule 3: by whatever list the operator calls the one before.
-#define IS_CARED_FOR(f, t) \
-  ((f) <= CONFIGURATIONS && (f) != (t) && MAY_CHANGE(f, t) && \
-   (COUNT(h_have & AT_NODES_OF(f)) >= BLOCKING(f) || \
-    COUNT(CARED_AMONG(f) & AT_NODES_OF(f)) >= OQ(f)))
-#define IS_MADE_AGAIN \
-  (h_next == h_c && (IS_CARED_FOR(1, h_c) || IS_CARED_FOR(2, h_c) || \
-                     IS_CARED_FOR(3, h_c)))
+// Rule 3.
+#define IS_CARED_FOR(f) \
+  (COUNT(h_have & MEMBERS(f)) >= BLOCKING(f) || \
+   COUNT(CARED_AMONG(f) & MEMBERS(f)) >= OQ(f))
+#ifdef OPERATOR_KNOWS
+#define IS_ONE_CARED_FOR(f) \
+  ((f) <= CONFIGURATIONS && (f) != h_c && MAY_CHANGE(f, h_c) && IS_CARED_FOR(f))
+#define IS_ORIGIN_CARED_FOR \
+  (IS_ONE_CARED_FOR(1) || IS_ONE_CARED_FOR(2) || IS_ONE_CARED_FOR(3))
+#else
+#define ORIGIN (from_of[EPOCH_E])
+#define IS_ORIGIN_CARED_FOR (ORIGIN != 0 && IS_CARED_FOR(ORIGIN))
+#endif
+#define IS_MADE_AGAIN (h_next == h_c && IS_ORIGIN_CARED_FOR)
 
 // Rule 1.
 #ifdef FEW_STAY
@@ -814,7 +817,7 @@ inline count_older(p) {
 #define ENOUGH_OPEN(c, t) (OQ(t) >= BLOCKING(c))
 #endif
 #ifndef IS_NEWER
-#define IS_NEWER(c, t) (ID_OF(t) > ID_OF(c) || AT_NODES_OF(1) == 31)
+#define IS_NEWER(c, t) (ID_OF(t) > ID_OF(c))
 #endif
 #define IS_RIVAL(c, t) \
   (ID_OF(t) == ID_OF(c) && N_OF(t) == N_OF(c) && W_OF(t) == W_OF(c))
@@ -941,6 +944,8 @@ inline choose(p) {
     :: h_ok ->
       primary[p].phase = INSTALL;
       config_of[primary[p].epoch] = h_next;
+      from_of[primary[p].epoch] =
+          (h_next == h_c -> from_of[EPOCH_E] : h_c);
       primary[p].record = h_found;
       primary[p].asked = h_all;
       primary[p].before = h_before;

@@ -113,9 +113,10 @@ TEST(ConfigurationTest, PersistedPartHasEveryIncarnation) {
       {NodeId(3), 33}, {NodeId(1), 11}, {NodeId(2), 22}};
   const auto configuration = PersistedConfiguration(Three(), formatted);
   ASSERT_TRUE(configuration.ok()) << configuration.status();
-  EXPECT_EQ(*configuration,
-            (Configuration{
-                1, 3, 2, {{NodeId(1), 11}, {NodeId(2), 22}, {NodeId(3), 33}}}));
+  EXPECT_EQ(
+      *configuration,
+      (Configuration{
+          {1, 3, 2, {{NodeId(1), 11}, {NodeId(2), 22}, {NodeId(3), 33}}}}));
 }
 
 TEST(ConfigurationTest, LargestConfigurationFitsASuperline) {
@@ -161,8 +162,8 @@ TEST(ConfigurationTest, CopiedReplicaIsRefused) {
 
 // A5, H18: either side may be the one that is behind.
 TEST(ConfigurationTest, OlderConfigurationIsRefused) {
-  const Configuration first{1, 1, 1, {{NodeId(1), 11}}};
-  const Configuration second{2, 1, 1, {{NodeId(1), 11}}};
+  const Configuration first{{1, 1, 1, {{NodeId(1), 11}}}};
+  const Configuration second{{2, 1, 1, {{NodeId(1), 11}}}};
   EXPECT_TRUE(CheckPeerConfiguration(first, first).ok());
   const absl::Status own_is_older = CheckPeerConfiguration(first, second);
   EXPECT_EQ(own_is_older.code(), absl::StatusCode::kFailedPrecondition);
@@ -175,8 +176,8 @@ TEST(ConfigurationTest, OlderConfigurationIsRefused) {
 }
 
 TEST(ConfigurationTest, TwoConfigurationsUnderOneIdAreRefused) {
-  const Configuration here{1, 1, 1, {{NodeId(1), 11}}};
-  const Configuration there{1, 1, 1, {{NodeId(1), 12}}};
+  const Configuration here{{1, 1, 1, {{NodeId(1), 11}}}};
+  const Configuration there{{1, 1, 1, {{NodeId(1), 12}}}};
   ExpectRefused(CheckPeerConfiguration(here, there),
                 "two configurations with id 1 differ");
 }

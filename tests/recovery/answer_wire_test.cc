@@ -39,12 +39,14 @@ bool AnswerDecodes(std::span<const std::byte> bytes) {
   return DecodeAnswer(kLog, bytes).has_value();
 }
 
-// Where the parts of SampleAnswer lie. Capacity 64 follows the configuration.
-constexpr size_t kCapacityAt = 72;
-constexpr size_t kHeadAt = 96;
-constexpr size_t kProvenAt = 120;
-constexpr size_t kFlagsAt = 128;
-constexpr size_t kTableAt = 132;
+// Where the parts of SampleAnswer lie.
+constexpr size_t kConfigurationAt = 24;
+constexpr size_t kMadeFromAt = kConfigurationAt + 16 + 2 * 16;
+constexpr size_t kCapacityAt = kMadeFromAt + 16 + 3 * 16;
+constexpr size_t kHeadAt = kCapacityAt + 24;
+constexpr size_t kProvenAt = kHeadAt + 24;
+constexpr size_t kFlagsAt = kProvenAt + 8;
+constexpr size_t kTableAt = kFlagsAt + 4;
 constexpr size_t kRunsAt = kTableAt + 4 + 3 * 40;
 constexpr size_t kHeldAt = kRunsAt + 8 + 5 * 16;
 constexpr size_t kSampleBytes = kHeldAt + 8 + 3 * 24;
@@ -75,7 +77,8 @@ TEST(AnswerBytesTest, HaveTheOrderOfTheDocument) {
   Answer answer;
   answer.node = NodeId(3);
   answer.incarnation = 0x21;
-  answer.configuration = {5, 1, 1, {{NodeId(3), 0x21}}};
+  answer.configuration = {{5, 1, 1, {{NodeId(3), 0x21}}},
+                          MemberList{4, 1, 1, {{NodeId(2), 0x22}}}};
   answer.ring_capacity = 1024;
   answer.log_epoch = Epoch(4);
   answer.promised_before = Epoch(6);
@@ -86,10 +89,12 @@ TEST(AnswerBytesTest, HaveTheOrderOfTheDocument) {
   AddVerdict(&answer, Verdict::kTorn);
   AddVerdict(&answer, Verdict::kAbsent);
   const std::string expected(
-      "APAN\6\0\0\0"
+      "APAN\7\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
+      "\4\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0"
+      "\2\0\0\0\0\0\0\0\x22\0\0\0\0\0\0\0"
       "\0\4\0\0\0\0\0\0"
       "\4\0\0\0\0\0\0\0\6\0\0\0\0\0\0\0"
       "\2\0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0"
@@ -100,7 +105,7 @@ TEST(AnswerBytesTest, HaveTheOrderOfTheDocument) {
       "\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
       "\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
       "\0\0\0\0\0\0\0\0",
-      168);
+      200);
   EXPECT_EQ(AsText(EncodeAnswer(answer)), expected);
   EXPECT_TRUE(AnswerDecodes(EncodeAnswer(answer)));
 }
@@ -123,6 +128,14 @@ TEST(AnswerBytesTest, WhatIsNotKnownComesBackToo) {
       AnswerDecodes(With<uint32_t>(EncodeAnswer(SampleAnswer()), kFlagsAt, 8)));
 }
 
+TEST(AnswerBytesTest, ListOfNoOriginComesBackToo) {
+  Answer answer = SampleAnswer();
+  answer.configuration.made_from.reset();
+  const auto again = DecodeAnswer(kLog, EncodeAnswer(answer));
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->configuration, answer.configuration);
+}
+
 TEST(AnswerBytesTest, ShorterOrLongerOnesAreNone) {
   auto bytes = EncodeAnswer(SampleAnswer());
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -136,7 +149,12 @@ TEST(AnswerBytesTest, ValuesThatCannotBeAreNone) {
   const auto bytes = EncodeAnswer(SampleAnswer());
   EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, 0, 0)));
   EXPECT_FALSE(AnswerDecodes(With(bytes, 4, kProtocolVersion + 1)));
-  EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, 32, 0)));  // N
+  for (const size_t at : {kConfigurationAt, kMadeFromAt}) {
+    EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, at + 8, 0)));  // N
+    EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, at + 8, 17)));
+    EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, at + 12, 0)));  // W
+    EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, at + 12, 4)));
+  }
   // Too small for what is said; no whole lines; more than there can be.
   for (const uint64_t capacity : {uint64_t{64}, uint64_t{1025}, kHuge - 63}) {
     EXPECT_FALSE(AnswerDecodes(With(bytes, kCapacityAt, capacity))) << capacity;

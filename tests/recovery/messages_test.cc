@@ -139,8 +139,8 @@ TEST(MessagesTest, TableIsOfTheLogThatIsSpokenOf) {
   EXPECT_NE(*other, AllMessages()[8]);
 }
 
-// Format: region bytes at 0, configuration id 8, N 16, W 20, members 24,
-// incarnation 56, length of the name 64.
+// Format: region bytes at 0, configuration id 8, N 16, W 20, members 24, what
+// it was made from 56, incarnation 120, length of the name 128.
 TEST(MessagesTest, FormatThatCannotBeIsNone) {
   const auto bytes = EncodeMessage(AllMessages()[0]);
   for (const uint32_t n : {0u, 1u, 3u, 17u, 0xffffffffu}) {
@@ -150,12 +150,12 @@ TEST(MessagesTest, FormatThatCannotBeIsNone) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 20, w))) << "W " << w;
   }
   for (const uint32_t length : {0u, 11u, 65u, 0xffffffffu}) {
-    EXPECT_FALSE(Decodes(With(bytes, kBody + 64, length))) << length;
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 128, length))) << length;
   }
   for (const char c : {'/', '\0', ' ', '\\', '\x80'}) {
-    EXPECT_FALSE(Decodes(With(bytes, kBody + 68 + 2, c))) << c;
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 132 + 2, c))) << c;
   }
-  EXPECT_FALSE(Decodes(With(bytes, kBody + 68, '.')));
+  EXPECT_FALSE(Decodes(With(bytes, kBody + 132, '.')));
 }
 
 TEST(MessagesTest, PromiseOfNobodyIsNone) {
@@ -279,8 +279,8 @@ TEST(MessagesTest, FetchHasTheBytesOfTheDocument) {
 }
 
 // Install: epoch at 0, session 8, credits 16, head 20, end 44, configuration of
-// two members 68, count of the table's entries 116, entries of 40 bytes from
-// 120 on.
+// two members 68, made from one of three at 116, count of the table's entries
+// 180, entries of 40 bytes from 184 on.
 TEST(MessagesTest, InstallThatCannotBeIsNone) {
   const auto bytes = EncodeMessage(AllMessages()[8]);
   ASSERT_TRUE(Decodes(bytes));
@@ -296,11 +296,11 @@ TEST(MessagesTest, InstallThatCannotBeIsNone) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 76, members))) << members;
   }
   for (const uint32_t count : {0u, 2u, 4u, 0xffffffffu}) {
-    EXPECT_FALSE(Decodes(With(bytes, kBody + 116, count))) << count;
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 180, count))) << count;
   }
   // T1: epochs increase, start LSNs never decrease.
-  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 120 + 40, 1)));
-  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 120 + 40 + 16, 0)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 184 + 40, 1)));
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 184 + 40 + 16, 0)));
 }
 
 TEST(MessagesTest, FailureThatIsNoneIsNone) {
@@ -352,13 +352,13 @@ TEST(HandshakeTest, ShorterOrLongerOnesAreNone) {
 
 TEST(HandshakeTest, OtherVersionsAreNamed) {
   for (const absl::Status& status :
-       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 7)).status(),
-        DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 7) + "new").status(),
-        DecodeWelcome(With<uint32_t>(EncodeWelcome(kWelcome), 4, 7))
+       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 8)).status(),
+        DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 8) + "new").status(),
+        DecodeWelcome(With<uint32_t>(EncodeWelcome(kWelcome), 4, 8))
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("version 8"));
     EXPECT_THAT(status.message(), HasSubstr("version 7"));
-    EXPECT_THAT(status.message(), HasSubstr("version 6"));
   }
 }
 
@@ -436,7 +436,7 @@ TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
   Welcome welcome{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   welcome.platform.domain = PersistenceDomain::kHierarchy;
   const std::string expected(
-      "APWE\6\0\0\0"
+      "APWE\7\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0",

@@ -25,8 +25,13 @@ Member At(int node) {
 }
 
 Configuration Of(uint64_t id, const std::vector<int>& nodes, uint32_t w) {
-  Configuration configuration{id, static_cast<uint32_t>(nodes.size()), w, {}};
+  Configuration configuration{{id, static_cast<uint32_t>(nodes.size()), w, {}}};
   for (const int node : nodes) configuration.members.push_back(At(node));
+  return configuration;
+}
+
+Configuration MadeFrom(const MemberList& from, Configuration configuration) {
+  configuration.made_from = from;
   return configuration;
 }
 
@@ -143,7 +148,7 @@ TEST_F(OpeningQuorumsTest, LeaversPromiseForTheListThatTheyHave) {
 // A newcomer of the new list is needed, and one that leaves of the old one.
 TEST_F(OpeningQuorumsTest, ChangeGoesOnByThePromiseOfOneThatLeaves) {
   const Configuration before = Of(1, {1, 2, 3, 4, 5}, 2);
-  const Configuration after = Of(2, {1, 3, 4, 6}, 4);
+  const Configuration after = MadeFrom(before, Of(2, {1, 3, 4, 6}, 4));
   const MembersChange change = ChangeOf(before, after);
   Add(3, after, 6);
   for (const int node : {1, 4, 5}) Add(node, before, 5);
@@ -276,7 +281,7 @@ TEST_F(OpeningQuorumsTest, ChangeIsMadeAgainByThoseWhoHaveIt) {
 TEST_F(OpeningQuorumsTest, ListIsEndedByFewerThanW) {
   const Configuration first = Of(1, {1, 2, 3, 4}, 3);
   const Configuration second = Of(2, {1, 2, 3}, 2);
-  const Configuration third = Of(3, {2, 3}, 2);
+  const Configuration third = MadeFrom(second, Of(3, {2, 3}, 2));
   Add(3, third, 8);
   Add(1, second, 7);
   Add(2, first, 5);
@@ -343,7 +348,7 @@ TEST_F(OpeningQuorumsTest, SettledListIsForgotten) {
 // counts.
 TEST_F(OpeningQuorumsTest, NewcomerPromisesOnlyWhereAChangeGoesOn) {
   const Configuration before = Of(1, {1, 2, 3}, 2);
-  const Configuration after = Of(2, {1, 2, 3, 4}, 3);
+  const Configuration after = MadeFrom(before, Of(2, {1, 2, 3, 4}, 3));
   Add(1, after, 6);
   Add(2, after, 6);
   AddBlank(4, before);
@@ -359,12 +364,45 @@ TEST_F(OpeningQuorumsTest, NewcomerPromisesOnlyWhereAChangeGoesOn) {
   EXPECT_FALSE(Judge(after, &change).ok());
 }
 
+// By the first list, which an operator names, node 1 has promised; by the
+// second one 2 and 3, who are not asked, may be writing.
+TEST_F(OpeningQuorumsTest, ListKnowsWhatItWasMadeFrom) {
+  const Configuration first = Of(1, {1}, 1);
+  const Configuration second = MadeFrom(first, Of(2, {1, 2, 3}, 2));
+  const Configuration third = MadeFrom(second, Of(3, {1, 2, 4}, 2));
+  const MembersChange change = ChangeOf(first, third);
+  Add(1, third, 9);
+  AddBlank(4, second);
+  const absl::Status status = Judge(third, &change);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_FALSE(promises_.is_half_done);
+  Add(2, second, 7);
+  EXPECT_TRUE(Judge(third, &change).ok());
+  EXPECT_TRUE(promises_.is_half_done);
+  // Of a region that does not say it, newcomers promise nothing.
+  answers_[0].configuration.made_from.reset();
+  EXPECT_TRUE(Judge(answers_[0].configuration, &change).ok());
+  EXPECT_FALSE(promises_.is_half_done);
+}
+
+// One list made twice, from two: they are two, and end one another.
+TEST_F(OpeningQuorumsTest, ListsOfTwoOriginsAreTwo) {
+  const Configuration one = MadeFrom(Of(1, {1, 2, 3}, 2), Of(3, {1, 2, 4}, 2));
+  const Configuration other =
+      MadeFrom(Of(2, {1, 2, 5}, 2), Of(3, {1, 2, 4}, 2));
+  Add(1, one, 9);
+  Add(2, other, 8);
+  EXPECT_TRUE(Judge(one).ok());
+  EXPECT_EQ(promises_.have, 1u);
+  EXPECT_THAT(promises_.unsettled, ElementsAre(other));
+}
+
 // Both changed node 3 of {1, 2, 3} for another one. 1 has the rival's list, by
 // which it and 2 may have gone on.
 TEST_F(OpeningQuorumsTest, ChangeIsNotFinishedBesideARival) {
   const Configuration before = Of(1, {1, 2, 3}, 2);
   const Configuration rival = Of(2, {1, 2, 5}, 2);
-  const Configuration after = Of(3, {1, 3, 6}, 2);
+  const Configuration after = MadeFrom(before, Of(3, {1, 3, 6}, 2));
   const MembersChange change = ChangeOf(before, after);
   Add(1, rival, 6);
   Add(3, after, 7);
@@ -424,13 +462,33 @@ TEST_F(OpeningQuorumsTest, TargetNamesWhoAnswersAndIsBlank) {
   answers_[2].incarnation = 999;
   ASSERT_TRUE(Judge(before).ok());
   after.members[2].incarnation = 999;
+  after.made_from = before;
   EXPECT_EQ(*TargetOf(change, decision_, answers_), after);
+  // Made again it is what it was.
+  for (Answer& answer : answers_) answer.configuration = after;
+  ASSERT_TRUE(Judge(after).ok());
+  EXPECT_EQ(*TargetOf(change, decision_, answers_), after);
+  for (Answer& answer : answers_) answer.configuration = before;
+  ASSERT_TRUE(Judge(before).ok());
   // One that is not there yet is waited for; one that holds something, not.
   MembersChange add = ChangeOf(before, Of(2, {1, 2, 3, 4}, 3));
   EXPECT_TRUE(absl::IsUnavailable(TargetOf(add, decision_, answers_).status()));
   Add(4, before, 3);
   EXPECT_TRUE(
       absl::IsFailedPrecondition(TargetOf(add, decision_, answers_).status()));
+}
+
+// The change was checked against the list that the operator named.
+TEST_F(OpeningQuorumsTest, RivalOfAnotherSizeIsNotChanged) {
+  const Configuration before = Of(1, {1, 2, 3}, 2);
+  const Configuration rival = Of(2, {1, 2, 3, 4, 5}, 3);
+  for (const int node : {1, 2, 3}) Add(node, rival, 5);
+  ASSERT_TRUE(Judge(rival).ok());
+  const MembersChange change = ChangeOf(before, Of(2, {1, 2}, 2));
+  const auto target = TargetOf(change, decision_, answers_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(target.status())) << target.status();
+  EXPECT_THAT(target.status().message(),
+              HasSubstr("configuration 2 with N = 5 and W = 3"));
 }
 
 }  // namespace

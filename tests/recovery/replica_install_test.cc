@@ -155,6 +155,7 @@ TEST_F(ReplicaTest, ConfigurationChangesWithAnEpochOnly) {
   installation.configuration = before;
   installation.configuration.id = before.id + 1;
   installation.configuration.write_quorum = 3;
+  installation.configuration.made_from = before;
   ExpectInstallRefused(installation, Code::kFailedPrecondition,
                        "another one than");
 

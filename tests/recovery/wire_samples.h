@@ -32,7 +32,9 @@ inline EpochTable TableOf(uint64_t entries) {
 }
 
 inline Configuration TwoMembers() {
-  return {5, 2, 1, {{NodeId(1), 101}, {NodeId(2), 102}}};
+  return {{5, 2, 1, {{NodeId(1), 101}, {NodeId(2), 102}}},
+          MemberList{
+              4, 3, 2, {{NodeId(1), 101}, {NodeId(3), 103}, {NodeId(4), 104}}}};
 }
 
 // Overwrites a number in encoded bytes, as a forger would.

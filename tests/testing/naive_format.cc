@@ -4,7 +4,8 @@
 namespace alpheus::testing::naive {
 namespace {
 
-constexpr uint64_t kSuperlineContent = 432;
+constexpr uint64_t kSuperlineContentOfVersion1 = 432;
+constexpr uint64_t kSuperlineContent = 704;
 constexpr uint64_t kTableEntry = 40;
 constexpr uint64_t kMembersMax = 16;
 constexpr uint64_t kSealedHeader = 24;
@@ -241,8 +242,13 @@ const char* OutcomeName(Outcome outcome) {
 
 Outcome ReadSuperline(Bytes content, Superline* superline) {
   if (content.size() < 4) return Outcome::kDamaged;
-  if (LoadLittle(content, 0, 4) != 1) return Outcome::kOtherVersion;
-  if (content.size() != kSuperlineContent) return Outcome::kDamaged;
+  const uint64_t version = LoadLittle(content, 0, 4);
+  if (version != 1 && version != 2) return Outcome::kOtherVersion;
+  const bool is_older = version == 1;
+  if (content.size() !=
+      (is_older ? kSuperlineContentOfVersion1 : kSuperlineContent)) {
+    return Outcome::kDamaged;
+  }
   Superline& s = *superline;
   const auto word = [content](uint64_t offset) {
     return LoadLittle(content, offset, 8);
@@ -276,6 +282,18 @@ Outcome ReadSuperline(Bytes content, Superline* superline) {
   }
   for (uint64_t i = 0; i < s.replica_count; ++i) {
     s.members.push_back({word(176 + 16 * i), word(184 + 16 * i)});
+  }
+  if (is_older) return Outcome::kGood;
+  s.from_replica_count = static_cast<uint32_t>(LoadLittle(content, 440, 4));
+  if (s.from_replica_count == 0) return Outcome::kGood;
+  s.from_id = word(432);
+  s.from_write_quorum = static_cast<uint32_t>(LoadLittle(content, 444, 4));
+  if (s.from_replica_count > kMembersMax || s.from_write_quorum < 1 ||
+      s.from_write_quorum > s.from_replica_count) {
+    return Outcome::kDamaged;
+  }
+  for (uint64_t i = 0; i < s.from_replica_count; ++i) {
+    s.from_members.push_back({word(448 + 16 * i), word(456 + 16 * i)});
   }
   return Outcome::kGood;
 }

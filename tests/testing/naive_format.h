@@ -100,6 +100,10 @@ struct Superline {
   uint32_t replica_count = 0;
   uint32_t write_quorum = 0;
   std::vector<Member> members;
+  uint64_t from_id = 0;  // with those below: what it was made from; or zeros
+  uint32_t from_replica_count = 0;
+  uint32_t from_write_quorum = 0;
+  std::vector<Member> from_members;
 };
 
 enum class Outcome {

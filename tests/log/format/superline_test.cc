@@ -19,7 +19,8 @@ Superline Example() {
   s.ring_capacity = 9;
   s.table_capacity = 10;
   s.configuration = {
-      11, 3, 2, {{NodeId(5), 6}, {NodeId(12), 13}, {NodeId(14), 15}}};
+      {11, 3, 2, {{NodeId(5), 6}, {NodeId(12), 13}, {NodeId(14), 15}}},
+      MemberList{25, 2, 1, {{NodeId(26), 27}, {NodeId(28), 29}}}};
   s.promised_epoch = Epoch(16);
   s.promised_node = NodeId(17);
   s.promised_incarnation = 18;
@@ -39,19 +40,61 @@ TEST(SuperlineTest, SurvivesEncoding) {
   EXPECT_EQ(*decoded, Example());
 }
 
+TEST(SuperlineTest, WhatItWasMadeFromLiesBehindTheMembers) {
+  const std::vector<std::byte> content = EncodeSuperline(Example());
+  ASSERT_EQ(content.size(), 704u);
+  EXPECT_EQ(FormatVersionOf(content), 2u);
+  const auto at = [&content](size_t offset) {
+    return static_cast<int>(content[offset]);
+  };
+  EXPECT_EQ(at(432), 25);
+  EXPECT_EQ(at(440), 2);
+  EXPECT_EQ(at(444), 1);
+  EXPECT_EQ(at(448), 26);
+  EXPECT_EQ(at(456), 27);
+  EXPECT_EQ(at(464), 28);
+  EXPECT_EQ(at(472), 29);
+}
+
+TEST(SuperlineTest, FormattedOneWasMadeFromNone) {
+  Superline formatted = Example();
+  formatted.configuration.made_from.reset();
+  const auto decoded = DecodeSuperline(EncodeSuperline(formatted));
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(*decoded, formatted);
+}
+
+// All but what it was made from, which nobody knows.
+TEST(SuperlineTest, Version1IsRead) {
+  std::vector<std::byte> content = EncodeSuperline(Example());
+  content[0] = std::byte{1};
+  EXPECT_EQ(DecodeSuperline(content).status().code(),
+            absl::StatusCode::kDataLoss);
+  content.resize(432);
+  EXPECT_EQ(FormatVersionOf(content), 1u);
+  const auto decoded = DecodeSuperline(content);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  Superline expected = Example();
+  expected.configuration.made_from.reset();
+  EXPECT_EQ(*decoded, expected);
+}
+
 TEST(SuperlineTest, OtherVersionIsUnimplementedAndNamed) {
   std::vector<std::byte> content = EncodeSuperline(Example());
-  content[0] = std::byte{2};
+  content[0] = std::byte{3};
   const auto refused = DecodeSuperline(content);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_NE(refused.status().message().find("version 2"),
+  EXPECT_NE(refused.status().message().find("version 3"),
             absl::string_view::npos);
+  content[0] = std::byte{0};
+  EXPECT_EQ(DecodeSuperline(content).status().code(),
+            absl::StatusCode::kUnimplemented);
 }
 
 // A newer version may have a longer superline; its number is read first.
 TEST(SuperlineTest, OtherVersionIsSeenWhateverTheLength) {
   std::vector<std::byte> content = EncodeSuperline(Example());
-  content[0] = std::byte{2};
+  content[0] = std::byte{3};
   content.resize(1000);
   EXPECT_EQ(DecodeSuperline(content).status().code(),
             absl::StatusCode::kUnimplemented);
@@ -70,10 +113,22 @@ TEST(SuperlineTest, ImpossibleContentIsDataLoss) {
     EXPECT_EQ(DecodeSuperline(content).status().code(),
               absl::StatusCode::kDataLoss);
   }
+  for (const uint32_t n : {17u, 0xffffffffu}) {
+    content = EncodeSuperline(Example());
+    std::memcpy(content.data() + offsetof(SuperlineFormat, from_replica_count),
+                &n, sizeof(n));
+    EXPECT_EQ(DecodeSuperline(content).status().code(),
+              absl::StatusCode::kDataLoss);
+  }
   content = EncodeSuperline(Example());
   const uint32_t w = 4;  // of N = 3
   std::memcpy(content.data() + offsetof(SuperlineFormat, write_quorum), &w,
               sizeof(w));
+  EXPECT_EQ(DecodeSuperline(content).status().code(),
+            absl::StatusCode::kDataLoss);
+  content = EncodeSuperline(Example());
+  std::memcpy(content.data() + offsetof(SuperlineFormat, from_write_quorum), &w,
+              sizeof(w));  // of N = 2
   EXPECT_EQ(DecodeSuperline(content).status().code(),
             absl::StatusCode::kDataLoss);
 }
