@@ -105,10 +105,8 @@ AnswerSet Having(const Configuration& configuration,
 // older one never had what followed; and what followed a replacement never
 // names whom it replaced, who could come back as a newcomer only.
 bool WasNotReplaced(const Member& member, const MemberList& list,
-                    AnswerSet among, std::span<const Answer> answers) {
-  const AnswerSet blank =
-      Where(answers, ~AnswerSet{0}, [](const Answer& a) { return a.blank; });
-  const AnswerSet without = Where(answers, among | blank, [&](const Answer& a) {
+                    std::span<const Answer> answers) {
+  const AnswerSet without = Where(answers, ~AnswerSet{0}, [&](const Answer& a) {
     return Names(list, MemberOf(a)) &&
            (a.blank || a.configuration.id < list.id ||
             Names(a.configuration, member));
@@ -122,7 +120,7 @@ AnswerSet CurrentOf(const MemberList& list, AnswerSet among,
                     std::span<const Answer> answers) {
   return Where(answers, AnsweredOf(list, among, answers),
                [&](const Answer& answer) {
-                 return WasNotReplaced(MemberOf(answer), list, among, answers);
+                 return WasNotReplaced(MemberOf(answer), list, answers);
                });
 }
 

@@ -714,9 +714,8 @@ inline find_not_replaced(p) {
       for (h_i : 0 .. PLACES - 1) {
         if
         :: IN(h_all, h_i) &&
-           (!IN(h_full, h_i) ||
-            (IN(h_heeded, h_i) && (IS_MEMBER(HAS(h_i), h_place) ||
-                                   ID_OF(HAS(h_i)) < ID_OF(h_k)))) ->
+           (!IN(h_full, h_i) || IS_MEMBER(HAS(h_i), h_place) ||
+            ID_OF(HAS(h_i)) < ID_OF(h_k)) ->
           h_without = h_without | (1 << h_i)
         :: else
         fi

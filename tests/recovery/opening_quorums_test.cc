@@ -228,6 +228,23 @@ TEST_F(OpeningQuorumsTest, ListThatIsNotEndedSaysNothingOfWhoWasReplaced) {
   EXPECT_TRUE(absl::IsUnavailable(Judge(third, &change)));
 }
 
+// Node 3 was away when 5 came for 2, and its list can't be ended. Still it
+// tells that nobody came for 1, who leaves now: three of four know what the
+// second list did.
+TEST_F(OpeningQuorumsTest, WhoSaysNothingForAListTellsWhoWasNotReplaced) {
+  const Configuration first = Of(1, {1, 2, 3, 4}, 2);
+  const Configuration second = Of(2, {1, 3, 4, 5}, 2);
+  const Configuration third = Of(3, {3, 4, 5}, 2);
+  Add(4, third, 9);
+  for (const int node : {1, 5}) Add(node, second, 7);
+  EXPECT_TRUE(absl::IsUnavailable(Judge(third)));
+  Add(3, first, 5);
+  const absl::Status status = Judge(third);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(promises_.unsettled, ElementsAre(second));
+  EXPECT_EQ(promises_.counts, 5u);  // 4 and 5
+}
+
 // An opening that counts those who lag behind brings them up before it shows
 // the log: later they know by what list it was.
 TEST_F(OpeningQuorumsTest, ListIsFinishedBeforeTheLogIsShown) {
