@@ -183,17 +183,21 @@ class Run {
     core_.reset();
   }
 
-  // Those under way may end; then they are cut off.
+  // Those under way may end; then they are cut off, and what they sent arrives:
+  // it may be what installs on a replica.
   void EndChanges() {
     Operator* const changes = world_.operator_at_work();
     if (changes == nullptr) return;
     changes->Settle();
     StepFor(kChangeNanos);
+    bool is_any_cut_off = false;
     for (World::Machine& machine : world_.machines()) {
       if (machine.primary != nullptr && machine.primary->is_change()) {
         world_.KillPrimary(machine);
+        is_any_cut_off = true;
       }
     }
+    if (is_any_cut_off) StepFor(kChangeNanos);
     if (world_.checkers().configurations.IsSettled()) {
       changes->GiveListInForce();
     }
