@@ -104,7 +104,13 @@ void RegionStore::RollBack(int machine, const Image& image) {
   ALPHEUS_CHECK(IsOwn(machine), "it is in its place");
   world_.KeepOldMemory(
       world_.GiveRegion(machine, std::make_unique<Model>(image)));
-  world_.checkers().epochs.Adopt(machine);
+  Checkers& checkers = world_.checkers();
+  checkers.epochs.Adopt(machine);
+  const Configuration* const found = checkers.epochs.configuration(machine);
+  const Member replica = checkers.configurations.ReplicaOf(machine);
+  if (found != nullptr && !Names(*found, replica)) {
+    places_[machine].content = Content::kNewcomer;
+  }
 }
 
 void RegionStore::Damage(int machine, const Image& image,

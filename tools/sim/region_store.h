@@ -125,7 +125,8 @@ class RegionStore {
   void Renew(int machine, uint64_t incarnation, const Image& image);
   // It has installed an epoch, and is a replica like any other now.
   void Joined(int machine) { places_[machine].content = Content::kOwn; }
-  // The replica is as it was some time ago; nobody may notice.
+  // The replica is as it was some time ago; nobody may notice. It is to join
+  // again if it had not by then.
   void RollBack(int machine, const Image& image);
   // The replica has these bytes now, and lacks those records.
   void Damage(int machine, const Image& image,
