@@ -101,6 +101,12 @@ AnswerSet Having(const Configuration& configuration,
   });
 }
 
+// Whatever it was made from.
+bool IsOf(const MemberList& list, const Answer& answer) {
+  const MemberList& own = answer.configuration;
+  return !answer.blank && own == list;
+}
+
 // Q4, of a member of the configuration. Ids never go back, so that who has an
 // older one never had what followed; and what followed a replacement never
 // names whom it replaced, who could come back as a newcomer only.
@@ -148,36 +154,18 @@ struct Ending {
 };
 
 // `among`: whose own lists are cared for.
-Ending EndingOf(const Configuration& configuration, const Decision& decision,
+Ending EndingOf(const MemberList& list, const Decision& decision,
                 AnswerSet among, std::span<const Answer> answers,
-                const Configuration& target) {
-  AnswerSet answered = AnsweredOf(configuration, among, answers);
+                const MemberList& target) {
+  AnswerSet answered = AnsweredOf(list, among, answers);
   if (IsMutant("kLeaversPromiseNothing")) answered &= decision.members;
   const AnswerSet current =
-      (answered & decision.members) | CurrentOf(configuration, among, answers);
+      (answered & decision.members) | CurrentOf(list, among, answers);
   const AnswerSet stay = Where(answers, answered, [&](const Answer& answer) {
     return Names(target, MemberOf(answer));
   });
-  return {SizesOf(configuration), Count(answered),
+  return {SizesOf(list), Count(answered),
           Count(current & ~Suspects(answers)), Count(stay)};
-}
-
-// Whether what E's configuration was made from is settled, or its quorum has
-// answered. `heeded`: who has E's, or one that is settled or can be ended. The
-// others do not count here either: a rival change may be in force. Of those
-// that E's does not name, those who were surely not replaced.
-bool IsCaredFor(const Decision& decision, std::span<const Answer> answers,
-                AnswerSet heeded) {
-  const std::optional<MemberList>& from = decision.configuration.made_from;
-  if (!from) return false;
-  const AnswerSet among = IsMutant("kRivalChangeIsOverlooked")
-                              ? decision.members
-                              : heeded & decision.members;
-  const AnswerSet promised =
-      AnsweredOf(*from, among, answers) | CurrentOf(*from, heeded, answers);
-  const AnswerSet settled = promised & Having(decision.configuration, answers);
-  return Count(settled) >= Blocking(SizesOf(*from)) ||
-         Count(promised) >= LeastOpeningQuorum(SizesOf(*from));
 }
 
 absl::Status CheckSafe(const MembersChange& change) {
@@ -293,16 +281,22 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
 
 namespace {
 
-// Who has E's configuration, or one by which nobody can open the log any more.
-AnswerSet SettledOnes(const Configuration& newest,
+// Nobody can open the log by it any more.
+bool IsSettled(const MemberList& list, const MemberList& newest,
+               std::span<const Answer> answers) {
+  const AnswerSet moved_on =
+      Where(answers, AnsweredOf(list, ~AnswerSet{0}, answers),
+            [&](const Answer& answer) { return IsOf(newest, answer); });
+  return Count(moved_on) >= Blocking(SizesOf(list));
+}
+
+// Who has E's list, or one that is settled.
+AnswerSet SettledOnes(const MemberList& newest,
                       std::span<const Answer> answers) {
   return Where(answers, ~AnswerSet{0}, [&](const Answer& answer) {
     if (answer.blank) return false;
-    const Configuration& own = answer.configuration;
-    if (own == newest || IsMutant("kOlderConfigurationCounts")) return true;
-    const AnswerSet moved_on =
-        Having(newest, answers) & AnsweredOf(own, ~AnswerSet{0}, answers);
-    return Count(moved_on) >= Blocking(SizesOf(own));
+    return IsOf(newest, answer) || IsMutant("kOlderConfigurationCounts") ||
+           IsSettled(answer.configuration, newest, answers);
   });
 }
 
@@ -327,6 +321,40 @@ AnswerSet EndableOnes(const Decision& decision, AnswerSet settled,
 
 }  // namespace
 
+namespace {
+
+void Add(const MemberList& list, std::vector<MemberList>& lists) {
+  if (std::find(lists.begin(), lists.end(), list) == lists.end()) {
+    lists.push_back(list);
+  }
+}
+
+// Q7. Of what E's configuration was made from, if it is not settled.
+Ending EndingOfOrigin(const Promises& promises, const Decision& decision,
+                      std::span<const Answer> answers,
+                      const MemberList& target) {
+  const AnswerSet among = IsMutant("kRivalChangeIsOverlooked")
+                              ? ~AnswerSet{0}
+                              : promises.heeded;
+  return EndingOf(*decision.configuration.made_from, decision, among, answers,
+                  target);
+}
+
+Origin JudgeOrigin(const Promises& promises, const Decision& decision,
+                   std::span<const Answer> answers, const MemberList& target) {
+  const Configuration& newest = decision.configuration;
+  if (!newest.made_from) return Origin::kUnknown;
+  if (IsSettled(*newest.made_from, newest, answers)) return Origin::kSettled;
+  if (promises.have >= LeastOpeningQuorum(SizesOf(newest))) {
+    return Origin::kUnknown;  // it was settled once
+  }
+  return EndingOfOrigin(promises, decision, answers, target).is_possible()
+             ? Origin::kEnds
+             : Origin::kMayBeInForce;
+}
+
+}  // namespace
+
 Promises JudgePromises(const Decision& decision,
                        std::span<const Answer> answers,
                        const Configuration& target,
@@ -337,17 +365,17 @@ Promises JudgePromises(const Decision& decision,
   Promises promises;
   promises.heeded = settled | endable;
   for (size_t i = 0; i < answers.size(); ++i) {
-    if (!Contains(endable, i)) continue;
-    auto& live = promises.unsettled;
-    const Configuration& own = answers[i].configuration;
-    if (std::find(live.begin(), live.end(), own) == live.end()) {
-      live.push_back(own);
-    }
+    if (Contains(endable, i)) Add(answers[i].configuration, promises.unsettled);
   }
   promises.counts = promises.heeded & decision.members;
   promises.have = Count(promises.counts & Having(newest, answers));
+  promises.origin = JudgeOrigin(promises, decision, answers, target);
+  if (promises.origin == Origin::kEnds && !IsMutant("kOriginIsForgotten")) {
+    Add(*newest.made_from, promises.unsettled);
+  }
   promises.is_half_done = change != nullptr && newest == target &&
-                          IsCaredFor(decision, answers, promises.heeded);
+                          (promises.origin == Origin::kSettled ||
+                           promises.origin == Origin::kEnds);
   return promises;
 }
 
@@ -367,6 +395,27 @@ absl::Status CheckEnough(uint32_t counted, uint32_t needed, const char* what,
   return absl::UnavailableError(absl::StrCat(
       counted, " of the replicas that answered ", what, " configuration ",
       of.id, ", ", needed, " are needed", against));
+}
+
+absl::Status OriginMayBeInForce(const Promises& promises,
+                                const Decision& decision,
+                                std::span<const Answer> answers,
+                                const MemberList& target) {
+  const Configuration& found = decision.configuration;
+  const Ending ending = EndingOfOrigin(promises, decision, answers, target);
+  std::string nodes;
+  for (const Member& member : found.made_from->members) {
+    absl::StrAppend(&nodes, nodes.empty() ? "" : ", ", member.node.value);
+  }
+  return absl::UnavailableError(absl::StrCat(
+      promises.have, " of the replicas that answered have themselves ",
+      "configuration ", found.id, ", and by what it was made from, ",
+      found.made_from->id, " of nodes ", nodes,
+      ", the log may still be opened: of its members ", ending.answered,
+      " answered, ", LeastOpeningQuorum(ending.sizes), " must, and ",
+      ending.stay, " of them stay, ", ending.needed(),
+      " must. Start all of them, and make the change again from that list "
+      "(`alpheus reconfigure --from`)"));
 }
 
 // Of the members that answered and do not count: by which configuration others
@@ -410,6 +459,10 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
   ALPHEUS_RETURN_IF_ERROR(
       CheckEnough(Count(counted), needed, "are members of", found,
                   WhoStandsAgainst(promises, decision, answers, target)));
+  if (promises.origin == Origin::kMayBeInForce &&
+      !IsMutant("kOriginIsForgotten")) {
+    return OriginMayBeInForce(promises, decision, answers, target);
+  }
   ALPHEUS_RETURN_IF_ERROR(CheckEnough(Count(counted & ~Suspects(answers)),
                                       SizesOf(found).read_quorum,
                                       "know what they did in", found));
@@ -438,7 +491,7 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
   const Configuration& found = decision.configuration;
   InstallQuorums quorums;
   std::vector<InstallQuorum>& before = quorums.before_newcomers;
-  const auto add = [&](const Configuration& of, uint32_t needed) {
+  const auto add = [&](const MemberList& of, uint32_t needed) {
     InstallQuorum quorum{Both(of, target), needed};
     std::erase_if(quorum.members, [&](const Member& member) {
       return IsNewcomer(member, decision, answers);
@@ -448,7 +501,7 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
   if (!promises.is_half_done && !IsMutant("kOldQuorumNotInstalled")) {
     add(found, found.write_quorum);
   }
-  for (const Configuration& live : promises.unsettled) {
+  for (const MemberList& live : promises.unsettled) {
     add(live, Blocking(SizesOf(live)));
   }
   quorums.to_show = before;

@@ -73,12 +73,14 @@
 //       then, has it still, and counts only if OQ(c) answered, who meet whoever
 //       installed then. Of two made from c, the later one was made by OQ(c) who
 //       had c or that one: the other had too few, and grows only by such as end
-//       c.
-//   Q7. Each list says what it was made from (Configuration::made_from), so
-//   that
-//       whoever goes on with a change that was cut off knows whose promises it
-//       takes, and does not take an operator's word for it: with a list before
-//       that one the log could be in force by it all the while.
+//       c (Q7).
+//   Q7. Each list t says what it was made from, c (Configuration::made_from).
+//       Until OQ have t, whoever opens by it ends c, also where nobody answers
+//       who has c: those who had it may have t by attempts that were cut off
+//       before they had ended it, and others a rival that was made from c. And
+//       newcomers of t count where c is settled or ends, whatever an operator
+//       calls the list before: with one that is older the log could be in force
+//       by c all the while.
 // Thread safety: pure.
 // References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
 // members".
@@ -133,6 +135,14 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
                                        const Decision& decision,
                                        std::span<const Answer> answers);
 
+// What has become of the list that E's configuration was made from.
+enum class Origin {
+  kUnknown,       // there is none, or it was settled before: OQ have E's
+  kSettled,
+  kEnds,          // as an unsettled one that somebody has
+  kMayBeInForce,  // and can't be ended
+};
+
 // Which configurations count in an opening that installs `target`, by what was
 // answered.
 struct Promises {
@@ -140,10 +150,11 @@ struct Promises {
   AnswerSet heeded = 0;
   AnswerSet counts = 0;  // for OQ of E's configuration
   uint32_t have = 0;     // of those: so many have it themselves
+  Origin origin = Origin::kUnknown;
   // Neither E's nor settled: B of each must have installed.
-  std::vector<Configuration> unsettled;
+  std::vector<MemberList> unsettled;
   // A change is made again, and what E's configuration was made from is settled
-  // or has promised: newcomers count as members of the one after.
+  // or ends: newcomers count as members of the one after.
   bool is_half_done = false;
 };
 // `change`: nullptr if the opening makes none.

@@ -54,8 +54,8 @@ def weak_change(name, macros, quick=True):
                          macros.split(), False, quick, "configurations.pml")
 
 
-# In worlds as small as these two later rules alone hide some weakenings.
-UNFINISHED = "UNFINISHED_SHOWN UNFINISHED_CHANGED"
+# In worlds as small as these three later rules alone hide some weakenings.
+UNFINISHED = "UNFINISHED_SHOWN UNFINISHED_CHANGED ORIGIN_FORGOTTEN"
 
 CONFIGURATIONS = (
     sound("openings", "LSNS=1 OPENINGS=4", quick=True),
@@ -94,6 +94,7 @@ CONFIGURATIONS = (
                  "PRIMARIES=1"),
     sound_change("grow_and_replace", "GROW_AND_REPLACE OPENINGS=5 "
                  "PRIMARIES=1"),
+    sound_change("grow_or_replace", "GROW_OR_REPLACE OPENINGS=5 PRIMARIES=1"),
     sound_change("remove_two", "REMOVE_TWO OPENINGS=5 PRIMARIES=1"),
     sound_change("replace_and_remove",
                  "REPLACE_AND_REMOVE OPENINGS=5 PRIMARIES=1"),

@@ -33,10 +33,10 @@
 //      members have c; or if a can be ended: OQ(a) of them answered, whose own
 //      configurations are c, settled, or can be ended with a, B(a) of whom are in t, and R(a) of whom are members of c, or any if OQ(a) of a's have
 //      a itself, an older id, or are blank.
-//   3. A change needs answers of OQ(t) of t, blank or not. One that is made again
-//      (t = c) counts blank members of c if of the members of what c was made
-//      from, among those that count, N - OQ + 1 have c or OQ answered; others
-//      than c's if as in rule 2 they were not replaced.
+//   3. A change needs answers of OQ(t) of t, blank or not. Until OQ(c) have c as
+//      it was made from f, f must be settled or can be ended as in rule 2, also
+//      where nobody has it; then one that is made again (t = c) counts blank
+//      members of c.
 //   4. Who is new in t has answered, and is blank: leavers come back as others.
 //   5. Installed are first W(c) of S (not if the change is made again, and rule 3
 //      counts blank ones) and B(a) of each unsettled a, of those that answered
@@ -61,9 +61,9 @@
 // OLD_QUORUM_NOT_ASKED, OLD_QUORUM_NOT_INSTALLED, NEWCOMERS_FIRST, OPERATOR_KNOWS,
 // FORMER_MEMBER_RETURNS, BLANK_NACKS_ALL. tests/model/check.py runs them all. No
 // counterexample was found in these worlds to FEW_STAY, SHOWN_BY_W,
-// NEWCOMERS_COUNT, NEW_QUORUM_NOT_ASKED, REPLACED_PROMISE, UNCOUNTED_CARE,
-// LAGGARDS_SKIP, UNFINISHED_SHOWN, UNFINISHED_CHANGED (the last four have one by
-// hand with N >= 5: opening_quorums_test.cc).
+// NEWCOMERS_COUNT, NEW_QUORUM_NOT_ASKED, REPLACED_PROMISE, LAGGARDS_SKIP,
+// UNFINISHED_SHOWN, UNFINISHED_CHANGED, ORIGIN_FORGOTTEN (the last four have one
+// by hand with N >= 5: opening_quorums_test.cc).
 //
 // References: docs/protocol_model.md; epochs.pml.
 
@@ -166,6 +166,13 @@
 #define CONFIGURATIONS 3
 #define MEMBERS(c) ((c) == 1 -> 1 : ((c) == 2 -> 7 : 11))
 #define W_OF(c) ((c) == 1 -> 1 : 2)
+#elif defined(GROW_OR_REPLACE)
+// {0,1,2}, {0,1,3,4}, {0,1,3}, W=2.
+#define PLACES 5
+#define CONFIGURATIONS 3
+#define MEMBERS(c) ((c) == 1 -> 7 : ((c) == 2 -> 27 : 11))
+#define W_OF(c) 2
+#define SORT_PLACES sort(0, 1)
 #elif defined(STEPS)
 // {0,1,2} W=2, {0,1} W=2, {0,1} W=1.
 #define PLACES 3
@@ -274,6 +281,7 @@ bit damaged;
   h_nacks = 0; \
   h_all = 0; \
   h_known = 0; \
+  h_same = 0; \
   h_have = 0; \
   h_old = 0; \
   h_before = 0; \
@@ -309,7 +317,8 @@ TEMPORARY h_found;
 TEMPORARY h_nacks;
 TEMPORARY h_all;    // places that answered
 TEMPORARY h_known;  // of those the members of c that are not blank
-TEMPORARY h_have;   // of those the ones that have c
+TEMPORARY h_same;   // of those the ones that have c, whatever that was made from
+TEMPORARY h_have;   // of those the ones where it was made from what E's was
 TEMPORARY h_old;    // places that count for the quorum of c
 TEMPORARY h_before;  // configurations, W of which must install first
 TEMPORARY h_full;    // places that answered and are not blank
@@ -622,6 +631,7 @@ inline promise(p, r) {
 
 #define ANSWER(r) primary[p].answer[r]
 #define HAS(r) config_of[ANSWER(r).log_epoch]
+#define FROM(r) from_of[ANSWER(r).log_epoch]
 #define OWNER_OF_E OWNER(primary[p].answer[h_best])
 #define EPOCH_E primary[p].answer[h_best].log_epoch
 
@@ -666,6 +676,7 @@ inline count_answers(p) {
   h_c = h_next;
 #endif
   h_known = 0;
+  h_same = 0;
   h_have = 0;
   h_found = NOTHING;
   h_nacks = 0;
@@ -676,7 +687,10 @@ inline count_answers(p) {
       if
       :: ANSWER(h_i).log_epoch != 0 ->
         h_known = h_known | (1 << h_i);
-        h_have = h_have | ((HAS(h_i) == h_c -> 1 : 0) << h_i)
+        h_same = h_same | ((HAS(h_i) == h_c -> 1 : 0) << h_i);
+        h_have = h_have |
+                 ((HAS(h_i) == h_c && FROM(h_i) == FROM(h_best) -> 1 : 0)
+                  << h_i)
       :: else
       fi
     :: else
@@ -686,7 +700,7 @@ inline count_answers(p) {
 
 // Rule 2.
 #define BLOCKING(a) (N_OF(a) - OQ(a) + 1)
-#define IS_SETTLED(a) (COUNT(h_have & MEMBERS(a)) >= BLOCKING(a))
+#define IS_SETTLED(a) (COUNT(h_same & MEMBERS(a)) >= BLOCKING(a))
 #define STAY(a, b) COUNT(MEMBERS(a) & MEMBERS(b))
 #define HAVE_IT_WITHOUT(a) (COUNT(h_without & MEMBERS(a)) >= OQ(a))
 #ifdef R_ENDS
@@ -739,8 +753,8 @@ inline find_heeded(p) {
              ((IN(h_all, h_i) && ANSWER(h_i).log_epoch != 0 -> 1 : 0) << h_i)
   }
   h_heeded = h_full;
+  find_not_replaced(p);
   for (h_round : 1 .. CONFIGURATIONS) {
-    find_not_replaced(p);
     h_old = 0;
     for (h_i : 0 .. PLACES - 1) {
       if
@@ -756,16 +770,17 @@ inline find_heeded(p) {
 
 inline count_older(p) {
   find_heeded(p);
-  h_old = h_have;
+  h_old = h_same;
   h_before = 1 << h_c;
   h_moved = 0;
   for (h_i : 0 .. PLACES - 1) {
     if
-    :: IN(h_heeded, h_i) && !IN(h_have, h_i) && IS_CARED(HAS(h_i)) ->
+    :: IN(h_heeded, h_i) && !IN(h_same, h_i) && IS_CARED(HAS(h_i)) ->
       h_k = HAS(h_i);
       h_old = h_old | (1 << h_i);
       h_moved = h_moved |
-                ((h_k == h_next && IS_MEMBER(h_c, h_i) -> 1 : 0) << h_i);
+                ((h_k == h_next && FROM(h_i) == h_c && IS_MEMBER(h_c, h_i)
+                      -> 1 : 0) << h_i);
       if
       :: h_k != h_c && !IS_SETTLED(h_k) -> h_before = h_before | (1 << h_k)
       :: else
@@ -784,23 +799,25 @@ inline count_older(p) {
 #endif
 }
 
-#ifdef UNCOUNTED_CARE
-#define CARED_AMONG(f) h_known
-#else
-#define CARED_AMONG(f) (h_old | (h_heeded & h_current[f]))
-#endif
-// Rule 3.
-#define IS_CARED_FOR(f) \
-  (COUNT(h_have & MEMBERS(f)) >= BLOCKING(f) || \
-   COUNT(CARED_AMONG(f) & MEMBERS(f)) >= OQ(f))
+// Rule 3, of what c was made from.
+#define IS_FINISHED (COUNT(h_have & h_known) >= OQ(h_c))
+#define ENDS(f) (!IS_FINISHED && !IS_SETTLED(f) && CAN_BE_ENDED(f))
+#define IS_CARED_FOR(f) (IS_SETTLED(f) || ENDS(f))
 #ifdef OPERATOR_KNOWS
 #define IS_ONE_CARED_FOR(f) \
   ((f) <= CONFIGURATIONS && (f) != h_c && MAY_CHANGE(f, h_c) && IS_CARED_FOR(f))
 #define IS_ORIGIN_CARED_FOR \
   (IS_ONE_CARED_FOR(1) || IS_ONE_CARED_FOR(2) || IS_ONE_CARED_FOR(3))
+#define MAY_ORIGIN_BE_IN_FORCE false
 #else
-#define ORIGIN (from_of[EPOCH_E])
+#define ORIGIN FROM(h_best)
 #define IS_ORIGIN_CARED_FOR (ORIGIN != 0 && IS_CARED_FOR(ORIGIN))
+#ifdef ORIGIN_FORGOTTEN
+#define MAY_ORIGIN_BE_IN_FORCE false
+#else
+#define MAY_ORIGIN_BE_IN_FORCE \
+  (ORIGIN != 0 && !IS_FINISHED && !IS_CARED_FOR(ORIGIN))
+#endif
 #endif
 #define IS_MADE_AGAIN (h_next == h_c && IS_ORIGIN_CARED_FOR)
 
@@ -869,7 +886,6 @@ inline check_newcomers(p) {
 #else
 #define IS_FORESEEN CAN_INSTALL_ALL
 #endif
-#define IS_FINISHED (COUNT(h_have & h_known) >= OQ(h_c))
 #ifdef UNFINISHED_CHANGED
 #define MAY_BE_CHANGED true
 #else
@@ -890,8 +906,15 @@ inline decide(p) {
   count_answers(p);
   count_older(p);
   h_again = h_want != 0 && IS_MADE_AGAIN;
+#if !defined(ORIGIN_FORGOTTEN) && !defined(OPERATOR_KNOWS)
+  if
+  :: ORIGIN != 0 && ENDS(ORIGIN) -> h_before = h_before | (1 << ORIGIN)
+  :: else
+  fi;
+#endif
   h_before = (h_before & (31 - (ALONE << h_c))) | TO_FINISH;
-  h_ok = IS_DECIDED && HAS_OLD_QUORUM && IS_FORESEEN && IS_OBEYED;
+  h_ok = IS_DECIDED && HAS_OLD_QUORUM && !MAY_ORIGIN_BE_IN_FORCE &&
+         IS_FORESEEN && IS_OBEYED;
   if
   :: h_ok && h_want != 0 ->
     h_ok = HAS_NEW_QUORUM &&

@@ -402,16 +402,52 @@ TEST_F(OpeningQuorumsTest, ListKnowsWhatItWasMadeFrom) {
   EXPECT_FALSE(promises_.is_half_done);
 }
 
-// One list made twice, from two: they are two, and end one another.
-TEST_F(OpeningQuorumsTest, ListsOfTwoOriginsAreTwo) {
-  const Configuration one = MadeFrom(Of(1, {1, 2, 3}, 2), Of(3, {1, 2, 4}, 2));
-  const Configuration other =
-      MadeFrom(Of(2, {1, 2, 5}, 2), Of(3, {1, 2, 4}, 2));
-  Add(1, one, 9);
-  Add(2, other, 8);
-  EXPECT_TRUE(Judge(one).ok());
+// Nobody who answers has the second list. The third grew to 1 and 2, and a rival
+// to 4 and 5, by attempts to end it that were cut off; 3 counts for both, as
+// what it has is over. Whoever opens by one of them ends the second first, and
+// with it the other.
+TEST_F(OpeningQuorumsTest, WhatAListWasMadeFromIsEndedThoughNobodyHasIt) {
+  const Configuration first = Of(1, {1, 2, 3, 4, 5}, 1);
+  const Configuration second = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 3));
+  const Configuration third = MadeFrom(second, Of(3, {1, 2, 3, 6}, 2));
+  for (const int node : {1, 2}) Add(node, third, 6);
+  Add(3, first, 1);
+  AddBlank(6, second);
+  ASSERT_TRUE(Judge(third).ok());
+  EXPECT_EQ(promises_.origin, Origin::kEnds);
+  EXPECT_THAT(promises_.unsettled, ElementsAre(second));
+  const InstallQuorum all{{At(1), At(2), At(3)}, 3};
+  EXPECT_EQ(ToInstall(third, false).before_newcomers.back(), all);
+  // With fewer of them it can't be ended; when an opening quorum has the third
+  // one, it is over.
+  answers_.erase(answers_.begin() + 1);
+  Add(2, first, 1);
+  answers_.erase(answers_.begin() + 1);  // node 3
+  const absl::Status status = Judge(third);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  Add(3, third, 6);
+  answers_[2].configuration = third;  // node 2
+  ASSERT_TRUE(Judge(third).ok());
+  EXPECT_EQ(promises_.origin, Origin::kSettled);
+  EXPECT_THAT(promises_.unsettled, IsEmpty());
+}
+
+// Node 1 has the list as it was made from the first one, and cut off; node 2 as
+// it was made again from the second. By the second, which has ended the first,
+// nobody can open the log any more.
+TEST_F(OpeningQuorumsTest, ListThatWasMadeTwiceIsNoRivalOfItself) {
+  const Configuration first = Of(1, {1, 2, 3}, 2);
+  const Configuration second = MadeFrom(first, Of(2, {1, 2, 3}, 2));
+  const Configuration third = MadeFrom(second, Of(3, {1, 2, 4, 5}, 3));
+  const MembersChange change = ChangeOf(second, third);
+  Add(1, MadeFrom(first, third), 2);
+  Add(2, third, 5);
+  Add(3, second, 4);
+  for (const int node : {4, 5}) AddBlank(node, second);
+  const absl::Status status = Judge(third, &change);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(promises_.origin, Origin::kSettled);
   EXPECT_EQ(promises_.have, 1u);
-  EXPECT_THAT(promises_.unsettled, ElementsAre(other));
 }
 
 // Both changed node 3 of {1, 2, 3} for another one. 1 has the rival's list, by
