@@ -135,6 +135,12 @@ AnswerSet Suspects(std::span<const Answer> answers) {
                [](const Answer& answer) { return answer.suspect; });
 }
 
+AnswerSet BlankOf(const MemberList& list, std::span<const Answer> answers) {
+  return Where(answers, ~AnswerSet{0}, [&](const Answer& answer) {
+    return answer.blank && Names(list, MemberOf(answer));
+  });
+}
+
 // How far an opening has come with a configuration that is neither E's nor
 // settled.
 struct Ending {
@@ -153,10 +159,14 @@ struct Ending {
   }
 };
 
+// Blank members of a list promise for it, and know what they did: nothing.
+enum class BlankOnes { kSayNothing, kPromise };
+
 // `among`: whose own lists are cared for.
 Ending EndingOf(const MemberList& list, const Decision& decision,
                 AnswerSet among, std::span<const Answer> answers,
-                const MemberList& target) {
+                const MemberList& target,
+                BlankOnes blank_ones = BlankOnes::kSayNothing) {
   AnswerSet answered = AnsweredOf(list, among, answers);
   if (IsMutant("kLeaversPromiseNothing")) answered &= decision.members;
   const AnswerSet current =
@@ -164,8 +174,10 @@ Ending EndingOf(const MemberList& list, const Decision& decision,
   const AnswerSet stay = Where(answers, answered, [&](const Answer& answer) {
     return Names(target, MemberOf(answer));
   });
-  return {SizesOf(list), Count(answered),
-          Count(current & ~Suspects(answers)), Count(stay)};
+  const AnswerSet blank =
+      blank_ones == BlankOnes::kPromise ? BlankOf(list, answers) : 0;
+  return {SizesOf(list), Count(answered | blank),
+          Count((current | blank) & ~Suspects(answers)), Count(stay)};
 }
 
 absl::Status CheckSafe(const MembersChange& change) {
@@ -300,6 +312,22 @@ AnswerSet SettledOnes(const MemberList& newest,
   });
 }
 
+// Q5 and Q8. `among`: whose own lists are cared for.
+bool Ends(const Configuration& own, const Decision& decision, AnswerSet among,
+          std::span<const Answer> answers, const MemberList& target) {
+  const auto ends = [&](const MemberList& list, BlankOnes blank_ones) {
+    return EndingOf(list, decision, among, answers, target, blank_ones)
+        .is_possible();
+  };
+  if (ends(own, BlankOnes::kSayNothing)) return true;
+  const std::optional<MemberList>& from = own.made_from;
+  const bool is_origin_over =
+      from && (IsSettled(*from, decision.configuration, answers) ||
+               ends(*from, BlankOnes::kSayNothing));
+  return (is_origin_over || IsMutant("kBlankOnesEndAnyList")) &&
+         ends(own, BlankOnes::kPromise);
+}
+
 // Q5. Who else has a configuration that can be ended: lists end together, or
 // not at all, as each is ended by those only whose own list is.
 AnswerSet EndableOnes(const Decision& decision, AnswerSet settled,
@@ -311,22 +339,39 @@ AnswerSet EndableOnes(const Decision& decision, AnswerSet settled,
     const AnswerSet among =
         IsMutant("kLaggardsSkipAList") ? ~AnswerSet{0} : settled | endable;
     const AnswerSet left = Where(answers, endable, [&](const Answer& answer) {
-      return EndingOf(answer.configuration, decision, among, answers, target)
-          .is_possible();
+      return Ends(answer.configuration, decision, among, answers, target);
     });
     if (left == endable) return endable;
     endable = left;
   }
 }
 
-}  // namespace
-
-namespace {
-
 void Add(const MemberList& list, std::vector<MemberList>& lists) {
   if (std::find(lists.begin(), lists.end(), list) == lists.end()) {
     lists.push_back(list);
   }
+}
+
+// What must be ended that those have; where blank ones help with it (Q8) also
+// what it was made from.
+std::vector<MemberList> UnsettledOf(AnswerSet endable, const Promises& promises,
+                                    const Decision& decision,
+                                    std::span<const Answer> answers,
+                                    const MemberList& target) {
+  std::vector<MemberList> unsettled;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (!Contains(endable, i)) continue;
+    const Configuration& own = answers[i].configuration;
+    Add(own, unsettled);
+    const bool is_by_blank_ones =
+        !EndingOf(own, decision, promises.heeded, answers, target)
+             .is_possible();
+    if (is_by_blank_ones && own.made_from &&
+        !IsSettled(*own.made_from, decision.configuration, answers)) {
+      Add(*own.made_from, unsettled);
+    }
+  }
+  return unsettled;
 }
 
 // Q7. Of what E's configuration was made from, if it is not settled.
@@ -364,9 +409,8 @@ Promises JudgePromises(const Decision& decision,
   const AnswerSet endable = EndableOnes(decision, settled, answers, target);
   Promises promises;
   promises.heeded = settled | endable;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    if (Contains(endable, i)) Add(answers[i].configuration, promises.unsettled);
-  }
+  promises.unsettled =
+      UnsettledOf(endable, promises, decision, answers, target);
   promises.counts = promises.heeded & decision.members;
   promises.have = Count(promises.counts & Having(newest, answers));
   promises.origin = JudgeOrigin(promises, decision, answers, target);

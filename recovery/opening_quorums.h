@@ -81,6 +81,11 @@
 //       newcomers of t count where c is settled or ends, whatever an operator
 //       calls the list before: with one that is older the log could be in force
 //       by c all the while.
+//   Q8. A blank member of a list a never had it: it promises for a, and knows
+//       what it did by a, which is nothing. It may be in the place of one who
+//       did something by c, what a was made from: so blank ones count for a only
+//       where c is settled or ends as well. Else one replica that a change left
+//       a on, with newcomers that are blank, could never be heeded.
 // Thread safety: pure.
 // References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
 // members".

@@ -704,20 +704,33 @@ inline count_answers(p) {
 #define STAY(a, b) COUNT(MEMBERS(a) & MEMBERS(b))
 #define HAVE_IT_WITHOUT(a) (COUNT(h_without & MEMBERS(a)) >= OQ(a))
 #ifdef R_ENDS
-#define HAS_OPENED(a) true
+#define HAVE_OPENED(a, blank) true
 #else
-#define HAS_OPENED(a) (COUNT(h_heeded & MEMBERS(a)) >= OQ(a))
+#define HAVE_OPENED(a, blank) \
+  (COUNT((h_heeded | (blank)) & MEMBERS(a)) >= OQ(a))
 #endif
 #ifdef FEW_END
 #define TO_END(a) (BLOCKING(a) - 1)
 #else
 #define TO_END(a) BLOCKING(a)
 #endif
-#define CAN_BE_ENDED(a) \
-  (HAS_OPENED(a) && \
-   COUNT(h_heeded & (h_current[a] | h_known) & MEMBERS(a)) >= R_OF(a) && \
+#define CAN_BE_ENDED_BY(a, blank) \
+  (HAVE_OPENED(a, blank) && \
+   COUNT(((h_heeded & (h_current[a] | h_known)) | (blank)) & MEMBERS(a)) >= \
+       R_OF(a) && \
    COUNT(h_heeded & MEMBERS(a) & MEMBERS(h_next)) >= TO_END(a))
-#define IS_CARED(a) ((a) == h_c || IS_SETTLED(a) || CAN_BE_ENDED(a))
+#define CAN_BE_ENDED(a) CAN_BE_ENDED_BY(a, 0)
+#ifdef BLANK_ONES_END
+#define IS_ENDED_WITH(f) true
+#else
+#define IS_ENDED_WITH(f) ((f) != 0 && (IS_SETTLED(f) || CAN_BE_ENDED(f)))
+#endif
+// Blank members never had it; if what it was made from ends with it.
+#define ENDS_BY_BLANK_ONES(r) \
+  (IS_ENDED_WITH(FROM(r)) && CAN_BE_ENDED_BY(HAS(r), h_all & (31 - h_full)))
+#define IS_CARED(r) \
+  (HAS(r) == h_c || IS_SETTLED(HAS(r)) || CAN_BE_ENDED(HAS(r)) || \
+   ENDS_BY_BLANK_ONES(r))
 
 // Who of each configuration was surely not replaced since.
 inline find_not_replaced(p) {
@@ -758,7 +771,7 @@ inline find_heeded(p) {
     h_old = 0;
     for (h_i : 0 .. PLACES - 1) {
       if
-      :: IN(h_heeded, h_i) && IS_CARED(HAS(h_i)) -> h_old = h_old | (1 << h_i)
+      :: IN(h_heeded, h_i) && IS_CARED(h_i) -> h_old = h_old | (1 << h_i)
       :: else
       fi
     }
@@ -775,14 +788,20 @@ inline count_older(p) {
   h_moved = 0;
   for (h_i : 0 .. PLACES - 1) {
     if
-    :: IN(h_heeded, h_i) && !IN(h_same, h_i) && IS_CARED(HAS(h_i)) ->
+    :: IN(h_heeded, h_i) && !IN(h_same, h_i) && IS_CARED(h_i) ->
       h_k = HAS(h_i);
       h_old = h_old | (1 << h_i);
       h_moved = h_moved |
                 ((h_k == h_next && FROM(h_i) == h_c && IS_MEMBER(h_c, h_i)
                       -> 1 : 0) << h_i);
       if
-      :: h_k != h_c && !IS_SETTLED(h_k) -> h_before = h_before | (1 << h_k)
+      :: !IS_SETTLED(h_k) ->
+        h_before = h_before | (1 << h_k);
+        if
+        :: !CAN_BE_ENDED(h_k) && FROM(h_i) != 0 && !IS_SETTLED(FROM(h_i)) ->
+          h_before = h_before | (1 << FROM(h_i))
+        :: else
+        fi
       :: else
       fi
     :: else

@@ -450,6 +450,37 @@ TEST_F(OpeningQuorumsTest, ListThatWasMadeTwiceIsNoRivalOfItself) {
   EXPECT_EQ(promises_.have, 1u);
 }
 
+// Two nodes were to be added, which was cut off on 1; then 3 was to be replaced
+// by one of them, and that was cut off on 2 (Q8).
+TEST_F(OpeningQuorumsTest, BlankOnesEndAListThatTheyNeverHad) {
+  const Configuration first = Of(1, {1, 2, 3}, 2);
+  const Configuration grown = MadeFrom(first, Of(2, {1, 2, 4, 5}, 2));
+  const Configuration third = MadeFrom(first, Of(3, {1, 2, 4}, 2));
+  Add(1, grown, 2);
+  Add(2, third, 5);
+  Add(3, first, 3);
+  for (const int node : {4, 5}) AddBlank(node, first);
+  ASSERT_TRUE(Judge(third).ok());
+  EXPECT_THAT(promises_.unsettled, ElementsAre(grown, first));
+  answers_.pop_back();  // node 5: three of four are enough
+  EXPECT_TRUE(Judge(third).ok());
+  answers_.pop_back();
+  EXPECT_TRUE(absl::IsUnavailable(Judge(third)));
+}
+
+// Node 4 may stand in the place of one who acknowledged by the first list.
+TEST_F(OpeningQuorumsTest, BlankOnesEndNothingWhoseOriginMayBeInForce) {
+  const Configuration first = Of(1, {1, 2, 3, 6}, 2);
+  const Configuration grown = MadeFrom(first, Of(2, {1, 2, 4, 5}, 2));
+  const Configuration third = MadeFrom(grown, Of(3, {1, 2, 4}, 2));
+  Add(1, grown, 4);
+  Add(2, third, 5);
+  for (const int node : {4, 5}) AddBlank(node, first);
+  const absl::Status status = Judge(third);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(promises_.counts, 2u);
+}
+
 // Both changed node 3 of {1, 2, 3} for another one. 1 has the rival's list, by
 // which it and 2 may have gone on.
 TEST_F(OpeningQuorumsTest, ChangeIsNotFinishedBesideARival) {
