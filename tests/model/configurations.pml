@@ -26,13 +26,15 @@
 // Rules, with c the configuration of the highest log_epoch, t the one to install,
 // S the members of both, R = N - W + 1, OQ = max(R, W):
 //   1. A change needs |S| >= W(c), OQ(t) >= N(c) - OQ(c) + 1, OQ(c) members that
-//      have c or t, and a higher id; a replacement keeps the id. No replica that answers may have a higher id
-//      than the process's list.
+//      have c or t, and a higher id; a replacement keeps the id. No replica that
+//      answers may have a higher id than the process's list.
 //   2. OQ(c) members of c count that are not blank. One that has another
 //      configuration a counts if a is settled: B(a) = N(a) - OQ(a) + 1 of a's
 //      members have c; or if a can be ended: OQ(a) of them answered, whose own
-//      configurations are c, settled, or can be ended with a, B(a) of whom are in t, and R(a) of whom are members of c, or any if OQ(a) of a's have
-//      a itself, an older id, or are blank.
+//      configurations are c, settled, or can be ended with a, B(a) of whom are in
+//      t, and R(a) of whom are members of c, or any if OQ(a) of a's have a list
+//      that names them, an older id, or are blank. Blank members of a are among
+//      both if what a was made from is settled, or ends with a.
 //   3. A change needs answers of OQ(t) of t, blank or not. Until OQ(c) have c as
 //      it was made from f, f must be settled or can be ended as in rule 2, also
 //      where nobody has it; then one that is made again (t = c) counts blank
@@ -52,7 +54,7 @@
 //
 // Worlds (-D): one of REPLACE, REPLACE_TWICE, RIVAL_REPLACE, ADD, REMOVE,
 // REMOVE_HALF, REMOVE_TWO, REPLACE_AND_REMOVE, SIZES, STEPS, GROW,
-// GROW_AND_SHRINK, GROW_AND_REPLACE. OPENINGS is the number of epochs, PRIMARIES
+// GROW_AND_SHRINK, GROW_AND_REPLACE, GROW_OR_REPLACE. OPENINGS is the number of epochs, PRIMARIES
 // that of primaries at a time. DAMAGE: of one record. OTHER_NODES: who is new is
 // of a new node. RIVAL_IDS: all but the first have one id.
 // Weakenings (-D), each of which spin must refute: OLDER_COUNTS,
@@ -62,8 +64,8 @@
 // FORMER_MEMBER_RETURNS, BLANK_NACKS_ALL. tests/model/check.py runs them all. No
 // counterexample was found in these worlds to FEW_STAY, SHOWN_BY_W,
 // NEWCOMERS_COUNT, NEW_QUORUM_NOT_ASKED, REPLACED_PROMISE, LAGGARDS_SKIP,
-// UNFINISHED_SHOWN, UNFINISHED_CHANGED, ORIGIN_FORGOTTEN (the last four have one
-// by hand with N >= 5: opening_quorums_test.cc).
+// BLANK_ONES_END, UNFINISHED_SHOWN, UNFINISHED_CHANGED, ORIGIN_FORGOTTEN (the last
+// three and LAGGARDS_SKIP have one by hand with N >= 5: opening_quorums_test.cc).
 //
 // References: docs/protocol_model.md; epochs.pml.
 
