@@ -378,9 +378,8 @@ std::vector<MemberList> UnsettledOf(AnswerSet endable, const Promises& promises,
 Ending EndingOfOrigin(const Promises& promises, const Decision& decision,
                       std::span<const Answer> answers,
                       const MemberList& target) {
-  const AnswerSet among = IsMutant("kRivalChangeIsOverlooked")
-                              ? ~AnswerSet{0}
-                              : promises.heeded;
+  const AnswerSet among =
+      IsMutant("kRivalChangeIsOverlooked") ? ~AnswerSet{0} : promises.heeded;
   return EndingOf(*decision.configuration.made_from, decision, among, answers,
                   target);
 }
@@ -390,9 +389,8 @@ Origin JudgeOrigin(const Promises& promises, const Decision& decision,
   const Configuration& newest = decision.configuration;
   if (!newest.made_from) return Origin::kUnknown;
   if (IsSettled(*newest.made_from, newest, answers)) return Origin::kSettled;
-  if (promises.have >= LeastOpeningQuorum(SizesOf(newest))) {
-    return Origin::kUnknown;  // it was settled once
-  }
+  const bool was_settled = promises.have >= LeastOpeningQuorum(SizesOf(newest));
+  if (was_settled || IsMutant("kOriginIsForgotten")) return Origin::kUnknown;
   return EndingOfOrigin(promises, decision, answers, target).is_possible()
              ? Origin::kEnds
              : Origin::kMayBeInForce;
@@ -414,12 +412,12 @@ Promises JudgePromises(const Decision& decision,
   promises.counts = promises.heeded & decision.members;
   promises.have = Count(promises.counts & Having(newest, answers));
   promises.origin = JudgeOrigin(promises, decision, answers, target);
-  if (promises.origin == Origin::kEnds && !IsMutant("kOriginIsForgotten")) {
+  if (promises.origin == Origin::kEnds) {
     Add(*newest.made_from, promises.unsettled);
   }
-  promises.is_half_done = change != nullptr && newest == target &&
-                          (promises.origin == Origin::kSettled ||
-                           promises.origin == Origin::kEnds);
+  promises.is_half_done =
+      change != nullptr && newest == target &&
+      (promises.origin == Origin::kSettled || promises.origin == Origin::kEnds);
   return promises;
 }
 
@@ -503,8 +501,7 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
   ALPHEUS_RETURN_IF_ERROR(
       CheckEnough(Count(counted), needed, "are members of", found,
                   WhoStandsAgainst(promises, decision, answers, target)));
-  if (promises.origin == Origin::kMayBeInForce &&
-      !IsMutant("kOriginIsForgotten")) {
+  if (promises.origin == Origin::kMayBeInForce) {
     return OriginMayBeInForce(promises, decision, answers, target);
   }
   ALPHEUS_RETURN_IF_ERROR(CheckEnough(Count(counted & ~Suspects(answers)),

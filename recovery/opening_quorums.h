@@ -83,9 +83,9 @@
 //       by c all the while.
 //   Q8. A blank member of a list a never had it: it promises for a, and knows
 //       what it did by a, which is nothing. It may be in the place of one who
-//       did something by c, what a was made from: so blank ones count for a only
-//       where c is settled or ends as well. Else one replica that a change left
-//       a on, with newcomers that are blank, could never be heeded.
+//       did something by c, what a was made from: so blank ones count for a
+//       only where c is settled or ends as well. Else one replica that a change
+//       left a on, with newcomers that are blank, could never be heeded.
 // Thread safety: pure.
 // References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
 // members".
@@ -142,7 +142,7 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
 
 // What has become of the list that E's configuration was made from.
 enum class Origin {
-  kUnknown,       // there is none, or it was settled before: OQ have E's
+  kUnknown,  // there is none, or it was settled before: OQ have E's
   kSettled,
   kEnds,          // as an unsettled one that somebody has
   kMayBeInForce,  // and can't be ended

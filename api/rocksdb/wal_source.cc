@@ -69,7 +69,8 @@ class ClusterSource final : public WalSource {
         "again"));
   }
 
-  static constexpr uint32_t kRoundMs = 1;  // Next waits it out when nothing is new
+  static constexpr uint32_t kRoundMs =
+      1;  // Next waits it out when nothing is new
 
   ClusterTailOptions options_;
   const uint32_t timeout_ms_;

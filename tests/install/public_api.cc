@@ -53,13 +53,13 @@ bool ReaderExists() {
   return Exist(&ClusterReader::Open, &ClusterReader::replicas,
                &ClusterReader::write_quorum, &ClusterReader::durable_lsn,
                &ClusterReader::ForEachDurable, &ClusterReader::reader,
-               &ClusterTail::Open, &ClusterTail::Next,
-               &ClusterTail::AskAnew, &ClusterTail::is_settled,
-               &ClusterTail::durable_lsn, &ClusterTail::next_lsn,
-               &ClusterTail::is_caught_up, &ClusterTail::node, &LogReader::Open,
-               &LogReader::OpenForSalvage, &LogReader::info,
-               &LogReader::ForEach, &LogReader::ForEachSalvageable,
-               &LogReader::Verify, &alpheus::RecordStateName);
+               &ClusterTail::Open, &ClusterTail::Next, &ClusterTail::AskAnew,
+               &ClusterTail::is_settled, &ClusterTail::durable_lsn,
+               &ClusterTail::next_lsn, &ClusterTail::is_caught_up,
+               &ClusterTail::node, &LogReader::Open, &LogReader::OpenForSalvage,
+               &LogReader::info, &LogReader::ForEach,
+               &LogReader::ForEachSalvageable, &LogReader::Verify,
+               &alpheus::RecordStateName);
 }
 
 bool RegionExists() {

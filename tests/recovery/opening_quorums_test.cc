@@ -402,10 +402,10 @@ TEST_F(OpeningQuorumsTest, ListKnowsWhatItWasMadeFrom) {
   EXPECT_FALSE(promises_.is_half_done);
 }
 
-// Nobody who answers has the second list. The third grew to 1 and 2, and a rival
-// to 4 and 5, by attempts to end it that were cut off; 3 counts for both, as
-// what it has is over. Whoever opens by one of them ends the second first, and
-// with it the other.
+// Nobody who answers has the second list. The third grew to 1 and 2, and a
+// rival to 4 and 5, by attempts to end it that were cut off; 3 counts for both,
+// as what it has is over. Whoever opens by one of them ends the second first,
+// and with it the other.
 TEST_F(OpeningQuorumsTest, WhatAListWasMadeFromIsEndedThoughNobodyHasIt) {
   const Configuration first = Of(1, {1, 2, 3, 4, 5}, 1);
   const Configuration second = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 3));

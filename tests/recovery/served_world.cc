@@ -24,7 +24,7 @@ std::unique_ptr<Replica<ModelPersistence>> Opened(ModelPersistence& pmem) {
 }  // namespace
 
 Configuration MembersOf() {
-  return {1, 2, 1, {{kNode, 101}, {kPrimaryNode, 102}}};
+  return {{1, 2, 1, {{kNode, 101}, {kPrimaryNode, 102}}}};
 }
 
 std::unique_ptr<ModelPersistence> FormattedRegion(Uuid log_id, NodeId node,
