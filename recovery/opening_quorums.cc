@@ -312,9 +312,10 @@ AnswerSet SettledOnes(const MemberList& newest,
   });
 }
 
-// Q5 and Q8. `among`: whose own lists are cared for.
+// Q5, Q8 and Q9. `among`: whose own lists are cared for.
 bool Ends(const Configuration& own, const Decision& decision, AnswerSet among,
-          std::span<const Answer> answers, const MemberList& target) {
+          std::span<const Answer> answers, const Configuration& target) {
+  if (own == target && !IsMutant("kTargetMustEnd")) return true;
   const auto ends = [&](const MemberList& list, BlankOnes blank_ones) {
     return EndingOf(list, decision, among, answers, target, blank_ones)
         .is_possible();
@@ -357,11 +358,11 @@ void Add(const MemberList& list, std::vector<MemberList>& lists) {
 std::vector<MemberList> UnsettledOf(AnswerSet endable, const Promises& promises,
                                     const Decision& decision,
                                     std::span<const Answer> answers,
-                                    const MemberList& target) {
+                                    const Configuration& target) {
   std::vector<MemberList> unsettled;
   for (size_t i = 0; i < answers.size(); ++i) {
-    if (!Contains(endable, i)) continue;
     const Configuration& own = answers[i].configuration;
+    if (!Contains(endable, i) || own == target) continue;
     Add(own, unsettled);
     const bool is_by_blank_ones =
         !EndingOf(own, decision, promises.heeded, answers, target)
@@ -384,13 +385,25 @@ Ending EndingOfOrigin(const Promises& promises, const Decision& decision,
                   target);
 }
 
+// What E's configuration was made from: also if OQ have E's, or a newcomer, who
+// gets it when that has ended.
+bool IsOriginSettled(const Promises& promises, const Configuration& newest,
+                     std::span<const Answer> answers) {
+  const MemberList& from = *newest.made_from;
+  const AnswerSet newcomers =
+      Having(newest, answers) & ~AnsweredOf(from, ~AnswerSet{0}, answers);
+  return IsSettled(from, newest, answers) ||
+         (newcomers != 0 && !IsMutant("kNewcomersProveNothing")) ||
+         promises.have >= LeastOpeningQuorum(SizesOf(newest));
+}
+
 Origin JudgeOrigin(const Promises& promises, const Decision& decision,
                    std::span<const Answer> answers, const MemberList& target) {
   const Configuration& newest = decision.configuration;
-  if (!newest.made_from) return Origin::kUnknown;
-  if (IsSettled(*newest.made_from, newest, answers)) return Origin::kSettled;
-  const bool was_settled = promises.have >= LeastOpeningQuorum(SizesOf(newest));
-  if (was_settled || IsMutant("kOriginIsForgotten")) return Origin::kUnknown;
+  if (!newest.made_from || IsMutant("kOriginIsForgotten")) {
+    return Origin::kUnknown;
+  }
+  if (IsOriginSettled(promises, newest, answers)) return Origin::kSettled;
   return EndingOfOrigin(promises, decision, answers, target).is_possible()
              ? Origin::kEnds
              : Origin::kMayBeInForce;
@@ -439,6 +452,15 @@ absl::Status CheckEnough(uint32_t counted, uint32_t needed, const char* what,
       of.id, ", ", needed, " are needed", against));
 }
 
+std::string Describe(const Ending& ending) {
+  return absl::StrCat(" the log may still be opened: of its members ",
+                      ending.answered, " answered, ",
+                      LeastOpeningQuorum(ending.sizes), " must, ",
+                      ending.current, " of them surely know what they did, ",
+                      ending.sizes.read_quorum, " must, and ", ending.stay,
+                      " of them stay, ", ending.needed(), " must");
+}
+
 absl::Status OriginMayBeInForce(const Promises& promises,
                                 const Decision& decision,
                                 std::span<const Answer> answers,
@@ -452,12 +474,9 @@ absl::Status OriginMayBeInForce(const Promises& promises,
   return absl::UnavailableError(absl::StrCat(
       promises.have, " of the replicas that answered have themselves ",
       "configuration ", found.id, ", and by what it was made from, ",
-      found.made_from->id, " of nodes ", nodes,
-      ", the log may still be opened: of its members ", ending.answered,
-      " answered, ", LeastOpeningQuorum(ending.sizes), " must, and ",
-      ending.stay, " of them stay, ", ending.needed(),
-      " must. Start all of them, and make the change again from that list "
-      "(`alpheus reconfigure --from`)"));
+      found.made_from->id, " of nodes ", nodes, ",", Describe(ending),
+      ". Start all of them, and make the change again from that list (`alpheus "
+      "reconfigure --from`)"));
 }
 
 // Of the members that answered and do not count: by which configuration others
@@ -472,11 +491,8 @@ std::string WhoStandsAgainst(const Promises& promises, const Decision& decision,
     const Ending ending = EndingOf(
         own, decision, promises.heeded | Having(own, answers), answers, target);
     absl::StrAppend(&text, "; node ", answers[i].node.value,
-                    " has configuration ", own.id,
-                    ", by which the log may still be opened: of its members ",
-                    ending.answered, " answered, ",
-                    LeastOpeningQuorum(ending.sizes), " must, and ",
-                    ending.stay, " of them stay, ", ending.needed(), " must");
+                    " has configuration ", own.id, ", by which",
+                    Describe(ending));
   }
   if (text.empty()) return text;
   return absl::StrCat(

@@ -47,8 +47,8 @@
 //   Q2. W(c) replicas that hold everything durable have the target before any
 //       newcomer has; and what promised in an opening meets every W(c): INV-18.
 //   Q3. A newcomer counts for no W before it has installed, and for no promise
-//       but of a change that also has OQ(c): what its predecessor promised and
-//       acknowledged is lost (H16).
+//       but where OQ(c) have promised, or c is over (Q7, Q8): what its
+//       predecessor promised and acknowledged is lost (H16).
 //   Q4. Who leaves promises for the configuration a that it was a member of,
 //       too. But a may have been followed unseen by an a' that has another
 //       replica in its place, and it be the old one come back: then what it
@@ -75,17 +75,20 @@
 //       had c or that one: the other had too few, and grows only by such as end
 //       c (Q7).
 //   Q7. Each list t says what it was made from, c (Configuration::made_from).
-//       Until OQ have t, whoever opens by it ends c, also where nobody answers
-//       who has c: those who had it may have t by attempts that were cut off
-//       before they had ended it, and others a rival that was made from c. And
-//       newcomers of t count where c is settled or ends, whatever an operator
-//       calls the list before: with one that is older the log could be in force
-//       by c all the while.
+//       Until OQ have t, or a newcomer has it, whoever opens by it ends c, also
+//       where nobody answers who has c: those who had it may have t by attempts
+//       that were cut off before they had ended it, and others a rival that was
+//       made from c. And newcomers of t count where c is settled or ends,
+//       whatever an operator calls the list before: with one that is older the
+//       log could be in force by c all the while.
 //   Q8. A blank member of a list a never had it: it promises for a, and knows
 //       what it did by a, which is nothing. It may be in the place of one who
 //       did something by c, what a was made from: so blank ones count for a
 //       only where c is settled or ends as well. Else one replica that a change
 //       left a on, with newcomers that are blank, could never be heeded.
+//   Q9. Who has the target itself, as it is made from c now, has it by an
+//       attempt before, and nothing is in force by it: B(c) would have it, one
+//       of whom would be seen. It need not be ended: the opening goes by it.
 // Thread safety: pure.
 // References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
 // members".
@@ -142,8 +145,8 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
 
 // What has become of the list that E's configuration was made from.
 enum class Origin {
-  kUnknown,  // there is none, or it was settled before: OQ have E's
-  kSettled,
+  kUnknown,       // there is none, or E's does not say
+  kSettled,       // nobody can open the log by it any more
   kEnds,          // as an unsettled one that somebody has
   kMayBeInForce,  // and can't be ended
 };

@@ -90,11 +90,11 @@ CONFIGURATIONS = (
     sound_change("rival_removals", "REMOVE RIVAL_IDS OPENINGS=5 PRIMARIES=1",
                  quick=True),
     sound_change("remove_half", "REMOVE_HALF OPENINGS=6 PRIMARIES=1"),
-    sound_change("grow_and_shrink", "GROW_AND_SHRINK MAY_BLOCK OPENINGS=5 "
-                 "PRIMARIES=1"),
+    sound_change("grow_and_shrink", "GROW_AND_SHRINK OPENINGS=5 PRIMARIES=1"),
     sound_change("grow_and_replace", "GROW_AND_REPLACE OPENINGS=5 "
                  "PRIMARIES=1"),
     sound_change("grow_or_replace", "GROW_OR_REPLACE OPENINGS=5 PRIMARIES=1"),
+    sound_change("grow_by_two", "GROW_BY_TWO OPENINGS=5 PRIMARIES=1"),
     sound_change("remove_two", "REMOVE_TWO OPENINGS=5 PRIMARIES=1"),
     sound_change("replace_and_remove",
                  "REPLACE_AND_REMOVE OPENINGS=5 PRIMARIES=1"),

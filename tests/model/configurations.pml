@@ -35,10 +35,11 @@
 //      t, and R(a) of whom are members of c, or any if OQ(a) of a's have a list
 //      that names them, an older id, or are blank. Blank members of a are among
 //      both if what a was made from is settled, or ends with a.
+//      One that has t as it is made from c counts, too.
 //   3. A change needs answers of OQ(t) of t, blank or not. Until OQ(c) have c as
-//      it was made from f, f must be settled or can be ended as in rule 2, also
-//      where nobody has it; then one that is made again (t = c) counts blank
-//      members of c.
+//      it was made from f, or one that f does not name, f must be settled or can
+//      be ended as in rule 2, also where nobody has it; then one that is made
+//      again (t = c) counts blank members of c.
 //   4. Who is new in t has answered, and is blank: leavers come back as others.
 //   5. Installed are first W(c) of S (not if the change is made again, and rule 3
 //      counts blank ones) and B(a) of each unsettled a, of those that answered
@@ -49,14 +50,15 @@
 //      start of E on.
 //
 // Asserted are I1 to I4 of epochs.pml, and in place of its I5 that where all
-// places have answered somebody can open who asks all or one list's members, if
-// need be under a new number.
+// places have answered somebody can open who asks all, one list's members, or all
+// but one, if need be under a new number.
 //
 // Worlds (-D): one of REPLACE, REPLACE_TWICE, RIVAL_REPLACE, ADD, REMOVE,
 // REMOVE_HALF, REMOVE_TWO, REPLACE_AND_REMOVE, SIZES, STEPS, GROW,
-// GROW_AND_SHRINK, GROW_AND_REPLACE, GROW_OR_REPLACE. OPENINGS is the number of epochs, PRIMARIES
-// that of primaries at a time. DAMAGE: of one record. OTHER_NODES: who is new is
-// of a new node. RIVAL_IDS: all but the first have one id.
+// GROW_AND_SHRINK, GROW_AND_REPLACE, GROW_OR_REPLACE, GROW_BY_TWO. OPENINGS is
+// the number of epochs, PRIMARIES that of primaries at a time. DAMAGE: of one
+// record. OTHER_NODES: who is new is of a new node. RIVAL_IDS: all but the first
+// have one id.
 // Weakenings (-D), each of which spin must refute: OLDER_COUNTS,
 // UNSETTLED_NOT_INSTALLED, R_ENDS, FEW_END, OLDER_LIST_ASKS, FEW_OPEN,
 // NOT_FORESEEN (with MUST_NOT_BLOCK: it loses nothing, but opens no more),
@@ -168,6 +170,13 @@
 #define CONFIGURATIONS 3
 #define MEMBERS(c) ((c) == 1 -> 1 : ((c) == 2 -> 7 : 11))
 #define W_OF(c) ((c) == 1 -> 1 : 2)
+#elif defined(GROW_BY_TWO)
+// {0,1,2} W=2: {0,1,2,3,4} W=3, {0,1,4} W=2.
+#define PLACES 5
+#define CONFIGURATIONS 3
+#define MEMBERS(c) ((c) == 1 -> 7 : ((c) == 2 -> 31 : 19))
+#define W_OF(c) ((c) == 2 -> 3 : 2)
+#define SORT_PLACES sort(0, 1)
 #elif defined(GROW_OR_REPLACE)
 // {0,1,2}, {0,1,3,4}, {0,1,3}, W=2.
 #define PLACES 5
@@ -730,8 +739,9 @@ inline count_answers(p) {
 // Blank members never had it; if what it was made from ends with it.
 #define ENDS_BY_BLANK_ONES(r) \
   (IS_ENDED_WITH(FROM(r)) && CAN_BE_ENDED_BY(HAS(r), h_all & (31 - h_full)))
+#define HAS_TARGET(r) (HAS(r) == h_next && FROM(r) == h_c)
 #define IS_CARED(r) \
-  (HAS(r) == h_c || IS_SETTLED(HAS(r)) || CAN_BE_ENDED(HAS(r)) || \
+  (HAS(r) == h_c || HAS_TARGET(r) || IS_SETTLED(HAS(r)) || CAN_BE_ENDED(HAS(r)) || \
    ENDS_BY_BLANK_ONES(r))
 
 // Who of each configuration was surely not replaced since.
@@ -794,10 +804,9 @@ inline count_older(p) {
       h_k = HAS(h_i);
       h_old = h_old | (1 << h_i);
       h_moved = h_moved |
-                ((h_k == h_next && FROM(h_i) == h_c && IS_MEMBER(h_c, h_i)
-                      -> 1 : 0) << h_i);
+                ((HAS_TARGET(h_i) && IS_MEMBER(h_c, h_i) -> 1 : 0) << h_i);
       if
-      :: !IS_SETTLED(h_k) ->
+      :: !IS_SETTLED(h_k) && !HAS_TARGET(h_i) ->
         h_before = h_before | (1 << h_k);
         if
         :: !CAN_BE_ENDED(h_k) && FROM(h_i) != 0 && !IS_SETTLED(FROM(h_i)) ->
@@ -822,8 +831,10 @@ inline count_older(p) {
 
 // Rule 3, of what c was made from.
 #define IS_FINISHED (COUNT(h_have & h_known) >= OQ(h_c))
-#define ENDS(f) (!IS_FINISHED && !IS_SETTLED(f) && CAN_BE_ENDED(f))
-#define IS_CARED_FOR(f) (IS_SETTLED(f) || ENDS(f))
+#define IS_OVER(f) \
+  (IS_SETTLED(f) || IS_FINISHED || (h_have & (31 - MEMBERS(f))) != 0)
+#define ENDS(f) (!IS_OVER(f) && CAN_BE_ENDED(f))
+#define IS_CARED_FOR(f) (IS_OVER(f) || CAN_BE_ENDED(f))
 #ifdef OPERATOR_KNOWS
 #define IS_ONE_CARED_FOR(f) \
   ((f) <= CONFIGURATIONS && (f) != h_c && MAY_CHANGE(f, h_c) && IS_CARED_FOR(f))
@@ -837,7 +848,7 @@ inline count_older(p) {
 #define MAY_ORIGIN_BE_IN_FORCE false
 #else
 #define MAY_ORIGIN_BE_IN_FORCE \
-  (ORIGIN != 0 && !IS_FINISHED && !IS_CARED_FOR(ORIGIN))
+  (ORIGIN != 0 && !IS_CARED_FOR(ORIGIN))
 #endif
 #endif
 #define IS_MADE_AGAIN (h_next == h_c && IS_ORIGIN_CARED_FOR)
@@ -948,20 +959,22 @@ inline decide(p) {
   fi
 }
 
-// I5, if all places have answered: somebody can open, who asks all of them or
-// the members of some configuration, if need be under a new number.
+// I5, if all places have answered: somebody can open, who asks all of them, the
+// members of some configuration, or all but one, if need be under a new number.
 inline check_not_blocked(p) {
 #if !defined(DAMAGE) && !defined(MAY_BLOCK) && (!defined(WEAKENED) || defined(MUST_NOT_BLOCK))
   if
   :: h_all == (1 << PLACES) - 1 ->
     h_opens = 0;
     for (h_to : 0 .. CONFIGURATIONS) {
-      for (h_from : 0 .. CONFIGURATIONS) {
+      for (h_from : 0 .. CONFIGURATIONS + PLACES) {
         if
         :: !h_opens ->
           h_want = h_to;
           h_new = (h_to == 0 -> 1 : 0);
-          h_asked = (h_from == 0 -> 31 : MEMBERS(h_from));
+          h_asked = (h_from == 0 -> 31 :
+                     (h_from <= CONFIGURATIONS -> MEMBERS(h_from) :
+                      31 - (1 << (h_from - CONFIGURATIONS - 1))));
           decide(p);
           h_opens = h_ok
         :: else

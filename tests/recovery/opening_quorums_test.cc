@@ -418,18 +418,60 @@ TEST_F(OpeningQuorumsTest, WhatAListWasMadeFromIsEndedThoughNobodyHasIt) {
   EXPECT_THAT(promises_.unsettled, ElementsAre(second));
   const InstallQuorum all{{At(1), At(2), At(3)}, 3};
   EXPECT_EQ(ToInstall(third, false).before_newcomers.back(), all);
-  // With fewer of them it can't be ended; when an opening quorum has the third
-  // one, it is over.
-  answers_.erase(answers_.begin() + 1);
-  Add(2, first, 1);
-  answers_.erase(answers_.begin() + 1);  // node 3
-  const absl::Status status = Judge(third);
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  Add(3, third, 6);
-  answers_[2].configuration = third;  // node 2
+  // When an opening quorum has the third one it is over.
+  answers_[2].configuration = third;
   ASSERT_TRUE(Judge(third).ok());
   EXPECT_EQ(promises_.origin, Origin::kSettled);
   EXPECT_THAT(promises_.unsettled, IsEmpty());
+}
+
+// 4 and 5 may have what they had with 2 of those who answer.
+TEST_F(OpeningQuorumsTest, WhatAListWasMadeFromMayBeInForce) {
+  const Configuration first = Of(1, {1, 2, 3, 4, 5}, 1);
+  const Configuration second = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 4));
+  const Configuration third = MadeFrom(second, Of(3, {1, 2, 3, 4}, 3));
+  Add(3, third, 6);
+  for (const int node : {1, 2}) Add(node, first, 1);
+  const absl::Status status = Judge(third);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(promises_.origin, Origin::kMayBeInForce);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("1 of the replicas that answered have themselves "
+                              "configuration 3"),
+                    HasSubstr("2 of nodes 1, 2, 3, 4, 5"),
+                    HasSubstr("3 answered, 4 must"), HasSubstr("--from")));
+  Add(4, second, 5);
+  EXPECT_TRUE(Judge(third).ok());
+}
+
+// The log was shown by the third list on 1, 2, 3 and 6. 1 and 2 are lost, and 4
+// is back with the first list: it says as little of the second as it has to.
+TEST_F(OpeningQuorumsTest, NewcomerProvesThatTheListBeforeIsOver) {
+  const Configuration first = Of(1, {1, 2, 3, 4, 5}, 1);
+  const Configuration second = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 3));
+  const Configuration third = MadeFrom(second, Of(3, {1, 2, 3, 4, 6}, 3));
+  for (const int node : {3, 6}) Add(node, third, 3);
+  Add(4, first, 1);
+  const absl::Status status = Judge(third);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(promises_.have, 2u);
+}
+
+// Two nodes were to be added, which was cut off on 1. Node 2 went on by the
+// first list with 3, which is lost since: 1 and 2 are its opening quorum, and
+// need not be so many that the list of five ends (Q9).
+TEST_F(OpeningQuorumsTest, WhoHasTheTargetNeedNotEndIt) {
+  const Configuration first = Of(1, {1, 2, 3}, 2);
+  const Configuration grown = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 3));
+  const MembersChange change = ChangeOf(first, grown);
+  Add(1, grown, 2);
+  Add(2, first, 3);
+  for (const int node : {4, 5}) AddBlank(node, first);
+  const absl::Status status = Judge(grown, &change);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(promises_.unsettled, IsEmpty());
+  EXPECT_THAT(ToInstall(grown, true).before_newcomers,
+              ElementsAre(InstallQuorum{{At(1), At(2), At(3)}, 2}));
 }
 
 // Node 1 has the list as it was made from the first one, and cut off; node 2 as
