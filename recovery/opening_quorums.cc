@@ -385,15 +385,20 @@ Ending EndingOfOrigin(const Promises& promises, const Decision& decision,
                   target);
 }
 
-// What E's configuration was made from: also if OQ have E's, or a newcomer, who
-// gets it when that has ended.
+// Somebody has it whom what it was made from does not name: newcomers get it
+// when that has ended.
+bool HasNewcomer(const Configuration& newest, std::span<const Answer> answers) {
+  const AnswerSet members =
+      AnsweredOf(*newest.made_from, ~AnswerSet{0}, answers);
+  return (Having(newest, answers) & ~members) != 0;
+}
+
+// What E's configuration was made from: also if OQ have E's, or a newcomer.
 bool IsOriginSettled(const Promises& promises, const Configuration& newest,
                      std::span<const Answer> answers) {
-  const MemberList& from = *newest.made_from;
-  const AnswerSet newcomers =
-      Having(newest, answers) & ~AnsweredOf(from, ~AnswerSet{0}, answers);
-  return IsSettled(from, newest, answers) ||
-         (newcomers != 0 && !IsMutant("kNewcomersProveNothing")) ||
+  return IsSettled(*newest.made_from, newest, answers) ||
+         (HasNewcomer(newest, answers) &&
+          !IsMutant("kNewcomersProveNothing")) ||
          promises.have >= LeastOpeningQuorum(SizesOf(newest));
 }
 
@@ -425,12 +430,17 @@ Promises JudgePromises(const Decision& decision,
   promises.counts = promises.heeded & decision.members;
   promises.have = Count(promises.counts & Having(newest, answers));
   promises.origin = JudgeOrigin(promises, decision, answers, target);
-  if (promises.origin == Origin::kEnds) {
-    Add(*newest.made_from, promises.unsettled);
-  }
   promises.is_half_done =
       change != nullptr && newest == target &&
       (promises.origin == Origin::kSettled || promises.origin == Origin::kEnds);
+  // Q7: those by whom it is settled may have E's by older epochs than one that
+  // was opened by it since, and go back to it: their ids may be equal.
+  const bool is_first = promises.is_half_done &&
+                        !HasNewcomer(newest, answers) &&
+                        !IsMutant("kStaleOnesAreEnough");
+  if (promises.origin == Origin::kEnds || is_first) {
+    Add(*newest.made_from, promises.unsettled);
+  }
   return promises;
 }
 

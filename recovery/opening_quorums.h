@@ -80,15 +80,19 @@
 //       that were cut off before they had ended it, and others a rival that was
 //       made from c. And newcomers of t count where c is settled or ends,
 //       whatever an operator calls the list before: with one that is older the
-//       log could be in force by c all the while.
+//       log could be in force by c all the while. Before the first of them gets
+//       t, B(c) have installed it by one epoch, above all by which c was
+//       opened: of a replacement, which keeps the id, some may have t by an
+//       older one, and go back to c.
 //   Q8. A blank member of a list a never had it: it promises for a, and knows
 //       what it did by a, which is nothing. It may be in the place of one who
 //       did something by c, what a was made from: so blank ones count for a
 //       only where c is settled or ends as well. Else one replica that a change
 //       left a on, with newcomers that are blank, could never be heeded.
 //   Q9. Who has the target itself, as it is made from c now, has it by an
-//       attempt before, and nothing is in force by it: B(c) would have it, one
-//       of whom would be seen. It need not be ended: the opening goes by it.
+//       attempt before, and need not end it: the opening goes by it. Nothing is
+//       in force by it: OQ of it must answer, and meet those by whom the log
+//       was shown by it after c was opened last; nor is c opened after that.
 // Thread safety: pure.
 // References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
 // members".

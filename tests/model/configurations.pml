@@ -39,7 +39,8 @@
 //   3. A change needs answers of OQ(t) of t, blank or not. Until OQ(c) have c as
 //      it was made from f, or one that f does not name, f must be settled or can
 //      be ended as in rule 2, also where nobody has it; then one that is made
-//      again (t = c) counts blank members of c.
+//      again (t = c) counts blank members of c, the first of which begins when
+//      B(f) have installed.
 //   4. Who is new in t has answered, and is blank: leavers come back as others.
 //   5. Installed are first W(c) of S (not if the change is made again, and rule 3
 //      counts blank ones) and B(a) of each unsettled a, of those that answered
@@ -831,8 +832,8 @@ inline count_older(p) {
 
 // Rule 3, of what c was made from.
 #define IS_FINISHED (COUNT(h_have & h_known) >= OQ(h_c))
-#define IS_OVER(f) \
-  (IS_SETTLED(f) || IS_FINISHED || (h_have & (31 - MEMBERS(f))) != 0)
+#define HAS_NEWCOMER(f) ((h_have & (31 - MEMBERS(f))) != 0)
+#define IS_OVER(f) (IS_SETTLED(f) || IS_FINISHED || HAS_NEWCOMER(f))
 #define ENDS(f) (!IS_OVER(f) && CAN_BE_ENDED(f))
 #define IS_CARED_FOR(f) (IS_OVER(f) || CAN_BE_ENDED(f))
 #ifdef OPERATOR_KNOWS
@@ -940,7 +941,8 @@ inline decide(p) {
   h_again = h_want != 0 && IS_MADE_AGAIN;
 #if !defined(ORIGIN_FORGOTTEN) && !defined(OPERATOR_KNOWS)
   if
-  :: ORIGIN != 0 && ENDS(ORIGIN) -> h_before = h_before | (1 << ORIGIN)
+  :: ORIGIN != 0 && (ENDS(ORIGIN) || (h_again && !HAS_NEWCOMER(ORIGIN))) ->
+    h_before = h_before | (1 << ORIGIN)
   :: else
   fi;
 #endif

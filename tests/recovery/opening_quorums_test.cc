@@ -457,6 +457,27 @@ TEST_F(OpeningQuorumsTest, NewcomerProvesThatTheListBeforeIsOver) {
   EXPECT_EQ(promises_.have, 2u);
 }
 
+// 1 and 2 have the list by an older epoch than that by which 3 to 6 opened the
+// log by the one before, of the same number: they may go back to it.
+TEST_F(OpeningQuorumsTest, NewcomersBeginWhenALateQuorumHasInstalled) {
+  const Configuration before = Of(1, {1, 2, 3, 4, 5, 6, 7}, 4);
+  const Configuration after = MadeFrom(before, Of(1, {1, 2, 3, 4, 5, 6, 8}, 4));
+  MembersChange change = ChangeOf(before, after);
+  for (const int node : {1, 2}) Add(node, after, 2);
+  for (const int node : {3, 4}) Add(node, after, 4);
+  AddBlank(8, before);
+  ASSERT_TRUE(Judge(after, &change).ok());
+  EXPECT_TRUE(promises_.is_half_done);
+  EXPECT_EQ(promises_.origin, Origin::kSettled);
+  const InstallQuorum late{{At(1), At(2), At(3), At(4), At(5), At(6)}, 4};
+  EXPECT_THAT(ToInstall(after, true).before_newcomers, ElementsAre(late));
+  // When the first of them has it, it was so.
+  answers_.pop_back();
+  Add(8, after, 5);
+  ASSERT_TRUE(Judge(after, &change).ok());
+  EXPECT_THAT(ToInstall(after, true).before_newcomers, IsEmpty());
+}
+
 // Two nodes were to be added, which was cut off on 1. Node 2 went on by the
 // first list with 3, which is lost since: 1 and 2 are its opening quorum, and
 // need not be so many that the list of five ends (Q9).
