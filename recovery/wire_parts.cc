@@ -42,11 +42,7 @@ MemberList TakeSizes(ByteReader& from) {
 
 // If its sizes can be.
 void TakeMembers(ByteReader& from, MemberList& list) {
-  if (!from.Expect(
-          list.replica_count >= 1 && list.replica_count <= kMembersMax &&
-          list.write_quorum >= 1 && list.write_quorum <= list.replica_count)) {
-    return;
-  }
+  if (!from.Expect(HasPossibleSizes(list))) return;
   for (uint32_t i = 0; i < list.replica_count; ++i) {
     const auto node = from.As<NodeId>();
     list.members.push_back({node, from.U64()});

@@ -24,15 +24,10 @@ void PutMembers(const MemberList& list, MemberFormat (&to)[kMembersMax]) {
   }
 }
 
-bool CanBe(const MemberList& list) {
-  return list.replica_count >= 1 && list.replica_count <= kMembersMax &&
-         list.write_quorum >= 1 && list.write_quorum <= list.replica_count;
-}
-
 // Its members, if its sizes can be.
 absl::Status TakeMembers(const MemberFormat (&from)[kMembersMax],
                          MemberList& list) {
-  if (!CanBe(list)) {
+  if (!HasPossibleSizes(list)) {
     return absl::DataLossError(
         absl::StrCat("superline: configuration with N=", list.replica_count,
                      " W=", list.write_quorum, " can't be"));
@@ -44,6 +39,11 @@ absl::Status TakeMembers(const MemberFormat (&from)[kMembersMax],
 }
 
 }  // namespace
+
+bool HasPossibleSizes(const MemberList& list) {
+  return list.replica_count >= 1 && list.replica_count <= kMembersMax &&
+         list.write_quorum >= 1 && list.write_quorum <= list.replica_count;
+}
 
 bool Names(const MemberList& list, const Member& member) {
   const std::vector<Member>& members = list.members;

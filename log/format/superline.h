@@ -57,6 +57,9 @@ struct MemberList {
   bool operator==(const MemberList&) const = default;
 };
 
+// Whether N and W are in their ranges.
+bool HasPossibleSizes(const MemberList& list);
+
 // Changed only through a new epoch (H18).
 struct Configuration : MemberList {
   // What it was changed from, whatever became of that change since (Q7 of

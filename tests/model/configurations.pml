@@ -68,7 +68,8 @@
 // counterexample was found in these worlds to FEW_STAY, SHOWN_BY_W,
 // NEWCOMERS_COUNT, NEW_QUORUM_NOT_ASKED, REPLACED_PROMISE, LAGGARDS_SKIP,
 // BLANK_ONES_END, UNFINISHED_SHOWN, UNFINISHED_CHANGED, ORIGIN_FORGOTTEN (the last
-// three and LAGGARDS_SKIP have one by hand with N >= 5: opening_quorums_test.cc).
+// three and LAGGARDS_SKIP have one by hand with N >= 5: opening_quorums_test.cc,
+// opening_origins_test.cc).
 //
 // References: docs/protocol_model.md; epochs.pml.
 

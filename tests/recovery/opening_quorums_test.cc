@@ -2,15 +2,12 @@
 // Who counts in an opening that finds replicas with several configurations.
 #include "recovery/opening_quorums.h"
 
-#include <algorithm>
-#include <string>
-#include <vector>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
-#include "recovery/chooser.h"
+#include "tests/recovery/opening_quorums_fixture.h"
 
-namespace alpheus {
+namespace alpheus::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -18,79 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Node n has incarnation 100 + n.
-Member At(int node) {
-  const auto number = static_cast<uint64_t>(node);
-  return {NodeId(number), 100 + number};
-}
-
-Configuration Of(uint64_t id, const std::vector<int>& nodes, uint32_t w) {
-  Configuration configuration{{id, static_cast<uint32_t>(nodes.size()), w, {}}};
-  for (const int node : nodes) configuration.members.push_back(At(node));
-  return configuration;
-}
-
-Configuration MadeFrom(const MemberList& from, Configuration configuration) {
-  configuration.made_from = from;
-  return configuration;
-}
-
-MembersChange ChangeOf(const Configuration& from, const Configuration& to) {
-  MembersChange change{from.id, SizesOf(from), {}, to.id, SizesOf(to), {}, {}};
-  for (const Member& m : from.members) change.from_nodes.push_back(m.node);
-  for (const Member& m : to.members) change.to_nodes.push_back(m.node);
-  return change;
-}
-
-class OpeningQuorumsTest : public ::testing::Test {
- protected:
-  void Add(int node, const Configuration& configuration, uint64_t epoch) {
-    Answer answer;
-    answer.node = At(node).node;
-    answer.incarnation = At(node).incarnation;
-    answer.configuration = configuration;
-    answer.ring_capacity = 1024;
-    answer.log_epoch = Epoch(epoch);
-    answer.table = EpochTable::Empty({1, 1}).With(
-        {Epoch(epoch), epoch, Lsn(1), RingOffset(), 0}, Lsn(1));
-    answer.head = {Lsn(1), RingOffset(), 0};
-    answers_.push_back(std::move(answer));
-  }
-  void AddBlank(int node, const Configuration& configuration) {
-    Answer answer;
-    answer.node = At(node).node;
-    answer.incarnation = At(node).incarnation;
-    answer.configuration = configuration;
-    answer.ring_capacity = 1024;
-    answer.table = EpochTable::Empty({1, 1});
-    answer.head = {Lsn(1), RingOffset(), 0};
-    answer.blank = true;
-    answers_.push_back(std::move(answer));
-  }
-  // By E's own sizes. An opening that changes nothing, or this.
-  absl::Status Judge(const Configuration& target,
-                     const MembersChange* change = nullptr) {
-    const Configuration* const newest = NewestConfiguration(answers_);
-    auto decision = Choose(SizesOf(*newest), answers_);
-    if (!decision.ok()) return decision.status();
-    decision_ = *std::move(decision);
-    if (decision_.outcome != Outcome::kChosen) {
-      return absl::UnavailableError(decision_.reason);
-    }
-    promises_ = JudgePromises(decision_, answers_, target, change);
-    const QuorumSizes sizes = SizesOf(*newest);
-    return CheckPromises(promises_, decision_, answers_, target,
-                         change != nullptr,
-                         std::max(sizes.read_quorum, sizes.write_quorum));
-  }
-  InstallQuorums ToInstall(const Configuration& target, bool is_change) {
-    return QuorumsToInstall(promises_, decision_, answers_, target, is_change);
-  }
-
-  std::vector<Answer> answers_;
-  Decision decision_;
-  Promises promises_;
-};
+using OpeningQuorumsTest = OpeningQuorumsFixture;
 
 TEST_F(OpeningQuorumsTest, OneConfigurationTakesItsOwnQuorums) {
   const Configuration c = Of(1, {1, 2, 3}, 2);
@@ -381,169 +306,6 @@ TEST_F(OpeningQuorumsTest, NewcomerPromisesOnlyWhereAChangeGoesOn) {
   EXPECT_FALSE(Judge(after, &change).ok());
 }
 
-// By the first list, which an operator names, node 1 has promised; by the
-// second one 2 and 3, who are not asked, may be writing.
-TEST_F(OpeningQuorumsTest, ListKnowsWhatItWasMadeFrom) {
-  const Configuration first = Of(1, {1}, 1);
-  const Configuration second = MadeFrom(first, Of(2, {1, 2, 3}, 2));
-  const Configuration third = MadeFrom(second, Of(3, {1, 2, 4}, 2));
-  const MembersChange change = ChangeOf(first, third);
-  Add(1, third, 9);
-  AddBlank(4, second);
-  const absl::Status status = Judge(third, &change);
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_FALSE(promises_.is_half_done);
-  Add(2, second, 7);
-  EXPECT_TRUE(Judge(third, &change).ok());
-  EXPECT_TRUE(promises_.is_half_done);
-  // Of a region that does not say it, newcomers promise nothing.
-  answers_[0].configuration.made_from.reset();
-  EXPECT_TRUE(Judge(answers_[0].configuration, &change).ok());
-  EXPECT_FALSE(promises_.is_half_done);
-}
-
-// Nobody who answers has the second list. The third grew to 1 and 2, and a
-// rival to 4 and 5, by attempts to end it that were cut off; 3 counts for both,
-// as what it has is over. Whoever opens by one of them ends the second first,
-// and with it the other.
-TEST_F(OpeningQuorumsTest, WhatAListWasMadeFromIsEndedThoughNobodyHasIt) {
-  const Configuration first = Of(1, {1, 2, 3, 4, 5}, 1);
-  const Configuration second = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 3));
-  const Configuration third = MadeFrom(second, Of(3, {1, 2, 3, 6}, 2));
-  for (const int node : {1, 2}) Add(node, third, 6);
-  Add(3, first, 1);
-  AddBlank(6, second);
-  ASSERT_TRUE(Judge(third).ok());
-  EXPECT_EQ(promises_.origin, Origin::kEnds);
-  EXPECT_THAT(promises_.unsettled, ElementsAre(second));
-  const InstallQuorum all{{At(1), At(2), At(3)}, 3};
-  EXPECT_EQ(ToInstall(third, false).before_newcomers.back(), all);
-  // When an opening quorum has the third one it is over.
-  answers_[2].configuration = third;
-  ASSERT_TRUE(Judge(third).ok());
-  EXPECT_EQ(promises_.origin, Origin::kSettled);
-  EXPECT_THAT(promises_.unsettled, IsEmpty());
-}
-
-// 4 and 5 may have what they had with 2 of those who answer.
-TEST_F(OpeningQuorumsTest, WhatAListWasMadeFromMayBeInForce) {
-  const Configuration first = Of(1, {1, 2, 3, 4, 5}, 1);
-  const Configuration second = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 4));
-  const Configuration third = MadeFrom(second, Of(3, {1, 2, 3, 4}, 3));
-  Add(3, third, 6);
-  for (const int node : {1, 2}) Add(node, first, 1);
-  const absl::Status status = Judge(third);
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_EQ(promises_.origin, Origin::kMayBeInForce);
-  EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("1 of the replicas that answered have themselves "
-                              "configuration 3"),
-                    HasSubstr("2 of nodes 1, 2, 3, 4, 5"),
-                    HasSubstr("3 answered, 4 must"), HasSubstr("--from")));
-  Add(4, second, 5);
-  EXPECT_TRUE(Judge(third).ok());
-}
-
-// The log was shown by the third list on 1, 2, 3 and 6. 1 and 2 are lost, and 4
-// is back with the first list: it says as little of the second as it has to.
-TEST_F(OpeningQuorumsTest, NewcomerProvesThatTheListBeforeIsOver) {
-  const Configuration first = Of(1, {1, 2, 3, 4, 5}, 1);
-  const Configuration second = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 3));
-  const Configuration third = MadeFrom(second, Of(3, {1, 2, 3, 4, 6}, 3));
-  for (const int node : {3, 6}) Add(node, third, 3);
-  Add(4, first, 1);
-  const absl::Status status = Judge(third);
-  EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(promises_.have, 2u);
-}
-
-// 1 and 2 have the list by an older epoch than that by which 3 to 6 opened the
-// log by the one before, of the same number: they may go back to it.
-TEST_F(OpeningQuorumsTest, NewcomersBeginWhenALateQuorumHasInstalled) {
-  const Configuration before = Of(1, {1, 2, 3, 4, 5, 6, 7}, 4);
-  const Configuration after = MadeFrom(before, Of(1, {1, 2, 3, 4, 5, 6, 8}, 4));
-  MembersChange change = ChangeOf(before, after);
-  for (const int node : {1, 2}) Add(node, after, 2);
-  for (const int node : {3, 4}) Add(node, after, 4);
-  AddBlank(8, before);
-  ASSERT_TRUE(Judge(after, &change).ok());
-  EXPECT_TRUE(promises_.is_half_done);
-  EXPECT_EQ(promises_.origin, Origin::kSettled);
-  const InstallQuorum late{{At(1), At(2), At(3), At(4), At(5), At(6)}, 4};
-  EXPECT_THAT(ToInstall(after, true).before_newcomers, ElementsAre(late));
-  // When the first of them has it, it was so.
-  answers_.pop_back();
-  Add(8, after, 5);
-  ASSERT_TRUE(Judge(after, &change).ok());
-  EXPECT_THAT(ToInstall(after, true).before_newcomers, IsEmpty());
-}
-
-// Two nodes were to be added, which was cut off on 1. Node 2 went on by the
-// first list with 3, which is lost since: 1 and 2 are its opening quorum, and
-// need not be so many that the list of five ends (Q9).
-TEST_F(OpeningQuorumsTest, WhoHasTheTargetNeedNotEndIt) {
-  const Configuration first = Of(1, {1, 2, 3}, 2);
-  const Configuration grown = MadeFrom(first, Of(2, {1, 2, 3, 4, 5}, 3));
-  const MembersChange change = ChangeOf(first, grown);
-  Add(1, grown, 2);
-  Add(2, first, 3);
-  for (const int node : {4, 5}) AddBlank(node, first);
-  const absl::Status status = Judge(grown, &change);
-  ASSERT_TRUE(status.ok()) << status;
-  EXPECT_THAT(promises_.unsettled, IsEmpty());
-  EXPECT_THAT(ToInstall(grown, true).before_newcomers,
-              ElementsAre(InstallQuorum{{At(1), At(2), At(3)}, 2}));
-}
-
-// Node 1 has the list as it was made from the first one, and cut off; node 2 as
-// it was made again from the second. By the second, which has ended the first,
-// nobody can open the log any more.
-TEST_F(OpeningQuorumsTest, ListThatWasMadeTwiceIsNoRivalOfItself) {
-  const Configuration first = Of(1, {1, 2, 3}, 2);
-  const Configuration second = MadeFrom(first, Of(2, {1, 2, 3}, 2));
-  const Configuration third = MadeFrom(second, Of(3, {1, 2, 4, 5}, 3));
-  const MembersChange change = ChangeOf(second, third);
-  Add(1, MadeFrom(first, third), 2);
-  Add(2, third, 5);
-  Add(3, second, 4);
-  for (const int node : {4, 5}) AddBlank(node, second);
-  const absl::Status status = Judge(third, &change);
-  ASSERT_TRUE(status.ok()) << status;
-  EXPECT_EQ(promises_.origin, Origin::kSettled);
-  EXPECT_EQ(promises_.have, 1u);
-}
-
-// Two nodes were to be added, which was cut off on 1; then 3 was to be replaced
-// by one of them, and that was cut off on 2 (Q8).
-TEST_F(OpeningQuorumsTest, BlankOnesEndAListThatTheyNeverHad) {
-  const Configuration first = Of(1, {1, 2, 3}, 2);
-  const Configuration grown = MadeFrom(first, Of(2, {1, 2, 4, 5}, 2));
-  const Configuration third = MadeFrom(first, Of(3, {1, 2, 4}, 2));
-  Add(1, grown, 2);
-  Add(2, third, 5);
-  Add(3, first, 3);
-  for (const int node : {4, 5}) AddBlank(node, first);
-  ASSERT_TRUE(Judge(third).ok());
-  EXPECT_THAT(promises_.unsettled, ElementsAre(grown, first));
-  answers_.pop_back();  // node 5: three of four are enough
-  EXPECT_TRUE(Judge(third).ok());
-  answers_.pop_back();
-  EXPECT_TRUE(absl::IsUnavailable(Judge(third)));
-}
-
-// Node 4 may stand in the place of one who acknowledged by the first list.
-TEST_F(OpeningQuorumsTest, BlankOnesEndNothingWhoseOriginMayBeInForce) {
-  const Configuration first = Of(1, {1, 2, 3, 6}, 2);
-  const Configuration grown = MadeFrom(first, Of(2, {1, 2, 4, 5}, 2));
-  const Configuration third = MadeFrom(grown, Of(3, {1, 2, 4}, 2));
-  Add(1, grown, 4);
-  Add(2, third, 5);
-  for (const int node : {4, 5}) AddBlank(node, first);
-  const absl::Status status = Judge(third);
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_EQ(promises_.counts, 2u);
-}
-
 // Both changed node 3 of {1, 2, 3} for another one. 1 has the rival's list, by
 // which it and 2 may have gone on.
 TEST_F(OpeningQuorumsTest, ChangeIsNotFinishedBesideARival) {
@@ -639,4 +401,4 @@ TEST_F(OpeningQuorumsTest, RivalOfAnotherSizeIsNotChanged) {
 }
 
 }  // namespace
-}  // namespace alpheus
+}  // namespace alpheus::testing
