@@ -47,6 +47,7 @@ DOORS = (
      ("replication/fabric/tcp/", "replication/fabric/socket_address.h",
       "replication/fabric/socket_address.cc", "bench/replicated/raw_socket.cc",
       "tests/testing/counted_sends.cc",
+      "tests/bench/replicated/free_ports_test.cc",
       "bench/replicated/system_calls.cc")),
     ("ZooKeeper", r"zookeeper(/|\.)", ("quorum/",)),
     ("RocksDB", r"rocksdb/",

@@ -53,6 +53,18 @@ Format FormatFor(const ClusterShape& shape, int log) {
   return format;
 }
 
+// A port that is only closed may be the next that the kernel chooses for
+// somebody else. One with a connection in TIME_WAIT it passes over, and gives
+// to whoever names it and sets SO_REUSEADDR.
+absl::StatusOr<uint16_t> SetPortAside() {
+  ALPHEUS_ASSIGN_OR_RETURN(const RawSocket listener, RawSocket::Listen());
+  ALPHEUS_ASSIGN_OR_RETURN(const uint16_t port, listener.Port());
+  ALPHEUS_ASSIGN_OR_RETURN(const RawSocket client, RawSocket::Connect(port));
+  // Declared last, so closed first: the end that waits is the port's.
+  ALPHEUS_ASSIGN_OR_RETURN(const RawSocket accepted, listener.Accept());
+  return port;
+}
+
 }  // namespace
 
 std::string BenchLogName(int log) { return absl::StrCat("bench", log); }
@@ -73,12 +85,9 @@ ScratchFolder::~ScratchFolder() {
 }
 
 absl::StatusOr<std::vector<uint16_t>> FreePorts(int count) {
-  std::vector<RawSocket> listeners;  // all at once, so that none comes twice
   std::vector<uint16_t> ports;
   for (int i = 0; i < count; ++i) {
-    ALPHEUS_ASSIGN_OR_RETURN(RawSocket listener, RawSocket::Listen());
-    ALPHEUS_ASSIGN_OR_RETURN(const uint16_t port, listener.Port());
-    listeners.push_back(std::move(listener));
+    ALPHEUS_ASSIGN_OR_RETURN(const uint16_t port, SetPortAside());
     ports.push_back(port);
   }
   return ports;

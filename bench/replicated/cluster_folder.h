@@ -39,7 +39,8 @@ class ScratchFolder {
   std::string path_;
 };
 
-// Ports of 127.0.0.1 that were free a moment ago. Errors: Unavailable.
+// Ports of 127.0.0.1 for listeners with SO_REUSEADDR; for a minute the kernel
+// chooses none of them for anybody. Errors: Unavailable.
 absl::StatusOr<std::vector<uint16_t>> FreePorts(int count);
 
 struct ClusterShape {

@@ -42,6 +42,11 @@ RawSocket::~RawSocket() {
 absl::StatusOr<RawSocket> RawSocket::Listen() {
   RawSocket listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (listener.fd_ < 0) return SystemError("socket");
+  const int on = 1;
+  if (setsockopt(listener.fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) !=
+      0) {
+    return SystemError("setsockopt(SO_REUSEADDR)");
+  }
   const sockaddr_in address = Loopback(0);
   if (bind(listener.fd_, reinterpret_cast<const sockaddr*>(&address),
            sizeof(address)) != 0) {

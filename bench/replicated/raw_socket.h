@@ -34,7 +34,8 @@ class RawSocket {
 
   int fd() const { return fd_; }
 
-  // On 127.0.0.1. Errors: Unavailable.
+  // On a port of 127.0.0.1 that the kernel chooses, with SO_REUSEADDR.
+  // Errors: Unavailable.
   static absl::StatusOr<RawSocket> Listen();
   absl::StatusOr<uint16_t> Port() const;
   absl::StatusOr<RawSocket> Accept() const;

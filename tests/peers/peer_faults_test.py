@@ -7,6 +7,7 @@ usage: peer_faults_test.py
 """
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,12 @@ class PeerFaultsTest(unittest.TestCase):
         self.assertEqual(len(lines), len(peer_faults.EXPERIMENTS))
         for line in lines:
             self.assertIn("skipped: no ", line)
+
+    def test_ports_go_to_who_names_them_and_to_nobody_else(self):
+        for port in peer_process.free_ports(4):
+            with socket.socket() as other, self.assertRaises(OSError):
+                other.bind(("127.0.0.1", port))
+            socket.create_server(("127.0.0.1", port)).close()
 
     def test_bad_usage_is_refused(self):
         self.assertNotEqual(run("--only", "nothing").returncode, 0)

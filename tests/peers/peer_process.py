@@ -17,14 +17,18 @@ class NotThere(Exception):
     """A member does not answer, or refuses."""
 
 
+def _set_port_aside():
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # SO_REUSEADDR
+        client = socket.create_connection(listener.getsockname())
+        listener.accept()[0].close()  # first: the port's end is in TIME_WAIT
+        client.close()
+        return listener.getsockname()[1]
+
+
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """Ports for listeners with SO_REUSEADDR; for a minute the kernel chooses
+    none of them for anybody else."""
+    return [_set_port_aside() for _ in range(count)]
 
 
 def _die_with_parent():
