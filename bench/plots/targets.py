@@ -14,11 +14,12 @@ ROUNDS_MIN = 5
 class Verdict:
     """One aim: what was asked, what came out."""
 
-    def __init__(self, what, found, aim, passed):
+    def __init__(self, what, found, aim, passed, floor=None):
         self.what = what
         self.found = found    # Ratio, or None if it was not measured
         self.aim = aim        # as text
         self.passed = passed  # None if it was not measured
+        self.floor = floor    # Ratio of what no log can go below, if known
 
     @property
     def word(self):
@@ -32,9 +33,9 @@ def judge(results):
             + list(_recovery_targets(results)))
 
 
-def at_most(what, found, limit):
+def at_most(what, found, limit, floor=None):
     passed = None if found is None else found.median <= limit
-    return Verdict(what, found, "at most %.2fx" % limit, passed)
+    return Verdict(what, found, "at most %.2fx" % limit, passed, floor)
 
 
 def at_least(what, found, limit):
@@ -111,8 +112,10 @@ def to_text(verdicts):
         else:
             measured = "%.2fx (%.2f to %.2f)" % (
                 verdict.found.median, verdict.found.low, verdict.found.high)
+        floor = ("" if verdict.floor is None
+                 else " (floor %.2fx)" % verdict.floor.median)
         lines.append("%-7s  %-66s %-22s %s" % (verdict.word, verdict.what,
-                                               measured, verdict.aim))
+                                               measured, verdict.aim + floor))
     rounds = [v.found.rounds for v in verdicts if v.found is not None]
     if rounds and min(rounds) < ROUNDS_MIN:
         lines.append("NOTE: only %d rounds; a judgement needs %d"

@@ -79,6 +79,20 @@ class AimsTest(unittest.TestCase):
             self.assertEqual(words(rocksdb_wal.judge(run)),
                              ["skipped", "skipped", "skipped", word])
 
+    def test_floor_stands_beside_each_aim(self):
+        none = [1000.0, 3000.0, 1000.0, 1000.0, 1000.0]
+        run = run_of(put("none", none),
+                     put("floor", [ns + 1500 for ns in none]),
+                     put("default-tmpfs", [ns + 2000 for ns in none]),
+                     put("alpheus", [ns + 1900 for ns in none]),
+                     put("append-1-backup", [9000.0] * 5),
+                     put("alpheus-1-backup", [ns + 12000 for ns in none]))
+        text = rocksdb_wal.aims(run)
+        self.assertIn("0.95x (0.95 to 0.95)   at most 0.50x (floor 0.75x)",
+                      text)
+        self.assertIn("1.20x (1.20 to 1.20)   at most 1.00x (floor 1.05x)",
+                      text)
+
     def test_run_beside_others_is_void_in_sight(self):
         self.assertNotIn("VOID", rocksdb_wal.aims(run_of(others=0.09)))
         self.assertIn("VOID: put", rocksdb_wal.aims(run_of(others=0.11)))
