@@ -89,15 +89,19 @@ class LogReader::Impl {
       : region_(std::move(region)),
         mode_(mode),
         state_(std::move(state)),
-        info_(MakeInfo(region_, state_)) {}
+        info_(MakeInfo(region_, state_)),
+        end_(state_.head()),
+        end_epoch_(info_.log_epoch) {}
 
   const RegionInfo& info() const { return info_; }
 
   absl::Status ForEach(
-      const std::function<absl::Status(const ReaderRecord&)>& visit) {
+      Lsn from, const std::function<absl::Status(const ReaderRecord&)>& visit) {
     ALPHEUS_RETURN_IF_ERROR(Refresh());
-    const Survey survey = MakeSurvey();
-    ALPHEUS_RETURN_IF_ERROR(Walk(survey, visit));
+    if (from != Lsn(0) && from < info_.head_lsn) return Cleaned(from);
+    const LogPosition start = StartOf(from);
+    const Survey survey = MakeSurvey(start);
+    ALPHEUS_RETURN_IF_ERROR(Walk(survey, start, from, visit));
     return SingleFaults();
   }
 
@@ -111,9 +115,9 @@ class LogReader::Impl {
           ": a writer has this log open; salvage is for a log that "
           "can't be opened"));
     }
-    const Survey survey = MakeSurvey();
+    const Survey survey = MakeSurvey(state_.head());
     const ScanInput input = ScanInputOf(region_.bytes(), state_);
-    RecordCursor cursor = HeaderCursor();
+    RecordCursor cursor = HeaderCursor(state_.head());
     for (;;) {
       const LogPosition at = cursor.position();
       if (ReadNext(cursor)) {
@@ -148,7 +152,9 @@ class LogReader::Impl {
   }
 
  private:
-  // What a first pass over the headers (live) or over everything (dead) says.
+  // What a first pass over the headers from the start of the pass (live) or
+  // over everything (dead) says. Headers before the start name nothing behind
+  // it.
   struct Survey {
     Lsn end_lsn;            // records before it are shown
     Lsn proven_lsn;         // records up to it were persisted here
@@ -164,7 +170,15 @@ class LogReader::Impl {
     return absl::OkStatus();
   }
 
-  Survey MakeSurvey() const {
+  // G3. Where a pass begins that shows nothing before `from`.
+  LogPosition StartOf(Lsn from) const {
+    const bool goes_on = info_.has_writer && info_.replica_count == 1 &&
+                         info_.log_epoch == end_epoch_ &&
+                         info_.head_lsn <= end_.lsn && end_.lsn <= from;
+    return goes_on ? end_ : state_.head();
+  }
+
+  Survey MakeSurvey(const LogPosition& start) const {
     const ScanInput input = ScanInputOf(region_.bytes(), state_);
     Survey survey;
     if (!info_.has_writer) {
@@ -181,7 +195,7 @@ class LogReader::Impl {
     // Beside a writer only what a header or the watermark proves persisted is
     // shown (G2); what lies behind may be half written.
     Lsn named;
-    RecordCursor cursor = HeaderCursor();
+    RecordCursor cursor = HeaderCursor(start);
     while (cursor.Next() == RecordCursor::Step::kRecord) {
       named = std::max(named, Lsn(cursor.record().header.durable_lsn()));
     }
@@ -200,47 +214,58 @@ class LogReader::Impl {
     return std::max(named, info_.head_lsn - 1);
   }
 
-  // Delivers the records of the survey.
+  // Delivers the records of the survey from `start` on, but none before `from`.
   absl::Status Walk(
-      const Survey& survey,
+      const Survey& survey, const LogPosition& start, Lsn from,
       const std::function<absl::Status(const ReaderRecord&)>& visit) {
-    RecordCursor cursor = HeaderCursor();
+    RecordCursor cursor = HeaderCursor(start);
+    end_ = start;
+    end_epoch_ = info_.log_epoch;
     while (cursor.position().lsn < survey.end_lsn) {
       const LogPosition at = cursor.position();
-      if (!ReadNext(cursor)) return Unreadable(at, survey.proven_lsn);
-      ALPHEUS_RETURN_IF_ERROR(visit(MakeRecord(cursor, survey)));
-      tail_offset_ = cursor.position().offset;
+      const bool is_shown = at.lsn >= from;
+      if (!(is_shown ? ReadNext(cursor) : PassNext(cursor))) {
+        return Unreadable(at, survey.proven_lsn);
+      }
+      if (is_shown) {
+        ALPHEUS_RETURN_IF_ERROR(visit(MakeRecord(cursor, survey)));
+      }
+      end_ = cursor.position();
     }
     return survey.corrupt ? Unreadable(cursor.position(), survey.proven_lsn)
                           : absl::OkStatus();
   }
 
   void VerifyLive(VerifyReport* report) {
-    const Survey survey = MakeSurvey();
+    const Survey survey = MakeSurvey(state_.head());
     report->proven_lsn = survey.proven_lsn;
     report->durable_lsn = survey.durable_lsn;
     report->named_durable_lsn = survey.named_durable_lsn;
     report->end_lsn = info_.head_lsn - 1;
-    tail_offset_ = state_.superline.head_offset;
-    report->status = Walk(survey, [report](const ReaderRecord& record) {
-      report->end_lsn = record.lsn;
-      switch (record.state) {
-        case RecordState::kCleaned:
-          ++report->cleaned_records;
-          break;
-        case RecordState::kAborted:
-          ++report->aborted_records;
-          break;
-        default:
-          ++report->data_records;
-          report->payload_bytes += record.payload.size();
-      }
-      return absl::OkStatus();
-    });
-    report->tail_offset = tail_offset_.value;
+    report->status = Walk(survey, state_.head(), Lsn(0),
+                          [report](const ReaderRecord& record) {
+                            Count(record, report);
+                            return absl::OkStatus();
+                          });
+    report->tail_offset = end_.offset.value;
     report->verdict = TailVerdictName(absl::IsDataLoss(report->status)
                                           ? TailVerdict::kCorrupt
                                           : TailVerdict::kComplete);
+  }
+
+  static void Count(const ReaderRecord& record, VerifyReport* report) {
+    report->end_lsn = record.lsn;
+    switch (record.state) {
+      case RecordState::kCleaned:
+        ++report->cleaned_records;
+        break;
+      case RecordState::kAborted:
+        ++report->aborted_records;
+        break;
+      default:
+        ++report->data_records;
+        report->payload_bytes += record.payload.size();
+    }
   }
 
   void VerifyDead(const std::function<void(double)>& progress,
@@ -269,17 +294,22 @@ class LogReader::Impl {
     report->status = Judge(scan);
   }
 
-  RecordCursor HeaderCursor() const {
+  RecordCursor HeaderCursor(const LogPosition& start) const {
     const Superline& superline = state_.superline;
-    return {RingOf(region_.bytes(), superline), state_.table, state_.head(),
+    return {RingOf(region_.bytes(), superline), state_.table, start,
             superline.head_offset + superline.ring_capacity,
             RecordCursor::Payloads::kSkip};
+  }
+
+  // Without reading the payload.
+  static bool PassNext(RecordCursor& cursor) {
+    return cursor.Next() == RecordCursor::Step::kRecord;
   }
 
   // Reads the record at the cursor into payload_, copying before checking. On
   // false the cursor has passed the record if at least its header holds.
   bool ReadNext(RecordCursor& cursor) {
-    if (cursor.Next() != RecordCursor::Step::kRecord) return false;
+    if (!PassNext(cursor)) return false;
     const RecordView& record = cursor.record();
     payload_.assign(record.payload.begin(), record.payload.end());
     return record.cleaned ||
@@ -305,6 +335,12 @@ class LogReader::Impl {
     return record;
   }
 
+  absl::Status Cleaned(Lsn lsn) const {
+    return absl::OutOfRangeError(absl::StrCat(
+        info_.path, ": LSN ", lsn.value, " was cleaned; the log starts at LSN ",
+        info_.head_lsn.value, " now. Read from there on"));
+  }
+
   // Overtaken by a live writer, or damaged.
   absl::Status Unreadable(const LogPosition& at, Lsn proven_lsn) const {
     const absl::StatusOr<RegionState> now = ReadState(region_, mode_);
@@ -313,7 +349,7 @@ class LogReader::Impl {
           info_.path, ": LSN ", at.lsn.value,
           " was cleaned and its space reused while it was being read; the log "
           "starts at LSN ",
-          now->superline.head_lsn.value, " now. Open the reader again"));
+          now->superline.head_lsn.value, " now. Read again from there on"));
     }
     const Ring ring = RingOf(region_.bytes(), state_.superline);
     return absl::DataLossError(absl::StrCat(
@@ -362,7 +398,8 @@ class LogReader::Impl {
   RegionState state_;
   RegionInfo info_;
   std::vector<std::byte> payload_;
-  RingOffset tail_offset_;  // behind the last record that Walk delivered
+  LogPosition end_;  // behind the last record that Walk delivered
+  Epoch end_epoch_;  // the log's at that time
 };
 
 const char* RecordStateName(RecordState state) {
@@ -412,7 +449,12 @@ const RegionInfo& LogReader::info() const { return impl_->info(); }
 
 absl::Status LogReader::ForEach(
     const std::function<absl::Status(const ReaderRecord&)>& visit) {
-  return impl_->ForEach(visit);
+  return impl_->ForEach(Lsn(0), visit);
+}
+
+absl::Status LogReader::ForEachFrom(
+    Lsn from, const std::function<absl::Status(const ReaderRecord&)>& visit) {
+  return impl_->ForEach(from, visit);
 }
 
 absl::Status LogReader::ForEachSalvageable(

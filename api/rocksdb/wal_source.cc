@@ -80,24 +80,20 @@ class ClusterSource final : public WalSource {
 
 class RegionSource final : public WalSource {
  public:
-  RegionSource(std::string path, std::unique_ptr<LogReader> reader)
-      : path_(std::move(path)), reader_(std::move(reader)) {}
+  explicit RegionSource(std::unique_ptr<LogReader> reader)
+      : reader_(std::move(reader)) {}
 
-  // A writer may use the bytes again that are being read, also of what need not
-  // be read any more: then the region is opened again.
   absl::StatusOr<Lsn> Read(Lsn from, const Visit& visit) override {
     Lsn next = from;
     absl::Status read;
     for (int i = 0; i < kTriesMax; ++i) {
-      if (reader_ == nullptr) {
-        ALPHEUS_ASSIGN_OR_RETURN(reader_, LogReader::Open(path_));
-      }
-      bool is_overtaken = false;
-      read = ReadOn(visit, &next, &is_overtaken);
-      if (read.ok()) return next;
-      if (!absl::IsOutOfRange(read)) return read;
-      reader_.reset();
-      if (is_overtaken) return read;
+      read = ReadOn(visit, &next);
+      const Lsn head = reader_->info().head_lsn;
+      if (read.ok()) return std::max(next, head);
+      // A writer may use the bytes again that are being read, also of what need
+      // not be read any more.
+      const bool is_overtaken = next != Lsn(0) && head > next;
+      if (!absl::IsOutOfRange(read) || is_overtaken) return read;
     }
     return read;
   }
@@ -105,24 +101,10 @@ class RegionSource final : public WalSource {
  private:
   static constexpr int kTriesMax = 10;
 
-  // `next`: to be visited next. `is_overtaken`: it was cleaned.
-  absl::Status ReadOn(const Visit& visit, Lsn* next, bool* is_overtaken) {
-    bool is_first = true;
-    const auto check = [&](Lsn head) {
-      *is_overtaken = *next != Lsn(0) && head > *next;
-      is_first = false;
-      return !*is_overtaken ? absl::OkStatus()
-                            : absl::OutOfRangeError(absl::StrCat(
-                                  "LSN ", next->value,
-                                  " was cleaned, the head is ", head.value));
-    };
-    ALPHEUS_RETURN_IF_ERROR(
-        reader_->ForEach([&](const ReaderRecord& record) -> absl::Status {
-          if (is_first) {
-            absl::Status checked = check(record.lsn);
-            if (!checked.ok()) return checked;
-          }
-          if (record.lsn < *next) return absl::OkStatus();
+  // `next`: to be visited next.
+  absl::Status ReadOn(const Visit& visit, Lsn* next) {
+    return reader_->ForEachFrom(
+        *next, [&visit, next](const ReaderRecord& record) -> absl::Status {
           absl::Status visited;
           if (record.state == RecordState::kDurable ||
               record.state == RecordState::kCompleted) {
@@ -130,16 +112,10 @@ class RegionSource final : public WalSource {
           }
           if (visited.ok()) *next = record.lsn + 1;
           return visited;
-        }));
-    if (!is_first) return absl::OkStatus();
-    const Lsn head = reader_->info().head_lsn;
-    ALPHEUS_RETURN_IF_ERROR(check(head));
-    *next = std::max(*next, head);
-    return absl::OkStatus();
+        });
   }
 
-  const std::string path_;
-  std::unique_ptr<LogReader> reader_;
+  const std::unique_ptr<LogReader> reader_;
 };
 
 }  // namespace
@@ -165,7 +141,7 @@ absl::StatusOr<std::unique_ptr<WalSource>> OpenWalSource(
         " replicas, and does not know alone what is durable. Nothing was "
         "changed; name the cluster (alpheus:?cluster=FILE&follow=true)"));
   }
-  return std::make_unique<RegionSource>(options.log.path, std::move(reader));
+  return std::make_unique<RegionSource>(std::move(reader));
 }
 
 }  // namespace alpheus

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
 #include "log/base/bytes.h"
 #include "tests/testing/temp_directory.h"
@@ -16,6 +18,7 @@
 namespace alpheus {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -49,10 +52,25 @@ class LogReaderTest : public ::testing::Test {
       return absl::OkStatus();
     });
   }
+  // What a pass from `from` on shows.
+  std::vector<std::string> ReadFrom(LogReader& reader, Lsn from) {
+    std::vector<std::string> payloads;
+    const absl::Status read =
+        reader.ForEachFrom(from, [&](const ReaderRecord& record) {
+          payloads.emplace_back(AsText(record.payload));
+          return absl::OkStatus();
+        });
+    EXPECT_TRUE(read.ok()) << read;
+    return payloads;
+  }
+  // In place: a writer has the file mapped.
   void Flip(uint64_t offset) {
-    auto bytes = testing::ReadFile(path_);
-    bytes[offset] ^= std::byte{1};
-    testing::WriteFile(path_, bytes);
+    std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekg(static_cast<std::streamoff>(offset));
+    const int byte = file.get();
+    file.seekp(static_cast<std::streamoff>(offset));
+    file.put(static_cast<char>(byte ^ 1));
+    ASSERT_TRUE(file.flush().good());
   }
 
   testing::TempDirectory directory_;
@@ -245,24 +263,112 @@ TEST_F(LogReaderTest, ReaderNoticesAWriterThatComesLater) {
   EXPECT_GE(records, 1);
 }
 
+TEST_F(LogReaderTest, PassBeginsWhereItIsAsked) {
+  AppendAndClose({"a", "b", "c"});
+  const std::unique_ptr<LogReader> reader = OpenReader();
+  EXPECT_THAT(ReadFrom(*reader, Lsn(0)), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(ReadFrom(*reader, Lsn(2)), ElementsAre("b", "c"));
+  EXPECT_THAT(ReadFrom(*reader, Lsn(4)), IsEmpty());
+  EXPECT_THAT(ReadFrom(*reader, Lsn(9)), IsEmpty());
+}
+
+// Damage in what was shown is not seen again, as nobody looks there.
+TEST_F(LogReaderTest, PassBesideAWriterReadsOnlyWhatIsNew) {
+  std::vector<std::string> payloads;
+  AppendAndClose({"a"});
+  ASSERT_TRUE(Read(&payloads).ok());
+  const std::unique_ptr<Log> log = OpenLog();
+  for (const char* text : {"b", "c"}) ASSERT_TRUE(log->Append(text).ok());
+  const std::unique_ptr<LogReader> reader = OpenReader();
+  EXPECT_THAT(ReadFrom(*reader, Lsn(0)), ElementsAre("a", "b"));
+  for (const char* text : {"d", "e"}) ASSERT_TRUE(log->Append(text).ok());
+  Flip(offsets_[0]);  // of the header of "a"
+  EXPECT_THAT(ReadFrom(*reader, Lsn(3)), ElementsAre("c", "d"));
+  EXPECT_THAT(ReadFrom(*reader, Lsn(5)), IsEmpty());
+  ASSERT_TRUE(log->Append("f").ok());
+  EXPECT_THAT(ReadFrom(*reader, Lsn(5)), ElementsAre("e"));
+  const auto show_none = [](const ReaderRecord&) { return absl::OkStatus(); };
+  EXPECT_EQ(reader->ForEach(show_none).code(), Code::kDataLoss);
+  EXPECT_EQ(OpenReader()->ForEachFrom(Lsn(5), show_none).code(),
+            Code::kDataLoss);
+}
+
+// A pass that was ended goes on with the record that ended it.
+TEST_F(LogReaderTest, RecordWhoseVisitFailedIsShownAgain) {
+  const std::unique_ptr<Log> log = OpenLog();
+  for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(log->Append(text).ok());
+  const std::unique_ptr<LogReader> reader = OpenReader();
+  EXPECT_EQ(reader
+                ->ForEach([](const ReaderRecord& record) {
+                  return record.lsn == Lsn(2) ? absl::CancelledError()
+                                              : absl::OkStatus();
+                })
+                .code(),
+            Code::kCancelled);
+  EXPECT_THAT(ReadFrom(*reader, Lsn(2)), ElementsAre("b"));
+}
+
+TEST_F(LogReaderTest, PassGoesOnWhenAnotherWriterComes) {
+  std::unique_ptr<Log> log = OpenLog();
+  for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(log->Append(text).ok());
+  const std::unique_ptr<LogReader> reader = OpenReader();
+  EXPECT_THAT(ReadFrom(*reader, Lsn(0)), ElementsAre("a", "b"));
+  ASSERT_TRUE(log->Close().ok());
+  log.reset();
+  EXPECT_THAT(ReadFrom(*reader, Lsn(3)), ElementsAre("c"));
+  log = OpenLog();
+  ASSERT_TRUE(log->Append("d").ok());
+  ASSERT_TRUE(log->Append("e").ok());
+  EXPECT_THAT(ReadFrom(*reader, Lsn(4)), ElementsAre("d"));
+}
+
+TEST_F(LogReaderTest, PassFromWhatWasCleanedIsToldTheHead) {
+  const std::unique_ptr<Log> log = OpenLog();
+  for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(log->Append(text).ok());
+  const std::unique_ptr<LogReader> reader = OpenReader();
+  EXPECT_THAT(ReadFrom(*reader, Lsn(0)), ElementsAre("a", "b"));
+  const std::string large(200'000, 'x');
+  for (int i = 0; i < 10; ++i) {  // more than a lap
+    ASSERT_TRUE(log->CleanupThrough(log->durable_lsn() - 1).ok());
+    ASSERT_TRUE(log->Append(large).ok());
+  }
+  const absl::Status read = reader->ForEachFrom(
+      Lsn(3), [](const ReaderRecord&) { return absl::OkStatus(); });
+  EXPECT_EQ(read.code(), Code::kOutOfRange);
+  const Lsn head = reader->info().head_lsn;
+  EXPECT_GT(head, Lsn(3));
+  EXPECT_THAT(std::string(read.message()),
+              AllOf(HasSubstr("LSN 3 was cleaned"),
+                    HasSubstr(absl::StrCat("starts at LSN ", head.value))));
+  EXPECT_THAT(ReadFrom(*reader, head), Each(large));
+}
+
+// Records of one letter each, for lap after lap of the ring.
+void AppendAndCleanUntil(Log& log, const std::atomic<bool>& stop) {
+  uint64_t n = 0;
+  while (!stop) {
+    const std::string text(100 + n % 3000, static_cast<char>('a' + n % 26));
+    const auto lsn = log.Append(text);
+    if (lsn.ok()) {
+      ++n;
+    } else {
+      ASSERT_EQ(lsn.status().code(), Code::kResourceExhausted);
+      ASSERT_TRUE(log.CleanupThrough(log.durable_lsn() - 10).ok());
+    }
+  }
+}
+
+void ExpectWhole(const ReaderRecord& record) {
+  const std::string_view text = AsText(record.payload);
+  EXPECT_EQ(text.find_first_not_of(text[0]), std::string_view::npos);
+}
+
 // A reader beside a writer that wraps the ring all the time sees whole records
 // in order or is told that it was overtaken; never a torn or wrong one.
 TEST_F(LogReaderTest, ReaderBesideABusyWriterNeverSeesATornRecord) {
   const std::unique_ptr<Log> log = OpenLog();
   std::atomic<bool> stop{false};
-  std::jthread writer([&] {
-    uint64_t n = 0;
-    while (!stop) {
-      const std::string text(100 + n % 3000, static_cast<char>('a' + n % 26));
-      const auto lsn = log->Append(text);
-      if (lsn.ok()) {
-        ++n;
-      } else {
-        ASSERT_EQ(lsn.status().code(), Code::kResourceExhausted);
-        ASSERT_TRUE(log->CleanupThrough(log->durable_lsn() - 10).ok());
-      }
-    }
-  });
+  std::jthread writer([&] { AppendAndCleanUntil(*log, stop); });
   while (log->durable_lsn() < Lsn(100)) std::this_thread::yield();
   int complete = 0;
   for (int pass = 0; pass < 200; ++pass) {
@@ -273,8 +379,7 @@ TEST_F(LogReaderTest, ReaderBesideABusyWriterNeverSeesATornRecord) {
         (*reader)->ForEach([&](const ReaderRecord& record) {
           EXPECT_GT(record.lsn, last);
           last = record.lsn;
-          const std::string_view text = AsText(record.payload);
-          EXPECT_EQ(text.find_first_not_of(text[0]), std::string_view::npos);
+          ExpectWhole(record);
           return absl::OkStatus();
         });
     EXPECT_TRUE(status.ok() || status.code() == Code::kOutOfRange) << status;
@@ -285,6 +390,32 @@ TEST_F(LogReaderTest, ReaderBesideABusyWriterNeverSeesATornRecord) {
   }
   stop = true;
   RecordProperty("complete_passes", complete);
+}
+
+// The same by one reader, which goes on where it ended: each record once, none
+// left out but those that it is told were cleaned.
+TEST_F(LogReaderTest, FollowerOfABusyWriterMissesNothingUnlessItIsTold) {
+  const std::unique_ptr<Log> log = OpenLog();
+  std::atomic<bool> stop{false};
+  std::jthread writer([&] { AppendAndCleanUntil(*log, stop); });
+  while (log->durable_lsn() < Lsn(100)) std::this_thread::yield();
+  const std::unique_ptr<LogReader> reader = OpenReader();
+  Lsn next{0};
+  int shown = 0;
+  for (int pass = 0; pass < 2000; ++pass) {
+    const absl::Status read =
+        reader->ForEachFrom(next, [&](const ReaderRecord& record) {
+          EXPECT_TRUE(next == Lsn(0) || record.lsn == next) << record.lsn;
+          next = record.lsn + 1;
+          ExpectWhole(record);
+          ++shown;
+          return absl::OkStatus();
+        });
+    EXPECT_TRUE(read.ok() || read.code() == Code::kOutOfRange) << read;
+    if (!read.ok() && next < reader->info().head_lsn) next = Lsn(0);
+  }
+  stop = true;
+  EXPECT_GT(shown, 0);
 }
 
 }  // namespace

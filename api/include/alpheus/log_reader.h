@@ -22,6 +22,10 @@
 //       one, whatever is whole up to where the scan ends. What of that is not
 //       proven durable is shown as completed: beside a writer of a log with
 //       W = 1 there is nothing of that kind.
+//   G3. A pass begins at the head, or behind what an earlier pass of this
+//       reader showed if that is still where the next record goes: no head has
+//       passed it, and no writer has come since (of several replicas an opening
+//       may have put other records there).
 //
 // Thread safety: one thread per reader; any number of readers.
 // References: protocol A1, A3.5, A4.5, A7.
@@ -136,9 +140,17 @@ class LogReader {
   // Errors: DataLoss after the last record before the damage was delivered, or
   // for damaged single copies of a log that was closed cleanly after all were;
   // OutOfRange (a live writer reclaimed the record that was to be read next:
-  // open again); whatever `visit` returns, which ends the iteration.
+  // read again); whatever `visit` returns, which ends the iteration.
   absl::Status ForEach(
       const std::function<absl::Status(const ReaderRecord&)>& visit);
+
+  // Like ForEach, but calls `visit` with nothing before `from`, an LSN or 0 for
+  // the head. A reader that follows a log beside its writer passes `from`
+  // behind what it was shown, and reads what came since then: of a log with one
+  // replica such a pass goes on where the last one ended (G3).
+  // Errors: also OutOfRange if `from` was cleaned; info() names the head.
+  absl::Status ForEachFrom(
+      Lsn from, const std::function<absl::Status(const ReaderRecord&)>& visit);
 
   // Like ForEach, but goes on behind damage at the next record that can be
   // read; `lost` is told each gap (first LSN that is missing, first LSN behind

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -330,6 +332,41 @@ TEST_F(WalSourceTest, OvertakenFollowerReadsAnew) {
   EXPECT_THAT(follower->List(""), ElementsAre("49.log"));
   EXPECT_EQ(TextOf(follower->Find("49.log")), piece);
   EXPECT_EQ(TextOf(first), "first");
+}
+
+// Its bytes are used again while they are read: what is shown is whole all the
+// same, and of files that were there at one moment.
+TEST_F(WalSourceTest, FollowerOfABusyWriterShowsWholeFiles) {
+  Write("100.log", "x");
+  WriteAnotherBatch();
+  const auto follower = Follow();
+  std::atomic<bool> stop{false};
+  std::jthread writer([&] {
+    for (int i = 101; !stop; ++i) {
+      const std::string piece(10'000, static_cast<char>('a' + i % 26));
+      for (int n = 0; n < 3; ++n) Write(std::to_string(i) + ".log", piece);
+      ASSERT_TRUE(store_->Remove(std::to_string(i - 1) + ".log").ok());
+    }
+  });
+  int shown = 0;
+  for (int i = 0; i < 300; ++i) {
+    const absl::Status read = follower->Refresh();
+    // Of a log that is cleaned faster than it can be read.
+    if (absl::IsUnavailable(read)) continue;
+    ASSERT_TRUE(read.ok()) << read;
+    const std::vector<std::string> names = follower->List("");
+    EXPECT_LE(names.size(), 2U);
+    for (const std::string& name : names) {
+      const std::string text = TextOf(follower->Find(name));
+      EXPECT_LE(text.size(), 30'000U);
+      if (text.size() <= 1) continue;
+      ++shown;
+      const char letter = static_cast<char>('a' + std::stoi(name) % 26);
+      EXPECT_EQ(text.find_first_not_of(letter), std::string::npos) << name;
+    }
+  }
+  stop = true;
+  RecordProperty("files_shown", shown);
 }
 
 TEST_F(WalSourceTest, EmptiedLogHasNoFiles) {
