@@ -71,7 +71,7 @@ MAIN = """
 #include "rocksdb/env.h"
 #include "rocksdb/utilities/object_registry.h"
 
-static_assert(__cplusplus < 202002L, "the plugin's standard is RocksDB's, too");
+static_assert(__cplusplus < 202002L, "the plugin's standard is all RocksDB's");
 
 int Register(rocksdb::ObjectLibrary& library);
 
@@ -102,17 +102,21 @@ int main(int argc, char** argv) {
 }
 """
 
-# What RocksDB's Makefile makes of alpheus.mk; one source shows that the flags
-# suffice.
+# What RocksDB's Makefile makes of alpheus.mk, in its order: what it is compiled
+# as comes behind the plugin's flags. A source of each shows that they suffice.
 MAKEFILE = """
 include plugin/alpheus/*.mk
-CXXFLAGS = -std=c++17 %s $(alpheus_CXXFLAGS) \\
+CXXFLAGS += $(alpheus_CXXFLAGS)
+CXXFLAGS := $(CXXFLAGS) \
   $(shell pkg-config --cflags $(alpheus_PKGCONFIG_REQUIRES))
-all:
-	$(CXX) $(CXXFLAGS) -fsyntax-only plugin/alpheus/$(word 1,$(alpheus_SOURCES))
+CXXFLAGS += %s -std=c++17
+all: $(OBJ_DIR)/plugin/alpheus/$(word 1,$(alpheus_SOURCES:.cc=.o)) \
+  $(OBJ_DIR)/main.o
 	@echo function $(alpheus_FUNC)
 	@echo sources $(alpheus_SOURCES)
 	@echo libraries $(shell pkg-config --libs $(alpheus_PKGCONFIG_REQUIRES))
+$(OBJ_DIR)/%%.o: %%.cc
+	$(CXX) $(CXXFLAGS) -fsyntax-only $<
 """ % WARNINGS
 
 
@@ -164,9 +168,10 @@ class RocksDbTreeTest(unittest.TestCase):
     def test_make_is_told_the_same(self):
         packages = [path for path, _, files in os.walk(self.prefix)
                     if "alpheus-cxx.pc" in files]
-        output = run("make", "--no-print-directory", f"CXX={CXX}",
-                     cwd=self.tree,
-                     env=dict(os.environ, PKG_CONFIG_PATH=packages[0]))
+        for objects in (".", "jl"):
+            output = run("make", "--no-print-directory", f"CXX={CXX}",
+                         f"OBJ_DIR={objects}", cwd=self.tree,
+                         env=dict(os.environ, PKG_CONFIG_PATH=packages[0]))
         lines = output.splitlines()
         self.assertIn("function alpheus_register_rocksdb_plugin", lines)
         (found,) = (line.split()[1:] for line in lines

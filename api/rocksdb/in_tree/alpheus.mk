@@ -4,5 +4,7 @@
 # libraries: hence no `=` with spaces on both sides there.
 alpheus_FUNC = alpheus_register_rocksdb_plugin
 alpheus_SOURCES := $(patsubst plugin/alpheus/%,%,$(wildcard plugin/alpheus/api/rocksdb/*.cc))
-alpheus_CXXFLAGS := -std=c++20 -Iplugin/alpheus
+alpheus_CXXFLAGS := -Iplugin/alpheus
 alpheus_PKGCONFIG_REQUIRES := alpheus-cxx absl_strings
+# Behind the standard of RocksDB itself, which stays what it is.
+$(addprefix %,$(alpheus_SOURCES:.cc=.o)): CXXFLAGS += -std=c++20
