@@ -100,13 +100,8 @@ absl::StatusOr<bool> WalFileSystem::IsKept(Place& place) {
       place.directory != Canonical(options_.wal_directory)) {
     return false;
   }
-  std::string database;
-  {
-    const MutexLock lock(mutex_);
-    database = locked_database_;
-  }
   ALPHEUS_RETURN_IF_ERROR(
-      place.store->SetHome({place.directory, std::move(database)}));
+      place.store->SetHome({place.directory, LockedDatabase()}));
   place.name = place.base_name;
   return true;
 }
@@ -290,11 +285,16 @@ IOStatus WalFileSystem::RenameBaseFile(WalStore& store, const std::string& from,
                                        const std::string& to,
                                        const IOOptions& options,
                                        IODebugContext* dbg) {
+  const std::filesystem::path split(to);
+  if (split.filename() != "CURRENT") {
+    return target_->RenameFile(from, to, options, dbg);
+  }
+  const absl::Status claimed =
+      ClaimForNewDatabase(store, Canonical(split.parent_path()));
+  if (!claimed.ok()) return ToIoStatus(claimed);
   IOStatus renamed = target_->RenameFile(from, to, options, dbg);
-  const bool is_current = std::filesystem::path(to).filename() == "CURRENT";
   // P5: asked before, the log could be lost in between.
-  return renamed.ok() && is_current ? ToIoStatus(store.ConfirmPrimary())
-                                    : renamed;
+  return renamed.ok() ? ToIoStatus(store.ConfirmPrimary()) : renamed;
 }
 
 IOStatus WalFileSystem::RenameFile(const std::string& from,

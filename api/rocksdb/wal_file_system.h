@@ -16,7 +16,9 @@
 //       is locked while the log belongs to another one is refused; so none has
 //       its WAL elsewhere than it thinks.
 //   P2. A log without a home serves a database that exists already only if told
-//       to adopt it: else a lost log would look like a new one.
+//       to adopt it: else a lost log would look like a new one. A new database
+//       has its log before it has CURRENT, by which it exists: RocksDB makes
+//       its first WAL file after that, and may be stopped in between.
 //   P3. In the directory each WAL file of the log has a marker of its name, a
 //       symbolic link to nowhere. So RocksDB without this plugin, or with an
 //       empty log, fails to open the database, and does not take it for one
@@ -148,10 +150,15 @@ class WalFileSystem final : public WalReadingFileSystem {
   // its home with the first one.
   absl::StatusOr<bool> IsKept(Place& place);
   absl::Status CheckDatabase(WalStore& store, const std::string& directory);
+  // P2. Where CURRENT is about to be made: if the log has no WAL file and the
+  // database is the locked one, the log is that one's on return, durably.
+  absl::Status ClaimForNewDatabase(WalStore& store,
+                                   const std::string& directory);
+  std::string LockedDatabase() const;
   absl::Status CheckMarkers(WalStore& store);
 
   const WalOptions options_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::shared_ptr<WalStore> store_ ABSL_GUARDED_BY(mutex_);
   std::string locked_database_ ABSL_GUARDED_BY(mutex_);
   int locks_ ABSL_GUARDED_BY(mutex_) = 0;  // databases that are open

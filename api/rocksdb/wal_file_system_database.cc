@@ -8,15 +8,14 @@
 #include "api/rocksdb/take_over.h"
 #include "api/rocksdb/wal_file_system.h"
 #include "api/rocksdb/wal_paths.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
 
 absl::Status WalFileSystem::TakeOver(WalStore& store) {
   const WalHome home = store.home();
-  if (options_.take_over.empty() || home.wal_directory.empty()) {
-    return absl::OkStatus();
-  }
+  if (options_.take_over.empty() || home == WalHome()) return absl::OkStatus();
   const std::string directory = Canonical(options_.take_over);
   if (home.database == directory) return absl::OkStatus();
   if (home.database.empty()) {
@@ -24,11 +23,28 @@ absl::Status WalFileSystem::TakeOver(WalStore& store) {
         absl::StrCat("the log holds WAL files of ", home.wal_directory,
                      ", but does not know of which database"));
   }
+  // Without a WAL file it was never opened: it may as well begin anew.
+  if (home.wal_directory.empty()) return store.SetHome({"", directory});
   ALPHEUS_RETURN_IF_ERROR(TakeOverDatabase(*target_, home.database, directory));
   return store.SetHome({options_.wal_directory.empty()
                             ? directory
                             : Canonical(options_.wal_directory),
                         directory});
+}
+
+std::string WalFileSystem::LockedDatabase() const {
+  const MutexLock lock(mutex_);
+  return locked_database_;
+}
+
+absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
+                                                const std::string& directory) {
+  const WalHome home = store.home();
+  if (!home.wal_directory.empty() || home.database == directory ||
+      directory != LockedDatabase() || IsMutant("kWalNewDatabaseUnclaimed")) {
+    return absl::OkStatus();
+  }
+  return store.SetHome({"", directory});
 }
 
 absl::Status WalFileSystem::CheckDatabase(WalStore& store,
@@ -37,8 +53,10 @@ absl::Status WalFileSystem::CheckDatabase(WalStore& store,
   const std::string wal_directory = options_.wal_directory.empty()
                                         ? home.wal_directory
                                         : Canonical(options_.wal_directory);
-  if (home.wal_directory.empty()) {
-    if (!options_.adopt &&
+  const bool is_free =
+      home == WalHome() || home.database == directory || options_.adopt;
+  if (home.wal_directory.empty() && is_free) {
+    if (!options_.adopt && home.database.empty() &&
         target_
             ->FileExists(directory + "/CURRENT", rocksdb::IOOptions(), nullptr)
             .ok()) {
@@ -63,7 +81,7 @@ absl::Status WalFileSystem::CheckDatabase(WalStore& store,
   }
   return absl::FailedPreconditionError(absl::StrCat(
       directory, ": this log holds the WAL of the database ", home.database,
-      " in ", home.wal_directory,
+      home.wal_directory.empty() ? "" : " in ", home.wal_directory,
       " (P1). Give each database a log of its own; if it was moved, open it "
       "once with adopt=true"));
 }

@@ -34,8 +34,8 @@ namespace alpheus {
 
 // Whose log it is. Absolute paths without symbolic links, or empty.
 struct WalHome {
-  std::string wal_directory;
-  std::string database;  // empty: not known yet
+  std::string wal_directory;  // empty: there never was a WAL file
+  std::string database;       // empty: not known yet
 
   bool operator==(const WalHome&) const = default;
 };

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "log/base/bytes.h"
 #include "rocksdb/db.h"
@@ -83,6 +84,78 @@ TEST_F(DatabaseTest, DatabaseIsNotOpenedOnAnotherLog) {
   wal_options_.adopt = false;
   Restart();
   Open();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+// RocksDB makes CURRENT before its first WAL file. Here it refuses in between,
+// for want of the default column family; a crash leaves the same.
+class NewDatabaseTest : public testing::DatabaseFixture {
+ protected:
+  void MakeCurrentOnly() {
+    rocksdb::DB* none = nullptr;
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    const Status refused = rocksdb::DB::Open(
+        options_, path_, {{"one", rocksdb::ColumnFamilyOptions()}}, &handles,
+        &none);
+    EXPECT_TRUE(refused.IsInvalidArgument()) << refused.ToString();
+    EXPECT_TRUE(std::filesystem::exists(path_ + "/CURRENT"));
+    EXPECT_THAT(LogWalFiles(), IsEmpty());
+    Restart();
+  }
+};
+
+TEST_F(NewDatabaseTest, DatabaseThatWasStoppedWhileNewIsOpened) {
+  MakeCurrentOnly();
+  Open();
+  Put("a", "1", true);
+  Reopen();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+TEST_F(NewDatabaseTest, ItsLogIsNotAnotherDatabases) {
+  MakeCurrentOnly();
+  path_ = directory_.File("other");
+  const std::string refused = TryOpen().ToString();
+  EXPECT_THAT(refused, HasSubstr("(P1)"));
+  EXPECT_THAT(refused, HasSubstr(directory_.File("db")));
+  wal_options_.adopt = true;
+  Restart();
+  Open();
+  Put("a", "1", true);
+  wal_options_.adopt = false;
+  Reopen();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+TEST_F(NewDatabaseTest, ItIsStillRefusedOnAnotherLog) {
+  MakeCurrentOnly();
+  wal_options_.log.path = directory_.File("wrong");
+  Restart();
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P2)"));
+}
+
+// Nothing was ever written: the successor makes its own.
+TEST_F(NewDatabaseTest, WhoTakesItOverBeginsAnew) {
+  MakeCurrentOnly();
+  const std::string mine = directory_.File("mine");
+  wal_options_.take_over = mine;
+  Restart();
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P1)"));
+  path_ = mine;
+  Open();
+  Put("a", "1", true);
+  Reopen();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+TEST_F(NewDatabaseTest, ItsWalMayHaveADirectoryOfItsOwn) {
+  options_.wal_dir = directory_.File("waldir");
+  MakeCurrentOnly();
+  Open();
+  Put("a", "1", true);
+  EXPECT_EQ(LogWalFiles().size(), 1u);
+  EXPECT_TRUE(PlainWalFiles(options_.wal_dir).empty());
+  Reopen();
   EXPECT_EQ(Get("a"), "1");
 }
 
