@@ -72,6 +72,19 @@ class ToolsTest(unittest.TestCase):
         self.assertIn("b : 2", self.ldb_says("scan"))
         self.assertEqual(self.plain_wal_files(), [])
 
+    def test_ldb_follows_and_changes_nothing(self):
+        self.bench("--benchmarks=fillseq", "--num=10")
+        log = os.path.join(self.folder.name, "wal")
+        with open(log, "rb") as file:
+            before = file.read()
+        self.uri += "?follow=true"
+        secondary = os.path.join(self.folder.name, "secondary")
+        out = self.ldb_says(f"--secondary_path={secondary}", "scan", "--hex")
+        self.assertEqual(len(out.splitlines()), 10)
+        self.assertIn("follow", self.ldb("put", "a", "1").stderr)
+        with open(log, "rb") as file:
+            self.assertEqual(file.read(), before)
+
     def test_wal_is_dumped(self):
         self.bench("--benchmarks=fillseq", "--num=10")
         wal = next(os.path.join(self.db, name) for name in os.listdir(self.db)
