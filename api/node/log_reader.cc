@@ -90,8 +90,7 @@ class LogReader::Impl {
         mode_(mode),
         state_(std::move(state)),
         info_(MakeInfo(region_, state_)),
-        end_(state_.head()),
-        end_epoch_(info_.log_epoch) {}
+        end_(state_.head()) {}
 
   const RegionInfo& info() const { return info_; }
 
@@ -173,9 +172,15 @@ class LogReader::Impl {
   // G3. Where a pass begins that shows nothing before `from`.
   LogPosition StartOf(Lsn from) const {
     const bool goes_on = info_.has_writer && info_.replica_count == 1 &&
-                         info_.log_epoch == end_epoch_ &&
+                         LastEpoch() == end_epoch_ &&
                          info_.head_lsn <= end_.lsn && end_.lsn <= from;
     return goes_on ? end_ : state_.head();
+  }
+
+  // Its nonce tells it from that of any other writer. Nobody wrote: none.
+  EpochEntry LastEpoch() const {
+    const std::span<const EpochEntry> entries = state_.table.entries();
+    return entries.empty() ? EpochEntry() : entries.back();
   }
 
   Survey MakeSurvey(const LogPosition& start) const {
@@ -220,7 +225,7 @@ class LogReader::Impl {
       const std::function<absl::Status(const ReaderRecord&)>& visit) {
     RecordCursor cursor = HeaderCursor(start);
     end_ = start;
-    end_epoch_ = info_.log_epoch;
+    end_epoch_ = LastEpoch();
     while (cursor.position().lsn < survey.end_lsn) {
       const LogPosition at = cursor.position();
       const bool is_shown = at.lsn >= from;
@@ -364,13 +369,18 @@ class LogReader::Impl {
   }
 
   // After a clean close every copy was whole, so a bad one is damage; after a
-  // crash it may be an update that was cut short.
+  // crash it may be an update that was cut short. So may it be if the log was
+  // closed while this reader read the copies: they are looked at again.
   absl::Status SingleFaults() const {
     if (!info_.closed_cleanly || info_.single_faults.empty()) {
       return absl::OkStatus();
     }
+    ALPHEUS_ASSIGN_OR_RETURN(const RegionState now, ReadState(region_, mode_));
+    if (!now.closed_cleanly || now.single_faults.empty()) {
+      return absl::OkStatus();
+    }
     return absl::DataLossError(absl::StrCat(
-        info_.path, ": ", absl::StrJoin(info_.single_faults, "; "),
+        info_.path, ": ", absl::StrJoin(now.single_faults, "; "),
         ". All records can be read; opening the log for writing makes it "
         "whole again"));
   }
@@ -398,8 +408,8 @@ class LogReader::Impl {
   RegionState state_;
   RegionInfo info_;
   std::vector<std::byte> payload_;
-  LogPosition end_;  // behind the last record that Walk delivered
-  Epoch end_epoch_;  // the log's at that time
+  LogPosition end_;       // behind the last record that Walk delivered
+  EpochEntry end_epoch_;  // the last one at that time
 };
 
 const char* RecordStateName(RecordState state) {

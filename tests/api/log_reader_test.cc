@@ -322,6 +322,28 @@ TEST_F(LogReaderTest, PassGoesOnWhenAnotherWriterComes) {
   EXPECT_THAT(ReadFrom(*reader, Lsn(4)), ElementsAre("d"));
 }
 
+// A copy of another log was put into the file: its first epoch has the number
+// of the one in which the last pass ended, and other records.
+TEST_F(LogReaderTest, PassDoesNotGoOnInAnotherLog) {
+  const std::vector<std::byte> blank = testing::ReadFile(path_);
+  std::unique_ptr<Log> log = OpenLog();
+  for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(log->Append(text).ok());
+  const std::unique_ptr<LogReader> reader = OpenReader();
+  EXPECT_THAT(ReadFrom(*reader, Lsn(0)), ElementsAre("a", "b"));
+  ASSERT_TRUE(log->Close().ok());
+  log.reset();
+  std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
+  file.write(reinterpret_cast<const char*>(blank.data()),
+             static_cast<std::streamsize>(blank.size()));
+  ASSERT_TRUE(file.flush().good());
+  log = OpenLog();
+  const std::string longer(1000, 'x');
+  for (const char* text : {"d", "e", "f", "g"}) {
+    ASSERT_TRUE(log->Append(text + longer).ok());
+  }
+  EXPECT_THAT(ReadFrom(*reader, Lsn(3)), ElementsAre("f" + longer));
+}
+
 TEST_F(LogReaderTest, PassFromWhatWasCleanedIsToldTheHead) {
   const std::unique_ptr<Log> log = OpenLog();
   for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(log->Append(text).ok());

@@ -275,6 +275,21 @@ class WalSourceTest : public ::testing::Test {
     ASSERT_TRUE(store_->Append(*file, AsBytes(text)).ok());
     ASSERT_TRUE(store_->Sync(*file).ok());
   }
+  // What is written into NUMBER.log, a piece after the other.
+  static std::string LettersOf(int number) {
+    return std::string(10'000, static_cast<char>('a' + number % 26));
+  }
+  static void ExpectWholeFiles(const WalFollower& follower) {
+    const std::vector<std::string> names = follower.List("");
+    EXPECT_LE(names.size(), 2U);
+    for (const std::string& name : names) {
+      const std::string text = TextOf(follower.Find(name));
+      EXPECT_LE(text.size(), 30'000U);
+      EXPECT_EQ(text.find_first_not_of(LettersOf(std::stoi(name))[0]),
+                std::string::npos)
+          << name;
+    }
+  }
   // Beside a writer is shown what a watermark proves: all but the last batch,
   // until the log idles (A3.5).
   void WriteAnotherBatch() {
@@ -337,36 +352,33 @@ TEST_F(WalSourceTest, OvertakenFollowerReadsAnew) {
 // Its bytes are used again while they are read: what is shown is whole all the
 // same, and of files that were there at one moment.
 TEST_F(WalSourceTest, FollowerOfABusyWriterShowsWholeFiles) {
-  Write("100.log", "x");
+  Write("100.log", LettersOf(100));
   WriteAnotherBatch();
   const auto follower = Follow();
   std::atomic<bool> stop{false};
+  std::atomic<int> files{0};
   std::jthread writer([&] {
-    for (int i = 101; !stop; ++i) {
-      const std::string piece(10'000, static_cast<char>('a' + i % 26));
-      for (int n = 0; n < 3; ++n) Write(std::to_string(i) + ".log", piece);
-      ASSERT_TRUE(store_->Remove(std::to_string(i - 1) + ".log").ok());
+    for (int i = 101; !stop; ++i, ++files) {
+      const std::string name = std::to_string(i) + ".log";
+      for (int n = 0; n < 3; ++n) Write(name, LettersOf(i));
+      EXPECT_TRUE(store_->Remove(std::to_string(i - 1) + ".log").ok());
     }
+    WriteAnotherBatch();
   });
-  int shown = 0;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 300 || files < 20; ++i) {
     const absl::Status read = follower->Refresh();
     // Of a log that is cleaned faster than it can be read.
     if (absl::IsUnavailable(read)) continue;
-    ASSERT_TRUE(read.ok()) << read;
-    const std::vector<std::string> names = follower->List("");
-    EXPECT_LE(names.size(), 2U);
-    for (const std::string& name : names) {
-      const std::string text = TextOf(follower->Find(name));
-      EXPECT_LE(text.size(), 30'000U);
-      if (text.size() <= 1) continue;
-      ++shown;
-      const char letter = static_cast<char>('a' + std::stoi(name) % 26);
-      EXPECT_EQ(text.find_first_not_of(letter), std::string::npos) << name;
-    }
+    EXPECT_TRUE(read.ok()) << read;
+    ExpectWholeFiles(*follower);
   }
   stop = true;
-  RecordProperty("files_shown", shown);
+  writer.join();
+  ASSERT_TRUE(follower->Refresh().ok());
+  ExpectWholeFiles(*follower);
+  const std::vector<std::string> left = follower->List("");
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(TextOf(follower->Find(left[0])).size(), 30'000U);
 }
 
 TEST_F(WalSourceTest, EmptiedLogHasNoFiles) {
