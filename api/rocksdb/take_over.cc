@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "api/rocksdb/manifest_file.h"
+#include "api/rocksdb/wal_paths.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
@@ -99,11 +100,7 @@ class Pass {
   absl::Status Take(const std::string& name) {
     const std::string source = absl::StrCat(from_, "/", name);
     const std::string target = absl::StrCat(to_, "/", name);
-    // A database that was LevelDB's has tables of that suffix.
-    if (absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".ldb") ||
-        absl::EndsWith(name, ".blob")) {
-      return Link(source, target);
-    }
+    if (IsTableName(name)) return Link(source, target);
     std::error_code error;
     const bool is_copied = name == "IDENTITY" ||
                            absl::StartsWith(name, "OPTIONS-") ||
@@ -149,15 +146,29 @@ class Pass {
 
 }  // namespace
 
+absl::StatusOr<bool> HasDatabase(rocksdb::FileSystem& fs,
+                                 const std::string& directory) {
+  const std::string current = directory + "/CURRENT";
+  const IOStatus found = fs.FileExists(current, IOOptions(), nullptr);
+  if (found.ok() || found.IsNotFound()) return found.ok();
+  return absl::UnavailableError(absl::StrCat(current, ": ", found.ToString()));
+}
+
+absl::Status CheckHasNoDatabase(rocksdb::FileSystem& fs,
+                                const std::string& to) {
+  ALPHEUS_ASSIGN_OR_RETURN(const bool has_one, HasDatabase(fs, to));
+  if (!has_one) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      to,
+      ": has a database already, which is not the one that the log was "
+      "written for last. Take it over into an empty directory"));
+}
+
 absl::Status TakeOverDatabase(rocksdb::FileSystem& fs, const std::string& from,
                               const std::string& to) {
-  if (fs.FileExists(to + "/CURRENT", IOOptions(), nullptr).ok()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        to,
-        ": has a database already, which is not the one that the log was "
-        "written for last. Take it over into an empty directory"));
-  }
-  if (!fs.FileExists(from + "/CURRENT", IOOptions(), nullptr).ok()) {
+  ALPHEUS_RETURN_IF_ERROR(CheckHasNoDatabase(fs, to));
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_there, HasDatabase(fs, from));
+  if (!is_there) {
     return absl::FailedPreconditionError(
         absl::StrCat(from,
                      ": the log says that the database is there, but "

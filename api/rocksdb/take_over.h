@@ -30,9 +30,17 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "rocksdb/file_system.h"
 
 namespace alpheus {
+
+// Errors: Unavailable (what the file system says).
+absl::StatusOr<bool> HasDatabase(rocksdb::FileSystem& fs,
+                                 const std::string& directory);
+
+// Errors: FailedPrecondition (`to` has a database); as HasDatabase.
+absl::Status CheckHasNoDatabase(rocksdb::FileSystem& fs, const std::string& to);
 
 // Makes in `to` the database that `from` has; `from` stays as it is.
 // Errors: FailedPrecondition (`to` has a database; there is none in `from`);

@@ -95,13 +95,17 @@ absl::StatusOr<bool> WalFileSystem::IsKept(Place& place) {
   if (place.file != nullptr) return true;
   if (!IsWalName(place.base_name)) return false;
   if (place.name) return *place.name == place.base_name;
-  if (!place.store->home().wal_directory.empty()) return false;
+  const WalHome home = place.store->home();
+  if (!home.wal_directory.empty()) return false;
   if (!options_.wal_directory.empty() &&
       place.directory != Canonical(options_.wal_directory)) {
     return false;
   }
+  std::string database = LockedDatabase();
+  // Restored somewhere, while the log waits for a database that is not open.
+  if (database.empty() && !home.database.empty()) return false;
   ALPHEUS_RETURN_IF_ERROR(
-      place.store->SetHome({place.directory, LockedDatabase()}));
+      place.store->SetHome({place.directory, std::move(database)}));
   place.name = place.base_name;
   return true;
 }
@@ -366,18 +370,9 @@ IOStatus WalFileSystem::LockFile(const std::string& path,
                                  IODebugContext* dbg) {
   IOStatus locked = target_->LockFile(path, options, lock, dbg);
   if (!locked.ok()) return locked;
-  const absl::StatusOr<std::shared_ptr<WalStore>> store = Store();
-  absl::Status mine = store.status();
-  if (mine.ok()) {
-    mine = CheckDatabase(**store,
-                         Canonical(std::filesystem::path(path).parent_path()));
-  }
-  if (mine.ok()) mine = CheckMarkers(**store);
-  if (mine.ok()) {
-    const MutexLock counting(mutex_);
-    ++locks_;
-    return locked;
-  }
+  const absl::Status mine =
+      LockDatabase(Canonical(std::filesystem::path(path).parent_path()));
+  if (mine.ok()) return locked;
   const IOStatus unlocked = target_->UnlockFile(*lock, options, dbg);
   *lock = nullptr;
   return unlocked.ok() ? ToIoStatus(mine) : unlocked;
@@ -386,10 +381,7 @@ IOStatus WalFileSystem::LockFile(const std::string& path,
 IOStatus WalFileSystem::UnlockFile(rocksdb::FileLock* lock,
                                    const IOOptions& options,
                                    IODebugContext* dbg) {
-  {
-    const MutexLock counting(mutex_);
-    --locks_;
-  }
+  NoteUnlocked();
   return target_->UnlockFile(lock, options, dbg);
 }
 

@@ -150,18 +150,27 @@ class WalFileSystem final : public WalReadingFileSystem {
   // its home with the first one.
   absl::StatusOr<bool> IsKept(Place& place);
   absl::Status CheckDatabase(WalStore& store, const std::string& directory);
-  // P2. Where CURRENT is about to be made: if the log has no WAL file and the
-  // database is the locked one, the log is that one's on return, durably.
+  // P2. Where CURRENT is about to be made: if the log had no WAL file, and the
+  // database is the locked one and new, the log is that one's on return,
+  // durably.
   absl::Status ClaimForNewDatabase(WalStore& store,
                                    const std::string& directory);
+  absl::StatusOr<bool> IsNew(const std::string& directory);
+  // As TakeOverDatabase, of a database that had no WAL file.
+  absl::Status TakeOverNew(const std::string& from, const std::string& to);
+  // P1 and P2, of a database that is locked then.
+  absl::Status LockDatabase(const std::string& directory);
+  // Errors: FailedPrecondition (another database is locked).
+  absl::Status NoteLocked(const std::string& directory);
+  void NoteUnlocked();
   std::string LockedDatabase() const;
   absl::Status CheckMarkers(WalStore& store);
 
   const WalOptions options_;
   mutable Mutex mutex_;
   std::shared_ptr<WalStore> store_ ABSL_GUARDED_BY(mutex_);
-  std::string locked_database_ ABSL_GUARDED_BY(mutex_);
-  int locks_ ABSL_GUARDED_BY(mutex_) = 0;  // databases that are open
+  std::string locked_database_ ABSL_GUARDED_BY(mutex_);  // or empty
+  int locks_ ABSL_GUARDED_BY(mutex_) = 0;                // of it
 };
 
 }  // namespace alpheus

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose WAL the log holds: what wal_file_system asks before a database is
 // opened.
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "api/rocksdb/take_over.h"
 #include "api/rocksdb/wal_file_system.h"
@@ -23,13 +26,50 @@ absl::Status WalFileSystem::TakeOver(WalStore& store) {
         absl::StrCat("the log holds WAL files of ", home.wal_directory,
                      ", but does not know of which database"));
   }
-  // Without a WAL file it was never opened: it may as well begin anew.
-  if (home.wal_directory.empty()) return store.SetHome({"", directory});
+  if (home.wal_directory.empty()) {
+    ALPHEUS_RETURN_IF_ERROR(TakeOverNew(home.database, directory));
+    return store.SetHome({"", directory});
+  }
   ALPHEUS_RETURN_IF_ERROR(TakeOverDatabase(*target_, home.database, directory));
   return store.SetHome({options_.wal_directory.empty()
                             ? directory
                             : Canonical(options_.wal_directory),
                         directory});
+}
+
+// Who claimed the log may have been stopped before CURRENT was there.
+absl::Status WalFileSystem::TakeOverNew(const std::string& from,
+                                        const std::string& to) {
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_there, HasDatabase(*target_, from));
+  return is_there ? TakeOverDatabase(*target_, from, to)
+                  : CheckHasNoDatabase(*target_, to);
+}
+
+absl::Status WalFileSystem::LockDatabase(const std::string& directory) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalStore> store, Store());
+  // Before the log is asked whose it is: it may be about to be another one's.
+  ALPHEUS_RETURN_IF_ERROR(NoteLocked(directory));
+  absl::Status checked = CheckDatabase(*store, directory);
+  if (checked.ok()) checked = CheckMarkers(*store);
+  if (!checked.ok()) NoteUnlocked();
+  return checked;
+}
+
+absl::Status WalFileSystem::NoteLocked(const std::string& directory) {
+  const MutexLock lock(mutex_);
+  if (locks_ > 0 && locked_database_ != directory) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        directory, ": this log is that of the database ", locked_database_,
+        ", which is open (P1). Give each database a log of its own"));
+  }
+  locked_database_ = directory;
+  ++locks_;
+  return absl::OkStatus();
+}
+
+void WalFileSystem::NoteUnlocked() {
+  const MutexLock lock(mutex_);
+  if (--locks_ == 0) locked_database_.clear();
 }
 
 std::string WalFileSystem::LockedDatabase() const {
@@ -44,7 +84,23 @@ absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
       directory != LockedDatabase() || IsMutant("kWalNewDatabaseUnclaimed")) {
     return absl::OkStatus();
   }
-  return store.SetHome({"", directory});
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_new, IsNew(directory));
+  return is_new ? store.SetHome({"", directory}) : absl::OkStatus();
+}
+
+// A database that is repaired has files from before, whose log this may not be.
+absl::StatusOr<bool> WalFileSystem::IsNew(const std::string& directory) {
+  std::vector<std::string> names;
+  const IOStatus listed =
+      target_->GetChildren(directory, rocksdb::IOOptions(), &names, nullptr);
+  if (!listed.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat(directory, ": ", listed.ToString()));
+  }
+  return std::ranges::none_of(names, [](const std::string& name) {
+    return IsWalName(name) || IsTableName(name) ||
+           absl::StartsWith(name, "OPTIONS-");  // of an opening that ended well
+  });
 }
 
 absl::Status WalFileSystem::CheckDatabase(WalStore& store,
@@ -56,18 +112,15 @@ absl::Status WalFileSystem::CheckDatabase(WalStore& store,
   const bool is_free =
       home == WalHome() || home.database == directory || options_.adopt;
   if (home.wal_directory.empty() && is_free) {
-    if (!options_.adopt && home.database.empty() &&
-        target_
-            ->FileExists(directory + "/CURRENT", rocksdb::IOOptions(), nullptr)
-            .ok()) {
+    ALPHEUS_ASSIGN_OR_RETURN(const bool is_there,
+                             HasDatabase(*target_, directory));
+    if (!options_.adopt && home.database.empty() && is_there) {
       return absl::FailedPreconditionError(absl::StrCat(
           directory,
           ": an existing database and a log that never had a WAL file (P2). Is "
           "it the right log? If the database had another WAL until now, open "
           "it once with adopt=true"));
     }
-    const MutexLock lock(mutex_);
-    locked_database_ = directory;
     return absl::OkStatus();
   }
   if (home == WalHome{wal_directory, directory}) return absl::OkStatus();
@@ -80,7 +133,7 @@ absl::Status WalFileSystem::CheckDatabase(WalStore& store,
     return store.SetHome({directory, directory});
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      directory, ": this log holds the WAL of the database ", home.database,
+      directory, ": this log is that of the database ", home.database,
       home.wal_directory.empty() ? "" : " in ", home.wal_directory,
       " (P1). Give each database a log of its own; if it was moved, open it "
       "once with adopt=true"));

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
@@ -30,6 +31,11 @@ std::string Canonical(const std::filesystem::path& path) {
 bool IsWalName(absl::string_view name) {
   return absl::ConsumeSuffix(&name, ".log") && !name.empty() &&
          std::ranges::all_of(name, absl::ascii_isdigit);
+}
+
+bool IsTableName(absl::string_view name) {
+  return absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".ldb") ||
+         absl::EndsWith(name, ".blob");
 }
 
 bool MayNameAWal(absl::string_view path) {

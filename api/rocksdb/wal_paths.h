@@ -24,6 +24,9 @@ std::string Canonical(const std::filesystem::path& path);
 // NUMBER.log, as RocksDB names its WAL files.
 bool IsWalName(absl::string_view name);
 
+// A table or a blob file, also of a database that was LevelDB's.
+bool IsTableName(absl::string_view name);
+
 // False if a path can't be of a file in a log, however it was renamed.
 bool MayNameAWal(absl::string_view path);
 

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "log/base/bytes.h"
@@ -16,6 +18,7 @@ namespace alpheus {
 namespace {
 
 using rocksdb::Status;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -134,17 +137,93 @@ TEST_F(NewDatabaseTest, ItIsStillRefusedOnAnotherLog) {
   EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P2)"));
 }
 
-// Nothing was ever written: the successor makes its own.
-TEST_F(NewDatabaseTest, WhoTakesItOverBeginsAnew) {
+TEST_F(NewDatabaseTest, ItIsTakenOver) {
   MakeCurrentOnly();
   const std::string mine = directory_.File("mine");
   wal_options_.take_over = mine;
   Restart();
   EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P1)"));
+  EXPECT_TRUE(std::filesystem::exists(mine + "/CURRENT"));
   path_ = mine;
   Open();
   Put("a", "1", true);
   Reopen();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+// The claim is durable before CURRENT is there: whoever takes that over begins
+// anew.
+TEST_F(NewDatabaseTest, ClaimWithoutADatabaseIsTakenOver) {
+  MakeCurrentOnly();
+  std::filesystem::remove(path_ + "/CURRENT");
+  path_ = wal_options_.take_over = directory_.File("mine");
+  Restart();
+  Open();
+  Put("a", "1", true);
+  Reopen();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+// What stands there had its WAL elsewhere.
+TEST_F(NewDatabaseTest, ItIsNotTakenOverIntoAnotherDatabase) {
+  MakeCurrentOnly();
+  const std::string old = directory_.File("old");
+  std::filesystem::create_directory(old);
+  std::ofstream(old + "/CURRENT") << "MANIFEST-000001\n";
+  path_ = wal_options_.take_over = old;
+  Restart();
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("has a database already"));
+  std::filesystem::remove(directory_.File("db") + "/CURRENT");
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("has a database already"));
+}
+
+// Repair makes CURRENT too, and the log is not the one that it had.
+TEST_F(NewDatabaseTest, RepairedDatabaseIsRefusedOnAnotherLog) {
+  Open();
+  Put("a", "1", true);
+  Close();
+  std::filesystem::remove(path_ + "/CURRENT");
+  wal_options_.log.path = directory_.File("wrong");
+  Restart();
+  ASSERT_OK(rocksdb::RepairDB(path_, options_));
+  Restart();
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P2)"));
+}
+
+TEST_F(NewDatabaseTest, RestoredWalDoesNotTakeItsLog) {
+  MakeCurrentOnly();
+  const std::string restored = directory_.File("restored");
+  std::filesystem::create_directory(restored);
+  const rocksdb::IOStatus put = rocksdb::WriteStringToFile(
+      &fs(), "bytes", restored + "/000004.log", /*should_sync=*/true);
+  ASSERT_TRUE(put.ok()) << put.ToString();
+  EXPECT_THAT(PlainWalFiles(restored), ElementsAre("000004.log"));
+  Open();
+  Put("a", "1", true);
+  EXPECT_TRUE(PlainWalFiles(path_).empty());
+  Reopen();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+// Whatever it asks for, and before the log knows whose it is.
+TEST_F(NewDatabaseTest, SecondOneIsRefusedBesideTheFirst) {
+  wal_options_.adopt = true;
+  Restart();
+  Open();
+  const std::string first = std::exchange(path_, directory_.File("other"));
+  rocksdb::DB* second = nullptr;
+  const std::string refused =
+      rocksdb::DB::Open(options_, path_, &second).ToString();
+  EXPECT_THAT(refused, HasSubstr("which is open (P1)"));
+  EXPECT_THAT(refused, HasSubstr(first));
+  Put("a", "1", true);
+  EXPECT_TRUE(PlainWalFiles(first).empty());
+  Close();
+  wal_options_.adopt = false;
+  Restart();
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P1)"));
+  path_ = first;
+  Open();
   EXPECT_EQ(Get("a"), "1");
 }
 

@@ -370,6 +370,29 @@ TEST_F(WalFileSystemTest, NewLogServesAnOldDatabaseOnlyWhenAsked) {
   EXPECT_TRUE(Lock(path_).ok());
 }
 
+// P2: CURRENT is made of a new database, or of one that is repaired, whose WAL
+// may have been in another log.
+TEST_F(WalFileSystemTest, OnlyANewDatabaseHasTheLogWithItsCurrent) {
+  for (const std::string old :
+       {"", "000007.log", "000008.sst", "000008.blob", "OPTIONS-000009"}) {
+    wal_options_.log.path = directory_.File("log of " + old);
+    Restart();
+    const std::string database = directory_.File("database with " + old);
+    std::filesystem::create_directory(database);
+    if (!old.empty()) std::ofstream(database + "/" + old) << "old";
+    std::ofstream(database + "/1.dbtmp") << "MANIFEST-000001\n";
+    rocksdb::FileLock* lock = nullptr;
+    ASSERT_TRUE(
+        fs().LockFile(database + "/LOCK", IOOptions(), &lock, nullptr).ok());
+    // The first one stays what it was, whoever is refused meanwhile.
+    EXPECT_FALSE(Lock(path_).ok());
+    ASSERT_TRUE(Rename(database + "/1.dbtmp", database + "/CURRENT").ok());
+    ASSERT_TRUE(fs().UnlockFile(lock, IOOptions(), nullptr).ok());
+    Restart();
+    EXPECT_EQ(Lock(database).ok(), old.empty()) << old;
+  }
+}
+
 TEST_F(WalFileSystemTest, DirectoryHasOneNameWhateverTheLink) {
   ASSERT_TRUE(Lock(path_).ok());
   Make(At("000004.log"), "four");
