@@ -23,7 +23,7 @@ using rocksdb::IOStatus;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-// Before the n-th link something happens; it may fail.
+// Before the n-th link something happens; it may fail. So may questions.
 class LinkingFileSystem final : public rocksdb::FileSystemWrapper {
  public:
   LinkingFileSystem() : FileSystemWrapper(FileSystem::Default()) {}
@@ -35,6 +35,13 @@ class LinkingFileSystem final : public rocksdb::FileSystemWrapper {
     IOStatus before = before_ ? before_(links_) : IOStatus::OK();
     return before.ok() ? target_->LinkFile(from, to, options, dbg) : before;
   }
+  IOStatus FileExists(const std::string& path, const IOOptions& options,
+                      IODebugContext* dbg) override {
+    return path == unknown_ ? IOStatus::IOError("input/output error")
+                            : target_->FileExists(path, options, dbg);
+  }
+  // Whether this one is there can't be told.
+  void Hide(const std::string& path) { unknown_ = path; }
   void BeforeLink(std::function<IOStatus(int)> before) {
     before_ = std::move(before);
   }
@@ -43,6 +50,7 @@ class LinkingFileSystem final : public rocksdb::FileSystemWrapper {
  private:
   int links_ = 0;
   std::function<IOStatus(int)> before_;
+  std::string unknown_;
 };
 
 class TakeOverTest : public ::testing::Test {
@@ -183,6 +191,16 @@ TEST_F(TakeOverTest, DatabaseIsNotPutOverAnother) {
   ASSERT_TRUE(TakeOver().ok());
   const absl::Status again = TakeOver();
   EXPECT_TRUE(absl::IsFailedPrecondition(again)) << again;
+}
+
+TEST_F(TakeOverTest, WhatCannotBeSeenIsNotTakenForMissing) {
+  for (const std::string& directory : {from_, to_}) {
+    fs_.Hide(directory + "/CURRENT");
+    const absl::Status status = TakeOver();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr(directory));
+    EXPECT_FALSE(std::filesystem::exists(to_));
+  }
 }
 
 TEST_F(TakeOverTest, DirectoryWithoutADatabaseIsAnError) {

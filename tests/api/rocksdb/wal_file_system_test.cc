@@ -393,6 +393,19 @@ TEST_F(WalFileSystemTest, OnlyANewDatabaseHasTheLogWithItsCurrent) {
   }
 }
 
+TEST_F(WalFileSystemTest, DirectoryThatCannotBeListedClaimsNothing) {
+  const std::string database = directory_.File("gone");
+  std::filesystem::create_directory(database);
+  rocksdb::FileLock* lock = nullptr;
+  ASSERT_TRUE(
+      fs().LockFile(database + "/LOCK", IOOptions(), &lock, nullptr).ok());
+  std::filesystem::remove_all(database);
+  const IOStatus renamed = Rename(At("1.dbtmp"), database + "/CURRENT");
+  EXPECT_THAT(renamed.ToString(), HasSubstr(database + ": "));
+  ASSERT_TRUE(fs().UnlockFile(lock, IOOptions(), nullptr).ok());
+  EXPECT_TRUE(Lock(path_).ok());
+}
+
 TEST_F(WalFileSystemTest, DirectoryHasOneNameWhateverTheLink) {
   ASSERT_TRUE(Lock(path_).ok());
   Make(At("000004.log"), "four");
