@@ -41,8 +41,9 @@ absl::Status WalFileSystem::TakeOver(WalStore& store) {
 absl::Status WalFileSystem::TakeOverNew(const std::string& from,
                                         const std::string& to) {
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_there, HasDatabase(*target_, from));
-  return is_there ? TakeOverDatabase(*target_, from, to)
-                  : CheckHasNoDatabase(*target_, to);
+  if (is_there) return TakeOverDatabase(*target_, from, to);
+  if (IsMutant("kWalClaimTakenOverUnseen")) return absl::OkStatus();
+  return CheckHasNoDatabase(*target_, to);
 }
 
 absl::Status WalFileSystem::LockDatabase(const std::string& directory) {
@@ -57,7 +58,8 @@ absl::Status WalFileSystem::LockDatabase(const std::string& directory) {
 
 absl::Status WalFileSystem::NoteLocked(const std::string& directory) {
   const MutexLock lock(mutex_);
-  if (locks_ > 0 && locked_database_ != directory) {
+  if (locks_ > 0 && locked_database_ != directory &&
+      !IsMutant("kWalSecondDatabaseBeside")) {
     return absl::FailedPreconditionError(absl::StrCat(
         directory, ": this log is that of the database ", locked_database_,
         ", which is open (P1). Give each database a log of its own"));
@@ -90,6 +92,7 @@ absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
 
 // A database that is repaired has files from before, whose log this may not be.
 absl::StatusOr<bool> WalFileSystem::IsNew(const std::string& directory) {
+  if (IsMutant("kWalRepairedIsNew")) return true;
   std::vector<std::string> names;
   const IOStatus listed =
       target_->GetChildren(directory, rocksdb::IOOptions(), &names, nullptr);
