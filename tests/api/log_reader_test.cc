@@ -322,9 +322,9 @@ TEST_F(LogReaderTest, PassGoesOnWhenAnotherWriterComes) {
   EXPECT_THAT(ReadFrom(*reader, Lsn(4)), ElementsAre("d"));
 }
 
-// A copy of another log was put into the file: its first epoch has the number
-// of the one in which the last pass ended, and other records.
-TEST_F(LogReaderTest, PassDoesNotGoOnInAnotherLog) {
+// An image from before is put into the file: its next epoch has the number of
+// the one in which the last pass ended, and other records.
+TEST_F(LogReaderTest, PassDoesNotGoOnInAnotherEpochOfThatNumber) {
   const std::vector<std::byte> blank = testing::ReadFile(path_);
   std::unique_ptr<Log> log = OpenLog();
   for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(log->Append(text).ok());
