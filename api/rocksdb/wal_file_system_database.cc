@@ -115,16 +115,15 @@ absl::Status WalFileSystem::CheckDatabase(WalStore& store,
   const bool is_free =
       home == WalHome() || home.database == directory || options_.adopt;
   if (home.wal_directory.empty() && is_free) {
+    if (options_.adopt || !home.database.empty()) return absl::OkStatus();
     ALPHEUS_ASSIGN_OR_RETURN(const bool is_there,
                              HasDatabase(*target_, directory));
-    if (!options_.adopt && home.database.empty() && is_there) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          directory,
-          ": an existing database and a log that never had a WAL file (P2). Is "
-          "it the right log? If the database had another WAL until now, open "
-          "it once with adopt=true"));
-    }
-    return absl::OkStatus();
+    if (!is_there) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        directory,
+        ": an existing database and a log that never had a WAL file (P2). Is "
+        "it the right log? If the database had another WAL until now, open "
+        "it once with adopt=true"));
   }
   if (home == WalHome{wal_directory, directory}) return absl::OkStatus();
   if (options_.adopt) {

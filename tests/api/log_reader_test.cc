@@ -35,10 +35,15 @@ class LogReaderTest : public ::testing::Test {
     EXPECT_TRUE(log.ok()) << log.status();
     return *std::move(log);
   }
-  void AppendAndClose(std::vector<std::string> texts) {
-    const std::unique_ptr<Log> log = OpenLog();
-    for (const std::string& text : texts) ASSERT_TRUE(log->Append(text).ok());
-    ASSERT_TRUE(log->Close().ok());
+  std::unique_ptr<Log> OpenLogWith(const std::vector<std::string>& texts) {
+    std::unique_ptr<Log> log = OpenLog();
+    for (const std::string& text : texts) {
+      EXPECT_TRUE(log->Append(text).ok());
+    }
+    return log;
+  }
+  void AppendAndClose(const std::vector<std::string>& texts) {
+    ASSERT_TRUE(OpenLogWith(texts)->Close().ok());
   }
   std::unique_ptr<LogReader> OpenReader() {
     auto reader = LogReader::Open(path_);
@@ -295,8 +300,7 @@ TEST_F(LogReaderTest, PassBesideAWriterReadsOnlyWhatIsNew) {
 
 // A pass that was ended goes on with the record that ended it.
 TEST_F(LogReaderTest, RecordWhoseVisitFailedIsShownAgain) {
-  const std::unique_ptr<Log> log = OpenLog();
-  for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(log->Append(text).ok());
+  const std::unique_ptr<Log> log = OpenLogWith({"a", "b", "c"});
   const std::unique_ptr<LogReader> reader = OpenReader();
   EXPECT_EQ(reader
                 ->ForEach([](const ReaderRecord& record) {
@@ -309,8 +313,7 @@ TEST_F(LogReaderTest, RecordWhoseVisitFailedIsShownAgain) {
 }
 
 TEST_F(LogReaderTest, PassGoesOnWhenAnotherWriterComes) {
-  std::unique_ptr<Log> log = OpenLog();
-  for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(log->Append(text).ok());
+  std::unique_ptr<Log> log = OpenLogWith({"a", "b", "c"});
   const std::unique_ptr<LogReader> reader = OpenReader();
   EXPECT_THAT(ReadFrom(*reader, Lsn(0)), ElementsAre("a", "b"));
   ASSERT_TRUE(log->Close().ok());
@@ -326,8 +329,7 @@ TEST_F(LogReaderTest, PassGoesOnWhenAnotherWriterComes) {
 // the one in which the last pass ended, and other records.
 TEST_F(LogReaderTest, PassDoesNotGoOnInAnotherEpochOfThatNumber) {
   const std::vector<std::byte> blank = testing::ReadFile(path_);
-  std::unique_ptr<Log> log = OpenLog();
-  for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(log->Append(text).ok());
+  std::unique_ptr<Log> log = OpenLogWith({"a", "b", "c"});
   const std::unique_ptr<LogReader> reader = OpenReader();
   EXPECT_THAT(ReadFrom(*reader, Lsn(0)), ElementsAre("a", "b"));
   ASSERT_TRUE(log->Close().ok());
@@ -345,8 +347,7 @@ TEST_F(LogReaderTest, PassDoesNotGoOnInAnotherEpochOfThatNumber) {
 }
 
 TEST_F(LogReaderTest, PassFromWhatWasCleanedIsToldTheHead) {
-  const std::unique_ptr<Log> log = OpenLog();
-  for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(log->Append(text).ok());
+  const std::unique_ptr<Log> log = OpenLogWith({"a", "b", "c"});
   const std::unique_ptr<LogReader> reader = OpenReader();
   EXPECT_THAT(ReadFrom(*reader, Lsn(0)), ElementsAre("a", "b"));
   const std::string large(200'000, 'x');

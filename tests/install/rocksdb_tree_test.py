@@ -107,10 +107,10 @@ int main(int argc, char** argv) {
 MAKEFILE = """
 include plugin/alpheus/*.mk
 CXXFLAGS += $(alpheus_CXXFLAGS)
-CXXFLAGS := $(CXXFLAGS) \
+CXXFLAGS := $(CXXFLAGS) \\
   $(shell pkg-config --cflags $(alpheus_PKGCONFIG_REQUIRES))
 CXXFLAGS += %s -std=c++17
-all: $(OBJ_DIR)/plugin/alpheus/$(word 1,$(alpheus_SOURCES:.cc=.o)) \
+all: $(OBJ_DIR)/plugin/alpheus/$(word 1,$(alpheus_SOURCES:.cc=.o)) \\
   $(OBJ_DIR)/main.o
 	@echo function $(alpheus_FUNC)
 	@echo sources $(alpheus_SOURCES)

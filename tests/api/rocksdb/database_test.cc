@@ -105,14 +105,21 @@ class NewDatabaseTest : public testing::DatabaseFixture {
     EXPECT_THAT(LogWalFiles(), IsEmpty());
     Restart();
   }
+  // Opens it, and has its puts in the log from then on.
+  void ExpectUsable() {
+    Open();
+    Put("a", "1", true);
+    EXPECT_EQ(LogWalFiles().size(), 1u);
+    EXPECT_TRUE(PlainWalFiles(path_).empty());
+    wal_options_.adopt = false;
+    Reopen();
+    EXPECT_EQ(Get("a"), "1");
+  }
 };
 
 TEST_F(NewDatabaseTest, DatabaseThatWasStoppedWhileNewIsOpened) {
   MakeCurrentOnly();
-  Open();
-  Put("a", "1", true);
-  Reopen();
-  EXPECT_EQ(Get("a"), "1");
+  ExpectUsable();
 }
 
 TEST_F(NewDatabaseTest, ItsLogIsNotAnotherDatabases) {
@@ -123,11 +130,7 @@ TEST_F(NewDatabaseTest, ItsLogIsNotAnotherDatabases) {
   EXPECT_THAT(refused, HasSubstr(directory_.File("db")));
   wal_options_.adopt = true;
   Restart();
-  Open();
-  Put("a", "1", true);
-  wal_options_.adopt = false;
-  Reopen();
-  EXPECT_EQ(Get("a"), "1");
+  ExpectUsable();
 }
 
 TEST_F(NewDatabaseTest, ItIsStillRefusedOnAnotherLog) {
@@ -145,10 +148,7 @@ TEST_F(NewDatabaseTest, ItIsTakenOver) {
   EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P1)"));
   EXPECT_TRUE(std::filesystem::exists(mine + "/CURRENT"));
   path_ = mine;
-  Open();
-  Put("a", "1", true);
-  Reopen();
-  EXPECT_EQ(Get("a"), "1");
+  ExpectUsable();
 }
 
 // The claim is durable before CURRENT is there: whoever takes that over begins
@@ -158,10 +158,7 @@ TEST_F(NewDatabaseTest, ClaimWithoutADatabaseIsTakenOver) {
   std::filesystem::remove(path_ + "/CURRENT");
   path_ = wal_options_.take_over = directory_.File("mine");
   Restart();
-  Open();
-  Put("a", "1", true);
-  Reopen();
-  EXPECT_EQ(Get("a"), "1");
+  ExpectUsable();
 }
 
 // What stands there had its WAL elsewhere.
@@ -198,11 +195,7 @@ TEST_F(NewDatabaseTest, RestoredWalDoesNotTakeItsLog) {
       &fs(), "bytes", restored + "/000004.log", /*should_sync=*/true);
   ASSERT_TRUE(put.ok()) << put.ToString();
   EXPECT_THAT(PlainWalFiles(restored), ElementsAre("000004.log"));
-  Open();
-  Put("a", "1", true);
-  EXPECT_TRUE(PlainWalFiles(path_).empty());
-  Reopen();
-  EXPECT_EQ(Get("a"), "1");
+  ExpectUsable();
 }
 
 // Whatever it asks for, and before the log knows whose it is.
@@ -230,12 +223,8 @@ TEST_F(NewDatabaseTest, SecondOneIsRefusedBesideTheFirst) {
 TEST_F(NewDatabaseTest, ItsWalMayHaveADirectoryOfItsOwn) {
   options_.wal_dir = directory_.File("waldir");
   MakeCurrentOnly();
-  Open();
-  Put("a", "1", true);
-  EXPECT_EQ(LogWalFiles().size(), 1u);
+  ExpectUsable();
   EXPECT_TRUE(PlainWalFiles(options_.wal_dir).empty());
-  Reopen();
-  EXPECT_EQ(Get("a"), "1");
 }
 
 TEST_F(DatabaseTest, DatabaseComesFromAnotherWalAndGoesBack) {

@@ -393,6 +393,21 @@ TEST_F(WalFileSystemTest, OnlyANewDatabaseHasTheLogWithItsCurrent) {
   }
 }
 
+// A crash in between leaves a claim, and never CURRENT without one.
+TEST_F(WalFileSystemTest, ClaimIsDurableBeforeCurrentIsMade) {
+  rocksdb::FileLock* lock = nullptr;
+  ASSERT_TRUE(fs().LockFile(At("LOCK"), IOOptions(), &lock, nullptr).ok());
+  const Log& log = (*fs().Store())->log();
+  const Lsn before = log.next_lsn();
+  EXPECT_FALSE(Rename(At("nowhere.dbtmp"), At("CURRENT")).ok());
+  EXPECT_EQ(log.next_lsn() - before, 1u);
+  EXPECT_EQ(log.durable_lsn() + 1, log.next_lsn());
+  ASSERT_TRUE(fs().UnlockFile(lock, IOOptions(), nullptr).ok());
+  Restart();
+  std::ofstream(At("CURRENT")) << "MANIFEST-000001\n";
+  EXPECT_TRUE(Lock(path_).ok());
+}
+
 TEST_F(WalFileSystemTest, DirectoryThatCannotBeListedClaimsNothing) {
   const std::string database = directory_.File("gone");
   std::filesystem::create_directory(database);
