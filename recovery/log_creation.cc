@@ -83,18 +83,41 @@ bool LogCreation::Poll() {
   const int64_t now = clock_.NowNanos();
   for (const auto& peer : peers_) {
     peer->CheckTime(now);
-    if (options_.deadline.HasPassed(now) &&
-        peer->state() != State::kFormatted) {
+    const bool owes_nothing =
+        peer->state() == State::kWelcomed || peer->state() == State::kFormatted;
+    if (options_.deadline.HasPassed(now) && !owes_nothing) {
       peer->Fail(absl::UnavailableError("had not replied at the deadline"));
     }
   }
+  Reconnect(now);
   if (const absl::Status status = GoOn(); !status.ok()) End(status);
   return phase_ == Phase::kOver;
 }
 
+// C2.
+bool LogCreation::MayConnectAgain(const OpeningPeer& peer) const {
+  return phase_ == Phase::kWelcome && peer.may_try_again() &&
+         peer.had_answered() && options_.deadline.is_set() &&
+         !options_.deadline.HasPassed(clock_.NowNanos());
+}
+
+void LogCreation::Reconnect(int64_t now) {
+  for (const auto& peer : peers_) {
+    if (MayConnectAgain(*peer) &&
+        now >= peer->failed_at_nanos() + options_.reconnect_ns) {
+      peer->Connect();
+    }
+  }
+}
+
 Deadline LogCreation::NextPoll() const {
   int64_t next = options_.deadline.at_nanos();
-  for (const auto& peer : peers_) next = std::min(next, peer->due_nanos());
+  for (const auto& peer : peers_) {
+    next = std::min(next, peer->due_nanos());
+    if (MayConnectAgain(*peer)) {
+      next = std::min(next, peer->failed_at_nanos() + options_.reconnect_ns);
+    }
+  }
   return next == Deadline().at_nanos() ? Deadline() : Deadline::AtNanos(next);
 }
 
@@ -106,7 +129,9 @@ absl::Status LogCreation::GoOn() {
 absl::Status LogCreation::CheckWelcomes() {
   bool all = true;
   for (const auto& peer : peers_) {
-    if (peer->failed()) return NothingDone(peer->failure());
+    if (peer->failed() && !MayConnectAgain(*peer)) {
+      return NothingDone(peer->failure());
+    }
     all &= peer->state() == State::kWelcomed;
     if (!HasReplica(*peer) || options_.joined) continue;
     return NothingDone(absl::AlreadyExistsError(

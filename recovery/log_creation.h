@@ -11,6 +11,9 @@
 // Invariants:
 //   C1. Nothing is formatted unless all N members said that they hold no
 //       replica of the log; and nothing where one is.
+//   C2. A connection that breaks before that is made anew, until the deadline;
+//       none that breaks afterwards is, as its outcome is unknown. A node that
+//       can't be reached ends the creation: an operator is to hear of it.
 // What a failure leaves: replicas on some members, which the error names. They
 // are of no use; the log's id is not to be used again before they are removed.
 // Thread safety: one thread.
@@ -50,6 +53,8 @@ struct LogCreationOptions {
   uint64_t region_bytes = 0;
   std::string log_name;
   int64_t step_timeout_ns = 10'000'000'000;
+  // From the loss of a connection to the next attempt; none without a deadline.
+  int64_t reconnect_ns = 100'000'000;
   Deadline deadline;
   ClusterKey key = {};  // not set: nobody proves anything
 };
@@ -84,6 +89,8 @@ class LogCreation {
               const LogCreationOptions& options);
 
   absl::Status GoOn();
+  bool MayConnectAgain(const OpeningPeer& peer) const;
+  void Reconnect(int64_t now);
   absl::Status CheckWelcomes();
   static bool HasReplica(const OpeningPeer& peer);
   void DrawIncarnations();

@@ -104,6 +104,7 @@ void OpeningPeer::StopWaiting() { due_nanos_ = kNotWaiting; }
 void OpeningPeer::Connect() {
   ALPHEUS_CHECK(failed(), "one connection at a time (messages.h)");
   state_ = State::kConnecting;
+  had_answered_ = false;
   // The fabric tells when nobody answers in time.
   const int64_t now = clock_.NowNanos();
   const int64_t until =
@@ -213,6 +214,7 @@ void OpeningPeer::Take(const ConnectionEvent& event) {
 
 void OpeningPeer::TakeWelcome(const std::string& private_data) {
   if (state_ != State::kConnecting) return;
+  had_answered_ = true;
   const auto welcome = DecodeWelcome(private_data);
   if (!welcome.ok()) return Fail(welcome.status());
   if (welcome->node != node()) {

@@ -106,6 +106,8 @@ class OpeningPeer {
   // The failure may pass: nobody was there, or the connection broke.
   bool may_try_again() const { return failed() && may_try_again_; }
   int64_t failed_at_nanos() const { return failed_at_nanos_; }
+  // The node had welcomed this process on the last connection.
+  bool had_answered() const { return had_answered_; }
   NodeId node() const { return options_.at.node; }
   const std::string& address() const { return options_.at.address; }
   std::string Describe() const { return DescribePeer(options_.at); }
@@ -192,6 +194,7 @@ class OpeningPeer {
   State state_ = State::kFailed;
   absl::Status failure_;
   bool may_try_again_ = true;
+  bool had_answered_ = false;
   int64_t failed_at_nanos_ = 0;
   int64_t due_nanos_;
   int64_t reply_within_ns_ = 0;

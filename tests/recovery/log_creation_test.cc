@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recovery/log_creation.h"
 
+#include <algorithm>
+#include <array>
+#include <functional>
 #include <map>
+#include <memory>
+#include <variant>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "log/core/format_region.h"
+#include "recovery/handshake.h"
 #include "replication/fabric/sim/sim_network.h"
 #include "tests/testing/scripted_replica.h"
 
 namespace alpheus::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Three members without a replica; host 3 creates.
@@ -21,6 +29,8 @@ struct Members {
   Random random{1};
   std::map<int, Format> formatted;
   int refuses = 0;  // node
+  // What a member's process sees first; may be empty.
+  std::function<void(int host, const ConnectionEvent&)> on_member_event;
   std::vector<std::unique_ptr<ScriptedReplica>> servers;
 
   Members() {
@@ -53,11 +63,20 @@ struct Members {
     return options;
   }
 
+  // Lets the next event happen, which may be that the creation wakes up.
+  void Sleep(Deadline next) {
+    if (next.is_set()) {
+      const int64_t until = next.at_nanos() - network.clock().NowNanos();
+      network.Schedule(std::max<int64_t>(until, 0), [] {});
+    }
+    if (!network.Step()) network.Run(100'000);
+  }
+
   std::unique_ptr<LogCreation> Create(const LogCreationOptions& options) {
     auto creation = *LogCreation::Start(network.fabric(3), network.clock(),
                                         random, options);
     while (!creation->Poll()) {
-      if (!network.Step()) network.Run(100'000);
+      Sleep(creation->NextPoll());
       Completion completions[16];
       std::vector<ConnectionEvent> events;
       for (int host = 0; host < 4; ++host) {
@@ -68,6 +87,7 @@ struct Members {
           if (host == 3) {
             creation->Take(event);
           } else {
+            if (on_member_event) on_member_event(host, event);
             servers[host]->Take(event);
           }
         }
@@ -106,11 +126,95 @@ TEST(LogCreationTest, MemberThatCannotBeReachedLeavesNothing) {
   Members members;
   members.servers[1].reset();
   members.network.Crash(1);
-  const auto creation = members.Create(members.Options());
+  LogCreationOptions options = members.Options();
+  options.deadline = Deadline::AtNanos(1'000'000'000);
+  const auto creation = members.Create(options);
   EXPECT_TRUE(absl::IsUnavailable(creation->status())) << creation->status();
   EXPECT_THAT(creation->status().ToString(),
               HasSubstr("Nothing was formatted"));
+  EXPECT_LT(members.network.clock().NowNanos(), 100'000'000);  // C2
   EXPECT_TRUE(members.formatted.empty());
+}
+
+// C2. The members want a proof of the key, so that there is a time between the
+// first welcome and the last.
+struct MembersWithAKey : Members {
+  LogCreationOptions options = Options();
+  std::map<int, ReplicaHandshake> handshakes;  // by host
+  ConnectionId to_second;
+
+  MembersWithAKey() {
+    std::array<std::byte, kClusterKeyBytes> bytes{};
+    bytes.fill(std::byte{7});
+    options.key = ClusterKey(bytes);
+    options.reconnect_ns = 500'000;
+    options.deadline = Deadline::AtNanos(20'000'000);
+    on_member_event = [this](int host, const ConnectionEvent& event) {
+      if (host == 1) to_second = event.connection;
+    };
+    for (int host = 0; host < 3; ++host) {
+      servers[host]->on_welcome = [this, host](Welcome& welcome) {
+        const Hello hello{options.cluster_id, options.log_id, options.self};
+        handshakes.insert_or_assign(
+            host, ReplicaHandshake({options.key, &random}, hello, welcome));
+      };
+      servers[host]->on_proof = [this, host](const Message& message) {
+        return *handshakes.at(host).Take(message);
+      };
+    }
+  }
+
+  // The second member closes the connection instead of its reply.
+  bool BreakSecond() {
+    EXPECT_TRUE(network.fabric(1).Close(to_second).ok());
+    return false;
+  }
+};
+
+TEST(LogCreationTest, ConnectionThatBreaksBeforeAnythingIsDoneIsMadeAnew) {
+  MembersWithAKey members;
+  int challenged = 0;
+  members.servers[1]->on_request = [&](const Message& message) {
+    if (!std::holds_alternative<Challenge>(message)) return true;
+    return ++challenged > 2 || members.BreakSecond();
+  };
+  const auto creation = members.Create(members.options);
+  ASSERT_TRUE(creation->status().ok()) << creation->status();
+  EXPECT_EQ(challenged, 3);
+  EXPECT_LT(members.network.clock().NowNanos(), 2'000'000);
+  EXPECT_EQ(members.formatted.size(), 3u);
+}
+
+TEST(LogCreationTest, ConnectionThatBreaksEachTimeEndsItAtTheDeadline) {
+  MembersWithAKey members;
+  members.servers[1]->on_request = [&](const Message& /*message*/) {
+    return members.BreakSecond();
+  };
+  const auto creation = members.Create(members.options);
+  EXPECT_TRUE(absl::IsUnavailable(creation->status())) << creation->status();
+  EXPECT_THAT(creation->status().ToString(),
+              AllOf(HasSubstr("node 2 at sim:1:1: the connection broke"),
+                    HasSubstr("Nothing was formatted")));
+  EXPECT_GE(members.network.clock().NowNanos(), 20'000'000);
+  EXPECT_TRUE(members.formatted.empty());
+}
+
+// Whether the member has a replica now is unknown.
+TEST(LogCreationTest, ConnectionThatBreaksAfterwardsIsNotMadeAnew) {
+  MembersWithAKey members;
+  int challenged = 0;
+  members.servers[1]->on_request = [&](const Message& message) {
+    if (std::holds_alternative<Challenge>(message)) ++challenged;
+    return !std::holds_alternative<Format>(message) || members.BreakSecond();
+  };
+  // Long enough for another attempt.
+  members.servers[2]->on_request = [](const Message& message) {
+    return !std::holds_alternative<Format>(message);
+  };
+  const auto creation = members.Create(members.options);
+  EXPECT_TRUE(absl::IsUnavailable(creation->status())) << creation->status();
+  EXPECT_THAT(creation->status().ToString(), HasSubstr("is unknown"));
+  EXPECT_EQ(challenged, 1);
 }
 
 TEST(LogCreationTest, MemberThatFailsIsNamedAndSoAreTheOthers) {
