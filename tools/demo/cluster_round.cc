@@ -68,10 +68,14 @@ absl::Status ClusterRounds::PrepareLog() {
   }
   log_ = LogName(++log_count_);
   history_.Clear();
-  return cluster_
-      .MustSucceed("format", {"--log", log_, "--size",
-                              absl::StrCat(options_.region_bytes)})
-      .status();
+  const absl::Status formatted =
+      cluster_
+          .MustSucceed("format", {"--log", log_, "--size",
+                                  absl::StrCat(options_.region_bytes)})
+          .status();
+  if (formatted.ok()) return formatted;
+  return {formatted.code(),
+          absl::StrCat(formatted.message(), "\n", cluster_.Story())};
 }
 
 absl::Status ClusterRounds::PrepareLinks() {

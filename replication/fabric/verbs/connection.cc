@@ -19,6 +19,10 @@ using Kind = ConnectionEvent::Kind;
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 
+// Why a connection broke.
+constexpr const char* kNotPosted = "its adapter takes no work request";
+constexpr const char* kNoGreeting = "what the peer said first is no greeting";
+
 absl::Status ManagerError(const char* what) {
   return absl::UnavailableError(absl::StrCat("the connection manager: ", what,
                                              ": ", std::strerror(errno)));
@@ -87,7 +91,7 @@ void Connection::AnswerCall() {
   if (TakeCall().ok()) return;
   ++shared_.counters.refused;
   (void)rdma_reject(manager_.get(), nullptr, 0);
-  Break();
+  Break("it could not be accepted");
 }
 
 absl::Status Connection::TakeCall() {
@@ -142,12 +146,12 @@ void Connection::OnEvent(rdma_cm_event_type event) {
                             sizeof(timeout));
       if (rdma_resolve_route(manager_.get(), static_cast<int>(timeout_ms)) !=
           0) {
-        Break();
+        Break("no route is looked for");
       }
       return;
     }
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
-      if (!CallPeer().ok()) Break();
+      if (!CallPeer().ok()) Break("the peer could not be called");
       return;
     case RDMA_CM_EVENT_ESTABLISHED:
       Established();
@@ -157,7 +161,7 @@ void Connection::OnEvent(rdma_cm_event_type event) {
       return;
     default:   // how all others end it needs no words
       Poll();  // C3
-      Break();
+      Break(rdma_event_str(event));
       return;
   }
 }
@@ -171,15 +175,16 @@ void Connection::OnDeviceFailures(const DeviceFailures& failures) {
   if (!is_of_all && !is_own) return;
   Poll();  // C3
   if (state_ == State::kBroken) return;
-  why_ = is_of_all ? failures.all : "its queue pair failed";
-  Break();
+  Break(is_of_all ? failures.all : "its queue pair failed");
 }
 
 void Connection::Established() {
   if (!queue_pair_) return;
   is_connected_ = true;
   const uint8_t timer = NotReadyTimerCode(shared_.options.receiver_wait_ns);
-  if (!queue_pair_->SetNotReadyTimer(timer).ok()) return Break();
+  if (!queue_pair_->SetNotReadyTimer(timer).ok()) {
+    return Break("its adapter refuses the timer of a receiver that is late");
+  }
   if (state_ != State::kConnecting) return;
   state_ = State::kGreeting;
   Greet(GreetingKind::kHello, private_data_);
@@ -194,7 +199,7 @@ void Connection::Greet(GreetingKind kind, std::string_view private_data) {
       {greetings_key_, std::span(greetings_).first(bytes)});
   ALPHEUS_CHECK(own.ok(), "the buffer lives as long as its registration");
   queue_pair_->PostGreeting(*own);
-  if (!queue_pair_->RingDoorbell().ok()) Break();
+  if (!queue_pair_->RingDoorbell().ok()) Break(kNotPosted);
 }
 
 void Connection::TakeGreeting(const Completion& done) {
@@ -209,7 +214,7 @@ void Connection::TakeGreeting(const Completion& done) {
       std::span(greetings_).subspan(greetings_.size() / 2, done.bytes));
   if (!greeting || done.operation != Operation::kReceive) {
     ++shared_.counters.refused;
-    return Break();
+    return Break(kNoGreeting);
   }
   Answer(*std::move(greeting));
 }
@@ -226,16 +231,17 @@ void Connection::Answer(Greeting&& greeting) {
     deadline_ = Deadline().at_nanos();
     AddEvent(Kind::kEstablished, std::move(greeting.private_data));
   } else if (is_answer && greeting.kind == GreetingKind::kReject) {
-    Break(Kind::kRejected, std::move(greeting.private_data));
+    why_ = "the peer rejected it";
+    End(Kind::kRejected, std::move(greeting.private_data));
   } else {
     ++shared_.counters.refused;
-    Break();
+    Break(kNoGreeting);
   }
 }
 
 void Connection::Accept(std::string_view private_data) {
   is_request_ = false;
-  if (!HandOverReceives()) return Break();
+  if (!HandOverReceives()) return Break(kNotPosted);
   state_ = State::kEstablished;
   AddEvent(Kind::kEstablished);
   Greet(GreetingKind::kAccept, private_data);
@@ -254,7 +260,7 @@ void Connection::PostReceive(WorkId work, const ibv_sge& into) {
     held_receives_.push_back({work, into});
   } else if (!queue_pair_->PostReceive(work, into).ok()) {
     held_receives_.push_back({work, into});  // completes with the others
-    Break();
+    Break(kNotPosted);
   }
 }
 
@@ -270,7 +276,7 @@ bool Connection::HandOverReceives() {
 
 bool Connection::RingDoorbell() {
   if (!queue_pair_ || !queue_pair_->has_chain()) return false;
-  if (!queue_pair_->RingDoorbell().ok()) Break();
+  if (!queue_pair_->RingDoorbell().ok()) Break(kNotPosted);
   return true;
 }
 
@@ -283,7 +289,7 @@ bool Connection::Poll() {
   if (!greeted_.empty()) [[unlikely]]
     TakeGreetings();
   if (!is_whole && queue_pair_) [[unlikely]]
-    Break();
+    Break("a work request failed; see the completions");
   return is_some || !is_whole;
 }
 
@@ -299,7 +305,7 @@ int64_t Connection::next_timer() const {
 }
 
 void Connection::OnTimers(int64_t now) {
-  if (now >= next_timer()) Break();
+  if (now >= next_timer()) Break("the peer's greeting did not come in time");
 }
 
 // --- How it ends ------------------------------------------------------------
@@ -320,11 +326,12 @@ void Connection::Close() {
   state_ = State::kDead;
 }
 
-void Connection::Break() {
-  Break(IsOwnAndNotAnswered() ? Kind::kUnreachable : Kind::kDisconnected);
+void Connection::Break(const char* why) {
+  if (why_ == nullptr) why_ = why;
+  End(IsOwnAndNotAnswered() ? Kind::kUnreachable : Kind::kDisconnected);
 }
 
-void Connection::Break(Kind kind, std::string private_data) {
+void Connection::End(Kind kind, std::string private_data) {
   if (state_ == State::kBroken || state_ == State::kDead) return;
   const bool is_known =
       state_ != State::kAnonymous && state_ != State::kLingering;

@@ -85,7 +85,7 @@ class Connection {
   // From elsewhere, and never accepted.
   bool is_request() const { return is_request_; }
   uint64_t message_bytes_max() const { return message_bytes_max_; }
-  // Why the adapter broke it; null if it was not the adapter.
+  // Why it broke, in words that live for ever; null while it stands.
   const char* why() const { return why_; }
   size_t sends() const { return queue_pair_ ? queue_pair_->sends() : 0; }
   size_t receives() const;
@@ -133,9 +133,9 @@ class Connection {
   QueuePair::Done Done() { return {&shared_.completions, &greeted_}; }
   void Answer(Greeting&& greeting);
   bool HandOverReceives();
-  void Break(ConnectionEvent::Kind kind, std::string private_data = {});
-  // As it ends when nobody said how.
-  void Break();
+  // Of several reasons the first is told.
+  void Break(const char* why);
+  void End(ConnectionEvent::Kind kind, std::string private_data = {});
   void DropQueuePair();
   void AddEvent(ConnectionEvent::Kind kind, std::string private_data = {});
   bool IsOwnAndNotAnswered() const {

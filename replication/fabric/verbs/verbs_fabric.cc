@@ -117,15 +117,22 @@ absl::Status VerbsFabric::Deregister(RegionKey key) {
 
 // --- Posting ----------------------------------------------------------------
 
+absl::Status VerbsFabric::BrokenError(const Connection& connection,
+                                      ConnectionId id) const {
+  return absl::FailedPreconditionError(
+      absl::StrCat("connection ", id.value, " to ", connection.peer(),
+                   " is broken: ", connection.why(), " (", device_, ")"));
+}
+
 absl::Status VerbsFabric::WhyNotPosted(const Connection& connection,
                                        ConnectionId id) const {
+  if (connection.state() == Connection::State::kBroken) {
+    return BrokenError(connection, id);
+  }
   if (!connection.is_established()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "connection ", id.value, " to ", connection.peer(),
-        connection.why() == nullptr
-            ? std::string(" is not established, or broken; see its events")
-            : absl::StrCat(" is broken: ", connection.why(), " (", device_,
-                           ")")));
+    return absl::FailedPreconditionError(
+        absl::StrCat("connection ", id.value, " to ", connection.peer(),
+                     " is not established yet; wait for that event"));
   }
   return absl::ResourceExhaustedError(absl::StrCat(
       "connection ", id.value, ": ", limits_.sends_max,
@@ -176,8 +183,7 @@ ALPHEUS_FLATTEN absl::Status VerbsFabric::PostReceive(ConnectionId id,
   Connection* const connection = Find(id);
   if (connection == nullptr) return NoConnection(id);
   if (connection->state() == Connection::State::kBroken) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "connection ", id.value, " to ", connection->peer(), " is broken"));
+    return BrokenError(*connection, id);
   }
   if (connection->receives() >= limits_.receives_max) {
     return absl::ResourceExhaustedError(absl::StrCat("connection ", id.value,

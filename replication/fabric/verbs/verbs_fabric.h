@@ -98,6 +98,8 @@ class VerbsFabric final : public WorkRequestFabric {
   absl::Status Begin();
 
   absl::Status Post(ConnectionId id, const WorkRequest& request) override;
+  absl::Status BrokenError(const verbs::Connection& connection,
+                           ConnectionId id) const;
   absl::Status WhyNotPosted(const verbs::Connection& connection,
                             ConnectionId id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
