@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -10,18 +12,19 @@
 namespace alpheus {
 namespace {
 
+static_assert(std::endian::native == std::endian::little);
+
 constexpr std::array<std::byte, 4> kMagic = {std::byte{'A'}, std::byte{'W'},
                                              std::byte{'A'}, std::byte{'L'}};
 constexpr std::byte kVersion{1};
 
 void Store64(uint64_t value, std::byte* out) {
-  for (int i = 0; i < 8; ++i) out[i] = static_cast<std::byte>(value >> (8 * i));
+  std::memcpy(out, &value, sizeof(value));
 }
 
 uint64_t Load64(const std::byte* in) {
   uint64_t value = 0;
-  for (int i = 7; i >= 0; --i)
-    value = value << 8 | static_cast<uint64_t>(in[i]);
+  std::memcpy(&value, in, sizeof(value));
   return value;
 }
 

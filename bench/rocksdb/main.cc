@@ -26,6 +26,7 @@ namespace {
 struct Options : ProgramOptions {
   std::vector<uint64_t> sizes;
   std::vector<int> threads;
+  std::vector<std::string> wals;
   std::string disk_folder = "/var/tmp";
 };
 
@@ -40,6 +41,9 @@ void Declare(CLI::App& app, Options& options) {
                  "put: these numbers of threads only")
       ->delimiter(',')
       ->check(CLI::Range(1, 64));
+  app.add_option("--wals", options.wals, "These places for the WAL only")
+      ->delimiter(',')
+      ->check(CLI::IsMember(WalNames(FullSettings())));
   app.add_option("--disk", options.disk_folder,
                  "Folder for the default WAL on a disk")
       ->check(CLI::ExistingDirectory)
@@ -52,6 +56,7 @@ Settings SettingsFor(const Options& options) {
   settings.disk_folder = options.disk_folder;
   if (options.rounds != 0) settings.recovery_rounds = options.rounds;
   if (!options.sizes.empty()) settings.value_bytes = options.sizes;
+  settings.wals = options.wals;
   if (!options.threads.empty()) settings.threads = options.threads;
   return settings;
 }

@@ -17,8 +17,6 @@
 namespace alpheus::bench::wal {
 namespace {
 
-constexpr const char* kAppendName = "append-1-backup";
-
 // Of one contestant, a sample per round.
 struct Samples {
   std::map<std::string, std::vector<double>> by_metric;
@@ -96,7 +94,8 @@ void AddTo(Report* report, const std::string& candidate, const Fill& fill,
 absl::Status MeasureFill(const Settings& settings, Contest& contest,
                          const Fill& fill, Report* report) {
   const auto& contestants = contest.contestants;
-  const bool has_append = fill.with_sync && fill.threads == 1;
+  const bool has_append =
+      fill.with_sync && fill.threads == 1 && IsWanted(settings, kAppendName);
   std::vector<Samples> samples(contestants.size() + (has_append ? 1 : 0));
   ALPHEUS_RETURN_IF_ERROR(
       Interleave(settings.rounds, samples.size(), [&](size_t i) {

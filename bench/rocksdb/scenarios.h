@@ -23,6 +23,7 @@ struct Settings {
   std::string preset;
   std::string folder = "/dev/shm";       // of databases and regions
   std::string disk_folder = "/var/tmp";  // of the default WAL on a disk
+  std::vector<std::string> wals;         // these only; empty: all
   uint64_t rounds = 0;
   uint64_t region_bytes = 0;  // of each replica, and of FLEX
   std::vector<int> backups;
@@ -49,7 +50,14 @@ struct Contest {
   std::string database_folder() const { return scratch.path() + "/db"; }
 };
 
-// All places for a WAL. One that is not there becomes a skip.
+// The log alone, without RocksDB: no contestant, but named as one.
+inline constexpr const char* kAppendName = "append-1-backup";
+
+// What Settings::wals may name.
+std::vector<std::string> WalNames(const Settings& settings);
+bool IsWanted(const Settings& settings, const std::string& wal);
+
+// All places for a WAL that are wanted. One that is not there becomes a skip.
 absl::StatusOr<Contest> MakeContest(const Settings& settings, Report* report);
 
 // Time and rate of puts by order, durability, size and threads. Beside synced

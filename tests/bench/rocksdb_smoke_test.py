@@ -6,6 +6,7 @@ Checks shape and counts, never times.
 usage: rocksdb_smoke_test.py BENCH_ROCKSDB
 """
 
+import json
 import os
 import sys
 
@@ -85,9 +86,22 @@ class SmokeTest(smoke.SmokeCase):
             self.assertEqual(told.returncode, 0, told.stderr)
             self.assertIn("all of it: not asked for", told.stdout)
 
+    def test_wals_that_are_named_are_measured_alone(self):
+        path = self.path + ".wals"
+        self.assertEqual(run(
+            self.program, "--tiny", "--disk", "/dev/shm", "--threads", "1",
+            "--only", "put", "--wals", "none,alpheus,append-1-backup",
+            "--json", path).returncode, 0)
+        data = json.loads(content_of(path))
+        self.assertEqual({m["candidate"] for m in data["measurements"]},
+                         {"none", "alpheus", "append-1-backup"})
+        told = run(plotting_python(), "-B", REPORT, path, self.folder.name)
+        self.assertEqual(told.returncode, 0, told.stderr)
+
     def test_bad_usage_is_refused(self):
         for arguments in ([], ["--json"], ["--json", "f", "--only", "nothing"],
                           ["--json", "f", "--quick", "--tiny"],
+                          ["--json", "f", "--wals", "none,nowhere"],
                           ["backup", "floor", "/dev/shm", "1"],
                           ["fill"], ["fill", "flex", "/dev/shm", "1"],
                           ["fill", "nothing", "/dev/shm", "0",

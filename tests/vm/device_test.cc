@@ -29,6 +29,15 @@ class DeviceTest : public VerbsGuestTest {
     file << "0x" << std::hex << (flags & ~kUp) << std::flush;
     ASSERT_TRUE(file.good()) << path;
   }
+  // Whatever is posted is told why.
+  void ExpectBroken(int host, ConnectionId connection, const char* why) {
+    for (const absl::Status& posted :
+         {fabric(host).PostSend(connection, WorkId(20), {}),
+          fabric(host).PostReceive(connection, WorkId(21), {})}) {
+      EXPECT_TRUE(absl::IsFailedPrecondition(posted));
+      EXPECT_THAT(std::string(posted.message()), ::testing::HasSubstr(why));
+    }
+  }
   // Connections to host 2 go on.
   void ExpectOtherStands(const TestLink& other) {
     ASSERT_TRUE(fabric(0).PostWrite(other.at_host, WorkId(7), {}, {}).ok());
@@ -45,14 +54,18 @@ TEST_P(DeviceTest, PortThatGoesDownBreaksItsConnectionsAtOnce) {
   EXPECT_EQ(Await(1, Kind::kDisconnected).connection, link.at_peer);
   EXPECT_EQ(NextReceive(1, link.at_peer).status, CompletionStatus::kFlushed);
   EXPECT_EQ(verbs(1).counters().device_failures, 1u);
-  const absl::Status posted = fabric(1).PostSend(link.at_peer, WorkId(2), {});
-  EXPECT_TRUE(absl::IsFailedPrecondition(posted));
-  EXPECT_THAT(std::string(posted.message()),
-              ::testing::HasSubstr("the adapter's port went down (rxe1)"));
+  ExpectBroken(1, link.at_peer, "the adapter's port went down (rxe1)");
   ExpectOtherStands(other);
   // The peer finds out by what it posts.
   ASSERT_TRUE(fabric(0).PostWrite(link.at_host, WorkId(3), {}, {}).ok());
   EXPECT_EQ(Next(0, link.at_host).status, CompletionStatus::kPeerGone);
+}
+
+TEST_P(DeviceTest, EndOfTheOtherSideIsNamed) {
+  const TestLink link = Link(0, 1);
+  ASSERT_TRUE(fabric(1).Close(link.at_peer).ok());
+  EXPECT_EQ(Await(0, Kind::kDisconnected).connection, link.at_host);
+  ExpectBroken(0, link.at_host, "RDMA_CM_EVENT_DISCONNECTED (rxe0)");
 }
 
 // As `rdma link delete` does: the command ends when nobody holds it any more.
