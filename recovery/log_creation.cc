@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -96,15 +97,17 @@ bool LogCreation::Poll() {
 
 // C2.
 bool LogCreation::MayConnectAgain(const OpeningPeer& peer) const {
-  return phase_ == Phase::kWelcome && peer.may_try_again() &&
-         peer.had_answered() && options_.deadline.is_set() &&
-         !options_.deadline.HasPassed(clock_.NowNanos());
+  const int64_t end_of_the_rest = clock_.NowNanos() + options_.step_timeout_ns;
+  return phase_ == Phase::kWelcome && peer.broke() &&
+         options_.deadline.is_set() &&
+         !options_.deadline.HasPassed(end_of_the_rest);
 }
 
 void LogCreation::Reconnect(int64_t now) {
   for (const auto& peer : peers_) {
     if (MayConnectAgain(*peer) &&
         now >= peer->failed_at_nanos() + options_.reconnect_ns) {
+      last_breaks_[peer->node()] = std::string(peer->failure().message());
       peer->Connect();
     }
   }
@@ -130,7 +133,7 @@ absl::Status LogCreation::CheckWelcomes() {
   bool all = true;
   for (const auto& peer : peers_) {
     if (peer->failed() && !MayConnectAgain(*peer)) {
-      return NothingDone(peer->failure());
+      return NothingDone(*peer);
     }
     all &= peer->state() == State::kWelcomed;
     if (!HasReplica(*peer) || options_.joined) continue;
@@ -141,6 +144,10 @@ absl::Status LogCreation::CheckWelcomes() {
                      peer->welcome().ring_capacity, " bytes")));
   }
   if (!all) return absl::OkStatus();
+  if (options_.deadline.HasPassed(clock_.NowNanos())) {  // C3
+    return NothingDone(
+        absl::UnavailableError("the last member answered after the deadline"));
+  }
   phase_ = Phase::kFormat;
   if (options_.joined) {
     AskForBlanks();
@@ -198,6 +205,15 @@ absl::Status LogCreation::NothingDone(const absl::Status& why) const {
   return {why.code(),
           absl::StrCat("creating log ", options_.log_id.ToString(), ": ",
                        why.message(), ". Nothing was formatted")};
+}
+
+absl::Status LogCreation::NothingDone(const OpeningPeer& failed) const {
+  const absl::Status& why = failed.failure();
+  const auto before = last_breaks_.find(failed.node());
+  if (before == last_breaks_.end() || failed.broke()) return NothingDone(why);
+  return NothingDone(absl::Status(
+      why.code(),
+      absl::StrCat(why.message(), "; before that: ", before->second)));
 }
 
 absl::Status LogCreation::PartlyDone() const {

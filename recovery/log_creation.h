@@ -11,9 +11,11 @@
 // Invariants:
 //   C1. Nothing is formatted unless all N members said that they hold no
 //       replica of the log; and nothing where one is.
-//   C2. A connection that breaks before that is made anew, until the deadline;
-//       none that breaks afterwards is, as its outcome is unknown. A node that
-//       can't be reached ends the creation: an operator is to hear of it.
+//   C2. A connection that breaks before that is made anew, while there is time
+//       left for the rest; none that breaks afterwards is, as its outcome is
+//       unknown. A node that can't be reached, is silent or refuses ends the
+//       creation: an operator is to hear of it.
+//   C3. Nobody is asked to format at or after the deadline.
 // What a failure leaves: replicas on some members, which the error names. They
 // are of no use; the log's id is not to be used again before they are removed.
 // Thread safety: one thread.
@@ -22,6 +24,7 @@
 #define ALPHEUS_RECOVERY_LOG_CREATION_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,6 +100,7 @@ class LogCreation {
   void AskForBlanks();
   absl::Status CheckFormatted();
   absl::Status NothingDone(const absl::Status& why) const;
+  absl::Status NothingDone(const OpeningPeer& failed) const;
   absl::Status PartlyDone() const;
   void End(const absl::Status& status);
 
@@ -107,6 +111,7 @@ class LogCreation {
   absl::Status status_;
   Configuration configuration_;
   std::vector<std::unique_ptr<OpeningPeer>> peers_;
+  std::map<NodeId, std::string> last_breaks_;  // of connections made anew
 };
 
 }  // namespace alpheus

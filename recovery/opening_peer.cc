@@ -95,8 +95,14 @@ void OpeningPeer::Fail(const absl::Status& status, bool may_try_again) {
   slots_.reset();
 }
 
-void OpeningPeer::FailUnless(const absl::Status& status) {
-  if (!status.ok()) Fail(status, /*may_try_again=*/true);
+void OpeningPeer::Break(const absl::Status& why) {
+  if (failed()) return;
+  broke_ = state_ != State::kConnecting;
+  Fail(why, /*may_try_again=*/true);
+}
+
+void OpeningPeer::BreakUnless(const absl::Status& status) {
+  if (!status.ok()) Break(status);
 }
 
 void OpeningPeer::StopWaiting() { due_nanos_ = kNotWaiting; }
@@ -104,7 +110,7 @@ void OpeningPeer::StopWaiting() { due_nanos_ = kNotWaiting; }
 void OpeningPeer::Connect() {
   ALPHEUS_CHECK(failed(), "one connection at a time (messages.h)");
   state_ = State::kConnecting;
-  had_answered_ = false;
+  broke_ = false;
   // The fabric tells when nobody answers in time.
   const int64_t now = clock_.NowNanos();
   const int64_t until =
@@ -131,7 +137,7 @@ void OpeningPeer::Request(const Message& message, State waiting,
   state_ = waiting;
   reply_within_ns_ = options_.step_timeout_ns + ReadingNanos(bytes_looked_at);
   due_nanos_ = clock_.NowNanos() + reply_within_ns_;
-  FailUnless(Send(message));
+  BreakUnless(Send(message));
 }
 
 absl::Status OpeningPeer::Send(const Message& message) {
@@ -207,14 +213,12 @@ void OpeningPeer::Take(const ConnectionEvent& event) {
     default:
       // The reply may be there, and says why; else its receive fails (X3).
       if (due_nanos_ != kNotWaiting) return;
-      return Fail(absl::UnavailableError("the connection broke"),
-                  /*may_try_again=*/true);
+      return Break(absl::UnavailableError("the connection broke"));
   }
 }
 
 void OpeningPeer::TakeWelcome(const std::string& private_data) {
   if (state_ != State::kConnecting) return;
-  had_answered_ = true;
   const auto welcome = DecodeWelcome(private_data);
   if (!welcome.ok()) return Fail(welcome.status());
   if (welcome->node != node()) {
@@ -245,11 +249,9 @@ void OpeningPeer::Take(const Completion& completion) {
       completion.work == kSendWork && due_nanos_ != kNotWaiting &&
       completion.status == CompletionStatus::kFlushed;
   if (completion.status != CompletionStatus::kOk && !is_left_to_the_reply) {
-    return Fail(
-        absl::UnavailableError(absl::StrCat(
-            "the connection broke: ", OperationName(completion.operation), ": ",
-            CompletionStatusName(completion.status))),
-        /*may_try_again=*/true);
+    return Break(absl::UnavailableError(absl::StrCat(
+        "the connection broke: ", OperationName(completion.operation), ": ",
+        CompletionStatusName(completion.status))));
   }
   if (!receives) --posted_;
   if (completion.work.value >= kForeignWork) return;
@@ -342,7 +344,7 @@ void OpeningPeer::ReadOn() {
         fabric_.PostRead(connection_, kAnswerWork,
                          {all.key, all.bytes.subspan(answer_asked_, bytes)},
                          {promised_.answer_key, answer_asked_});
-    if (!posted.ok()) return FailUnless(posted);
+    if (!posted.ok()) return BreakUnless(posted);
     ++posted_;
     ++answer_under_way_;
     answer_asked_ += bytes;
@@ -412,12 +414,12 @@ bool OpeningPeer::HasRoom() const {
 
 void OpeningPeer::PostRead(WorkId work, LocalBytes into, uint64_t place) {
   ++posted_;
-  FailUnless(fabric_.PostRead(connection_, work, into, {ring_key_, place}));
+  BreakUnless(fabric_.PostRead(connection_, work, into, {ring_key_, place}));
 }
 
 void OpeningPeer::PostWrite(WorkId work, LocalBytes from, uint64_t place) {
   ++posted_;
-  FailUnless(fabric_.PostWrite(connection_, work, from, {ring_key_, place}));
+  BreakUnless(fabric_.PostWrite(connection_, work, from, {ring_key_, place}));
 }
 
 // The session.
@@ -429,7 +431,7 @@ void OpeningPeer::StartSession() {
       {installed.epoch, install_.session, installed.end, install_.credits,
        welcome_.platform, installed.head, options_.batch_bytes_max},
       fabric_, connection_);
-  if (!session.ok()) return FailUnless(session.status());
+  if (!session.ok()) return BreakUnless(session.status());
   session_ = *std::move(session);
   state_ = State::kInstalled;
 }

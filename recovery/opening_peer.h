@@ -106,8 +106,8 @@ class OpeningPeer {
   // The failure may pass: nobody was there, or the connection broke.
   bool may_try_again() const { return failed() && may_try_again_; }
   int64_t failed_at_nanos() const { return failed_at_nanos_; }
-  // The node had welcomed this process on the last connection.
-  bool had_answered() const { return had_answered_; }
+  // It had welcomed this process, and then the connection broke.
+  bool broke() const { return failed() && broke_; }
   NodeId node() const { return options_.at.node; }
   const std::string& address() const { return options_.at.address; }
   std::string Describe() const { return DescribePeer(options_.at); }
@@ -184,7 +184,9 @@ class OpeningPeer {
   void StartSession();
   void StopWaiting();
   absl::Status Annotate(const absl::Status& status) const;
-  void FailUnless(const absl::Status& status);
+  // The connection, not the node, is why.
+  void Break(const absl::Status& why);
+  void BreakUnless(const absl::Status& status);
 
   const OpeningPeerOptions options_;
   Fabric& fabric_;
@@ -194,7 +196,7 @@ class OpeningPeer {
   State state_ = State::kFailed;
   absl::Status failure_;
   bool may_try_again_ = true;
-  bool had_answered_ = false;
+  bool broke_ = false;
   int64_t failed_at_nanos_ = 0;
   int64_t due_nanos_;
   int64_t reply_within_ns_ = 0;

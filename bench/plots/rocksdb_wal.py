@@ -37,7 +37,11 @@ def cost(results, who, metric="p50", **where):
 
 def works(results):
     """The parameters of all that was measured, in order."""
-    return [m["parameters"] for m in results.find(SCENARIO, "none", "p50")]
+    found = []
+    for m in results.find(SCENARIO, None, "p50"):
+        if m["parameters"] not in found:
+            found.append(m["parameters"])
+    return found
 
 
 def work_text(where):

@@ -37,8 +37,8 @@ absl::StatusOr<Contest> MakeContest(const Settings& settings, Report* report) {
   using Made = absl::StatusOr<std::unique_ptr<Contestant>>;
   const auto add = [&](const std::string& name,
                        absl::FunctionRef<Made()> make) -> absl::Status {
-    if (!IsWanted(settings, name)) return absl::OkStatus();
-    Made made = make();
+    Made made = IsWanted(settings, name) ? make()
+                                         : absl::NotFoundError("not asked for");
     if (absl::IsNotFound(made.status())) {
       for (const Scenario& scenario : kScenarios) {
         report->skips.push_back({.scenario = std::string(scenario.name),
@@ -69,6 +69,10 @@ absl::StatusOr<Contest> MakeContest(const Settings& settings, Report* report) {
                          .ring_bytes = settings.region_bytes,
                          .backups = backups});
     }));
+  }
+  if (!IsWanted(settings, kAppendName)) {
+    report->skips.push_back(
+        {.scenario = "put", .what = kAppendName, .why = "not asked for"});
   }
   return contest;
 }

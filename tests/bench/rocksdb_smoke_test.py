@@ -90,13 +90,17 @@ class SmokeTest(smoke.SmokeCase):
         path = self.path + ".wals"
         self.assertEqual(run(
             self.program, "--tiny", "--disk", "/dev/shm", "--threads", "1",
-            "--only", "put", "--wals", "none,alpheus,append-1-backup",
+            "--only", "put", "--wals", "alpheus,append-1-backup",
             "--json", path).returncode, 0)
         data = json.loads(content_of(path))
         self.assertEqual({m["candidate"] for m in data["measurements"]},
-                         {"none", "alpheus", "append-1-backup"})
+                         {"alpheus", "append-1-backup"})
+        self.assertEqual({skip["what"] for skip in data["skips"]
+                          if skip["scenario"] == "put"},
+                         (PLACES | {"default-disk"}) - {"alpheus"})
         told = run(plotting_python(), "-B", REPORT, path, self.folder.name)
         self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertIn("Time of a put, p50", told.stdout)
 
     def test_bad_usage_is_refused(self):
         for arguments in ([], ["--json"], ["--json", "f", "--only", "nothing"],

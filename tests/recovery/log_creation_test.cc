@@ -22,15 +22,27 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+// The network's, which may jump: as if the process had stood still.
+struct JumpingClock : Clock {
+  explicit JumpingClock(const Clock& of_network) : network(of_network) {}
+  int64_t NowNanos() const override { return network.NowNanos() + jump; }
+
+  const Clock& network;
+  int64_t jump = 0;
+};
+
 // Three members without a replica; host 3 creates.
 struct Members {
   SimNetwork network{SimOptions{.hosts = 4}};
+  JumpingClock clock{network.clock()};  // of who creates
   ModelPersistence memory{4096};
   Random random{1};
   std::map<int, Format> formatted;
   int refuses = 0;  // node
   // What a member's process sees first; may be empty.
   std::function<void(int host, const ConnectionEvent&)> on_member_event;
+  // What the creation has just seen; may be empty.
+  std::function<void(const Completion&)> on_own_completion;
   std::vector<std::unique_ptr<ScriptedReplica>> servers;
 
   Members() {
@@ -66,15 +78,15 @@ struct Members {
   // Lets the next event happen, which may be that the creation wakes up.
   void Sleep(Deadline next) {
     if (next.is_set()) {
-      const int64_t until = next.at_nanos() - network.clock().NowNanos();
+      const int64_t until = next.at_nanos() - clock.NowNanos();
       network.Schedule(std::max<int64_t>(until, 0), [] {});
     }
     if (!network.Step()) network.Run(100'000);
   }
 
   std::unique_ptr<LogCreation> Create(const LogCreationOptions& options) {
-    auto creation = *LogCreation::Start(network.fabric(3), network.clock(),
-                                        random, options);
+    auto creation =
+        *LogCreation::Start(network.fabric(3), clock, random, options);
     while (!creation->Poll()) {
       Sleep(creation->NextPoll());
       Completion completions[16];
@@ -94,6 +106,7 @@ struct Members {
         for (size_t i = 0; i < n; ++i) {
           if (host == 3) {
             creation->Take(completions[i]);
+            if (on_own_completion) on_own_completion(completions[i]);
           } else {
             servers[host]->Take(completions[i]);
           }
@@ -181,11 +194,13 @@ TEST(LogCreationTest, ConnectionThatBreaksBeforeAnythingIsDoneIsMadeAnew) {
   const auto creation = members.Create(members.options);
   ASSERT_TRUE(creation->status().ok()) << creation->status();
   EXPECT_EQ(challenged, 3);
-  EXPECT_LT(members.network.clock().NowNanos(), 2'000'000);
+  EXPECT_GE(members.clock.NowNanos(), 2 * members.options.reconnect_ns);
+  EXPECT_LT(members.clock.NowNanos(), 4 * members.options.reconnect_ns);
   EXPECT_EQ(members.formatted.size(), 3u);
 }
 
-TEST(LogCreationTest, ConnectionThatBreaksEachTimeEndsItAtTheDeadline) {
+// What is left of the time is for the formatting.
+TEST(LogCreationTest, ConnectionThatBreaksEachTimeEndsIt) {
   MembersWithAKey members;
   members.servers[1]->on_request = [&](const Message& /*message*/) {
     return members.BreakSecond();
@@ -195,7 +210,59 @@ TEST(LogCreationTest, ConnectionThatBreaksEachTimeEndsItAtTheDeadline) {
   EXPECT_THAT(creation->status().ToString(),
               AllOf(HasSubstr("node 2 at sim:1:1: the connection broke"),
                     HasSubstr("Nothing was formatted")));
-  EXPECT_GE(members.network.clock().NowNanos(), 20'000'000);
+  EXPECT_GE(members.clock.NowNanos(), 10'000'000);
+  EXPECT_LT(members.clock.NowNanos(), 20'000'000);
+  EXPECT_TRUE(members.formatted.empty());
+}
+
+TEST(LogCreationTest, NodeThatIsGoneAfterItsConnectionBrokeEndsIt) {
+  MembersWithAKey members;
+  members.servers[1]->on_request = [&](const Message& /*message*/) {
+    members.network.Schedule(0, [&] {
+      members.servers[1].reset();
+      members.network.Crash(1);
+    });
+    return members.BreakSecond();
+  };
+  const auto creation = members.Create(members.options);
+  EXPECT_TRUE(absl::IsUnavailable(creation->status())) << creation->status();
+  EXPECT_THAT(
+      creation->status().ToString(),
+      AllOf(HasSubstr("nobody answers there; before that: node 2 at sim:1:1: "
+                      "the connection broke"),
+            HasSubstr("Nothing was formatted")));
+}
+
+TEST(LogCreationTest, NodeThatIsSilentIsNotAskedAgain) {
+  MembersWithAKey members;
+  members.options.deadline = Deadline::AtNanos(1'000'000'000);
+  int challenged = 0;
+  members.servers[1]->on_request = [&](const Message& /*message*/) {
+    ++challenged;
+    return false;
+  };
+  const auto creation = members.Create(members.options);
+  EXPECT_TRUE(absl::IsUnavailable(creation->status())) << creation->status();
+  EXPECT_THAT(creation->status().ToString(),
+              AllOf(HasSubstr("was silent for 5 ms"),
+                    HasSubstr("Nothing was formatted")));
+  EXPECT_EQ(challenged, 1);
+}
+
+// C3. All have answered, and this process stood still.
+TEST(LogCreationTest, NothingIsFormattedAfterTheDeadline) {
+  MembersWithAKey members;
+  int replies = 0;
+  members.on_own_completion = [&](const Completion& completion) {
+    if (completion.operation != Operation::kReceive) return;
+    // A proof and its acceptance each.
+    if (++replies == 2 * 3) members.clock.jump = 20'000'000;
+  };
+  const auto creation = members.Create(members.options);
+  EXPECT_TRUE(absl::IsUnavailable(creation->status())) << creation->status();
+  EXPECT_THAT(creation->status().ToString(),
+              AllOf(HasSubstr("answered after the deadline"),
+                    HasSubstr("Nothing was formatted")));
   EXPECT_TRUE(members.formatted.empty());
 }
 

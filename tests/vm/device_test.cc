@@ -45,6 +45,14 @@ class DeviceTest : public VerbsGuestTest {
   }
 };
 
+// First: what the others do to the adapters stays.
+TEST_P(DeviceTest, EndOfTheOtherSideIsNamed) {
+  const TestLink link = Link(0, 1);
+  ASSERT_TRUE(fabric(1).Close(link.at_peer).ok());
+  EXPECT_EQ(Await(0, Kind::kDisconnected).connection, link.at_host);
+  ExpectBroken(0, link.at_host, "RDMA_CM_EVENT_DISCONNECTED (rxe0)");
+}
+
 // Nobody posts anything: only the adapter can tell.
 TEST_P(DeviceTest, PortThatGoesDownBreaksItsConnectionsAtOnce) {
   const TestLink link = Link(0, 1);
@@ -59,13 +67,6 @@ TEST_P(DeviceTest, PortThatGoesDownBreaksItsConnectionsAtOnce) {
   // The peer finds out by what it posts.
   ASSERT_TRUE(fabric(0).PostWrite(link.at_host, WorkId(3), {}, {}).ok());
   EXPECT_EQ(Next(0, link.at_host).status, CompletionStatus::kPeerGone);
-}
-
-TEST_P(DeviceTest, EndOfTheOtherSideIsNamed) {
-  const TestLink link = Link(0, 1);
-  ASSERT_TRUE(fabric(1).Close(link.at_peer).ok());
-  EXPECT_EQ(Await(0, Kind::kDisconnected).connection, link.at_host);
-  ExpectBroken(0, link.at_host, "RDMA_CM_EVENT_DISCONNECTED (rxe0)");
 }
 
 // As `rdma link delete` does: the command ends when nobody holds it any more.

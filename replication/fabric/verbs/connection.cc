@@ -23,6 +23,17 @@ constexpr int64_t kNanosPerMilli = 1'000'000;
 constexpr const char* kNotPosted = "its adapter takes no work request";
 constexpr const char* kNoGreeting = "what the peer said first is no greeting";
 
+const char* WhatIsLate(Connection::State state) {
+  switch (state) {
+    case Connection::State::kResolving:
+      return "the way to the peer was not found in time";
+    case Connection::State::kConnecting:
+      return "the peer did not take the connection in time";
+    default:
+      return "the peer did not greet in time";
+  }
+}
+
 absl::Status ManagerError(const char* what) {
   return absl::UnavailableError(absl::StrCat("the connection manager: ", what,
                                              ": ", std::strerror(errno)));
@@ -83,6 +94,7 @@ void Connection::Resolve(sockaddr* from, sockaddr* to) {
   const int64_t timeout_ms = shared_.options.limits.retry_ns / kNanosPerMilli;
   if (!manager_ || rdma_resolve_addr(manager_.get(), from, to,
                                      static_cast<int>(timeout_ms)) != 0) {
+    NoteWhy("no way to the peer is looked for");
     deadline_ = 0;
   }
 }
@@ -159,9 +171,10 @@ void Connection::OnEvent(rdma_cm_event_type event) {
     case RDMA_CM_EVENT_ADDR_CHANGE:
     case RDMA_CM_EVENT_TIMEWAIT_EXIT:
       return;
-    default:   // how all others end it needs no words
+    default:
+      NoteWhy(rdma_event_str(event));
       Poll();  // C3
-      Break(rdma_event_str(event));
+      Break(why_);
       return;
   }
 }
@@ -173,9 +186,9 @@ void Connection::OnDeviceFailures(const DeviceFailures& failures) {
   const bool is_own = queue_pair_ != nullptr &&
                       failures.queue_pairs.contains(queue_pair_->number());
   if (!is_of_all && !is_own) return;
+  NoteWhy(is_of_all ? failures.all : "its queue pair failed");
   Poll();  // C3
-  if (state_ == State::kBroken) return;
-  Break(is_of_all ? failures.all : "its queue pair failed");
+  Break(why_);
 }
 
 void Connection::Established() {
@@ -305,7 +318,7 @@ int64_t Connection::next_timer() const {
 }
 
 void Connection::OnTimers(int64_t now) {
-  if (now >= next_timer()) Break("the peer's greeting did not come in time");
+  if (now >= next_timer()) Break(WhatIsLate(state_));
 }
 
 // --- How it ends ------------------------------------------------------------
@@ -327,7 +340,7 @@ void Connection::Close() {
 }
 
 void Connection::Break(const char* why) {
-  if (why_ == nullptr) why_ = why;
+  NoteWhy(why);
   End(IsOwnAndNotAnswered() ? Kind::kUnreachable : Kind::kDisconnected);
 }
 

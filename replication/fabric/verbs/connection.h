@@ -134,6 +134,9 @@ class Connection {
   void Answer(Greeting&& greeting);
   bool HandOverReceives();
   // Of several reasons the first is told.
+  void NoteWhy(const char* why) {
+    if (why_ == nullptr) why_ = why;
+  }
   void Break(const char* why);
   void End(ConnectionEvent::Kind kind, std::string private_data = {});
   void DropQueuePair();

@@ -99,7 +99,8 @@ class VerbsFabric final : public WorkRequestFabric {
 
   absl::Status Post(ConnectionId id, const WorkRequest& request) override;
   absl::Status BrokenError(const verbs::Connection& connection,
-                           ConnectionId id) const;
+                           ConnectionId id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WhyNotPosted(const verbs::Connection& connection,
                             ConnectionId id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
