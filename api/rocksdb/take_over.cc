@@ -109,9 +109,17 @@ class Pass {
                             !std::filesystem::is_symlink(source, error));
     if (!is_copied || absl::EndsWith(name, ".dbtmp")) return absl::OkStatus();
     const auto bytes = Read(fs_, source);
-    // Of those the predecessor may still remove old ones.
-    if (!bytes.ok()) return absl::OkStatus();
+    if (!bytes.ok()) {
+      return IsGone(source) ? absl::OkStatus() : bytes.status();
+    }
     return Write(fs_, target, *bytes);
+  }
+
+  // The predecessor may still remove what is old. What the database needs is
+  // not: then the MANIFEST changes, too.
+  bool IsGone(const std::string& source) {
+    return IsMutant("kWalUnreadIsGone") ||
+           fs_.FileExists(source, IOOptions(), nullptr).IsNotFound();
   }
 
   absl::Status Link(const std::string& source, const std::string& target) {
@@ -122,11 +130,7 @@ class Pass {
     }
     const IOStatus linked = fs_.LinkFile(source, target, IOOptions(), nullptr);
     if (linked.ok()) return absl::OkStatus();
-    // Deleted since it was listed: needed, if the MANIFEST did not change.
-    if (!fs_.FileExists(source, IOOptions(), nullptr).ok()) {
-      return absl::OkStatus();
-    }
-    return ToStatus(linked, target);
+    return IsGone(source) ? absl::OkStatus() : ToStatus(linked, target);
   }
 
   absl::Status SyncDirectory() {

@@ -52,10 +52,15 @@ absl::StatusOr<std::shared_ptr<WalStore>> WalFileSystem::Store() {
   // Not under a database that still has it open: that one must stop (H20).
   if (store_ != nullptr && store_->has_failed() && locks_ == 0) store_.reset();
   if (store_ == nullptr) {
-    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<WalStore> opened,
-                             WalStore::Open(options_, NowSeconds));
-    ALPHEUS_RETURN_IF_ERROR(TakeOver(*opened));
-    store_ = std::move(opened);
+    absl::StatusOr<std::unique_ptr<WalStore>> opened =
+        WalStore::Open(options_, NowSeconds);
+    // Not like a file that is not there: RocksDB passes over some of those.
+    if (absl::IsNotFound(opened.status())) {
+      return absl::FailedPreconditionError(opened.status().message());
+    }
+    ALPHEUS_RETURN_IF_ERROR(opened.status());
+    ALPHEUS_RETURN_IF_ERROR(TakeOver(**opened));
+    store_ = *std::move(opened);
   }
   return store_;
 }
@@ -108,6 +113,28 @@ absl::StatusOr<bool> WalFileSystem::IsKept(Place& place) {
       place.store->SetHome({place.directory, std::move(database)}));
   place.name = place.base_name;
   return true;
+}
+
+absl::Status WalFileSystem::CheckMayBePlain(const Place& place) {
+  if (!IsWalName(place.base_name) || IsMutant("kWalElsewhereIsPlain")) {
+    return absl::OkStatus();
+  }
+  {
+    const MutexLock lock(mutex_);
+    if (locks_ == 0 || has_made_wal_) return absl::OkStatus();
+  }
+  const std::string home = place.store->home().wal_directory;
+  return absl::FailedPreconditionError(absl::StrCat(
+      place.directory, "/", place.base_name,
+      ": RocksDB makes its WAL here, and the log has that of the database in ",
+      home.empty() ? Canonical(options_.wal_directory) : home,
+      " (P1). Open it with that wal_dir; if the directory was moved, once with "
+      "adopt=true and wal_dir= in the URI"));
+}
+
+void WalFileSystem::NoteWalMade() {
+  const MutexLock lock(mutex_);
+  has_made_wal_ = true;
 }
 
 absl::StatusOr<OpenWal> WalFileSystem::MakeWal(const Place& place,
@@ -171,9 +198,14 @@ IOStatus WalFileSystem::NewWritableFile(
   if (!place.ok()) return ToIoStatus(place.status());
   const absl::StatusOr<bool> kept = IsKept(*place);
   if (!kept.ok()) return ToIoStatus(kept.status());
-  if (!*kept) return NewBaseFile(*place, path, options, result, dbg);
+  if (!*kept) {
+    const absl::Status plain = CheckMayBePlain(*place);
+    if (!plain.ok()) return ToIoStatus(plain);
+    return NewBaseFile(*place, path, options, result, dbg);
+  }
   absl::StatusOr<OpenWal> wal = MakeWal(*place, path);
   if (!wal.ok()) return ToIoStatus(wal.status());
+  NoteWalMade();
   *result = NewWriter(*std::move(wal), path, options);
   return IOStatus::OK();
 }
@@ -207,7 +239,8 @@ IOStatus WalFileSystem::ReuseWritableFile(
   absl::StatusOr<Place> old = Find(old_path);
   if (!old.ok()) return ToIoStatus(old.status());
   if (!*kept && old->file == nullptr) {
-    IOStatus confirmed = BeforeChange(*place->store);
+    IOStatus confirmed = ToIoStatus(CheckMayBePlain(*place));
+    if (confirmed.ok()) confirmed = BeforeChange(*place->store);
     if (!confirmed.ok()) return confirmed;
     return target_->ReuseWritableFile(path, old_path, options, result, dbg);
   }
@@ -224,6 +257,8 @@ IOStatus WalFileSystem::NewRandomRWFile(
   const absl::StatusOr<Place> place = Find(path);
   if (!place.ok()) return ToIoStatus(place.status());
   if (place->file != nullptr) return NotInALog("overwriting", path);
+  IOStatus confirmed = BeforeChange(*place->store);
+  if (!confirmed.ok()) return confirmed;
   return target_->NewRandomRWFile(path, options, result, dbg);
 }
 
@@ -334,6 +369,8 @@ IOStatus WalFileSystem::LinkFile(const std::string& from, const std::string& to,
   if (!place.ok()) return ToIoStatus(place.status());
   // RocksDB copies then, which is what a checkpoint needs.
   if (place->file != nullptr) return NotInALog("linking", from);
+  IOStatus confirmed = BeforeChange(*place->store);
+  if (!confirmed.ok()) return confirmed;
   return target_->LinkFile(from, to, options, dbg);
 }
 

@@ -13,22 +13,26 @@
 //
 // Invariants:
 //   P1. A log serves one database, which its home record names. A database that
-//       is locked while the log belongs to another one is refused; so none has
-//       its WAL elsewhere than it thinks.
+//       is locked while the log belongs to another one is refused. So is the
+//       first WAL file that it makes, if that is not where the log has its WAL
+//       files: it was opened without those. Only then, by a checkpoint for
+//       example, WAL files are made elsewhere. So none has its WAL elsewhere
+//       than it thinks.
 //   P2. A log without a home serves a database that exists already only if told
 //       to adopt it: else a lost log would look like a new one. A new database
 //       has its log before it has CURRENT, by which it exists: RocksDB makes
 //       its first WAL file after that, and may be stopped in between.
 //   P3. In the directory each WAL file of the log has a marker of its name, a
-//       symbolic link to nowhere. So RocksDB without this plugin, or with an
-//       empty log, fails to open the database, and does not take it for one
-//       without WAL. A marker is made only when its file is durable, and
-//       removed before its file is. A file that is not recorded (V4,
+//       symbolic link that can't be followed. So RocksDB without this plugin,
+//       or with an empty log, fails to open the database, and does not take it
+//       for one without WAL. A marker is made only when its file is durable,
+//       and removed before its file is. A file that is not recorded (V4,
 //       wal_store.h) has none: it has no data, and a crash leaves nothing of
 //       it.
-//   P4. No name of the database is made, replaced or removed by a process that
-//       is known to have lost the log, and none that may be another process's
-//       without asking the log right before. A file that is made is a new one:
+//   P4. No name of the database is made, replaced or removed, and no file
+//       opened for overwriting, by a process that is known to have lost the
+//       log, and none that may be another process's without asking the log
+//       right before. A file that is made is a new one:
 //       who still writes to one that had the name writes to no file of ours.
 //   P5. A change of the MANIFEST or of CURRENT that RocksDB is told of as
 //       synced was made while this process had the log.
@@ -149,6 +153,14 @@ class WalFileSystem final : public WalReadingFileSystem {
   // Whether a new WAL file at this place belongs into the log; gives the log
   // its home with the first one.
   absl::StatusOr<bool> IsKept(Place& place);
+  // P1, of a new file that is not kept.
+  absl::Status CheckMayBePlain(const Place& place);
+  void NoteWalMade();
+  // Where the WAL files are of a database that comes into `directory`. Errors:
+  // FailedPrecondition (they had a directory of their own, and no option names
+  // the new one).
+  absl::StatusOr<std::string> WalDirectoryIn(
+      const WalHome& home, const std::string& directory) const;
   absl::Status CheckDatabase(WalStore& store, const std::string& directory);
   // P2. Where CURRENT is about to be made: if the log had no WAL file, and the
   // database is the locked one and new, the log is that one's on return,
@@ -171,6 +183,7 @@ class WalFileSystem final : public WalReadingFileSystem {
   std::shared_ptr<WalStore> store_ ABSL_GUARDED_BY(mutex_);
   std::string locked_database_ ABSL_GUARDED_BY(mutex_);  // or empty
   int locks_ ABSL_GUARDED_BY(mutex_) = 0;                // of it
+  bool has_made_wal_ ABSL_GUARDED_BY(mutex_) = false;    // since then
 };
 
 }  // namespace alpheus

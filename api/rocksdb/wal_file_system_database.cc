@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -30,11 +31,23 @@ absl::Status WalFileSystem::TakeOver(WalStore& store) {
     ALPHEUS_RETURN_IF_ERROR(TakeOverNew(home.database, directory));
     return store.SetHome({"", directory});
   }
+  ALPHEUS_ASSIGN_OR_RETURN(std::string wal_directory,
+                           WalDirectoryIn(home, directory));
   ALPHEUS_RETURN_IF_ERROR(TakeOverDatabase(*target_, home.database, directory));
-  return store.SetHome({options_.wal_directory.empty()
-                            ? directory
-                            : Canonical(options_.wal_directory),
-                        directory});
+  return store.SetHome({std::move(wal_directory), directory});
+}
+
+absl::StatusOr<std::string> WalFileSystem::WalDirectoryIn(
+    const WalHome& home, const std::string& directory) const {
+  if (!options_.wal_directory.empty()) return Canonical(options_.wal_directory);
+  const bool is_apart =
+      !home.database.empty() && home.wal_directory != home.database;
+  if (!is_apart || IsMutant("kWalDirectoryGuessed")) return directory;
+  return absl::FailedPreconditionError(absl::StrCat(
+      directory, ": the WAL of the database ", home.database,
+      " had a directory of its own, ", home.wal_directory,
+      " (P1). Say by wal_dir= in the URI where it is now, as wal_dir of "
+      "RocksDB's options says"));
 }
 
 // Who claimed the log may have been stopped before CURRENT was there.
@@ -64,8 +77,8 @@ absl::Status WalFileSystem::NoteLocked(const std::string& directory) {
         directory, ": this log is that of the database ", locked_database_,
         ", which is open (P1). Give each database a log of its own"));
   }
+  if (locks_++ == 0) has_made_wal_ = false;
   locked_database_ = directory;
-  ++locks_;
   return absl::OkStatus();
 }
 
@@ -127,9 +140,9 @@ absl::Status WalFileSystem::CheckDatabase(WalStore& store,
   }
   if (home == WalHome{wal_directory, directory}) return absl::OkStatus();
   if (options_.adopt) {
-    return store.SetHome(
-        {options_.wal_directory.empty() ? directory : wal_directory,
-         directory});
+    ALPHEUS_ASSIGN_OR_RETURN(std::string adopted,
+                             WalDirectoryIn(home, directory));
+    return store.SetHome({std::move(adopted), directory});
   }
   if (home == WalHome{directory, ""} && wal_directory == directory) {
     return store.SetHome({directory, directory});

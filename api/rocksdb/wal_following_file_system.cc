@@ -10,6 +10,7 @@
 #include "api/rocksdb/wal_handles.h"
 #include "api/rocksdb/wal_io_status.h"
 #include "api/rocksdb/wal_paths.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -60,9 +61,46 @@ std::string WalFollowingFileSystem::WalDirectory(
                                         : Canonical(options_.wal_directory);
 }
 
-// Nothing was written whose outcome could be unknown: trying again is all.
+absl::Status WalFollowingFileSystem::CheckHome(const WalFollower& follower) {
+  const std::string database = follower.home().database;
+  const MutexLock lock(mutex_);
+  if (database_.empty()) database_ = database;
+  if (database == database_ || IsMutant("kFollowsIntoAnotherDirectory")) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the database ", database_, " was taken over into ", database,
+      " (J3). Open it there, with an environment of its own"));
+}
+
+absl::Status WalFollowingFileSystem::CheckIsTheLogs(const std::string& path) {
+  const std::filesystem::path split(path);
+  // With the option it may have another path on this machine.
+  if (split.filename() != "CURRENT" || !options_.wal_directory.empty()) {
+    return absl::OkStatus();
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalFollower> follower,
+                           Follower());
+  const std::string database = follower->home().database;
+  const std::string directory = Canonical(split.parent_path());
+  if (database.empty() || database == directory ||
+      IsMutant("kFollowsAnyDirectory")) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      directory, ": this log is that of the database ", database,
+      " (J3). Open that one; if it has another path on this machine, say by "
+      "wal_dir= where its WAL directory is"));
+}
+
+// Nothing was written whose outcome could be unknown: trying again is all. A
+// log that is not there may come back, too, and must not look like a file that
+// is not there (J3).
 IOStatus WalFollowingFileSystem::StatusOf(const absl::Status& status) const {
-  if (!absl::IsUnavailable(status)) return ToIoStatus(status);
+  const bool is_away =
+      absl::IsUnavailable(status) ||
+      (absl::IsNotFound(status) && !IsMutant("kLogThatIsAwayIsNoFile"));
+  if (!is_away) return ToIoStatus(status);
   IOStatus unavailable =
       IOStatus::IOError(absl::StrCat("alpheus: ", status.message()));
   unavailable.SetRetryable(true);
@@ -91,6 +129,14 @@ WalFollowingFileSystem::FindWal(const std::string& path) {
           -> absl::StatusOr<size_t> { return open->Read(offset, out); }};
 }
 
+IOStatus WalFollowingFileSystem::NewSequentialFile(
+    const std::string& path, const FileOptions& options,
+    std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext* dbg) {
+  IOStatus checked = StatusOf(CheckIsTheLogs(path));
+  if (!checked.ok()) return checked;
+  return WalReadingFileSystem::NewSequentialFile(path, options, result, dbg);
+}
+
 // Markers of files that the log had removed, or that are not durable yet, are
 // names of nothing here.
 IOStatus WalFollowingFileSystem::GetChildren(const std::string& directory,
@@ -105,9 +151,13 @@ IOStatus WalFollowingFileSystem::GetChildren(const std::string& directory,
     return Below(home, Canonical(directory));
   };
   std::optional<std::string> below = find();
+  if (const absl::Status same = CheckHome(**follower); !same.ok()) {
+    return StatusOf(same);
+  }
   // A log that nobody has written to does not say yet where its files are.
   if (below || WalDirectory(**follower).empty()) {
-    const absl::Status refreshed = (*follower)->Refresh();
+    absl::Status refreshed = (*follower)->Refresh();
+    if (refreshed.ok()) refreshed = CheckHome(**follower);
     if (!refreshed.ok()) return StatusOf(refreshed);
     below = find();
   }

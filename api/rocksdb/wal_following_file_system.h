@@ -17,6 +17,10 @@
 //       for writing is refused. Elsewhere, as in the directory that a secondary
 //       has of its own, they are passed on.
 //   J2. A WAL file in the directory below, of before the plugin, is read there.
+//   J3. The database is the log's: a directory that was one before a fail-over
+//       is refused, as its MANIFEST says no more what is in the log; so is
+//       going on with it. Where the log can't be read, that is never like a
+//       file that is not there, which RocksDB's secondaries pass over.
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWING_FILE_SYSTEM_H_
@@ -51,6 +55,10 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   // Reads the log for the first time, if nobody has.
   absl::StatusOr<std::shared_ptr<WalFollower>> Follower();
 
+  IOStatus NewSequentialFile(const std::string& path,
+                             const FileOptions& options,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                             IODebugContext* dbg) override;
   IOStatus GetChildren(const std::string& directory, const IOOptions& options,
                        std::vector<std::string>* result,
                        IODebugContext* dbg) override;
@@ -96,12 +104,17 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   std::string WalDirectory(const WalFollower& follower) const;
   absl::StatusOr<FoundWal> FindWal(const std::string& path) override;
   IOStatus StatusOf(const absl::Status& status) const override;
+  // J3. Errors: FailedPrecondition (the log is another database's by now).
+  absl::Status CheckHome(const WalFollower& follower);
+  // The same of the one whose CURRENT is read.
+  absl::Status CheckIsTheLogs(const std::string& path);
   // OK if a path is not of the database.
   IOStatus CheckElsewhere(const std::string& path);
 
   const WalOptions options_;
   Mutex mutex_;
   std::shared_ptr<WalFollower> follower_ ABSL_GUARDED_BY(mutex_);
+  std::string database_ ABSL_GUARDED_BY(mutex_);  // the first that was known
 };
 
 }  // namespace alpheus

@@ -14,7 +14,7 @@
 //   DataLoss             Corruption                     refuses to open
 //   Unimplemented        NotSupported
 //   InvalidArgument      InvalidArgument
-//   NotFound             IOError, PathNotFound
+//   NotFound, of a file  IOError, PathNotFound          a secondary goes on
 //   else                 IOError
 #ifndef ALPHEUS_API_ROCKSDB_WAL_IO_STATUS_H_
 #define ALPHEUS_API_ROCKSDB_WAL_IO_STATUS_H_

@@ -12,9 +12,19 @@
 namespace alpheus {
 namespace {
 
-// What a marker leads to.
-constexpr char kMarker[] =
-    "alpheus: in a log, open the database with libalpheus_rocksdb";
+// What a marker leads to: longer than a name can be, so that opening it fails
+// (ENAMETOOLONG). A file that is merely not there RocksDB's secondaries pass
+// over.
+const std::string& Marker() {
+  constexpr size_t kNameBytesMax = 255;
+  static const std::string* const marker = [] {
+    auto* text = new std::string(
+        "alpheus: in a log, open the database with libalpheus_rocksdb ");
+    text->append(kNameBytesMax, '.');
+    return text;
+  }();
+  return *marker;
+}
 
 }  // namespace
 
@@ -66,7 +76,7 @@ absl::Status DropMarker(const std::filesystem::path& path) {
 absl::Status PutMarker(const std::filesystem::path& path) {
   std::error_code error;
   if (std::filesystem::is_symlink(path, error)) return absl::OkStatus();
-  std::filesystem::create_symlink(kMarker, path, error);
+  std::filesystem::create_symlink(Marker(), path, error);
   if (!error) return absl::OkStatus();
   return absl::InternalError(
       absl::StrCat(path.string(), ": create: ", error.message()));

@@ -2,9 +2,9 @@
 // wal_paths: names of WAL files in directories, and the markers that stand
 // there for those that are in a log.
 //
-// A marker is a symbolic link to nowhere: whoever opens it fails (P3 of
-// wal_file_system.h). Thread safety: pure, but for the markers, which are one
-// system call each.
+// A marker is a symbolic link that can't be followed: whoever opens it fails
+// (P3 of wal_file_system.h). Thread safety: pure, but for the markers, which
+// are one system call each.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_PATHS_H_
 #define ALPHEUS_API_ROCKSDB_WAL_PATHS_H_
 

@@ -65,7 +65,7 @@ TEST_F(DatabaseTest, DatabaseIsNotOpenedWithoutThePlugin) {
   Put("a", "1", true);
   Close();
   options_.env = rocksdb::Env::Default();
-  EXPECT_TRUE(TryOpen().IsPathNotFound());
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("File name too long"));
   Restart();
   Open();
   EXPECT_EQ(Get("a"), "1");
@@ -82,7 +82,7 @@ TEST_F(DatabaseTest, DatabaseIsNotOpenedOnAnotherLog) {
   EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P2)"));
   wal_options_.adopt = true;
   Restart();
-  EXPECT_TRUE(TryOpen().IsPathNotFound());
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("File name too long"));
   wal_options_.log.path = right;
   wal_options_.adopt = false;
   Restart();
@@ -421,6 +421,81 @@ TEST_F(DatabaseTest, WalMayHaveADirectoryOfItsOwn) {
   EXPECT_TRUE(PlainWalFiles(options_.wal_dir).empty());
   Reopen();
   EXPECT_EQ(Get("a"), "1");
+}
+
+// P1. It would be opened without its WAL, and go on with one of no log.
+TEST_F(DatabaseTest, AnotherWalDirIsRefused) {
+  const std::string apart = directory_.File("waldir");
+  Open();
+  Put("a", "1", true);
+  Close();
+  options_.wal_dir = apart;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(TryOpen().ToString(), HasSubstr("Open it with that wal_dir"));
+  }
+  EXPECT_TRUE(PlainWalFiles(apart).empty());
+  options_.wal_dir.clear();
+  Open();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+TEST_F(DatabaseTest, WalDirThatIsLeftOutIsRefused) {
+  options_.wal_dir = directory_.File("waldir");
+  Open();
+  Put("a", "1", true);
+  Close();
+  const std::string apart = std::exchange(options_.wal_dir, "");
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr(apart));
+  EXPECT_TRUE(PlainWalFiles(path_).empty());
+  options_.wal_dir = apart;
+  Open();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+// The log's option and RocksDB's say different things, from the first file on.
+TEST_F(NewDatabaseTest, WalDirOfTheUriIsThatOfTheOptions) {
+  wal_options_.wal_directory = directory_.File("waldir");
+  Restart();
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr(wal_options_.wal_directory));
+  options_.wal_dir = wal_options_.wal_directory;
+  Open();
+  Put("a", "1", true);
+  EXPECT_EQ(LogWalFiles().size(), 1u);
+}
+
+// A database that moves, with a WAL directory of its own.
+TEST_F(DatabaseTest, WalApartIsNotAdoptedByGuessing) {
+  options_.wal_dir = path_ + "/wal";
+  Open();
+  Put("a", "1", true);
+  Close();
+  const std::string moved = directory_.File("moved");
+  std::filesystem::rename(path_, moved);
+  path_ = moved;
+  options_.wal_dir = path_ + "/wal";
+  wal_options_.adopt = true;
+  Restart();
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("by wal_dir= in the URI"));
+  wal_options_.wal_directory = options_.wal_dir;
+  Restart();
+  Open();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+// P3: not even one that passes over what is not there.
+TEST_F(DatabaseTest, SecondaryWithoutThePluginFails) {
+  Open();
+  Put("a", "1", true);
+  Close();
+  rocksdb::Options options = options_;
+  options.env = rocksdb::Env::Default();
+  options.create_if_missing = false;
+  options.max_open_files = -1;
+  rocksdb::DB* raw = nullptr;
+  const Status opened = rocksdb::DB::OpenAsSecondary(
+      options, path_, directory_.File("secondary"), &raw);
+  const std::unique_ptr<rocksdb::DB> db(raw);
+  EXPECT_TRUE(opened.IsIOError()) << opened.ToString();
 }
 
 TEST_F(DatabaseTest, DestroyedDatabaseLeavesNothingInTheLog) {

@@ -160,6 +160,31 @@ TEST_F(FailOverTest, FencedProcessDoesNotOverwriteATable) {
   EXPECT_EQ(TextOf(table), before);
 }
 
+// As an ingestion does, which writes into a file that it had made before.
+TEST_F(FailOverTest, FencedProcessDoesNotWriteIntoATable) {
+  Open();
+  Put("a", "1", true);
+  ASSERT_TRUE(db_->Flush(rocksdb::FlushOptions()).ok());
+  const std::string table = TablePath();
+  OpenNext();
+  std::unique_ptr<rocksdb::FSRandomRWFile> file;
+  const IOStatus opened =
+      fs().NewRandomRWFile(table, FileOptions(), &file, nullptr);
+  EXPECT_TRUE(opened.IsIOFenced()) << opened.ToString();
+}
+
+TEST_F(FailOverTest, FencedProcessLinksNoTable) {
+  Open();
+  Put("a", "1", true);
+  ASSERT_TRUE(db_->Flush(rocksdb::FlushOptions()).ok());
+  OpenNext();
+  const std::string linked = path_ + "/000099.sst";
+  const IOStatus made =
+      fs().LinkFile(TablePath(), linked, IOOptions(), nullptr);
+  EXPECT_TRUE(made.IsIOFenced()) << made.ToString();
+  EXPECT_FALSE(std::filesystem::exists(linked));
+}
+
 TEST_F(FailOverTest, FencedProcessDoesNotChangeCurrent) {
   Open();
   const std::string before = TextOf(path_ + "/CURRENT");
@@ -315,6 +340,35 @@ TEST_F(FailOverTest, DatabaseIsTakenOverFromAProcessThatIsStillThere) {
   Reopen();
   EXPECT_EQ(Get("more"), "1");
   EXPECT_EQ(Get("39"), "x39");
+}
+
+// P1. A WAL with a directory of its own has another one from now on.
+TEST_F(FailOverTest, WalApartIsNotTakenOverByGuessing) {
+  options_.wal_dir = directory_.File("wal1");
+  Open();
+  Put("a", "1", true);
+  GoToNode(2);
+  options_.wal_dir = directory_.File("wal2");
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("by wal_dir= in the URI"));
+  wal_options_.wal_directory = options_.wal_dir;
+  Restart();
+  Open();
+  EXPECT_EQ(Get("a"), "1");
+  Put("b", "2", true);
+  Reopen();
+  EXPECT_EQ(Get("b"), "2");
+}
+
+// The other way round: the WAL was in the database's directory.
+TEST_F(FailOverTest, WalThatComesApartWhileItIsTakenOverIsRefused) {
+  Open();
+  Put("a", "1", true);
+  GoToNode(2);
+  options_.wal_dir = directory_.File("wal2");
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("Open it with that wal_dir"));
+  options_.wal_dir.clear();
+  Open();
+  EXPECT_EQ(Get("a"), "1");
 }
 
 // The one whose directory it was does not open it there again by mistake.

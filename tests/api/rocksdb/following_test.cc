@@ -26,6 +26,7 @@ using rocksdb::DB;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Status;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -251,10 +252,18 @@ TEST_F(FollowingTest, FilesOfTheLogLookLikeFiles) {
 TEST_F(FollowingTest, LogThatIsNotThereFailsEveryCall) {
   wal_options_.log.path = directory_.File("nowhere");
   Instance other(wal_options_, options_);
-  EXPECT_TRUE(
-      other.fs().PrepareOptions(rocksdb::ConfigOptions()).IsPathNotFound());
-  EXPECT_TRUE(other.OpenReadOnly(path_).IsPathNotFound());
-  EXPECT_TRUE(other.fs().DeleteFile(path_, {}, nullptr).IsPathNotFound());
+  const std::vector<Status> refused = {
+      other.fs().PrepareOptions(rocksdb::ConfigOptions()),
+      other.OpenReadOnly(path_),
+      other.OpenSecondary(path_, Own()),
+      other.fs().DeleteFile(path_, {}, nullptr),
+  };
+  for (const Status& status : refused) {
+    EXPECT_TRUE(status.IsIOError()) << status.ToString();
+    // RocksDB's secondaries take that for nothing to read.
+    EXPECT_FALSE(status.IsPathNotFound());
+    EXPECT_THAT(status.ToString(), HasSubstr("nowhere"));
+  }
 }
 
 using FollowingAClusterTest = testing::ClusterDatabaseFixture;
@@ -281,6 +290,59 @@ TEST_F(FollowingAClusterTest, PrimaryKeepsItsLogAndFailOverIsFollowed) {
   const Status caught = other.db().TryCatchUpWithPrimary();
   ASSERT_TRUE(caught.ok()) << caught.ToString();
   EXPECT_EQ(other.Get("c"), "3");
+}
+
+// J3.
+class FollowingATakingOverTest : public testing::ClusterDatabaseFixture {
+ protected:
+  FollowingATakingOverTest() {
+    Open();
+    Put("a", "1", true);
+  }
+  WalOptions OfFollower() const {
+    WalOptions options = On(1);
+    options.log.replication.node = 0;
+    return options;
+  }
+  // The database goes to another directory.
+  void GoOn() {
+    Close();
+    wal_options_ = On(2);
+    path_ = directory_.File("db2");
+    wal_options_.take_over = path_;
+    Restart();
+    Open();
+    Put("b", "2", true);
+  }
+
+  const std::string first_ = path_;
+  const std::string own_ = directory_.File("secondary");
+};
+
+TEST_F(FollowingATakingOverTest, SecondaryIsToldOfATakingOver) {
+  Instance other(OfFollower(), options_);
+  ASSERT_TRUE(other.OpenSecondary(first_, own_).ok());
+  GoOn();
+  for (int i = 0; i < 2; ++i) {
+    const Status caught = other.db().TryCatchUpWithPrimary();
+    EXPECT_TRUE(caught.IsIOError()) << caught.ToString();
+    EXPECT_THAT(caught.ToString(), AllOf(HasSubstr(path_), HasSubstr("(J3)")));
+  }
+  Instance next(OfFollower(), options_);
+  const Status opened = next.OpenSecondary(path_, own_);
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(next.Get("a"), "1");
+  EXPECT_EQ(next.Get("b"), "2");
+}
+
+TEST_F(FollowingATakingOverTest, DirectoryThatWasLeftIsNotFollowed) {
+  GoOn();
+  Instance other(OfFollower(), options_);
+  for (const Status& opened :
+       {other.OpenSecondary(first_, own_), other.OpenReadOnly(first_)}) {
+    EXPECT_TRUE(opened.IsIOError()) << opened.ToString();
+    EXPECT_THAT(opened.ToString(), HasSubstr("that of the database " + path_));
+  }
 }
 
 // What was refused once is not passed over the next time.

@@ -40,6 +40,15 @@ class LinkingFileSystem final : public rocksdb::FileSystemWrapper {
     return path == unknown_ ? IOStatus::IOError("input/output error")
                             : target_->FileExists(path, options, dbg);
   }
+  IOStatus NewSequentialFile(const std::string& path,
+                             const rocksdb::FileOptions& options,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                             IODebugContext* dbg) override {
+    return path == unreadable_
+               ? IOStatus::IOError("stale file handle")
+               : target_->NewSequentialFile(path, options, result, dbg);
+  }
+  void DontRead(const std::string& path) { unreadable_ = path; }
   // Whether this one is there can't be told.
   void Hide(const std::string& path) { unknown_ = path; }
   void BeforeLink(std::function<IOStatus(int)> before) {
@@ -51,6 +60,7 @@ class LinkingFileSystem final : public rocksdb::FileSystemWrapper {
   int links_ = 0;
   std::function<IOStatus(int)> before_;
   std::string unknown_;
+  std::string unreadable_;
 };
 
 class TakeOverTest : public ::testing::Test {
@@ -111,6 +121,19 @@ TEST_F(TakeOverTest, TakesWhatBelongsToTheDatabase) {
   EXPECT_EQ(Taken("CURRENT"), "MANIFEST-000005\n");
   EXPECT_EQ(Taken("MANIFEST-000005"), "one,");
   EXPECT_EQ(Taken("000008.sst"), "eight");
+}
+
+// It may be the only one that has synced writes.
+TEST_F(TakeOverTest, WalThatCannotBeReadEndsIt) {
+  Put("000012.log", "a WAL from before the plugin");
+  fs_.DontRead(from_ + "/000012.log");
+  const absl::Status taken = TakeOver();
+  EXPECT_TRUE(absl::IsUnavailable(taken)) << taken;
+  EXPECT_THAT(std::string(taken.message()), HasSubstr("stale file handle"));
+  EXPECT_EQ(Taken("CURRENT"), "(none)");
+  // The predecessor has removed it since it was listed.
+  Remove("000012.log");
+  EXPECT_TRUE(TakeOver().ok());
 }
 
 // The predecessor appends to its MANIFEST and deletes its tables; a copy would
