@@ -99,9 +99,11 @@ IOStatus WalFileSystem::StatusOf(const absl::Status& status) const {
 absl::StatusOr<bool> WalFileSystem::IsKept(Place& place) {
   if (place.file != nullptr) return true;
   if (!IsWalName(place.base_name)) return false;
-  if (place.name) return *place.name == place.base_name;
+  if (place.name == place.base_name) return true;
   const WalHome home = place.store->home();
-  if (!home.wal_directory.empty()) return false;
+  if (!home.wal_directory.empty() && !MayChangeItsDirectory(*place.store)) {
+    return false;
+  }
   if (!options_.wal_directory.empty() &&
       place.directory != Canonical(options_.wal_directory)) {
     return false;
@@ -113,6 +115,15 @@ absl::StatusOr<bool> WalFileSystem::IsKept(Place& place) {
       place.store->SetHome({place.directory, std::move(database)}));
   place.name = place.base_name;
   return true;
+}
+
+bool WalFileSystem::MayChangeItsDirectory(WalStore& store) {
+  const bool is_empty =
+      store.List("").empty() || IsMutant("kWalMovesWithItsFiles");
+  const std::string database = store.home().database;
+  const MutexLock lock(mutex_);
+  return is_empty && locks_ > 0 && !has_made_wal_ &&
+         locked_database_ == database;
 }
 
 absl::Status WalFileSystem::CheckMayBePlain(const Place& place) {

@@ -15,9 +15,9 @@
 //   P1. A log serves one database, which its home record names. A database that
 //       is locked while the log belongs to another one is refused. So is the
 //       first WAL file that it makes, if that is not where the log has its WAL
-//       files: it was opened without those. Only then, by a checkpoint for
-//       example, WAL files are made elsewhere. So none has its WAL elsewhere
-//       than it thinks.
+//       files, and it has any: it was opened without those. Only then, by a
+//       checkpoint for example, WAL files are made elsewhere. So none has its
+//       WAL elsewhere than it thinks.
 //   P2. A log without a home serves a database that exists already only if told
 //       to adopt it: else a lost log would look like a new one. A new database
 //       has its log before it has CURRENT, by which it exists: RocksDB makes
@@ -153,6 +153,9 @@ class WalFileSystem final : public WalReadingFileSystem {
   // Whether a new WAL file at this place belongs into the log; gives the log
   // its home with the first one.
   absl::StatusOr<bool> IsKept(Place& place);
+  // P1: whether the locked database's WAL may have another directory from now
+  // on.
+  bool MayChangeItsDirectory(WalStore& store);
   // P1, of a new file that is not kept.
   absl::Status CheckMayBePlain(const Place& place);
   void NoteWalMade();

@@ -398,8 +398,9 @@ absl::Status WalStore::WaitForRoom(size_t payload_bytes) {
   return absl::ResourceExhaustedError(absl::StrCat(
       "the log is full: ", space_.used_bytes(), " of ", space_.limit_bytes(),
       " bytes hold WAL files that nobody removed within ", stall_ms_,
-      " ms. Flush memtables; set max_total_wal_size to half of that, or use a "
-      "larger log"));
+      " ms. Flush memtables; close who still reads old WAL files, or see "
+      "docs/rocksdb.md on an archive; set max_total_wal_size to half of that, "
+      "or use a larger log"));
 }
 
 absl::Status WalStore::ForceThrough(Lsn lsn) {

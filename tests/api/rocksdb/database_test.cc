@@ -452,6 +452,22 @@ TEST_F(DatabaseTest, WalDirThatIsLeftOutIsRefused) {
   EXPECT_EQ(Get("a"), "1");
 }
 
+// Then nothing is opened without its WAL.
+TEST_F(DatabaseTest, WalDirMayChangeWhereTheLogHasNoWal) {
+  Open();
+  Put("a", "1", true);
+  Close();
+  ASSERT_OK(rocksdb::DestroyDB(path_, options_));
+  options_.wal_dir = directory_.File("waldir");
+  Open();
+  Put("b", "2", true);
+  EXPECT_EQ(LogWalFiles().size(), 1u);
+  EXPECT_TRUE(PlainWalFiles(options_.wal_dir).empty());
+  Reopen();
+  EXPECT_EQ(Get("a"), "(none)");
+  EXPECT_EQ(Get("b"), "2");
+}
+
 // The log's option and RocksDB's say different things, from the first file on.
 TEST_F(NewDatabaseTest, WalDirOfTheUriIsThatOfTheOptions) {
   wal_options_.wal_directory = directory_.File("waldir");
