@@ -48,8 +48,12 @@ absl::Status Write(rocksdb::FileSystem& fs, const std::string& path,
 // One pass over the directory.
 class Pass {
  public:
-  Pass(rocksdb::FileSystem& fs, const std::string& from, const std::string& to)
-      : fs_(fs), from_(from), to_(to) {}
+  Pass(rocksdb::FileSystem& fs, const WalHome& from, const WalHome& to)
+      : fs_(fs),
+        from_(from.database),
+        to_(to.database),
+        wal_from_(from.wal_directory),
+        wal_to_(to.wal_directory) {}
 
   // On return `current` is the content of CURRENT, and of its MANIFEST the
   // bytes are there.
@@ -68,11 +72,13 @@ class Pass {
   }
 
   absl::Status TakeTheRest() {
-    std::vector<std::string> names;
-    ALPHEUS_RETURN_IF_ERROR(
-        ToStatus(fs_.GetChildren(from_, IOOptions(), &names, nullptr), from_));
+    ALPHEUS_ASSIGN_OR_RETURN(std::vector<std::string> names, List(from_));
     for (const std::string& name : names) {
       ALPHEUS_RETURN_IF_ERROR(Take(name));
+    }
+    ALPHEUS_ASSIGN_OR_RETURN(names, List(wal_from_));
+    for (const std::string& name : names) {
+      ALPHEUS_RETURN_IF_ERROR(TakePlainWal(name));
     }
     return absl::OkStatus();
   }
@@ -88,26 +94,45 @@ class Pass {
   }
 
   absl::Status PutCurrent() {
-    ALPHEUS_RETURN_IF_ERROR(SyncDirectory());
+    ALPHEUS_RETURN_IF_ERROR(SyncDirectory(wal_to_));
+    ALPHEUS_RETURN_IF_ERROR(SyncDirectory(to_));
     const std::string made = to_ + "/CURRENT.dbtmp";
     ALPHEUS_RETURN_IF_ERROR(Write(fs_, made, current_));
     ALPHEUS_RETURN_IF_ERROR(ToStatus(
         fs_.RenameFile(made, to_ + "/CURRENT", IOOptions(), nullptr), made));
-    return SyncDirectory();
+    return SyncDirectory(to_);
   }
 
  private:
+  absl::StatusOr<std::vector<std::string>> List(const std::string& directory) {
+    std::vector<std::string> names;
+    ALPHEUS_RETURN_IF_ERROR(ToStatus(
+        fs_.GetChildren(directory, IOOptions(), &names, nullptr), directory));
+    return names;
+  }
+
   absl::Status Take(const std::string& name) {
-    const std::string source = absl::StrCat(from_, "/", name);
-    const std::string target = absl::StrCat(to_, "/", name);
-    if (IsTableName(name)) return Link(source, target);
-    std::error_code error;
-    const bool is_copied = name == "IDENTITY" ||
-                           absl::StartsWith(name, "OPTIONS-") ||
-                           // A WAL file from before the plugin, not a marker.
-                           (absl::EndsWith(name, ".log") &&
-                            !std::filesystem::is_symlink(source, error));
+    if (IsTableName(name)) {
+      return Link(absl::StrCat(from_, "/", name), absl::StrCat(to_, "/", name));
+    }
+    const bool is_copied =
+        name == "IDENTITY" || absl::StartsWith(name, "OPTIONS-");
     if (!is_copied || absl::EndsWith(name, ".dbtmp")) return absl::OkStatus();
+    return Copy(absl::StrCat(from_, "/", name), absl::StrCat(to_, "/", name));
+  }
+
+  // Of before the plugin, and no marker.
+  absl::Status TakePlainWal(const std::string& name) {
+    const std::string source = absl::StrCat(wal_from_, "/", name);
+    std::error_code error;
+    if (!absl::EndsWith(name, ".log") ||
+        std::filesystem::is_symlink(source, error)) {
+      return absl::OkStatus();
+    }
+    return Copy(source, absl::StrCat(wal_to_, "/", name));
+  }
+
+  absl::Status Copy(const std::string& source, const std::string& target) {
     const auto bytes = Read(fs_, source);
     if (!bytes.ok()) {
       return IsGone(source) ? absl::OkStatus() : bytes.status();
@@ -133,16 +158,18 @@ class Pass {
     return IsGone(source) ? absl::OkStatus() : ToStatus(linked, target);
   }
 
-  absl::Status SyncDirectory() {
+  absl::Status SyncDirectory(const std::string& path) {
     std::unique_ptr<rocksdb::FSDirectory> directory;
-    ALPHEUS_RETURN_IF_ERROR(
-        ToStatus(fs_.NewDirectory(to_, IOOptions(), &directory, nullptr), to_));
-    return ToStatus(directory->Fsync(IOOptions(), nullptr), to_);
+    ALPHEUS_RETURN_IF_ERROR(ToStatus(
+        fs_.NewDirectory(path, IOOptions(), &directory, nullptr), path));
+    return ToStatus(directory->Fsync(IOOptions(), nullptr), path);
   }
 
   rocksdb::FileSystem& fs_;
   const std::string& from_;
   const std::string& to_;
+  const std::string& wal_from_;
+  const std::string& wal_to_;
   std::string current_;
   std::string manifest_;
   std::string manifest_bytes_;
@@ -168,18 +195,20 @@ absl::Status CheckHasNoDatabase(rocksdb::FileSystem& fs,
       "written for last. Take it over into an empty directory"));
 }
 
-absl::Status TakeOverDatabase(rocksdb::FileSystem& fs, const std::string& from,
-                              const std::string& to) {
-  ALPHEUS_RETURN_IF_ERROR(CheckHasNoDatabase(fs, to));
-  ALPHEUS_ASSIGN_OR_RETURN(const bool is_there, HasDatabase(fs, from));
+absl::Status TakeOverDatabase(rocksdb::FileSystem& fs, const WalHome& from,
+                              const WalHome& to) {
+  ALPHEUS_RETURN_IF_ERROR(CheckHasNoDatabase(fs, to.database));
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_there, HasDatabase(fs, from.database));
   if (!is_there) {
     return absl::FailedPreconditionError(
-        absl::StrCat(from,
+        absl::StrCat(from.database,
                      ": the log says that the database is there, but "
                      "there is none. Is the file system mounted?"));
   }
-  ALPHEUS_RETURN_IF_ERROR(
-      ToStatus(fs.CreateDirIfMissing(to, IOOptions(), nullptr), to));
+  for (const std::string& made : {to.database, to.wal_directory}) {
+    ALPHEUS_RETURN_IF_ERROR(
+        ToStatus(fs.CreateDirIfMissing(made, IOOptions(), nullptr), made));
+  }
   for (int i = 0; i < kTriesMax; ++i) {
     Pass pass(fs, from, to);
     ALPHEUS_RETURN_IF_ERROR(pass.CopyManifest());
@@ -189,8 +218,9 @@ absl::Status TakeOverDatabase(rocksdb::FileSystem& fs, const std::string& from,
       return pass.PutCurrent();
     }
   }
-  return absl::UnavailableError(absl::StrCat(
-      from, ": changed each of ", kTriesMax, " times that it was read"));
+  return absl::UnavailableError(absl::StrCat(from.database,
+                                             ": changed each of ", kTriesMax,
+                                             " times that it was read"));
 }
 
 }  // namespace alpheus

@@ -12,9 +12,9 @@
 //
 // Invariants:
 //   T1. Requires: the log was opened before this is called. Then each WAL file
-//       that the copied MANIFEST needs is in the log: removing one takes a
-//       record, or a new head of the log, and the predecessor can write neither
-//       any more.
+//       that the copied MANIFEST needs is in the log, or a plain one: removing
+//       one takes a record, or a new head of the log, and the predecessor can
+//       write neither any more.
 //   T2. All tables that the copied MANIFEST names are linked: it did not change
 //       while they were linked, and a table is deleted only after it did.
 // Persistence: CURRENT is put last, and all else is durable before; a directory
@@ -31,6 +31,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "api/rocksdb/wal_index.h"
 #include "rocksdb/file_system.h"
 
 namespace alpheus {
@@ -42,12 +43,13 @@ absl::StatusOr<bool> HasDatabase(rocksdb::FileSystem& fs,
 // Errors: FailedPrecondition (`to` has a database); as HasDatabase.
 absl::Status CheckHasNoDatabase(rocksdb::FileSystem& fs, const std::string& to);
 
-// Makes in `to` the database that `from` has; `from` stays as it is.
-// Errors: FailedPrecondition (`to` has a database; there is none in `from`);
-// Unavailable (a file can't be read, written or linked; the predecessor changes
-// the database all the time).
-absl::Status TakeOverDatabase(rocksdb::FileSystem& fs, const std::string& from,
-                              const std::string& to);
+// Makes in `to` the database that `from` has; `from` stays as it is. WAL files
+// of before the plugin, which no log has, go from the one WAL directory to the
+// other. Errors: FailedPrecondition (`to` has a database; there is none in
+// `from`); Unavailable (a file can't be read, written or linked, or a directory
+// not listed; the predecessor changes the database all the time).
+absl::Status TakeOverDatabase(rocksdb::FileSystem& fs, const WalHome& from,
+                              const WalHome& to);
 
 }  // namespace alpheus
 

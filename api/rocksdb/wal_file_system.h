@@ -170,6 +170,8 @@ class WalFileSystem final : public WalReadingFileSystem {
   // durably.
   absl::Status ClaimForNewDatabase(WalStore& store,
                                    const std::string& directory);
+  // P1: a database that is made now must not find another one's WAL later.
+  absl::Status CheckMayBeNew(WalStore& store, const std::string& directory);
   absl::StatusOr<bool> IsNew(const std::string& directory);
   // As TakeOverDatabase, of a database that had no WAL file.
   absl::Status TakeOverNew(const std::string& from, const std::string& to);

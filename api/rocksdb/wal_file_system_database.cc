@@ -33,8 +33,9 @@ absl::Status WalFileSystem::TakeOver(WalStore& store) {
   }
   ALPHEUS_ASSIGN_OR_RETURN(std::string wal_directory,
                            WalDirectoryIn(home, directory));
-  ALPHEUS_RETURN_IF_ERROR(TakeOverDatabase(*target_, home.database, directory));
-  return store.SetHome({std::move(wal_directory), directory});
+  const WalHome next = {std::move(wal_directory), directory};
+  ALPHEUS_RETURN_IF_ERROR(TakeOverDatabase(*target_, home, next));
+  return store.SetHome(next);
 }
 
 absl::StatusOr<std::string> WalFileSystem::WalDirectoryIn(
@@ -54,7 +55,7 @@ absl::StatusOr<std::string> WalFileSystem::WalDirectoryIn(
 absl::Status WalFileSystem::TakeOverNew(const std::string& from,
                                         const std::string& to) {
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_there, HasDatabase(*target_, from));
-  if (is_there) return TakeOverDatabase(*target_, from, to);
+  if (is_there) return TakeOverDatabase(*target_, {from, from}, {to, to});
   if (IsMutant("kWalClaimTakenOverUnseen")) return absl::OkStatus();
   return CheckHasNoDatabase(*target_, to);
 }
@@ -95,12 +96,41 @@ std::string WalFileSystem::LockedDatabase() const {
 absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
                                                 const std::string& directory) {
   const WalHome home = store.home();
+  ALPHEUS_RETURN_IF_ERROR(CheckMayBeNew(store, directory));
   if (!home.wal_directory.empty() || home.database == directory ||
       directory != LockedDatabase() || IsMutant("kWalNewDatabaseUnclaimed")) {
     return absl::OkStatus();
   }
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_new, IsNew(directory));
   return is_new ? store.SetHome({"", directory}) : absl::OkStatus();
+}
+
+// RocksDB looks for WAL files itself before it makes a database, where it
+// thinks that they are.
+absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
+                                          const std::string& directory) {
+  {
+    const MutexLock lock(mutex_);
+    if (directory != locked_database_ || has_made_wal_ || options_.adopt) {
+      return absl::OkStatus();
+    }
+  }
+  if (store.List("").empty() || IsMutant("kNewDatabaseHasAnOldWal")) {
+    return absl::OkStatus();
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_there,
+                           HasDatabase(*target_, directory));
+  if (is_there) return absl::OkStatus();
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_new, IsNew(directory));
+  if (!is_new) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(directory,
+                   ": a new database, and the log has the WAL of one that was "
+                   "here, in ",
+                   store.home().wal_directory,
+                   " (P1). Destroy that one with this wal_dir; if it is to be "
+                   "repaired, with "
+                   "adopt=true"));
 }
 
 // A database that is repaired has files from before, whose log this may not be.

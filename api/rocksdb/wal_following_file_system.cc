@@ -64,8 +64,8 @@ std::string WalFollowingFileSystem::WalDirectory(
 absl::Status WalFollowingFileSystem::CheckHome(const WalFollower& follower) {
   const std::string database = follower.home().database;
   const MutexLock lock(mutex_);
-  if (database_.empty()) database_ = database;
-  if (database == database_ || IsMutant("kFollowsIntoAnotherDirectory")) {
+  if (database_.empty() || database == database_ ||
+      IsMutant("kFollowsIntoAnotherDirectory")) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
@@ -73,18 +73,32 @@ absl::Status WalFollowingFileSystem::CheckHome(const WalFollower& follower) {
       " (J3). Open it there, with an environment of its own"));
 }
 
+bool WalFollowingFileSystem::MayBeOf(const WalFollower& follower,
+                                     const std::string& directory) const {
+  const WalHome home = follower.home();
+  // Then the database, too, may have another path on this machine.
+  const bool has_other_paths =
+      !options_.wal_directory.empty() &&
+      Canonical(options_.wal_directory) != home.wal_directory;
+  return home.database.empty() || home.database == directory ||
+         has_other_paths || IsMutant("kFollowsAnyDirectory");
+}
+
 absl::Status WalFollowingFileSystem::CheckIsTheLogs(const std::string& path) {
   const std::filesystem::path split(path);
-  // With the option it may have another path on this machine.
-  if (split.filename() != "CURRENT" || !options_.wal_directory.empty()) {
-    return absl::OkStatus();
-  }
+  if (split.filename() != "CURRENT") return absl::OkStatus();
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalFollower> follower,
                            Follower());
-  const std::string database = follower->home().database;
   const std::string directory = Canonical(split.parent_path());
-  if (database.empty() || database == directory ||
-      IsMutant("kFollowsAnyDirectory")) {
+  if (!MayBeOf(*follower, directory)) {
+    // It may have been taken over since.
+    ALPHEUS_RETURN_IF_ERROR(follower->Refresh());
+    ALPHEUS_RETURN_IF_ERROR(CheckHome(*follower));
+  }
+  const std::string database = follower->home().database;
+  if (MayBeOf(*follower, directory)) {
+    const MutexLock lock(mutex_);
+    if (database_.empty()) database_ = database;
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(

@@ -19,8 +19,10 @@
 //   J2. A WAL file in the directory below, of before the plugin, is read there.
 //   J3. The database is the log's: a directory that was one before a fail-over
 //       is refused, as its MANIFEST says no more what is in the log; so is
-//       going on with it. Where the log can't be read, that is never like a
-//       file that is not there, which RocksDB's secondaries pass over.
+//       going on with it. But where paths are others on this machine
+//       (WalOptions::wal_directory), only the latter is noticed. Where the log
+//       can't be read, that is never like a file that is not there, which
+//       RocksDB's secondaries pass over.
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWING_FILE_SYSTEM_H_
@@ -106,6 +108,8 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   IOStatus StatusOf(const absl::Status& status) const override;
   // J3. Errors: FailedPrecondition (the log is another database's by now).
   absl::Status CheckHome(const WalFollower& follower);
+  // Whether a database in this directory is the log's, as far as that is known.
+  bool MayBeOf(const WalFollower& follower, const std::string& directory) const;
   // The same of the one whose CURRENT is read.
   absl::Status CheckIsTheLogs(const std::string& path);
   // OK if a path is not of the database.
@@ -114,7 +118,7 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   const WalOptions options_;
   Mutex mutex_;
   std::shared_ptr<WalFollower> follower_ ABSL_GUARDED_BY(mutex_);
-  std::string database_ ABSL_GUARDED_BY(mutex_);  // the first that was known
+  std::string database_ ABSL_GUARDED_BY(mutex_);  // the first that was opened
 };
 
 }  // namespace alpheus

@@ -32,6 +32,11 @@ std::string Canonical(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::path canonical = std::filesystem::weakly_canonical(
       path.empty() ? std::filesystem::path(".") : path, error);
+  // A marker can't be followed: its directory can.
+  if (error && path.has_filename()) {
+    return absl::StrCat(Canonical(path.parent_path()), "/",
+                        path.filename().string());
+  }
   if (error) canonical = std::filesystem::absolute(path, error);
   std::string text = canonical.lexically_normal().string();
   if (text.size() > 1 && text.back() == '/') text.pop_back();

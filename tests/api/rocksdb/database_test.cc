@@ -468,6 +468,24 @@ TEST_F(DatabaseTest, WalDirMayChangeWhereTheLogHasNoWal) {
   EXPECT_EQ(Get("b"), "2");
 }
 
+// It would replay that WAL as soon as it is opened with the right wal_dir.
+TEST_F(DatabaseTest, NewDatabaseBesideAnOldWalIsRefused) {
+  options_.wal_dir = directory_.File("waldir");
+  Open();
+  Put("a", "1", true);
+  Close();
+  const std::string apart = std::exchange(options_.wal_dir, "");
+  ASSERT_OK(rocksdb::DestroyDB(path_, options_));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(TryOpen().ToString(), HasSubstr("Destroy that one"));
+    EXPECT_FALSE(std::filesystem::exists(path_ + "/CURRENT"));
+  }
+  options_.wal_dir = apart;
+  ASSERT_OK(rocksdb::DestroyDB(path_, options_));
+  Open();
+  EXPECT_EQ(Get("a"), "(none)");
+}
+
 // The log's option and RocksDB's say different things, from the first file on.
 TEST_F(NewDatabaseTest, WalDirOfTheUriIsThatOfTheOptions) {
   wal_options_.wal_directory = directory_.File("waldir");

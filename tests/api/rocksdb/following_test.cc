@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -163,6 +164,8 @@ TEST_F(FollowingTest, NothingOfTheDatabaseIsChanged) {
   EXPECT_TRUE(opened.IsNotSupported()) << opened.ToString();
   EXPECT_THAT(opened.ToString(), HasSubstr("follow=true"));
   WalFollowingFileSystem& fs = other.fs();
+  const std::string link = directory_.File("link");
+  std::filesystem::create_symlink(path_, link);
   const std::string there = path_ + "/CURRENT";
   const std::string wal = path_ + "/" + LogWalFiles().front();
   const std::string elsewhere = directory_.File("elsewhere");
@@ -176,6 +179,7 @@ TEST_F(FollowingTest, NothingOfTheDatabaseIsChanged) {
       fs.ReuseWritableFile(elsewhere, wal, {}, &file, nullptr),
       fs.NewRandomRWFile(wal, {}, &both, nullptr),
       fs.DeleteFile(wal, {}, nullptr),
+      fs.DeleteFile(link + "/" + LogWalFiles().front(), {}, nullptr),
       fs.Truncate(wal, 0, {}, nullptr),
       fs.RenameFile(elsewhere, there, {}, nullptr),
       fs.RenameFile(there, elsewhere, {}, nullptr),
@@ -333,6 +337,16 @@ TEST_F(FollowingATakingOverTest, SecondaryIsToldOfATakingOver) {
   ASSERT_TRUE(opened.ok()) << opened.ToString();
   EXPECT_EQ(next.Get("a"), "1");
   EXPECT_EQ(next.Get("b"), "2");
+}
+
+// It has not read the log since.
+TEST_F(FollowingATakingOverTest, TakingOverIsNoticedByWhoReadsTheLogAgain) {
+  Instance other(OfFollower(), options_);
+  ASSERT_TRUE(other.fs().Follower().ok());
+  GoOn();
+  const Status opened = other.OpenSecondary(path_, own_);
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(other.Get("b"), "2");
 }
 
 TEST_F(FollowingATakingOverTest, DirectoryThatWasLeftIsNotFollowed) {

@@ -94,7 +94,9 @@ class TakeOverTest : public ::testing::Test {
     }
     return names;
   }
-  absl::Status TakeOver() { return TakeOverDatabase(fs_, from_, to_); }
+  absl::Status TakeOver() {
+    return TakeOverDatabase(fs_, {from_, from_}, {to_, to_});
+  }
 
   testing::TempDirectory directory_;
   const std::string from_ = directory_.File("from");
@@ -134,6 +136,26 @@ TEST_F(TakeOverTest, WalThatCannotBeReadEndsIt) {
   // The predecessor has removed it since it was listed.
   Remove("000012.log");
   EXPECT_TRUE(TakeOver().ok());
+}
+
+TEST_F(TakeOverTest, PlainWalGoesFromOneWalDirectoryToTheOther) {
+  const std::string wal_from = directory_.File("wal_from");
+  const std::string wal_to = directory_.File("wal_to");
+  std::filesystem::create_directory(wal_from);
+  Put("../wal_from/000012.log", "a WAL from before the plugin");
+  std::filesystem::create_symlink("nowhere", wal_from + "/000013.log");
+  ASSERT_TRUE(TakeOverDatabase(fs_, {wal_from, from_}, {wal_to, to_}).ok());
+  EXPECT_EQ(Taken("../wal_to/000012.log"), "a WAL from before the plugin");
+  EXPECT_FALSE(std::filesystem::exists(wal_to + "/000013.log"));
+  EXPECT_EQ(Taken("000012.log"), "(none)");
+}
+
+TEST_F(TakeOverTest, WalDirectoryThatIsNotThereEndsIt) {
+  const absl::Status taken =
+      TakeOverDatabase(fs_, {directory_.File("nowhere"), from_}, {to_, to_});
+  EXPECT_TRUE(absl::IsUnavailable(taken)) << taken;
+  EXPECT_THAT(std::string(taken.message()), HasSubstr("nowhere"));
+  EXPECT_EQ(Taken("CURRENT"), "(none)");
 }
 
 // The predecessor appends to its MANIFEST and deletes its tables; a copy would
