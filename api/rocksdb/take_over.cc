@@ -76,6 +76,7 @@ class Pass {
     for (const std::string& name : names) {
       ALPHEUS_RETURN_IF_ERROR(Take(name));
     }
+    if (wal_from_ == wal_to_) return absl::OkStatus();
     ALPHEUS_ASSIGN_OR_RETURN(names, List(wal_from_));
     for (const std::string& name : names) {
       ALPHEUS_RETURN_IF_ERROR(TakePlainWal(name));

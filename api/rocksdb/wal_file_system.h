@@ -14,10 +14,9 @@
 // Invariants:
 //   P1. A log serves one database, which its home record names. A database that
 //       is locked while the log belongs to another one is refused. So is the
-//       first WAL file that it makes, if that is not where the log has its WAL
-//       files, and it has any: it was opened without those. Only then, by a
-//       checkpoint for example, WAL files are made elsewhere. So none has its
-//       WAL elsewhere than it thinks.
+//       first WAL file that it makes after that, if the log has its WAL files
+//       elsewhere: it was opened without those. So none has its WAL elsewhere
+//       than it thinks. Later ones elsewhere are a checkpoint's, for example.
 //   P2. A log without a home serves a database that exists already only if told
 //       to adopt it: else a lost log would look like a new one. A new database
 //       has its log before it has CURRENT, by which it exists: RocksDB makes

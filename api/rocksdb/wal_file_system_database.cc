@@ -128,9 +128,8 @@ absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
                    ": a new database, and the log has the WAL of one that was "
                    "here, in ",
                    store.home().wal_directory,
-                   " (P1). Destroy that one with this wal_dir; if it is to be "
-                   "repaired, with "
-                   "adopt=true"));
+                   " (P1). Destroy that one with this wal_dir; to repair it, "
+                   "open it with adopt=true"));
 }
 
 // A database that is repaired has files from before, whose log this may not be.

@@ -150,6 +150,15 @@ TEST_F(TakeOverTest, PlainWalGoesFromOneWalDirectoryToTheOther) {
   EXPECT_EQ(Taken("000012.log"), "(none)");
 }
 
+// Nothing is written there, which could be cut off.
+TEST_F(TakeOverTest, PlainWalStaysInADirectoryThatBothHave) {
+  const std::string wal = directory_.File("wal");
+  std::filesystem::create_directory(wal);
+  Put("../wal/000012.log", "a WAL from before the plugin");
+  fs_.DontRead(wal + "/000012.log");
+  EXPECT_TRUE(TakeOverDatabase(fs_, {wal, from_}, {wal, to_}).ok());
+}
+
 TEST_F(TakeOverTest, WalDirectoryThatIsNotThereEndsIt) {
   const absl::Status taken =
       TakeOverDatabase(fs_, {directory_.File("nowhere"), from_}, {to_, to_});
