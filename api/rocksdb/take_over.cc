@@ -76,8 +76,11 @@ class Pass {
     for (const std::string& name : names) {
       ALPHEUS_RETURN_IF_ERROR(Take(name));
     }
-    if (wal_from_ == wal_to_) return absl::OkStatus();
-    ALPHEUS_ASSIGN_OR_RETURN(names, List(wal_from_));
+    std::error_code error;
+    if (std::filesystem::equivalent(wal_from_, wal_to_, error)) {
+      return absl::OkStatus();
+    }
+    ALPHEUS_ASSIGN_OR_RETURN(names, ListOldWal());
     for (const std::string& name : names) {
       ALPHEUS_RETURN_IF_ERROR(TakePlainWal(name));
     }
@@ -110,6 +113,16 @@ class Pass {
     ALPHEUS_RETURN_IF_ERROR(ToStatus(
         fs_.GetChildren(directory, IOOptions(), &names, nullptr), directory));
     return names;
+  }
+
+  absl::StatusOr<std::vector<std::string>> ListOldWal() {
+    auto names = List(wal_from_);
+    if (names.ok()) return names;
+    return absl::Status(
+        names.status().code(),
+        absl::StrCat(names.status().message(),
+                     ". It may have WAL files of before the plugin. If it has "
+                     "none, make an empty directory of that name"));
   }
 
   absl::Status Take(const std::string& name) {

@@ -171,7 +171,9 @@ class WalFileSystem final : public WalReadingFileSystem {
                                    const std::string& directory);
   // P1: a database that is made now must not find another one's WAL later.
   absl::Status CheckMayBeNew(WalStore& store, const std::string& directory);
-  absl::StatusOr<bool> IsNew(const std::string& directory);
+  // Whether the directory has nothing of a database, but for these names.
+  absl::StatusOr<bool> IsNew(const std::string& directory,
+                             const std::vector<std::string>& but_for);
   // As TakeOverDatabase, of a database that had no WAL file.
   absl::Status TakeOverNew(const std::string& from, const std::string& to);
   // P1 and P2, of a database that is locked then.

@@ -101,7 +101,7 @@ absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
       directory != LockedDatabase() || IsMutant("kWalNewDatabaseUnclaimed")) {
     return absl::OkStatus();
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const bool is_new, IsNew(directory));
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_new, IsNew(directory, {}));
   return is_new ? store.SetHome({"", directory}) : absl::OkStatus();
 }
 
@@ -115,25 +115,29 @@ absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
       return absl::OkStatus();
     }
   }
-  if (store.List("").empty() || IsMutant("kNewDatabaseHasAnOldWal")) {
+  const std::vector<std::string> of_the_log = store.List("");
+  if (of_the_log.empty() || IsMutant("kNewDatabaseHasAnOldWal")) {
     return absl::OkStatus();
   }
   ALPHEUS_ASSIGN_OR_RETURN(const bool is_there,
                            HasDatabase(*target_, directory));
   if (is_there) return absl::OkStatus();
-  ALPHEUS_ASSIGN_OR_RETURN(const bool is_new, IsNew(directory));
+  // Their markers are there since the database was locked.
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_new, IsNew(directory, of_the_log));
   if (!is_new) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(directory,
                    ": a new database, and the log has the WAL of one that was "
                    "here, in ",
                    store.home().wal_directory,
-                   " (P1). Destroy that one with this wal_dir; to repair it, "
-                   "open it with adopt=true"));
+                   " (P1). Is its file system mounted? If it is to be gone, "
+                   "destroy it with this wal_dir, or make the log anew; to "
+                   "repair it, open it with adopt=true"));
 }
 
 // A database that is repaired has files from before, whose log this may not be.
-absl::StatusOr<bool> WalFileSystem::IsNew(const std::string& directory) {
+absl::StatusOr<bool> WalFileSystem::IsNew(
+    const std::string& directory, const std::vector<std::string>& but_for) {
   if (IsMutant("kWalRepairedIsNew")) return true;
   std::vector<std::string> names;
   const IOStatus listed =
@@ -142,7 +146,8 @@ absl::StatusOr<bool> WalFileSystem::IsNew(const std::string& directory) {
     return absl::UnavailableError(
         absl::StrCat(directory, ": ", listed.ToString()));
   }
-  return std::ranges::none_of(names, [](const std::string& name) {
+  return std::ranges::none_of(names, [&](const std::string& name) {
+    if (std::ranges::count(but_for, name) != 0) return false;
     return IsWalName(name) || IsTableName(name) ||
            absl::StartsWith(name, "OPTIONS-");  // of an opening that ended well
   });

@@ -73,13 +73,14 @@ absl::Status WalFollowingFileSystem::CheckHome(const WalFollower& follower) {
       " (J3). Open it there, with an environment of its own"));
 }
 
-bool WalFollowingFileSystem::MayBeOf(const WalFollower& follower,
+bool WalFollowingFileSystem::MayBeOf(const WalHome& home,
                                      const std::string& directory) const {
-  const WalHome home = follower.home();
-  // Then the database, too, may have another path on this machine.
+  // With the option the database, too, may have another path on this machine;
+  // not if the WAL is in it, where the log says.
   const bool has_other_paths =
       !options_.wal_directory.empty() &&
-      Canonical(options_.wal_directory) != home.wal_directory;
+      !(home.wal_directory == home.database &&
+        home.wal_directory == Canonical(options_.wal_directory));
   return home.database.empty() || home.database == directory ||
          has_other_paths || IsMutant("kFollowsAnyDirectory");
 }
@@ -90,21 +91,27 @@ absl::Status WalFollowingFileSystem::CheckIsTheLogs(const std::string& path) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalFollower> follower,
                            Follower());
   const std::string directory = Canonical(split.parent_path());
-  if (!MayBeOf(*follower, directory)) {
-    // It may have been taken over since.
+  WalHome home = follower->home();
+  // It may have been taken over since.
+  if (!HasOpened() || !MayBeOf(home, directory)) {
     ALPHEUS_RETURN_IF_ERROR(follower->Refresh());
     ALPHEUS_RETURN_IF_ERROR(CheckHome(*follower));
+    home = follower->home();
   }
-  const std::string database = follower->home().database;
-  if (MayBeOf(*follower, directory)) {
+  if (MayBeOf(home, directory)) {
     const MutexLock lock(mutex_);
-    if (database_.empty()) database_ = database;
+    if (database_.empty()) database_ = home.database;
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      directory, ": this log is that of the database ", database,
+      directory, ": this log is that of the database ", home.database,
       " (J3). Open that one; if it has another path on this machine, say by "
       "wal_dir= where its WAL directory is"));
+}
+
+bool WalFollowingFileSystem::HasOpened() {
+  const MutexLock lock(mutex_);
+  return !database_.empty();
 }
 
 // Nothing was written whose outcome could be unknown: trying again is all. A

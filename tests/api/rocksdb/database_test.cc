@@ -477,13 +477,31 @@ TEST_F(DatabaseTest, NewDatabaseBesideAnOldWalIsRefused) {
   const std::string apart = std::exchange(options_.wal_dir, "");
   ASSERT_OK(rocksdb::DestroyDB(path_, options_));
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(TryOpen().ToString(), HasSubstr("Destroy that one"));
+    EXPECT_THAT(TryOpen().ToString(),
+                HasSubstr("destroy it with this wal_dir"));
     EXPECT_FALSE(std::filesystem::exists(path_ + "/CURRENT"));
   }
   options_.wal_dir = apart;
   ASSERT_OK(rocksdb::DestroyDB(path_, options_));
   Open();
   EXPECT_EQ(Get("a"), "(none)");
+}
+
+// Its file system may not be mounted.
+TEST_F(DatabaseTest, DirectoryThatIsEmptyIsNoNewDatabaseOfTheLog) {
+  Open();
+  Put("a", "1", true);
+  Close();
+  const std::string away = directory_.File("away");
+  std::filesystem::rename(path_, away);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(TryOpen().ToString(), HasSubstr("mounted?"));
+    EXPECT_FALSE(std::filesystem::exists(path_ + "/CURRENT"));
+  }
+  std::filesystem::remove_all(path_);
+  std::filesystem::rename(away, path_);
+  Open();
+  EXPECT_EQ(Get("a"), "1");
 }
 
 // The log's option and RocksDB's say different things, from the first file on.

@@ -349,6 +349,28 @@ TEST_F(FollowingATakingOverTest, TakingOverIsNoticedByWhoReadsTheLogAgain) {
   EXPECT_EQ(other.Get("b"), "2");
 }
 
+// As on a machine that has the storage mounted elsewhere.
+TEST_F(FollowingATakingOverTest, PathsMayBeOthersOnThisMachine) {
+  WalOptions options = OfFollower();
+  const std::string mounted = directory_.File("mounted");
+  constexpr auto kHow = std::filesystem::copy_options::recursive |
+                        std::filesystem::copy_options::copy_symlinks;
+  std::filesystem::copy(first_, mounted, kHow);
+  options.wal_directory = mounted;
+  Instance other(options, options_);
+  ASSERT_TRUE(other.fs().Follower().ok());
+  const Status opened = other.OpenSecondary(mounted, own_);
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(other.Get("a"), "1");
+  GoOn();
+  const Status caught = other.db().TryCatchUpWithPrimary();
+  EXPECT_THAT(caught.ToString(), HasSubstr("was taken over into " + path_));
+  // What the log says itself is no other path.
+  options.wal_directory = path_;
+  Instance next(options, options_);
+  EXPECT_THAT(next.OpenSecondary(first_, own_).ToString(), HasSubstr("(J3)"));
+}
+
 TEST_F(FollowingATakingOverTest, DirectoryThatWasLeftIsNotFollowed) {
   GoOn();
   Instance other(OfFollower(), options_);

@@ -143,7 +143,7 @@ TEST_F(TakeOverTest, PlainWalGoesFromOneWalDirectoryToTheOther) {
   const std::string wal_to = directory_.File("wal_to");
   std::filesystem::create_directory(wal_from);
   Put("../wal_from/000012.log", "a WAL from before the plugin");
-  std::filesystem::create_symlink("nowhere", wal_from + "/000013.log");
+  std::filesystem::create_symlink("000012.log", wal_from + "/000013.log");
   ASSERT_TRUE(TakeOverDatabase(fs_, {wal_from, from_}, {wal_to, to_}).ok());
   EXPECT_EQ(Taken("../wal_to/000012.log"), "a WAL from before the plugin");
   EXPECT_FALSE(std::filesystem::exists(wal_to + "/000013.log"));
@@ -156,7 +156,9 @@ TEST_F(TakeOverTest, PlainWalStaysInADirectoryThatBothHave) {
   std::filesystem::create_directory(wal);
   Put("../wal/000012.log", "a WAL from before the plugin");
   fs_.DontRead(wal + "/000012.log");
-  EXPECT_TRUE(TakeOverDatabase(fs_, {wal, from_}, {wal, to_}).ok());
+  const std::string link = directory_.File("link");
+  std::filesystem::create_symlink(wal, link);
+  EXPECT_TRUE(TakeOverDatabase(fs_, {wal, from_}, {link, to_}).ok());
 }
 
 TEST_F(TakeOverTest, WalDirectoryThatIsNotThereEndsIt) {
