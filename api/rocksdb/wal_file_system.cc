@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/rocksdb/wal_file_system.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <utility>
@@ -118,8 +119,8 @@ absl::StatusOr<bool> WalFileSystem::IsKept(Place& place) {
 }
 
 bool WalFileSystem::MayChangeItsDirectory(WalStore& store) {
-  const bool is_empty =
-      store.List("").empty() || IsMutant("kWalMovesWithItsFiles");
+  const bool is_empty = std::ranges::none_of(store.List(""), IsWalName) ||
+                        IsMutant("kWalMovesWithItsFiles");
   const std::string database = store.home().database;
   const MutexLock lock(mutex_);
   return is_empty && locks_ > 0 && !has_made_wal_ &&

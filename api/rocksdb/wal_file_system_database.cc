@@ -115,7 +115,10 @@ absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
       return absl::OkStatus();
     }
   }
-  const std::vector<std::string> of_the_log = store.List("");
+  std::vector<std::string> of_the_log = store.List("");
+  // Others, such as what waits to be deleted, RocksDB does not replay.
+  std::erase_if(of_the_log,
+                [](const std::string& name) { return !IsWalName(name); });
   if (of_the_log.empty() || IsMutant("kNewDatabaseHasAnOldWal")) {
     return absl::OkStatus();
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "api/rocksdb/take_over.h"
 #include "api/rocksdb/wal_handles.h"
 #include "api/rocksdb/wal_io_status.h"
 #include "api/rocksdb/wal_paths.h"
@@ -73,16 +74,19 @@ absl::Status WalFollowingFileSystem::CheckHome(const WalFollower& follower) {
       " (J3). Open it there, with an environment of its own"));
 }
 
-bool WalFollowingFileSystem::MayBeOf(const WalHome& home,
-                                     const std::string& directory) const {
-  // With the option the database, too, may have another path on this machine;
-  // not if the WAL is in it, where the log says.
-  const bool has_other_paths =
-      !options_.wal_directory.empty() &&
-      !(home.wal_directory == home.database &&
-        home.wal_directory == Canonical(options_.wal_directory));
-  return home.database.empty() || home.database == directory ||
-         has_other_paths || IsMutant("kFollowsAnyDirectory");
+absl::StatusOr<bool> WalFollowingFileSystem::MayBeOf(
+    const WalHome& home, const std::string& directory) const {
+  if (home.database.empty() || home.database == directory ||
+      IsMutant("kFollowsAnyDirectory")) {
+    return true;
+  }
+  if (options_.wal_directory.empty()) return false;
+  // Then the database, too, may have another path on this machine.
+  if (Canonical(options_.wal_directory) != home.wal_directory) return true;
+  if (home.wal_directory == home.database) return false;
+  ALPHEUS_ASSIGN_OR_RETURN(const bool is_there,
+                           HasDatabase(*target_, home.database));
+  return !is_there;
 }
 
 absl::Status WalFollowingFileSystem::CheckIsTheLogs(const std::string& path) {
@@ -92,13 +96,15 @@ absl::Status WalFollowingFileSystem::CheckIsTheLogs(const std::string& path) {
                            Follower());
   const std::string directory = Canonical(split.parent_path());
   WalHome home = follower->home();
-  // It may have been taken over since.
-  if (!HasOpened() || !MayBeOf(home, directory)) {
+  ALPHEUS_ASSIGN_OR_RETURN(bool may_be, MayBeOf(home, directory));
+  if (!may_be || !HasOpened()) {
+    // It may have been taken over since.
     ALPHEUS_RETURN_IF_ERROR(follower->Refresh());
     ALPHEUS_RETURN_IF_ERROR(CheckHome(*follower));
     home = follower->home();
+    ALPHEUS_ASSIGN_OR_RETURN(may_be, MayBeOf(home, directory));
   }
-  if (MayBeOf(home, directory)) {
+  if (may_be) {
     const MutexLock lock(mutex_);
     if (database_.empty()) database_ = home.database;
     return absl::OkStatus();

@@ -109,7 +109,9 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   // J3. Errors: FailedPrecondition (the log is another database's by now).
   absl::Status CheckHome(const WalFollower& follower);
   // Whether a database in this directory is the log's, as far as that is known.
-  bool MayBeOf(const WalHome& home, const std::string& directory) const;
+  // Errors: as HasDatabase.
+  absl::StatusOr<bool> MayBeOf(const WalHome& home,
+                               const std::string& directory) const;
   bool HasOpened();
   // The same of the one whose CURRENT is read.
   absl::Status CheckIsTheLogs(const std::string& path);

@@ -504,6 +504,20 @@ TEST_F(DatabaseTest, DirectoryThatIsEmptyIsNoNewDatabaseOfTheLog) {
   EXPECT_EQ(Get("a"), "1");
 }
 
+TEST_F(DatabaseTest, WhatWaitsToBeDeletedIsNoWal) {
+  Open();
+  Put("a", "1", true);
+  Close();
+  const std::string name = LogWalFiles().front();
+  const rocksdb::IOStatus renamed =
+      fs().RenameFile(path_ + "/" + name, path_ + "/" + name + ".trash",
+                      rocksdb::IOOptions(), nullptr);
+  ASSERT_TRUE(renamed.ok()) << renamed.ToString();
+  ASSERT_OK(rocksdb::DestroyDB(path_, options_));
+  Open();
+  EXPECT_EQ(Get("a"), "(none)");
+}
+
 // The log's option and RocksDB's say different things, from the first file on.
 TEST_F(NewDatabaseTest, WalDirOfTheUriIsThatOfTheOptions) {
   wal_options_.wal_directory = directory_.File("waldir");

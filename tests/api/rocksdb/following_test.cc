@@ -309,9 +309,10 @@ class FollowingATakingOverTest : public testing::ClusterDatabaseFixture {
     return options;
   }
   // The database goes to another directory.
-  void GoOn() {
+  void GoOn(const std::string& wal_directory = "") {
     Close();
     wal_options_ = On(2);
+    wal_options_.wal_directory = wal_directory;
     path_ = directory_.File("db2");
     wal_options_.take_over = path_;
     Restart();
@@ -369,6 +370,23 @@ TEST_F(FollowingATakingOverTest, PathsMayBeOthersOnThisMachine) {
   options.wal_directory = path_;
   Instance next(options, options_);
   EXPECT_THAT(next.OpenSecondary(first_, own_).ToString(), HasSubstr("(J3)"));
+}
+
+// The option says what the log says; so the database has its path, too.
+TEST_F(FollowingATakingOverTest, WalApartTellsNothingOfOtherPaths) {
+  Close();
+  ASSERT_TRUE(rocksdb::DestroyDB(path_, options_).ok());
+  options_.wal_dir = directory_.File("wal");
+  Open();
+  Put("a", "1", true);
+  GoOn(options_.wal_dir);
+  WalOptions options = OfFollower();
+  options.wal_directory = options_.wal_dir;
+  Instance other(options, options_);
+  EXPECT_THAT(other.OpenSecondary(first_, own_).ToString(), HasSubstr("(J3)"));
+  const Status opened = other.OpenSecondary(path_, own_);
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(other.Get("b"), "2");
 }
 
 TEST_F(FollowingATakingOverTest, DirectoryThatWasLeftIsNotFollowed) {
