@@ -98,7 +98,7 @@ class Pass {
   }
 
   absl::Status PutCurrent() {
-    ALPHEUS_RETURN_IF_ERROR(SyncDirectory(wal_to_));
+    ALPHEUS_RETURN_IF_ERROR(SyncWalDirectory());
     ALPHEUS_RETURN_IF_ERROR(SyncDirectory(to_));
     const std::string made = to_ + "/CURRENT.dbtmp";
     ALPHEUS_RETURN_IF_ERROR(Write(fs_, made, current_));
@@ -170,6 +170,15 @@ class Pass {
     const IOStatus linked = fs_.LinkFile(source, target, IOOptions(), nullptr);
     if (linked.ok()) return absl::OkStatus();
     return IsGone(source) ? absl::OkStatus() : ToStatus(linked, target);
+  }
+
+  // That it is there, too: a database without it would be one without WAL.
+  absl::Status SyncWalDirectory() {
+    if (wal_to_ == to_ || IsMutant("kTakenWalUnsynced")) {
+      return absl::OkStatus();
+    }
+    ALPHEUS_RETURN_IF_ERROR(SyncDirectory(wal_to_));
+    return SyncDirectory(std::filesystem::path(wal_to_).parent_path());
   }
 
   absl::Status SyncDirectory(const std::string& path) {

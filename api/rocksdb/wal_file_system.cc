@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/rocksdb/wal_file_system.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <utility>
@@ -118,22 +117,23 @@ absl::StatusOr<bool> WalFileSystem::IsKept(Place& place) {
   return true;
 }
 
-bool WalFileSystem::MayChangeItsDirectory(WalStore& store) {
-  const bool is_empty = std::ranges::none_of(store.List(""), IsWalName) ||
-                        IsMutant("kWalMovesWithItsFiles");
-  const std::string database = store.home().database;
-  const MutexLock lock(mutex_);
-  return is_empty && locks_ > 0 && !has_made_wal_ &&
-         locked_database_ == database;
+std::vector<std::string> WalFileSystem::Replayable(const WalStore& store) {
+  std::vector<std::string> names = store.List("");
+  std::erase_if(names,
+                [](const std::string& name) { return !IsWalName(name); });
+  return names;
 }
 
-absl::Status WalFileSystem::CheckMayBePlain(const Place& place) {
-  if (!IsWalName(place.base_name) || IsMutant("kWalElsewhereIsPlain")) {
+bool WalFileSystem::MayChangeItsDirectory(const WalStore& store) const {
+  const std::string opening = OpeningDatabase();
+  return !opening.empty() && opening == store.home().database &&
+         (Replayable(store).empty() || IsMutant("kWalMovesWithItsFiles"));
+}
+
+absl::Status WalFileSystem::CheckMayBePlain(const Place& place) const {
+  if (!IsWalName(place.base_name) || OpeningDatabase().empty() ||
+      IsMutant("kWalElsewhereIsPlain")) {
     return absl::OkStatus();
-  }
-  {
-    const MutexLock lock(mutex_);
-    if (locks_ == 0 || has_made_wal_) return absl::OkStatus();
   }
   const std::string home = place.store->home().wal_directory;
   return absl::FailedPreconditionError(absl::StrCat(

@@ -154,9 +154,12 @@ class WalFileSystem final : public WalReadingFileSystem {
   absl::StatusOr<bool> IsKept(Place& place);
   // P1: whether the locked database's WAL may have another directory from now
   // on.
-  bool MayChangeItsDirectory(WalStore& store);
+  bool MayChangeItsDirectory(const WalStore& store) const;
   // P1, of a new file that is not kept.
-  absl::Status CheckMayBePlain(const Place& place);
+  absl::Status CheckMayBePlain(const Place& place) const;
+  // Files that RocksDB would replay: not those of an archive, nor what waits to
+  // be deleted.
+  static std::vector<std::string> Replayable(const WalStore& store);
   void NoteWalMade();
   // Where the WAL files are of a database that comes into `directory`. Errors:
   // FailedPrecondition (they had a directory of their own, and no option names
@@ -182,6 +185,8 @@ class WalFileSystem final : public WalReadingFileSystem {
   absl::Status NoteLocked(const std::string& directory);
   void NoteUnlocked();
   std::string LockedDatabase() const;
+  // The same, until it has made a WAL file.
+  std::string OpeningDatabase() const;
   absl::Status CheckMarkers(WalStore& store);
 
   const WalOptions options_;

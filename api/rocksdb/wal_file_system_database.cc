@@ -93,6 +93,11 @@ std::string WalFileSystem::LockedDatabase() const {
   return locked_database_;
 }
 
+std::string WalFileSystem::OpeningDatabase() const {
+  const MutexLock lock(mutex_);
+  return has_made_wal_ ? "" : locked_database_;
+}
+
 absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
                                                 const std::string& directory) {
   const WalHome home = store.home();
@@ -109,16 +114,8 @@ absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
 // thinks that they are.
 absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
                                           const std::string& directory) {
-  {
-    const MutexLock lock(mutex_);
-    if (directory != locked_database_ || has_made_wal_ || options_.adopt) {
-      return absl::OkStatus();
-    }
-  }
-  std::vector<std::string> of_the_log = store.List("");
-  // Others, such as what waits to be deleted, RocksDB does not replay.
-  std::erase_if(of_the_log,
-                [](const std::string& name) { return !IsWalName(name); });
+  if (directory != OpeningDatabase() || options_.adopt) return absl::OkStatus();
+  const std::vector<std::string> of_the_log = Replayable(store);
   if (of_the_log.empty() || IsMutant("kNewDatabaseHasAnOldWal")) {
     return absl::OkStatus();
   }

@@ -20,6 +20,7 @@ namespace {
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
@@ -48,6 +49,19 @@ class LinkingFileSystem final : public rocksdb::FileSystemWrapper {
                ? IOStatus::IOError("stale file handle")
                : target_->NewSequentialFile(path, options, result, dbg);
   }
+  IOStatus NewDirectory(const std::string& path, const IOOptions& options,
+                        std::unique_ptr<rocksdb::FSDirectory>* result,
+                        IODebugContext* dbg) override {
+    steps_.push_back("sync " + path);
+    return target_->NewDirectory(path, options, result, dbg);
+  }
+  IOStatus RenameFile(const std::string& from, const std::string& to,
+                      const IOOptions& options, IODebugContext* dbg) override {
+    steps_.push_back("make " + to);
+    return target_->RenameFile(from, to, options, dbg);
+  }
+  // Directories that were synced, and names that were made, in order.
+  const std::vector<std::string>& steps() const { return steps_; }
   void DontRead(const std::string& path) { unreadable_ = path; }
   // Whether this one is there can't be told.
   void Hide(const std::string& path) { unknown_ = path; }
@@ -61,6 +75,7 @@ class LinkingFileSystem final : public rocksdb::FileSystemWrapper {
   std::function<IOStatus(int)> before_;
   std::string unknown_;
   std::string unreadable_;
+  std::vector<std::string> steps_;
 };
 
 class TakeOverTest : public ::testing::Test {
@@ -148,6 +163,18 @@ TEST_F(TakeOverTest, PlainWalGoesFromOneWalDirectoryToTheOther) {
   EXPECT_EQ(Taken("../wal_to/000012.log"), "a WAL from before the plugin");
   EXPECT_FALSE(std::filesystem::exists(wal_to + "/000013.log"));
   EXPECT_EQ(Taken("000012.log"), "(none)");
+}
+
+TEST_F(TakeOverTest, AllIsDurableBeforeCurrentIsThere) {
+  const std::string wal_from = directory_.File("wal_from");
+  const std::string wal_to = directory_.File("wal_to");
+  std::filesystem::create_directory(wal_from);
+  ASSERT_TRUE(TakeOverDatabase(fs_, {wal_from, from_}, {wal_to, to_}).ok());
+  const std::string above =
+      std::filesystem::path(wal_to).parent_path().string();
+  EXPECT_THAT(fs_.steps(),
+              ElementsAre("sync " + wal_to, "sync " + above, "sync " + to_,
+                          "make " + to_ + "/CURRENT", "sync " + to_));
 }
 
 // Nothing is written there, which could be cut off.
