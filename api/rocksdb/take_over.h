@@ -18,12 +18,13 @@
 //   T2. All tables that the copied MANIFEST names are linked: it did not change
 //       while they were linked, and a table is deleted only after it did.
 // Persistence: CURRENT is put last, and all else is durable before, also the
-// names of the WAL directory and in it; a directory without CURRENT is what was
-// not finished, and is filled anew. Fault model: the file system has hard
-// links, shows what another machine has synced to whoever opens a file after
-// that, and has all tables of the database in its directory (no db_paths, no
-// cf_paths). Thread safety: one call for a directory at a time. References:
-// docs/rocksdb.md#fail-over.
+// name of the WAL directory and those in it; a directory without CURRENT is
+// what was not finished, and is filled anew.
+// Fault model: the file system has hard links, shows what another machine has
+// synced to whoever opens a file after that, and has all tables of the database
+// in its directory (no db_paths, no cf_paths).
+// Thread safety: one call for a directory at a time.
+// References: docs/rocksdb.md#fail-over.
 #ifndef ALPHEUS_API_ROCKSDB_TAKE_OVER_H_
 #define ALPHEUS_API_ROCKSDB_TAKE_OVER_H_
 
