@@ -2,6 +2,9 @@
 #include "log/core/region_state.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
@@ -37,14 +40,40 @@ absl::Status NoSuperline(std::span<const std::byte> region,
       "held a log, remove it and run `alpheus format`"));
 }
 
+absl::Status CheckHasFixedPart(std::span<const std::byte> region,
+                               const std::string& name) {
+  if (region.size() >= kTableOffset) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      name, ": ", region.size(), " bytes, fewer than the ", kTableOffset,
+      " of the fixed part: not a log region, or truncated. Restore it from a "
+      "copy"));
+}
+
+// Both lines as bytes: whose they are only the superline says, which is read
+// after them (E1).
+class WatermarkBytes {
+ public:
+  explicit WatermarkBytes(std::span<std::byte> region) {
+    for (int line = 0; line < 2; ++line) {
+      std::memcpy(lines_[line].data(), WatermarkLine(region, line), kLineBytes);
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+  }
+
+  WatermarkPair Decode(Uuid log_id) const {
+    WatermarkPair pair;
+    for (int line = 0; line < 2; ++line) {
+      pair.lines[line] = DecodeWatermark(log_id, line, lines_[line].data());
+    }
+    return pair;
+  }
+
+ private:
+  std::array<std::array<std::byte, kLineBytes>, 2> lines_;
+};
+
 absl::Status ReadSuperline(std::span<std::byte> region, const std::string& name,
                            RegionState* state) {
-  if (region.size() < kTableOffset) {
-    return absl::DataLossError(absl::StrCat(
-        name, ": ", region.size(), " bytes, fewer than the ", kTableOffset,
-        " of the fixed part: not a log region, or truncated. Restore it from a "
-        "copy"));
-  }
   state->superline_cell = ReadCell(SuperlinePlace(region));
   const CellState& cell = state->superline_cell;
   if (!cell.newest) return NoSuperline(region, name);
@@ -103,10 +132,10 @@ absl::Status ReadEpochTable(std::span<std::byte> region,
   return absl::OkStatus();
 }
 
-absl::Status ReadWatermarkLines(std::span<std::byte> region,
-                                const std::string& name, ReadingMode mode,
-                                RegionState* state) {
-  state->watermarks = ReadWatermarks(region, state->superline.log_id);
+absl::Status TakeWatermarks(const WatermarkBytes& bytes,
+                            const std::string& name, ReadingMode mode,
+                            RegionState* state) {
+  state->watermarks = bytes.Decode(state->superline.log_id);
   if (state->watermarks.both_bad() && mode == ReadingMode::kExact) {
     return absl::DataLossError(absl::StrCat(
         name, ": neither watermark line can be read (offsets ",
@@ -179,10 +208,13 @@ Lsn RegionState::ProvenLsn() const {
 absl::StatusOr<RegionState> ReadRegionState(std::span<std::byte> region,
                                             const std::string& name,
                                             ReadingMode mode) {
+  ALPHEUS_RETURN_IF_ERROR(CheckHasFixedPart(region, name));
   RegionState state;
+  WatermarkBytes watermarks(region);
   ALPHEUS_RETURN_IF_ERROR(ReadSuperline(region, name, &state));
+  if (IsMutant("kWatermarkReadLast")) watermarks = WatermarkBytes(region);
   ALPHEUS_RETURN_IF_ERROR(ReadEpochTable(region, name, mode, &state));
-  ALPHEUS_RETURN_IF_ERROR(ReadWatermarkLines(region, name, mode, &state));
+  ALPHEUS_RETURN_IF_ERROR(TakeWatermarks(watermarks, name, mode, &state));
   ALPHEUS_RETURN_IF_ERROR(CheckConsistency(name, mode, state));
   const uint64_t seq =
       state.superline_cell.copies[*state.superline_cell.newest].seq;

@@ -6,6 +6,14 @@
 // inspecting tools all start from here. Damage that one good copy makes up for
 // is listed, not hidden.
 //
+// Invariants:
+//   E1. What the watermarks prove lies in the ring that the head begins, also
+//       beside a writer that goes round it meanwhile: they are read before the
+//       superline, whose head only grows, and a head is persisted before what
+//       it frees is used again (L4). The other way round a reader that stood
+//       still in between would look for records beyond the ring, and call them
+//       lost.
+//
 // Thread safety: pure; a region that is being written may be read in the middle
 // of an update, see ReadRegionState.
 // References: protocol A2, S1 to S5; docs/log_format.md.
