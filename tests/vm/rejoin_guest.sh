@@ -22,7 +22,7 @@ cluster all 3 7600
 alpheus() { "$programs/alpheus" "$@"; }
 
 # patiently COMMAND: on a busy machine nodes are silent for longer than readers
-# wait; and now and then Soft-RoCE loses a datagram of the connection manager.
+# wait.
 patiently() {
   local try
   for try in 1 2 3 4 5 6 7 8 9; do

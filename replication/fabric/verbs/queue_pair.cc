@@ -148,9 +148,11 @@ absl::StatusOr<std::unique_ptr<QueuePair>> QueuePair::Make(
       return Refused("a queue pair", errno);
     }
   }
-  return std::unique_ptr<QueuePair>(new QueuePair(
+  std::unique_ptr<QueuePair> pair(new QueuePair(
       id, connection, making, std::move(queue),
       std::min(making.inline_bytes_max, attributes.cap.max_inline_data)));
+  if (!IsMutant("kVerbsNewQueueIsSilent")) pair->Arm();
+  return pair;
 }
 
 // --- Posting ----------------------------------------------------------------

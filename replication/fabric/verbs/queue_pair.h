@@ -20,6 +20,8 @@
 //   QP4. What follows an own read or atomic waits for it (IBV_SEND_FENCE):
 //        without that a later write may get into an earlier read (X1). A flush
 //        is not waited for: who is behind it may land early.
+//   QP5. The completion channel tells of its first completion: it may be made
+//        by who is about to sleep, or while others do (V4, verbs_fabric.h).
 // Thread safety: none; the fabric's lock guards it.
 // References: ibv_post_send(3), ibv_poll_cq(3); remote persistence taxonomy
 // §3.4; protocol B "Search results" 5, B6 R2, R3.

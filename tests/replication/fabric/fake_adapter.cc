@@ -155,6 +155,10 @@ FakeAdapter::FakeAdapter() {
   context.ops.post_send = PostSend;
   context.ops.post_recv = PostReceive;
   context.ops.poll_cq = PollQueue;
+  context.ops.req_notify_cq = [](ibv_cq*, int) {
+    ++the_adapter->arms;
+    return 0;
+  };
   domain.context = &context;
   manager.verbs = &context;
 }

@@ -41,6 +41,7 @@ class FakeAdapter {
   std::vector<ibv_recv_wr> receives;
   std::deque<ibv_wc> completions;
   int queue_entries = 0;  // asked for, of the last completion queue
+  int arms = 0;           // times that the next completion was to be told of
   int queue_pairs = 0;    // made and not destroyed
   int regions = 0;        // registered and not deregistered
   unsigned access = 0;    // of the last region

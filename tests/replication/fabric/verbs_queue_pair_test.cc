@@ -63,6 +63,11 @@ TEST_F(VerbsQueuePairTest, CompletionQueueHasRoomForAllThatMayBePosted) {
   EXPECT_EQ(adapter_.queue_entries, 100 + 30 + 2 * kGreetingsPosted);
 }
 
+// QP5.
+TEST_F(VerbsQueuePairTest, FirstCompletionIsToldOf) {
+  EXPECT_EQ(adapter_.arms, 1);
+}
+
 // QP1, X3: one completion for all of a chain, in the order of posting.
 TEST_F(VerbsQueuePairTest, LastOfAChainCompletesAllOfIt) {
   for (uint64_t work = 1; work <= 3; ++work) Post(Operation::kWrite, work);
