@@ -110,7 +110,6 @@ class ClusterReader::Impl {
     // While it is being fetched:
     std::optional<Region> image;
     std::unique_ptr<RemoteRegion> remote;
-    uint64_t bytes_seen = 0;
     Deadline silent_until;
   };
 
@@ -167,28 +166,31 @@ class ClusterReader::Impl {
     for (Replica& replica : replicas_) {
       if (!replica.is_read) StartFetching(replica);
     }
-    pump.Add({[this](const ConnectionEvent& event) {
-                return std::any_of(replicas_.begin(), replicas_.end(),
-                                   [&event](const Replica& replica) {
-                                     return replica.remote != nullptr &&
-                                            replica.remote->Take(event);
-                                   });
-              },
-              [this](const Completion& completion) {
-                return std::any_of(replicas_.begin(), replicas_.end(),
-                                   [&completion](const Replica& replica) {
-                                     return replica.remote != nullptr &&
-                                            replica.remote->Take(completion);
-                                   });
-              }});
+    pump.Add(
+        {[this](const ConnectionEvent& event) { return Take(event); },
+         [this](const Completion& completion) { return Take(completion); }});
+    // Who is silent is asked when all that has come was taken: this process may
+    // have stood still meanwhile.
     for (;;) {
+      if (pump.Turn()) continue;
       const std::optional<Deadline> next = NextSilence();
       if (!next) break;
-      if (!pump.Turn()) pump.Sleep(*next);
+      pump.Sleep(*next);
     }
     for (Replica& replica : replicas_) {
       if (replica.remote != nullptr) FinishFetching(replica);
     }
+  }
+
+  // False if it is of no replica. Whatever comes of one ends its silence.
+  template <typename News>
+  bool Take(const News& news) {
+    for (Replica& replica : replicas_) {
+      if (replica.remote == nullptr || !replica.remote->Take(news)) continue;
+      replica.silent_until = InTime();
+      return true;
+    }
+    return false;
   }
 
   void StartFetching(Replica& replica) {
@@ -209,7 +211,6 @@ class ClusterReader::Impl {
                                    Region::Anonymous(bytes, name));
           return replica.image->bytes();
         });
-    replica.bytes_seen = 0;
     replica.silent_until = InTime();
   }
 
@@ -219,15 +220,11 @@ class ClusterReader::Impl {
 
   // When the first of those that are being read has been silent for too long;
   // nothing if none is left to wait for.
-  std::optional<Deadline> NextSilence() {
+  std::optional<Deadline> NextSilence() const {
     const int64_t now = Clock::Real().NowNanos();
     std::optional<Deadline> next;
-    for (Replica& replica : replicas_) {
+    for (const Replica& replica : replicas_) {
       if (replica.remote == nullptr || replica.remote->done()) continue;
-      if (replica.remote->bytes_read() > replica.bytes_seen) {
-        replica.bytes_seen = replica.remote->bytes_read();
-        replica.silent_until = InTime();
-      }
       const Deadline until = replica.silent_until;
       if (until.HasPassed(now)) continue;
       if (!next || until.at_nanos() < next->at_nanos()) next = until;
@@ -248,7 +245,7 @@ class ClusterReader::Impl {
     if (!done) {
       status = absl::UnavailableError(absl::StrCat(
           replica.reading.address, ": silent for ", options_.timeout_ms,
-          " ms, after ", replica.bytes_seen, " bytes of the ",
+          " ms, after ", replica.remote->bytes_read(), " bytes of the ",
           replica.remote->region_bytes(),
           " of its image; the node is stopped, or the way to it is"));
     }

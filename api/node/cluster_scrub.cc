@@ -46,9 +46,10 @@ class ScrubAsker {
         {[this](const ConnectionEvent& event) { return Take(event); },
          [this](const Completion& completion) { return Take(completion); }});
     for (;;) {
+      if (pump.Turn()) continue;  // silence is asked for when all was taken
       const std::optional<Deadline> next = Step();
       if (!next.has_value()) break;
-      if (!pump.Turn()) pump.Sleep(*next);
+      pump.Sleep(*next);
     }
     std::vector<ReplicaScrub> scrubs;
     for (Asked& asked : nodes_) scrubs.push_back(std::move(asked.scrub));

@@ -42,10 +42,11 @@ absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
   pump.Add({[&](const ConnectionEvent& e) { return remote.Take(e); },
             [&](const Completion& c) { return remote.Take(c); }});
   while (!remote.done()) {
+    if (pump.Turn()) continue;
     if (options.deadline.HasPassed(Clock::Real().NowNanos())) {
       return absl::UnavailableError("did not answer in time");
     }
-    if (!pump.Turn()) pump.Sleep(options.deadline);
+    pump.Sleep(options.deadline);
   }
   ALPHEUS_RETURN_IF_ERROR(remote.status());
   ALPHEUS_ASSIGN_OR_RETURN(const RegionState state,
