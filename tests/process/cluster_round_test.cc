@@ -73,6 +73,20 @@ TEST_P(EachFaultTest, HonestClusterPasses) {
 
 INSTANTIATE_TEST_SUITE_P(Faults, EachFaultTest, ::testing::ValuesIn(kFaults));
 
+// All that a plan may ask of a primary has been fed to it, however far ahead of
+// its acknowledgements that is.
+TEST_F(ClusterRoundTest, LongestPlanIsFedToItsEnd) {
+  StartCluster(ThreeNodes(directory_.path()));
+  const Feed feed = Feed::FromText(std::string(220, 'x') + "\n");
+  ClusterRounds rounds(ClusterRoundOptions(), cluster_.get(), &feed);
+  RoundPlan plan = PlanOf(Fault::kRejoinBackups);
+  plan.hit_nodes = {2};
+  plan.next_hits = {3};
+  plan.acks_before = plan.acks_during = plan.acks_after = kPlannedAcksMax;
+  const auto report = rounds.RunRound(plan);
+  EXPECT_TRUE(report.ok()) << report.status();
+}
+
 // Acknowledges what it never stores.
 TEST_F(ClusterRoundTest, EarlyAcknowledgementIsFound) {
   ExpectLieFound(PlanOf(Fault::kKillPrimary),

@@ -33,8 +33,12 @@ constexpr int kUnavailable = 4;
 // Far more than is appended between two signals, so that there is always
 // something in flight, and few enough to be appended quickly at the end.
 constexpr uint64_t kUnacknowledgedMax = 500;
-// Of a region that one writer may fill.
-constexpr uint64_t kWriterShare = 8;
+// Of a region that one writer may fill. The primary is fed through most of a
+// round: some three times what may be unacknowledged, and all that it must
+// reach in between. With log_bytes_max, two short lives, one in vain and a
+// successor that is a ring which never gets full.
+constexpr uint64_t kPrimaryShare = 5;
+constexpr uint64_t kWriterShare = 10;
 // In what a writer says of its replicas, behind how many there are.
 constexpr absl::string_view kReplicas = " replicas are in sync";
 
@@ -123,7 +127,8 @@ absl::StatusOr<ClusterWriter*> ClusterRounds::StartWriter(int node,
   plan.threads = options_.threads;
   plan.first_number = history_.DrawFirstNumber();
   plan.lsn_floor = history_.LsnFloor(Facts());
-  plan.limits = {.ring_bytes_max = options_.region_bytes / kWriterShare,
+  const uint64_t share = is_primary ? kPrimaryShare : kWriterShare;
+  plan.limits = {.ring_bytes_max = options_.region_bytes / share,
                  .unacknowledged_max = kUnacknowledgedMax};
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ClusterWriter> writer,
                            ClusterWriter::Start(&cluster_, &feed_, plan));

@@ -47,7 +47,7 @@
 namespace alpheus::demo {
 
 struct ClusterRoundOptions {
-  uint64_t region_bytes = 4 << 20;
+  uint64_t region_bytes = 5 << 20;
   uint64_t threads = 4;
   // A new log is made when the records of the old one take this much.
   uint64_t log_bytes_max = 1 << 20;

@@ -11,7 +11,6 @@
 namespace alpheus::demo {
 namespace {
 
-constexpr uint64_t kAcksMax = 300;
 constexpr uint64_t kDelayNanosMax = 2'000'000;
 // Starting, recovering and opening an epoch take about so long.
 constexpr uint64_t kShortLifeNanosMax = 60'000'000;
@@ -136,7 +135,7 @@ void DrawSuccessors(const NemesisCluster& cluster, RoundPlan* plan,
       plan->successor_has_own_replica = false;
     }
   }
-  plan->acks_after = 1 + random->Below(kAcksMax);
+  plan->acks_after = 1 + random->Below(kPlannedAcksMax);
   plan->kills_successor = DrawOneIn(2, random);
 }
 
@@ -212,9 +211,9 @@ RoundPlan DrawRound(const NemesisCluster& cluster, Fault fault,
   plan.primary_node = 1 + static_cast<int>(random->Below(
                               static_cast<uint64_t>(cluster.node_count)));
   plan.has_own_replica = DrawOneIn(2, random) || fault == Fault::kDeposePrimary;
-  plan.acks_before = 1 + random->Below(kAcksMax);
+  plan.acks_before = 1 + random->Below(kPlannedAcksMax);
   plan.delay_nanos = static_cast<int64_t>(random->Below(kDelayNanosMax));
-  plan.acks_during = 1 + random->Below(kAcksMax);
+  plan.acks_during = 1 + random->Below(kPlannedAcksMax);
   DrawHits(cluster, &plan, random);
   DrawCut(&plan, random);
   DrawSuccessors(cluster, &plan, random);

@@ -57,6 +57,9 @@ struct NemesisCluster {
   bool has_links = true;  // that can be cut
 };
 
+// In each of a plan's phases a primary must acknowledge so many at most.
+inline constexpr uint64_t kPlannedAcksMax = 300;
+
 struct RoundPlan {
   Fault fault = Fault::kNone;
   int primary_node = 1;
