@@ -38,10 +38,10 @@ class OvertakenRegion {
                 before.size()) {
     std::ranges::copy(before, region_.begin());
     mprotect(region_.data(), region_.size(), PROT_NONE);
-    read_ = this;
+    TheOne() = this;
     struct sigaction on_fault = {};
     on_fault.sa_sigaction = [](int, siginfo_t* fault, void*) {
-      read_->OnFault(static_cast<std::byte*>(fault->si_addr));
+      TheOne()->OnFault(static_cast<std::byte*>(fault->si_addr));
     };
     on_fault.sa_flags = SA_SIGINFO;
     sigaction(SIGSEGV, &on_fault, &handler_before_);
@@ -50,7 +50,7 @@ class OvertakenRegion {
   OvertakenRegion& operator=(const OvertakenRegion&) = delete;
   ~OvertakenRegion() {
     sigaction(SIGSEGV, &handler_before_, nullptr);
-    read_ = nullptr;
+    TheOne() = nullptr;
     munmap(region_.data(), region_.size());
   }
 
@@ -58,6 +58,12 @@ class OvertakenRegion {
   std::span<std::byte> bytes() { return region_; }
 
  private:
+  // A signal has no other way to it.
+  static OvertakenRegion*& TheOne() {
+    static OvertakenRegion* the_one = nullptr;
+    return the_one;
+  }
+
   void OnFault(std::byte* at) {
     if (at < region_.data() || at >= region_.data() + region_.size()) {
       sigaction(SIGSEGV, &handler_before_, nullptr);  // the test's own fault
@@ -76,8 +82,6 @@ class OvertakenRegion {
     mprotect(last_pages_[1], kPageBytes, PROT_READ);
   }
 
-  static OvertakenRegion* read_;
-
   const std::span<const std::byte> after_;
   const int overtake_at_;
   const std::span<std::byte> region_;
@@ -85,8 +89,6 @@ class OvertakenRegion {
   std::atomic<int> faults_ = 0;
   std::array<std::byte*, 2> last_pages_ = {};
 };
-
-OvertakenRegion* OvertakenRegion::read_ = nullptr;
 
 // E1: a ring that is full, and cleaned and filled once more behind the back of
 // its reader.
