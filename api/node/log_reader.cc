@@ -19,18 +19,12 @@
 namespace alpheus {
 namespace {
 
-// A superline or table update takes microseconds; this many reads of 100 KiB
-// outlast it by far.
-constexpr int kReadsOfLiveRegionMax = 100;
+// Passes that writers may come to, one after the other, before it is an error.
+constexpr int kPassesMax = 5;
 
 absl::StatusOr<RegionState> ReadState(const Region& region, ReadingMode mode) {
-  absl::StatusOr<RegionState> state =
-      ReadRegionState(region.bytes(), region.path(), mode);
-  for (int i = 1;
-       i < kReadsOfLiveRegionMax && !state.ok() && region.HasWriter(); ++i) {
-    state = ReadRegionState(region.bytes(), region.path(), mode);
-  }
-  return state;
+  return ReadSharedRegionState(region.bytes(), region.path(), mode,
+                               [&region] { return region.HasWriter(); });
 }
 
 // A region for salvage: as mapped, or, if the file is shorter than its
@@ -96,12 +90,20 @@ class LogReader::Impl {
 
   absl::Status ForEach(
       Lsn from, const std::function<absl::Status(const ReaderRecord&)>& visit) {
-    ALPHEUS_RETURN_IF_ERROR(Refresh());
-    if (from != Lsn(0) && from < info_.head_lsn) return Cleaned(from);
-    const LogPosition start = StartOf(from);
-    const Survey survey = MakeSurvey(start);
-    ALPHEUS_RETURN_IF_ERROR(Walk(survey, start, from, visit));
-    return SingleFaults();
+    for (int pass = 1;; ++pass) {
+      bool has_shown = false;
+      absl::Status said;
+      const absl::Status status = Pass(from, [&](const ReaderRecord& record) {
+        has_shown = true;
+        said = visit(record);
+        return said;
+      });
+      const bool is_nothing = status.ok() && !has_shown && !info_.has_writer;
+      const bool is_in_doubt =
+          said.ok() && (is_nothing || absl::IsDataLoss(status));
+      if (!is_in_doubt || IsAsItWas()) return status;
+      if (has_shown || pass == kPassesMax) return OpenedMeanwhile();
+    }
   }
 
   absl::Status ForEachSalvageable(
@@ -138,13 +140,15 @@ class LogReader::Impl {
 
   VerifyReport Verify(const std::function<void(double)>& progress) {
     VerifyReport report;
-    report.status = Refresh();
-    if (!report.status.ok()) {
-      report.verdict = TailVerdictName(TailVerdict::kCorrupt);
-    } else if (info_.has_writer) {
-      VerifyLive(&report);
-    } else {
-      VerifyDead(progress, &report);
+    for (int pass = 1;; ++pass) {
+      report = VerifyOnce(progress);
+      const bool is_sure = report.status.ok() && info_.has_writer;
+      if (is_sure || IsAsItWas()) break;
+      if (pass == kPassesMax) {
+        report.status = OpenedMeanwhile();
+        report.verdict = TailVerdictName(TailVerdict::kComplete);
+        break;
+      }
     }
     if (progress) progress(1.0);
     return report;
@@ -162,6 +166,52 @@ class LogReader::Impl {
     bool corrupt = false;
   };
 
+  // Shows what there is from `from` on, once.
+  absl::Status Pass(
+      Lsn from, const std::function<absl::Status(const ReaderRecord&)>& visit) {
+    ALPHEUS_RETURN_IF_ERROR(Refresh());
+    if (from != Lsn(0) && from < info_.head_lsn) return Cleaned(from);
+    const LogPosition start = StartOf(from);
+    const Survey survey = MakeSurvey(start);
+    ALPHEUS_RETURN_IF_ERROR(Walk(survey, start, from, visit));
+    return SingleFaults();
+  }
+
+  VerifyReport VerifyOnce(const std::function<void(double)>& progress) {
+    VerifyReport report;
+    report.status = Refresh();
+    if (!report.status.ok()) {
+      report.verdict = TailVerdictName(TailVerdict::kCorrupt);
+    } else if (info_.has_writer) {
+      VerifyLive(&report);
+    } else {
+      VerifyDead(progress, &report);
+    }
+    return report;
+  }
+
+  // G4. Each opening writes the superline, and has an epoch of its own.
+  bool IsAsItWas() const {
+    if (IsMutant("kWhoComesMeanwhileIsIgnored")) return true;
+    if (!info_.has_writer && region_.HasWriter()) return false;
+    const CellState cell = ReadCell(SuperlinePlace(region_.bytes()));
+    if (!cell.newest) return true;  // what is wrong stays wrong
+    const CellCopy& copy = cell.copies[*cell.newest];
+    if (!info_.has_writer) return copy.seq == SeqOf(state_);
+    const absl::StatusOr<Superline> now = DecodeSuperline(copy.content);
+    return !now.ok() || now->log_epoch == state_.superline.log_epoch;
+  }
+
+  static uint64_t SeqOf(const RegionState& state) {
+    return state.superline_cell.copies[*state.superline_cell.newest].seq;
+  }
+
+  absl::Status OpenedMeanwhile() const {
+    return absl::OutOfRangeError(absl::StrCat(
+        info_.path,
+        ": a writer opened the log while it was being read. Read it again"));
+  }
+
   // Each pass starts from what the region says now.
   absl::Status Refresh() {
     ALPHEUS_ASSIGN_OR_RETURN(state_, ReadState(region_, mode_));
@@ -171,16 +221,16 @@ class LogReader::Impl {
 
   // G3. Where a pass begins that shows nothing before `from`.
   LogPosition StartOf(Lsn from) const {
-    const bool goes_on =
-        info_.has_writer && info_.replica_count == 1 &&
-        (LastEpoch() == end_epoch_ || IsMutant("kPassGoesOnInAnyEpoch")) &&
-        info_.head_lsn <= end_.lsn && end_.lsn <= from;
+    const bool goes_on = info_.has_writer && info_.replica_count == 1 &&
+                         (LastEpochOf(state_) == end_epoch_ ||
+                          IsMutant("kPassGoesOnInAnyEpoch")) &&
+                         info_.head_lsn <= end_.lsn && end_.lsn <= from;
     return goes_on ? end_ : state_.head();
   }
 
   // Its nonce tells it from that of any other writer. Nobody wrote: none.
-  EpochEntry LastEpoch() const {
-    const std::span<const EpochEntry> entries = state_.table.entries();
+  static EpochEntry LastEpochOf(const RegionState& state) {
+    const std::span<const EpochEntry> entries = state.table.entries();
     return entries.empty() ? EpochEntry() : entries.back();
   }
 
@@ -226,7 +276,7 @@ class LogReader::Impl {
       const std::function<absl::Status(const ReaderRecord&)>& visit) {
     RecordCursor cursor = HeaderCursor(start);
     end_ = start;
-    end_epoch_ = LastEpoch();
+    end_epoch_ = LastEpochOf(state_);
     while (cursor.position().lsn < survey.end_lsn) {
       const LogPosition at = cursor.position();
       const bool is_shown = at.lsn >= from;

@@ -14,6 +14,10 @@
 namespace alpheus {
 namespace {
 
+// A superline or table update takes microseconds; this many reads of 100 KiB
+// outlast it by far.
+constexpr int kReadsOfSharedRegionMax = 100;
+
 absl::Status Named(const std::string& name, const absl::Status& status) {
   return absl::Status(status.code(),
                       absl::StrCat(name, ": ", status.message()));
@@ -26,8 +30,7 @@ bool AllEqual(std::span<const std::byte> bytes, std::byte value) {
 
 absl::Status NoSuperline(std::span<const std::byte> region,
                          const std::string& name) {
-  const auto start =
-      region.first(std::min<size_t>(region.size(), kTableOffset));
+  const auto start = region.first(kTableOffset);
   std::string seen = "neither copy can be read";
   if (AllEqual(start, std::byte{0})) {
     seen = "all bytes are zero: the region was never formatted, or was wiped";
@@ -220,6 +223,28 @@ absl::StatusOr<RegionState> ReadRegionState(std::span<std::byte> region,
       state.superline_cell.copies[*state.superline_cell.newest].seq;
   state.closed_cleanly =
       *CleanCloseAddress(region) == CleanCloseWord(state.superline.log_id, seq);
+  return state;
+}
+
+absl::StatusOr<RegionState> ReadSharedRegionState(
+    std::span<std::byte> region, const std::string& name, ReadingMode mode,
+    absl::FunctionRef<bool()> has_writer) {
+  bool had_writer = true;  // nobody has looked
+  absl::StatusOr<RegionState> state;
+  for (int read = 0; read < kReadsOfSharedRegionMax; ++read) {
+    state = ReadRegionState(region, name, mode);
+    if (state.ok()) return state;
+    const bool has_one = has_writer();
+    if (IsMutant("kWriterThatLeftIsForgotten")) had_writer = false;
+    if (!had_writer && !has_one) return state;
+    had_writer = has_one;
+  }
+  // Formatting writes the superline last.
+  if (region.size() >= kTableOffset &&
+      AllEqual(region.first(kWatermarkOffset), std::byte{0})) {
+    return absl::UnavailableError(absl::StrCat(
+        name, ": it is being formatted; read it when that is done"));
+  }
   return state;
 }
 

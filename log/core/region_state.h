@@ -15,7 +15,7 @@
 //       lost.
 //
 // Thread safety: pure; a region that is being written may be read in the middle
-// of an update, see ReadRegionState.
+// of an update, see ReadSharedRegionState.
 // References: protocol A2, S1 to S5; docs/log_format.md.
 #ifndef ALPHEUS_LOG_CORE_REGION_STATE_H_
 #define ALPHEUS_LOG_CORE_REGION_STATE_H_
@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "log/core/record_cursor.h"
 #include "log/core/scan.h"
@@ -79,11 +80,19 @@ enum class ReadingMode {
 //                  (truncated), no epoch table or no watermark can be read, or
 //                  what they say contradicts itself
 //   Unimplemented  another format version
-// On a region with a live writer, an error can mean an update was under way;
-// read again before believing it (S5).
+// On a region that is written meanwhile, an error can mean an update was under
+// way: ReadSharedRegionState.
 absl::StatusOr<RegionState> ReadRegionState(
     std::span<std::byte> region, const std::string& name,
     ReadingMode mode = ReadingMode::kExact);
+
+// The same of a region that others may write meanwhile: `has_writer` says whether
+// one has it open. What fails is read again until it failed where nobody had it
+// open before and after (S5), or often enough. Errors: also Unavailable (it is
+// being formatted).
+absl::StatusOr<RegionState> ReadSharedRegionState(
+    std::span<std::byte> region, const std::string& name, ReadingMode mode,
+    absl::FunctionRef<bool()> has_writer);
 
 ScanInput ScanInputOf(std::span<std::byte> region, const RegionState& state);
 

@@ -105,6 +105,12 @@ absl::Status AllocateNewFile(const std::string& path, int fd, size_t bytes) {
   return SyncDirectoryOf(path);
 }
 
+// By a writer. A query takes no lock, so a reader never stands in its way.
+bool IsLocked(int fd) {
+  struct flock lock = WholeFile(F_WRLCK);
+  return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 // Bytes of a file or a device-DAX (whose st_size is 0).
 absl::StatusOr<size_t> SizeOf(const std::string& path, int fd) {
   struct stat info{};
@@ -217,6 +223,10 @@ absl::StatusOr<Region> Region::OpenForReading(const std::string& path) {
   FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) return FileError(path, "open", errno);
   ALPHEUS_ASSIGN_OR_RETURN(const size_t bytes, SizeOf(path, fd.get()));
+  if (bytes == 0 && IsLocked(fd.get())) {
+    return absl::UnavailableError(absl::StrCat(
+        path, ": it is being formatted; read it when that is done"));
+  }
   if (bytes == 0) {
     return absl::DataLossError(
         absl::StrCat(path, ": the file is empty, not a log region"));
@@ -264,10 +274,7 @@ void Region::LandIn(Region memory) {
 
 bool Region::HasWriter() const {
   if (medium_ == RegionMedium::kAnonymous || writable_) return writable_;
-  struct flock lock = WholeFile(F_WRLCK);
-  // A query takes no lock, so a reader never stands in a writer's way.
-  if (fcntl(fd_, F_OFD_GETLK, &lock) != 0) return false;
-  return lock.l_type != F_UNLCK;
+  return IsLocked(fd_);
 }
 
 // Threads may be in the middle of a store: one mapping takes the place of the

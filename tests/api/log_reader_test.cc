@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <fstream>
@@ -13,6 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
 #include "log/base/bytes.h"
+#include "log/format/record.h"
+#include "log/pmem/region.h"
 #include "tests/testing/temp_directory.h"
 
 namespace alpheus {
@@ -364,6 +367,58 @@ TEST_F(LogReaderTest, PassFromWhatWasCleanedIsToldTheHead) {
               AllOf(HasSubstr("LSN 3 was cleaned"),
                     HasSubstr(absl::StrCat("starts at LSN ", head.value))));
   EXPECT_THAT(ReadFrom(*reader, head), Each(large));
+}
+
+// G4: nothing is lost, and nothing of another lap is shown, when a log is
+// opened in the middle of a look at it, cleaned, and filled once more.
+TEST_F(LogReaderTest, WriterWhoComesMeanwhileIsNoDamage) {
+  constexpr int kRecords = 5000;  // more than between two reports of progress
+  {
+    const std::unique_ptr<Log> log = OpenLog();
+    for (int i = 0; i < kRecords; ++i) ASSERT_TRUE(log->Append("text").ok());
+    ASSERT_TRUE(log->Close().ok());
+  }
+  std::unique_ptr<Log> log;
+  const VerifyReport report = OpenReader()->Verify([&](double) {
+    if (log != nullptr) return;
+    log = OpenLog();
+    ASSERT_TRUE(log->CleanupThrough(log->durable_lsn()).ok());
+    const std::string text(1000, 'x');
+    while (log->Append(text).ok()) {
+    }
+  });
+  ASSERT_NE(log, nullptr);
+  EXPECT_TRUE(report.status.ok()) << report.status;
+  EXPECT_EQ(report.verdict, "complete");
+  EXPECT_GT(report.end_lsn, Lsn(kRecords));
+}
+
+// Beside a writer that came after the pass had begun, damage is told by the
+// next one.
+TEST_F(LogReaderTest, PassThatWasOvertakenByAnOpeningIsToBeRepeated) {
+  AppendAndClose({"a", "b", "c"});
+  std::vector<std::string> payloads;
+  ASSERT_TRUE(Read(&payloads).ok());
+  std::unique_ptr<Log> log;
+  const absl::Status read =
+      OpenReader()->ForEach([&](const ReaderRecord& record) {
+        if (record.lsn != Lsn(1)) return absl::OkStatus();
+        log = OpenLog();
+        Flip(offsets_[1] + kRecordHeaderBytes);
+        return absl::OkStatus();
+      });
+  EXPECT_EQ(read.code(), Code::kOutOfRange) << read;
+  EXPECT_THAT(std::string(read.message()), HasSubstr("opened the log while"));
+  EXPECT_EQ(Read(&payloads).code(), Code::kDataLoss);
+}
+
+TEST_F(LogReaderTest, RegionThatIsBeingFormattedIsNoDamage) {
+  const std::string path = directory_.File("new");
+  const auto region = Region::Create(path, 1 << 20);
+  ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_EQ(LogReader::Open(path).status().code(), Code::kUnavailable);
+  ASSERT_EQ(truncate(path.c_str(), 0), 0);  // as it was before it got its size
+  EXPECT_EQ(LogReader::Open(path).status().code(), Code::kUnavailable);
 }
 
 // Records of one letter each, for lap after lap of the ring.

@@ -26,6 +26,10 @@
 //       reader showed if that is still where the next record goes: no head has
 //       passed it, and no writer has come since (of several replicas an opening
 //       may have put other records there).
+//   G4. What a pass finds missing, and that there is nothing at all, is said
+//       only if the log is still as it was when the pass began: no writer came
+//       to a log that had none, and none opened another epoch. Else it is read
+//       again, or, once records were shown, whoever asked is told to.
 //
 // Thread safety: one thread per reader; any number of readers.
 // References: protocol A1, A3.5, A4.5, A7.
@@ -102,7 +106,7 @@ struct RegionInfo {
 
 // Result of a pass over everything.
 struct VerifyReport {
-  // OK, or DataLoss with LSN, offset and remedy.
+  // OK; DataLoss with LSN, offset and remedy; OutOfRange as ForEach.
   absl::Status status;
   // "complete", "torn" or "corrupt".
   std::string verdict;
@@ -121,7 +125,8 @@ struct VerifyReport {
 
 class LogReader {
  public:
-  // Errors: NotFound; DataLoss, Unimplemented as Log::Open; Unavailable.
+  // Errors: NotFound; DataLoss, Unimplemented as Log::Open; Unavailable (also
+  // of a region that is being formatted).
   static absl::StatusOr<std::unique_ptr<LogReader>> Open(
       const std::string& path);
   // Reads what Open refuses: truncated files, regions without watermark or with
@@ -139,8 +144,9 @@ class LogReader {
   // aborted ones included.
   // Errors: DataLoss after the last record before the damage was delivered, or
   // for damaged single copies of a log that was closed cleanly after all were;
-  // OutOfRange (a live writer reclaimed the record that was to be read next:
-  // read again); whatever `visit` returns, which ends the iteration.
+  // OutOfRange (a live writer reclaimed the record that was to be read next, or
+  // one opened the log meanwhile: read again); Unavailable (the region is being
+  // formatted); whatever `visit` returns, which ends the iteration.
   absl::Status ForEach(
       const std::function<absl::Status(const ReaderRecord&)>& visit);
 

@@ -123,5 +123,57 @@ TEST(RegionStateTest, WhatIsProvenLiesInTheRingWhereverItsReaderIsOvertaken) {
   }
 }
 
+// S5: whatever a reader has of the time before a writer came, and of the time
+// after it left, nobody has the region open when it looks.
+TEST(RegionStateTest, WriterThatCameAndLeftIsNoDamage) {
+  testing::LogHarness harness({.ring_capacity = kRingCapacity});
+  const auto write = [&harness] {
+    EXPECT_TRUE(harness.Open().ok());
+    harness.Append("text");
+    harness.Drop();
+    return std::vector<std::byte>(harness.region().begin(),
+                                  harness.region().end());
+  };
+  const std::vector<std::byte> before = write();
+  const std::vector<std::byte> after = write();
+  bool was_overtaken = true;
+  int failed_reads = 0;
+  for (int page = 1; was_overtaken; ++page) {
+    SCOPED_TRACE(page);
+    OvertakenRegion region(before, after, page);
+    int reads = 0;
+    const auto state = ReadSharedRegionState(region.bytes(), "region",
+                                             ReadingMode::kExact, [&] {
+                                               ++reads;
+                                               return false;
+                                             });
+    was_overtaken = region.was_overtaken();
+    EXPECT_TRUE(state.ok()) << state.status();
+    failed_reads += reads;
+  }
+  EXPECT_GT(failed_reads, 0);
+}
+
+TEST(RegionStateTest, ErrorIsBelievedWhereNobodyWrites) {
+  testing::LogHarness harness({.ring_capacity = kRingCapacity});
+  std::vector<std::byte> region(harness.region().begin(),
+                                harness.region().end());
+  std::fill(region.begin(), region.begin() + 2 * kSuperlineCopyBytes,
+            std::byte{1});
+  std::vector<bool> writers = {true, false, true, false, false};
+  size_t reads = 0;
+  const auto state = ReadSharedRegionState(
+      region, "region", ReadingMode::kExact, [&] { return writers[reads++]; });
+  EXPECT_TRUE(absl::IsDataLoss(state.status())) << state.status();
+  EXPECT_EQ(reads, writers.size());
+}
+
+TEST(RegionStateTest, BlankRegionOfAWriterIsBeingFormatted) {
+  std::vector<std::byte> region(kTableOffset + kPageBytes);
+  const auto state = ReadSharedRegionState(
+      region, "region", ReadingMode::kExact, [] { return true; });
+  EXPECT_TRUE(absl::IsUnavailable(state.status())) << state.status();
+}
+
 }  // namespace
 }  // namespace alpheus
