@@ -33,6 +33,9 @@
 //      watched_, then looks for the attendant. It is stopped in the same way,
 //      by a word: it says where it waits, be it here or in the sink, then looks
 //      at the word; who stops it sets the word, then calls WakeAll for it.
+//   7. The attendant has nothing to do and rests: it says so, then looks once
+//      more whether it has; who gives it something (a callback for what is on
+//      its way) stores that, then looks whether it rests.
 // Thread safety: all members concurrently; a Role by its thread.
 // References: protocol A3.3 ("waiting is not serialised"); log/base/waiter.h.
 #ifndef ALPHEUS_LOG_CORE_ACTIVITY_WATCH_H_
@@ -41,6 +44,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "log/base/deadline.h"
 #include "log/base/mutant.h"
 #include "log/base/thread_token.h"
@@ -63,7 +67,10 @@ class ActivityWatch final : public Waiter {
   void WakeAll(const std::atomic<uint32_t>& generation) override {
     waiter_.WakeAll(generation);
     if (watched_.load(std::memory_order_seq_cst) != 0) sink_.Wake();
-    if (stop_.load(std::memory_order_seq_cst) == &generation) WakeAttendant();
+    if (stop_.load(std::memory_order_seq_cst) == &generation) {
+      WakeAttendant();
+      CallAttendant();
+    }
   }
 
   // Whether a call is in the middle of waiting, spinning or asleep: it takes in
@@ -83,6 +90,27 @@ class ActivityWatch final : public Waiter {
     }
     stop_.store(nullptr, std::memory_order_relaxed);
     attendant_.store(0, std::memory_order_relaxed);
+  }
+
+  // Sleeps until it is called, unless `is_needed` then, `stop` is not 0, or the
+  // deadline has passed; or for no reason. By the attendant, which has nothing
+  // to do. Not woken by calls that leave.
+  void WaitToBeCalled(const std::atomic<uint32_t>& stop, Deadline deadline,
+                      absl::FunctionRef<bool()> is_needed) {
+    resting_.store(1, std::memory_order_seq_cst);
+    stop_.store(&stop, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!is_needed() && stop.load(std::memory_order_seq_cst) == 0) {
+      waiter_.Wait(resting_, 1, deadline);
+    }
+    stop_.store(nullptr, std::memory_order_relaxed);
+    resting_.store(0, std::memory_order_relaxed);
+  }
+  // There is something to do for it, stored before a seq_cst fence.
+  void CallAttendant() {
+    if (resting_.load(std::memory_order_seq_cst) == 0) return;
+    resting_.store(0, std::memory_order_seq_cst);
+    waiter_.WakeAll(resting_);
   }
 
   // One waiting call's share in the role; null watch: a local log.
@@ -157,6 +185,7 @@ class ActivityWatch final : public Waiter {
   std::atomic<uint32_t> watched_{0};  // token of the watch; 0: there is none
   std::atomic<uint32_t> callers_{0};
   std::atomic<uint32_t> attendant_{0};  // 1: sleeps until callers have left
+  std::atomic<uint32_t> resting_{0};    // 1: sleeps until it is called
   std::atomic<const std::atomic<uint32_t>*> stop_{nullptr};  // its word
 };
 

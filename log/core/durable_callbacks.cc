@@ -32,6 +32,7 @@ void DurableCallbacks::RunDue() {
     // The other thread looks again before it stops.
     if (running_) return;
     running_ = true;
+    runner_.store(ThreadToken(), std::memory_order_relaxed);
   }
   while (std::optional<Entry> entry = TakeDue()) {
     entry->callback(entry->lsn.value <=
@@ -45,6 +46,7 @@ std::optional<DurableCallbacks::Entry> DurableCallbacks::TakeDue() {
   const MutexLock lock(mutex_);
   if (entries_.empty() || !IsDue(entries_.front().lsn.value)) {
     running_ = false;
+    runner_.store(0, std::memory_order_relaxed);
     return std::nullopt;
   }
   return TakeFirst();

@@ -29,6 +29,7 @@
 #include "log/base/ids.h"
 #include "log/base/mutant.h"
 #include "log/base/mutex.h"
+#include "log/base/thread_token.h"
 #include "log/base/waiter.h"
 #include "log/core/log_failure.h"
 
@@ -51,6 +52,11 @@ class DurableCallbacks final : public ProgressObserver {
   // Whether somebody wants to be told of an LSN up to `lsn`.
   bool AreWaitingFor(Lsn lsn) const {
     return first_lsn_.load(std::memory_order_acquire) <= lsn.value;
+  }
+
+  // Whether this thread is just running one.
+  bool AreRunHere() const {
+    return runner_.load(std::memory_order_relaxed) == ThreadToken();
   }
 
   // Runs what is left with `status`.
@@ -90,6 +96,7 @@ class DurableCallbacks final : public ProgressObserver {
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // a heap
   uint64_t added_ ABSL_GUARDED_BY(mutex_) = 0;
   bool running_ ABSL_GUARDED_BY(mutex_) = false;  // a thread runs callbacks
+  std::atomic<uint32_t> runner_{0};               // its token
 };
 
 }  // namespace alpheus

@@ -85,6 +85,12 @@ class ReplicatedForcer {
   // false if another thread steps: to be called again.
   bool TellDurable();
 
+  // Whether a step up to `lsn` that another thread's step stood in the way of
+  // is still to be taken, by this thread or another one.
+  bool IsLeft(Lsn lsn) const {
+    return missed_.load(std::memory_order_acquire) > lsn.value;
+  }
+
   // Up to here the backups have been told.
   Lsn offered_lsn() const {
     return Lsn(offered_lsn_.load(std::memory_order_acquire));

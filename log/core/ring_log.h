@@ -171,9 +171,10 @@ class RingLog {
   // that wait themselves, and waits until they have left; at most until
   // `deadline`, or until `stop` is not 0 and waiter().WakeAll(stop) is called.
   // The same while a replica gets what it missed, which would else go on once
-  // an interval only. True: to be called again, unless stopped. False, without
-  // waiting: there are none to come that a callback or such a replica wants, or
-  // the deadline has passed.
+  // an interval only. While there are no acks to come that a callback or such a
+  // replica wants it rests until OnDurable or BeginForce has some. True: to be
+  // called again, unless stopped. False, without waiting: the log is local, or
+  // has failed, or the deadline has passed.
   bool WaitForAcks(Deadline deadline, const std::atomic<uint32_t>& stop);
   // For that thread to be woken while it waits for the log or on words of its
   // own.
@@ -262,6 +263,10 @@ class RingLog {
   void TellHead() {
     if (replicated_ != nullptr) replicated_->PollIfHeadMoved();
   }
+  // A callback is to be told of what the backups were told.
+  bool HasCallbackOnItsWay() const;
+  // The thread of WaitForAcks goes on if there is one.
+  void CallAttendantIfNeeded();
   // Waits until W superlines have the published head.
   absl::Status WaitHeadDurable(Deadline deadline);
   // Everything is durable, and nothing is to follow: the backups hear so.

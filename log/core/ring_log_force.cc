@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/ring_log.h"
 #include "log/core/ring_log_wait.h"
@@ -27,9 +28,20 @@ template <Persistence P>
 absl::Status RingLog<P>::BeginForce(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
-  const auto progressed = ForceStep(lsn);
-  return progressed == Forcer<P>::Progressed::kFailed ? failure_.status()
-                                                      : absl::OkStatus();
+  const auto is_begun = [&]() -> absl::StatusOr<bool> {
+    if (ForceStep(lsn) == Forcer<P>::Progressed::kFailed) {
+      return failure_.status();
+    }
+    // Who was in the middle of a step may never make another one.
+    return replicated_ == nullptr || !replicated_->IsLeft(lsn) ||
+           IsMutant("kBegunIsLeftToOthers");
+  };
+  ALPHEUS_ASSIGN_OR_RETURN(const bool begun, is_begun());
+  if (!begun) [[unlikely]] {
+    ALPHEUS_RETURN_IF_ERROR(WaitFor("begin a force", Deadline(), is_begun));
+  }
+  CallAttendantIfNeeded();
+  return absl::OkStatus();
 }
 
 template <Persistence P>
@@ -92,6 +104,7 @@ absl::Status RingLog<P>::OnDurable(Lsn lsn, DurableCallback callback) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
   callbacks_.Add(lsn, std::move(callback));
+  CallAttendantIfNeeded();
   return absl::OkStatus();
 }
 
@@ -99,8 +112,11 @@ template <Persistence P>
 absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
+  // Whoever would force may be the thread that runs this callback.
+  const bool is_in_callback =
+      callbacks_.AreRunHere() && !IsMutant("kCallbackWaitsForItself");
   return WaitFor("wait for durable", deadline, [&]() -> absl::StatusOr<bool> {
-    PollReplication();
+    is_in_callback ? (void)ForceStep(lsn) : PollReplication();
     if (durable_lsn() >= lsn) return true;
     if (failure_.failed()) return failure_.status();
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(lsn));

@@ -66,9 +66,12 @@ bool RingLog<P>::WaitForAcks(Deadline deadline,
       deadline.HasPassed(clock_.NowNanos())) {
     return false;
   }
-  const bool for_callbacks =
-      callbacks_.AreWaitingFor(replicated_->offered_lsn());
-  if (!for_callbacks && !replicated_->is_catching_up()) return false;
+  const bool for_callbacks = HasCallbackOnItsWay();
+  if (!for_callbacks && !replicated_->is_catching_up()) {
+    watch_->WaitToBeCalled(stop, deadline,
+                           [this] { return HasCallbackOnItsWay(); });
+    return true;
+  }
   if (watch_->has_callers()) {
     // To be woken by each call that leaves would cost the calls.
     if (for_callbacks) {
@@ -84,6 +87,18 @@ bool RingLog<P>::WaitForAcks(Deadline deadline,
   ActivityWatch::Role role(watch_.get(), progress_);
   if (role.WaitForArrivals(stop, deadline)) PollReplication();
   return true;
+}
+
+template <Persistence P>
+bool RingLog<P>::HasCallbackOnItsWay() const {
+  return callbacks_.AreWaitingFor(replicated_->offered_lsn());
+}
+
+// Nobody else may wait for what a callback is to be told of.
+template <Persistence P>
+void RingLog<P>::CallAttendantIfNeeded() {
+  if (replicated_ == nullptr || IsMutant("kAttendantIsNotCalled")) return;
+  if (HasCallbackOnItsWay()) watch_->CallAttendant();
 }
 
 template <Persistence P>
@@ -123,6 +138,8 @@ void RingLog<P>::TellRest() {
   template void RingLog<P>::WaitForWork(uint32_t, Deadline);                \
   template bool RingLog<P>::WaitForAcks(Deadline,                           \
                                         const std::atomic<uint32_t>&);      \
+  template bool RingLog<P>::HasCallbackOnItsWay() const;                    \
+  template void RingLog<P>::CallAttendantIfNeeded();                        \
   template absl::Status RingLog<P>::WaitHeadDurable(Deadline);              \
   template void RingLog<P>::TellRest()
 

@@ -177,7 +177,8 @@ class Log {
       Deadline deadline = {});
 
   // Waits until `lsn` is durable without forcing it: another thread does, or
-  // the idle timer (LogOptions::idle_force_us).
+  // the idle timer (LogOptions::idle_force_us). In a callback of OnDurable it
+  // forces, as the thread that runs it may be the only one that would.
   // Errors: as Force.
   absl::Status WaitDurable(Lsn lsn, Deadline deadline = {});
 

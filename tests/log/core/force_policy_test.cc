@@ -208,6 +208,22 @@ TEST_F(ForcePolicyTest, CallbackMayUseTheLog) {
   EXPECT_THAT(told_, ElementsAre("2:OK"));
 }
 
+// Nobody else forces, as the idle timer's thread runs the callback.
+TEST_F(ForcePolicyTest, CallbackThatWaitsIsNotWaitedFor) {
+  ASSERT_TRUE(Append(8).ok());
+  const auto wait = [this](const absl::Status&) {
+    const absl::StatusOr<Lsn> lsn = Append(8);
+    ASSERT_TRUE(lsn.ok());
+    EXPECT_TRUE(log().WaitDurable(*lsn, Deadline::AtNanos(1'000'000)).ok());
+    told_.emplace_back("waited");
+  };
+  ASSERT_TRUE(log().OnDurable(Lsn(1), wait).ok());
+  EXPECT_EQ(log().Poll(), Next::kPollAgain);
+  EXPECT_EQ(log().Poll(), Next::kPollAgain);
+  EXPECT_THAT(told_, ElementsAre("waited"));
+  EXPECT_EQ(log().durable_lsn(), Lsn(2));
+}
+
 TEST_F(ForcePolicyTest, CallbackOfADroppedLogIsTold) {
   ASSERT_TRUE(Append(8).ok());
   ASSERT_TRUE(log().OnDurable(Lsn(1), Note(Lsn(1))).ok());

@@ -315,7 +315,51 @@ TEST_F(AttendantTest, TakesOverWhenACallHasLeft) {
   EXPECT_TRUE(Attend());
   EXPECT_EQ(sink_.waits, 2);
   EXPECT_TRUE(told_);
-  EXPECT_FALSE(Attend());
+}
+
+// Nothing is on its way that a callback wants; then a callback comes, or what
+// it wants is sent.
+TEST_F(AttendantTest, RestsUntilItIsCalled) {
+  sink_.durable = Lsn(1);
+  log_->Poll();
+  EXPECT_TRUE(told_);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));  // 2 is on its way
+  waiter_.waits = sink_.waits = waiter_.wakes = 0;
+  EXPECT_TRUE(Attend());
+  EXPECT_EQ(waiter_.waits, 1);
+  EXPECT_FALSE(waiter_.woken);
+
+  const auto tell = [this](const absl::Status& s) { told_ = s.ok(); };
+  told_ = false;
+  waiter_.on_wait = [&] { EXPECT_TRUE(log_->OnDurable(Lsn(2), tell).ok()); };
+  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(waiter_.woken);
+  EXPECT_EQ(waiter_.wakes, 1);
+  sink_.on_wait = [this] { sink_.durable = Lsn(2); };
+  EXPECT_TRUE(Attend());
+  EXPECT_EQ(sink_.waits, 1);
+  EXPECT_TRUE(told_);
+
+  ReservedRecord record = *log_->Reserve(8, Deadline());
+  ASSERT_TRUE(log_->Complete(record).ok());
+  EXPECT_TRUE(log_->OnDurable(Lsn(3), tell).ok());
+  EXPECT_EQ(waiter_.wakes, 1);
+  waiter_.on_wait = [&] { EXPECT_TRUE(log_->BeginForce(Lsn(3)).ok()); };
+  EXPECT_TRUE(Attend());
+  EXPECT_TRUE(waiter_.woken);
+  EXPECT_EQ(waiter_.wakes, 2);
+}
+
+TEST_F(AttendantTest, StopIsNotMissedWhileItRests) {
+  sink_.durable = Lsn(1);
+  log_->Poll();
+  waiter_.waits = 0;
+  waiter_.on_wait = [this] { Stop(); };
+  Attend();
+  EXPECT_EQ(waiter_.waits, 1);
+  EXPECT_TRUE(waiter_.woken);
+  Attend();
+  EXPECT_EQ(waiter_.waits, 1);
 }
 
 // Nobody waits for a record, and a replica that gets what it missed would get a
@@ -324,7 +368,6 @@ TEST_F(AttendantTest, WaitsForAReplicaThatCatchesUp) {
   sink_.on_wait = [this] { sink_.durable = Lsn(1); };
   EXPECT_TRUE(Attend());
   EXPECT_TRUE(told_);
-  EXPECT_FALSE(Attend());
   sink_.catching_up = true;
   log_->Poll();
   sink_.waits = 0;
@@ -332,7 +375,8 @@ TEST_F(AttendantTest, WaitsForAReplicaThatCatchesUp) {
   EXPECT_EQ(sink_.waits, 1);
   sink_.catching_up = false;
   EXPECT_TRUE(Attend());  // it learns of that
-  EXPECT_FALSE(Attend());
+  EXPECT_EQ(sink_.waits, 2);
+  EXPECT_TRUE(Attend());
   EXPECT_EQ(sink_.waits, 2);
 }
 

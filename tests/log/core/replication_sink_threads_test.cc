@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -49,6 +50,7 @@ class ThreadedSink final : public ReplicationSink {
       posted_ = finished.lsn;
     }
     posted_changed_.notify_one();
+    if (on_advance) std::exchange(on_advance, nullptr)();
   }
   void LocalPersisted(Lsn lsn) override { local_ = lsn; }
   void AdvanceHead(const LogPosition& head) override { head_ = head; }
@@ -75,6 +77,13 @@ class ThreadedSink final : public ReplicationSink {
     }
     activity_.notify_all();
   }
+
+  Lsn posted() {
+    const std::lock_guard lock(mutex_);
+    return posted_;
+  }
+
+  std::function<void()> on_advance;  // the next time
 
  private:
   void Acknowledge() {
@@ -105,7 +114,10 @@ class ThreadedSink final : public ReplicationSink {
 // Sleeps at once, so that nearly all waits are sleeps.
 class SleepyWaiter final : public Waiter {
  public:
-  bool Spin(int) override { return false; }
+  bool Spin(int) override {
+    has_spun = true;
+    return false;
+  }
   void Wait(const std::atomic<uint32_t>& generation, uint32_t seen,
             Deadline deadline) override {
     futex_.Wait(generation, seen, deadline);
@@ -113,6 +125,8 @@ class SleepyWaiter final : public Waiter {
   void WakeAll(const std::atomic<uint32_t>& generation) override {
     futex_.WakeAll(generation);
   }
+
+  std::atomic<bool> has_spun = false;
 
  private:
   FutexWaiter futex_{Clock::Real()};
@@ -169,6 +183,29 @@ TEST(ReplicationSinkThreadsTest, ThreadsThatSleepAreWoken) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(log.durable_lsn(), Lsn(kThreads * kAppends));
   EXPECT_TRUE(log.Close().ok());
+}
+
+// A step has passed by a record, and ends when its force was begun: who made
+// the step goes its way.
+TEST(ReplicationSinkThreadsTest, BegunForceIsNotLeftToAStepThatPassedIt) {
+  ThreadsLog world(1 << 20);
+  RingLog<LibpmemPersistence>& log = *world.log;
+  ReservedRecord first = *log.Reserve(8, Deadline());
+  ReservedRecord second = *log.Reserve(8, Deadline());
+  ASSERT_TRUE(log.Complete(first).ok());
+  std::atomic<bool> has_returned = false;
+  std::thread other;
+  world.sink.on_advance = [&] {
+    other = std::thread([&] {
+      EXPECT_TRUE(log.Complete(second).ok());
+      EXPECT_TRUE(log.BeginForce(second.lsn).ok());
+      has_returned = true;
+    });
+    while (!world.waiter.has_spun && !has_returned) std::this_thread::yield();
+  };
+  EXPECT_TRUE(log.BeginForce(first.lsn).ok());
+  other.join();
+  EXPECT_EQ(world.sink.posted(), second.lsn);
 }
 
 // Nor if callbacks force in the middle of the waits of those who run them.
