@@ -2,10 +2,12 @@
 #include "api/rocksdb/wal_follower.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "api/rocksdb/wal_record.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -18,9 +20,25 @@ constexpr uint64_t kBytesMin = 32 << 20;
 
 }  // namespace
 
+absl::Status WalFollower::Refresh() { return ReadOn(/*may_shrink=*/false); }
+
+absl::Status WalFollower::Begin(const void* reader) {
+  {
+    const MutexLock lock(mutex_);
+    looks_.erase(reader);
+    LetGo();
+  }
+  ALPHEUS_RETURN_IF_ERROR(ReadOn(/*may_shrink=*/true));
+  if (IsMutant("kFollowedFileGoesMidway")) return absl::OkStatus();
+  const MutexLock lock(mutex_);
+  looks_[reader].kept = generation_->index.Keep();
+  LetGo();  // what went while that was read
+  return absl::OkStatus();
+}
+
 // What is read anew is shown when it has been read, and not before it holds
 // what was shown already (E2).
-absl::Status WalFollower::Refresh() {
+absl::Status WalFollower::ReadOn(bool may_shrink) {
   const MutexLock reading(reading_);
   std::shared_ptr<Generation> shown;
   {
@@ -28,7 +46,7 @@ absl::Status WalFollower::Refresh() {
     shown = generation_;
   }
   std::shared_ptr<Generation> generation = anew_ == nullptr ? shown : anew_;
-  bool is_anew = anew_ == nullptr &&
+  bool is_anew = may_shrink && anew_ == nullptr &&
                  shown->bytes > 2 * std::max(shown->first_bytes, kBytesMin);
   for (int i = 0; i < kRestartsMax; ++i) {
     if (is_anew) {
@@ -45,7 +63,7 @@ absl::Status WalFollower::Refresh() {
     }
     if (read.ok()) {
       const MutexLock lock(mutex_);
-      generation_ = generation;
+      Show(generation);
       anew_.reset();
     }
     if (!absl::IsOutOfRange(read)) return read;
@@ -54,6 +72,23 @@ absl::Status WalFollower::Refresh() {
   return absl::UnavailableError(absl::StrCat(
       "the log is cleaned faster than it can be read, ", kRestartsMax,
       " times in a row. Nothing was changed; try again, or use a larger log"));
+}
+
+void WalFollower::Show(std::shared_ptr<Generation> generation) {
+  if (generation_ == generation) return;
+  generation_ = std::move(generation);
+  // Whoever has listed needs nothing more, or is told when he opens a file.
+  std::erase_if(looks_,
+                [](const auto& look) { return look.second.listed != 0; });
+  for (auto& [reader, look] : looks_) look.is_broken = true;
+}
+
+void WalFollower::LetGo() {
+  uint64_t kept = std::numeric_limits<uint64_t>::max();
+  for (const auto& [reader, look] : looks_) {
+    if (!look.is_broken) kept = std::min(kept, look.kept);
+  }
+  generation_->index.LetGoBefore(kept);
 }
 
 absl::Status WalFollower::ReadInto(Generation& generation) {
@@ -117,6 +152,26 @@ WalFollower::Followed WalFollower::Latest(const Followed& followed) const {
 
 std::vector<std::string> WalFollower::List(const std::string& directory) const {
   const MutexLock lock(mutex_);
+  return generation_->index.List(directory);
+}
+
+absl::StatusOr<std::vector<std::string>> WalFollower::List(
+    const void* reader, const std::string& directory) {
+  const MutexLock lock(mutex_);
+  const auto found = looks_.find(reader);
+  if (directory.empty() && found != looks_.end()) {
+    if (found->second.is_broken) {
+      looks_.erase(found);
+      return absl::UnavailableError(
+          "the log was cleaned before it was read, and what of it the tables "
+          "lack is not known (E5). Nothing was changed; try again");
+    }
+    const uint64_t lists = found->second.listed = ++lists_;
+    std::erase_if(looks_, [lists](const auto& look) {
+      return look.second.listed != 0 && look.second.listed + kListsMax <= lists;
+    });
+    LetGo();
+  }
   return generation_->index.List(directory);
 }
 

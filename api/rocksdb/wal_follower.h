@@ -16,9 +16,16 @@
 //   E3. A file that was found stays readable as long as somebody refers to it,
 //       though the log has cleaned it.
 //   E4. A log that cleaned records before they were read is read anew from its
-//       head on; so is one of which much more was read than is likely to be
-//       there: files may have been removed without a record (V4, wal_store.h).
-// Thread safety: all members concurrently; one Refresh at a time.
+//       head on; so is, when a look begins, one of which much more was read
+//       than is likely to be there: files may have been removed without a
+//       record (V4, wal_store.h), or be kept for a look that never listed.
+//   E5. A reader's look, from its Begin to its List, misses no file that was
+//       there at a moment in between, nor any byte of one, but as in E1: what
+//       loses its name meanwhile is kept (X4, wal_index.h). Where the log was
+//       read anew meanwhile, some may have been missed, and List says so.
+//   E6. What List returned is found until the reader's next Begin, or until
+//       kListsMax lists of others later, if the log is not read anew.
+// Thread safety: all members concurrently; one Refresh or Begin at a time.
 // References: docs/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWER_H_
 #define ALPHEUS_API_ROCKSDB_WAL_FOLLOWER_H_
@@ -27,6 +34,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -73,6 +81,9 @@ class WalFollower {
     std::shared_ptr<WalFile> file;  // null: there is none
   };
 
+  // A reader that is gone does not keep files for ever.
+  static constexpr uint64_t kListsMax = 16;
+
   explicit WalFollower(std::unique_ptr<WalSource> source)
       : source_(std::move(source)) {}
 
@@ -80,13 +91,20 @@ class WalFollower {
   // OutOfRange; as WalIndex::Apply and DecodeWalRecord. After an error the
   // files are those of before, or of some moment since.
   absl::Status Refresh();
+  // The same; and begins a look of this reader, whoever that is, which ends the
+  // one that it had (E5, E6).
+  absl::Status Begin(const void* reader);
+  // Names of the files in a directory ("" or "archive"), with "" those of the
+  // reader's look, which has then listed. Errors: Unavailable (E5: begin anew).
+  absl::StatusOr<std::vector<std::string>> List(const void* reader,
+                                                const std::string& directory);
 
   WalHome home() const;
   Followed Find(const std::string& name) const;
   // The same file as it is now: it grows in what was read anew, too (E4). As
   // it was, if the log has it no more.
   Followed Latest(const Followed& followed) const;
-  // Names of the files in a directory ("" or "archive").
+  // As for a reader without a look.
   std::vector<std::string> List(const std::string& directory) const;
   // How often the log was read anew (E4).
   int restarts() const;
@@ -102,6 +120,18 @@ class WalFollower {
     bool is_whole = false;     // it has come to its end
   };
 
+  struct Look {
+    uint64_t kept = 0;       // by the index, when it began
+    uint64_t listed = 0;     // the how manieth list that was; 0: not yet
+    bool is_broken = false;  // the log was read anew since
+  };
+
+  absl::Status ReadOn(bool may_shrink) ABSL_LOCKS_EXCLUDED(reading_, mutex_);
+  // Looks are at what is shown.
+  void Show(std::shared_ptr<Generation> generation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What no look needs.
+  void LetGo() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ReadInto(Generation& generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(reading_);
   // A record of a log, to be applied under mutex_.
@@ -122,6 +152,8 @@ class WalFollower {
   std::shared_ptr<Generation> generation_ ABSL_GUARDED_BY(mutex_) =
       std::make_shared<Generation>();
   int restarts_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<const void*, Look> looks_ ABSL_GUARDED_BY(mutex_);  // by reader
+  uint64_t lists_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // A file that somebody has open, for as long as he likes: it goes on with the

@@ -30,6 +30,12 @@ IOStatus OnlyRead(const std::string& path) {
       path);
 }
 
+// Something that no other living thread has (J4).
+const void* ThisThread() {
+  thread_local const char mark = 0;
+  return &mark;
+}
+
 }  // namespace
 
 WalFollowingFileSystem::WalFollowingFileSystem(
@@ -89,21 +95,17 @@ absl::StatusOr<bool> WalFollowingFileSystem::MayBeOf(
   return !is_there;
 }
 
-absl::Status WalFollowingFileSystem::CheckIsTheLogs(const std::string& path) {
+absl::Status WalFollowingFileSystem::BeginAtCurrent(const std::string& path) {
   const std::filesystem::path split(path);
   if (split.filename() != "CURRENT") return absl::OkStatus();
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalFollower> follower,
                            Follower());
+  ALPHEUS_RETURN_IF_ERROR(follower->Begin(ThisThread()));
+  // It may have been taken over since.
+  ALPHEUS_RETURN_IF_ERROR(CheckHome(*follower));
   const std::string directory = Canonical(split.parent_path());
-  WalHome home = follower->home();
-  ALPHEUS_ASSIGN_OR_RETURN(bool may_be, MayBeOf(home, directory));
-  if (!may_be || !HasOpened()) {
-    // It may have been taken over since.
-    ALPHEUS_RETURN_IF_ERROR(follower->Refresh());
-    ALPHEUS_RETURN_IF_ERROR(CheckHome(*follower));
-    home = follower->home();
-    ALPHEUS_ASSIGN_OR_RETURN(may_be, MayBeOf(home, directory));
-  }
+  const WalHome home = follower->home();
+  ALPHEUS_ASSIGN_OR_RETURN(const bool may_be, MayBeOf(home, directory));
   if (may_be) {
     const MutexLock lock(mutex_);
     if (database_.empty()) database_ = home.database;
@@ -113,11 +115,6 @@ absl::Status WalFollowingFileSystem::CheckIsTheLogs(const std::string& path) {
       directory, ": this log is that of the database ", home.database,
       " (J3). Open that one; if it has another path on this machine, say by "
       "wal_dir= where its WAL directory is"));
-}
-
-bool WalFollowingFileSystem::HasOpened() {
-  const MutexLock lock(mutex_);
-  return !database_.empty();
 }
 
 // Nothing was written whose outcome could be unknown: trying again is all. A
@@ -134,17 +131,21 @@ IOStatus WalFollowingFileSystem::StatusOf(const absl::Status& status) const {
   return unavailable;
 }
 
+std::optional<std::string> WalFollowingFileSystem::NameOf(
+    const WalFollower& follower, const std::string& path) const {
+  const std::string directory = WalDirectory(follower);
+  if (directory.empty() || !MayNameAWal(path)) return std::nullopt;
+  const std::filesystem::path split(path);
+  return Below(directory, absl::StrCat(Canonical(split.parent_path()), "/",
+                                       split.filename().string()));
+}
+
 absl::StatusOr<WalFollowingFileSystem::FoundWal>
 WalFollowingFileSystem::FindWal(const std::string& path) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalFollower> follower,
                            Follower());
-  if (!MayNameAWal(path)) return FoundWal();
-  const std::string directory = WalDirectory(*follower);
-  const std::filesystem::path split(path);
-  const std::optional<std::string> name =
-      Below(directory, absl::StrCat(Canonical(split.parent_path()), "/",
-                                    split.filename().string()));
-  if (directory.empty() || !name) return FoundWal();
+  const std::optional<std::string> name = NameOf(*follower, path);
+  if (!name) return FoundWal();
   WalFollower::Followed found = follower->Find(*name);
   if (found.file == nullptr) return FoundWal();
   std::shared_ptr<WalFile> file = found.file;
@@ -159,9 +160,19 @@ WalFollowingFileSystem::FindWal(const std::string& path) {
 IOStatus WalFollowingFileSystem::NewSequentialFile(
     const std::string& path, const FileOptions& options,
     std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext* dbg) {
-  IOStatus checked = StatusOf(CheckIsTheLogs(path));
+  IOStatus checked = StatusOf(BeginAtCurrent(path));
   if (!checked.ok()) return checked;
-  return WalReadingFileSystem::NewSequentialFile(path, options, result, dbg);
+  IOStatus opened =
+      WalReadingFileSystem::NewSequentialFile(path, options, result, dbg);
+  if (!opened.IsPathNotFound() && !opened.IsNotFound()) return opened;
+  const absl::StatusOr<std::shared_ptr<WalFollower>> follower = Follower();
+  if (!follower.ok()) return StatusOf(follower.status());
+  const std::optional<std::string> name = NameOf(**follower, path);
+  if (!name || !DirectoryOf(*name).empty()) return opened;
+  return StatusOf(absl::UnavailableError(
+      absl::StrCat(path,
+                   ": the log has no such WAL file. It was removed if it was "
+                   "listed (J4). Nothing was changed; try again")));
 }
 
 // Markers of files that the log had removed, or that are not durable yet, are
@@ -196,7 +207,10 @@ IOStatus WalFollowingFileSystem::GetChildren(const std::string& directory,
            std::filesystem::is_symlink(std::filesystem::path(directory) / name,
                                        error);
   });
-  AddNames((*follower)->List(*below), result);
+  absl::StatusOr<std::vector<std::string>> names =
+      (*follower)->List(ThisThread(), *below);
+  if (!names.ok()) return StatusOf(names.status());
+  AddNames(*std::move(names), result);
   return listed;
 }
 

@@ -6,10 +6,14 @@
 //   alpheus:?cluster=/etc/cluster.toml&follow=true
 //
 // Idea: WAL files are read from a WalFollower, all else is passed on to the
-// file system below, which the process that has the log shares. RocksDB lists
-// the WAL directory when it is opened and each time that a secondary catches
-// up, behind reading the MANIFEST: then the follower takes in what is new, and
-// only then, so that what one catching-up sees is of one moment.
+// file system below, which the process that has the log shares. When it is
+// opened, and each time that a secondary catches up, RocksDB reads CURRENT,
+// then the MANIFEST to its end, then lists the WAL directory and opens what is
+// there; all that in one thread. The follower takes in what is new twice,
+// before CURRENT is read and when the WAL directory is listed. A WAL file that
+// the primary removes in between, as its content is in tables that the MANIFEST
+// did not tell of, is kept, so that what one catching-up sees is of one moment:
+// that of the list (J4).
 //
 // Invariants:
 //   J1. Nothing of the database or of its log is made, changed, removed or
@@ -23,6 +27,11 @@
 //       (WalOptions::wal_directory), only the latter is noticed. Where the log
 //       can't be read, that is never like a file that is not there, which
 //       RocksDB's secondaries pass over.
+//   J4. What a thread lists has every WAL file that was there at a moment since
+//       it read CURRENT (E5, wal_follower.h). Where that is not certain,
+//       listing fails, and so does opening a file that is no more: that is
+//       never like a file that is not there, either. A file of before the
+//       plugin (J2) is not kept.
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWING_FILE_SYSTEM_H_
@@ -31,6 +40,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -104,6 +114,9 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
  private:
   // Where the WAL files are listed: as options say, or the log.
   std::string WalDirectory(const WalFollower& follower) const;
+  // Of a WAL file, relative to where they are; nothing if that is elsewhere.
+  std::optional<std::string> NameOf(const WalFollower& follower,
+                                    const std::string& path) const;
   absl::StatusOr<FoundWal> FindWal(const std::string& path) override;
   IOStatus StatusOf(const absl::Status& status) const override;
   // J3. Errors: FailedPrecondition (the log is another database's by now).
@@ -112,9 +125,8 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   // Errors: as HasDatabase.
   absl::StatusOr<bool> MayBeOf(const WalHome& home,
                                const std::string& directory) const;
-  bool HasOpened();
-  // The same of the one whose CURRENT is read.
-  absl::Status CheckIsTheLogs(const std::string& path);
+  // The same of the one whose CURRENT is read: J4 begins there.
+  absl::Status BeginAtCurrent(const std::string& path);
   // OK if a path is not of the database.
   IOStatus CheckElsewhere(const std::string& path);
 

@@ -111,6 +111,7 @@ absl::Status WalIndex::ApplyTo(WalFile& file, Lsn lsn,
 
 void WalIndex::Rename(uint64_t id, const std::string& name) {
   Named& named = by_id_.at(id);
+  KeepLost(named);
   by_name_.erase(named.name);
   if (const auto replaced = by_name_.find(name); replaced != by_name_.end()) {
     Forget(replaced->second);
@@ -121,20 +122,42 @@ void WalIndex::Rename(uint64_t id, const std::string& name) {
 
 void WalIndex::Forget(uint64_t id) {
   const auto found = by_id_.find(id);
+  KeepLost(found->second);
   by_name_.erase(found->second.name);
   found->second.file->SetRemoved(true);
   removed_.emplace_back(found->second.file);
   by_id_.erase(found);
 }
 
+void WalIndex::KeepLost(const Named& lost) {
+  if (keeps_ && !lost.name.empty()) kept_.push_back(lost);
+}
+
+uint64_t WalIndex::Keep() {
+  keeps_ = true;
+  return let_go_ + kept_.size();
+}
+
+void WalIndex::LetGoBefore(uint64_t kept) {
+  for (; !kept_.empty() && let_go_ < kept; ++let_go_) kept_.pop_front();
+}
+
 std::shared_ptr<WalFile> WalIndex::Find(const std::string& name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : by_id_.at(found->second).file;
+  if (const auto found = by_name_.find(name); found != by_name_.end()) {
+    return by_id_.at(found->second).file;
+  }
+  const auto kept = std::ranges::find(kept_.rbegin(), kept_.rend(), name,
+                                      &Named::name);  // the newest
+  return kept == kept_.rend() ? nullptr : kept->file;
 }
 
 std::shared_ptr<WalFile> WalIndex::FindById(uint64_t id) const {
-  const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : found->second.file;
+  if (const auto found = by_id_.find(id); found != by_id_.end()) {
+    return found->second.file;
+  }
+  const auto kept = std::ranges::find(
+      kept_, id, [](const Named& lost) { return lost.file->id(); });
+  return kept == kept_.end() ? nullptr : kept->file;
 }
 
 std::vector<std::string> WalIndex::List(const std::string& directory) const {
@@ -142,6 +165,13 @@ std::vector<std::string> WalIndex::List(const std::string& directory) const {
   for (const auto& [id, named] : by_id_) {
     if (DirectoryOf(named.name) == directory) {
       names.push_back(BaseNameOf(named.name));
+    }
+  }
+  for (const Named& lost : kept_) {
+    std::string name = BaseNameOf(lost.name);
+    if (DirectoryOf(lost.name) == directory &&
+        std::ranges::find(names, name) == names.end()) {
+      names.push_back(std::move(name));
     }
   }
   return names;

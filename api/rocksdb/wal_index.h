@@ -12,6 +12,9 @@
 //       records of an id below every kCreate that is left are remains of a
 //       removed file, and nothing but those lacks one.
 //   X3. The newest kHome is never behind the head while there is a file.
+//   X4. From Keep on, a name that a file loses, as it is removed, renamed or
+//       replaced, still finds it and is listed, unless another file has it by
+//       now. LetGoBefore ends that.
 // Fault model: the log delivers an unbroken run of records; a run that breaks
 // X1 or F1 (wal_file.h) was not written by a store, and is DataLoss.
 // Thread safety: one thread at a time.
@@ -19,6 +22,7 @@
 #define ALPHEUS_API_ROCKSDB_WAL_INDEX_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,6 +56,11 @@ class WalIndex {
   // As a kRemove does. Requires: the file has a name.
   void Forget(uint64_t id);
 
+  // X4. Returns how many names were kept so far.
+  uint64_t Keep();
+  // All but those that were kept when there were so many.
+  void LetGoBefore(uint64_t kept);
+
   // Null if there is none. Names are relative to the WAL directory.
   std::shared_ptr<WalFile> Find(const std::string& name) const;
   std::shared_ptr<WalFile> FindById(uint64_t id) const;
@@ -75,10 +84,14 @@ class WalIndex {
     std::string name;
     std::shared_ptr<WalFile> file;
   };
+  void KeepLost(const Named& lost);
 
   std::map<uint64_t, Named> by_id_;  // in order of age (X1)
   std::unordered_map<std::string, uint64_t> by_name_;
   std::vector<std::weak_ptr<WalFile>> removed_;  // that were referred to
+  bool keeps_ = false;                           // X4
+  std::deque<Named> kept_;
+  uint64_t let_go_ = 0;  // how many were kept before those
   WalHome home_;
   Lsn home_lsn_;
   uint64_t next_id_ = 1;

@@ -40,6 +40,9 @@ class FakeSource final : public WalSource {
   void Data(uint64_t id, uint64_t offset, const std::string& text) {
     Add({.kind = WalRecordKind::kData, .file = id, .offset = offset}, text);
   }
+  void Remove(uint64_t id) {
+    Add({.kind = WalRecordKind::kRemove, .file = id}, "");
+  }
   void Clean(uint64_t through) { head = through + 1; }
 
   absl::StatusOr<Lsn> Read(Lsn from, const Visit& visit) override {
@@ -84,7 +87,25 @@ class WalFollowerTest : public ::testing::Test {
     source_ = source.get();
     follower_ = std::make_unique<WalFollower>(std::move(source));
   }
+  // Two files, and readers that look at the log.
+  void BeginWithTwoFiles() {
+    source_->Create(1, "000004.log");
+    source_->Data(1, 0, "old");
+    source_->Create(2, "000005.log");
+    source_->Data(2, 0, "new");
+    ASSERT_TRUE(follower_->Begin(&one_).ok());
+    ASSERT_TRUE(follower_->Begin(&other_).ok());
+  }
+  // What a reader lists after a Refresh.
+  std::vector<std::string> ListFor(const int& reader) {
+    EXPECT_TRUE(follower_->Refresh().ok());
+    const auto listed = follower_->List(&reader, "");
+    EXPECT_TRUE(listed.ok()) << listed.status();
+    return listed.value_or(std::vector<std::string>());
+  }
 
+  const int one_ = 1;
+  const int other_ = 2;
   FakeSource* source_;
   std::unique_ptr<WalFollower> follower_;
 };
@@ -124,6 +145,90 @@ TEST_F(WalFollowerTest, RemovedFileStaysForWhoReadsIt) {
   EXPECT_EQ(TextOf(follower_->Find("000005.log")), "new");
 }
 
+// E5: RocksDB has read the MANIFEST between the two, and may need it.
+TEST_F(WalFollowerTest, FileThatIsRemovedDuringALookStaysForIt) {
+  BeginWithTwoFiles();
+  source_->Data(1, 3, "er");
+  source_->Remove(1);
+  source_->Create(3, "000006.log");
+  source_->Data(3, 0, "short-lived");
+  source_->Remove(3);
+  source_->Clean(4);
+  EXPECT_THAT(ListFor(one_),
+              ElementsAre("000005.log", "000004.log", "000006.log"));
+  EXPECT_EQ(TextOf(follower_->Find("000004.log")), "older");
+  EXPECT_EQ(TextOf(follower_->Find("000006.log")), "short-lived");
+  // The other one began before it was removed; this one begins anew.
+  ASSERT_TRUE(follower_->Begin(&one_).ok());
+  EXPECT_EQ(ListFor(one_).size(), 3u);
+  EXPECT_EQ(ListFor(other_).size(), 3u);
+  ASSERT_TRUE(follower_->Begin(&other_).ok());
+  EXPECT_THAT(ListFor(one_), ElementsAre("000005.log"));
+  EXPECT_EQ(TextOf(follower_->Find("000004.log")), "no such file");
+}
+
+// It is in the archive then, or another file has its name.
+TEST_F(WalFollowerTest, NameThatAFileLosesDuringALookStaysForIt) {
+  BeginWithTwoFiles();
+  source_->Add({.kind = WalRecordKind::kRename, .file = 1},
+               "archive/000004.log");
+  source_->Create(3, "000005.log");
+  source_->Data(3, 0, "newest");
+  EXPECT_THAT(ListFor(one_), ElementsAre("000005.log", "000004.log"));
+  EXPECT_THAT(*follower_->List(&one_, "archive"), ElementsAre("000004.log"));
+  EXPECT_EQ(TextOf(follower_->Find("000004.log")), "old");
+  EXPECT_EQ(TextOf(follower_->Find("000005.log")), "newest");
+}
+
+// What was in it, and since when not, cannot be read any more.
+TEST_F(WalFollowerTest, LookIsToldThatTheLogWasReadAnewMeanwhile) {
+  BeginWithTwoFiles();
+  source_->Data(1, 3, "er");
+  source_->Remove(1);
+  source_->Data(2, 3, "er");
+  source_->Clean(6);
+  source_->Create(3, "000006.log");
+  ASSERT_TRUE(follower_->Refresh().ok());
+  EXPECT_EQ(follower_->restarts(), 1);
+  for (const int* reader : {&one_, &other_}) {
+    EXPECT_EQ(follower_->List(reader, "").status().code(), Code::kUnavailable);
+    ASSERT_TRUE(follower_->Begin(reader).ok());
+    EXPECT_THAT(ListFor(*reader), ElementsAre("000006.log"));
+  }
+  // Who has listed is told nothing more.
+  source_->Clean(8);
+  source_->next_status = absl::OutOfRangeError("cleaned");
+  EXPECT_THAT(ListFor(one_), IsEmpty());
+}
+
+// E6: a thread that caught up once, and is no more.
+TEST_F(WalFollowerTest, ReaderThatIsGoneKeepsFilesForAWhile) {
+  BeginWithTwoFiles();
+  EXPECT_EQ(ListFor(other_).size(), 2u);
+  source_->Remove(1);
+  for (uint64_t i = 1; i < WalFollower::kListsMax; ++i) {
+    ASSERT_TRUE(follower_->Begin(&one_).ok());
+    EXPECT_EQ(ListFor(one_).size(), 2u);
+  }
+  ASSERT_TRUE(follower_->Begin(&one_).ok());
+  ListFor(one_);
+  EXPECT_THAT(follower_->List(""), ElementsAre("000005.log"));
+}
+
+// E4: nor does one that began and never listed.
+TEST_F(WalFollowerTest, LookThatNeverListsKeepsNoMoreThanALogThatGrows) {
+  BeginWithTwoFiles();
+  const std::string piece(8 << 20, 'x');
+  for (uint64_t i = 0; i < 9; ++i) source_->Data(1, 3 + (i << 23), piece);
+  source_->Remove(1);
+  source_->Clean(2);
+  EXPECT_EQ(ListFor(one_).size(), 2u);
+  ASSERT_TRUE(follower_->Begin(&one_).ok());
+  EXPECT_EQ(follower_->restarts(), 1);
+  EXPECT_THAT(ListFor(one_), ElementsAre("000005.log"));
+  EXPECT_FALSE(follower_->List(&other_, "").ok());
+}
+
 TEST_F(WalFollowerTest, LogThatWasCleanedBeforeItWasReadIsReadAnew) {
   source_->Create(1, "000004.log");
   source_->Data(1, 0, "old");
@@ -148,6 +253,7 @@ TEST_F(WalFollowerTest, LogThatGrowsByFarIsReadAnew) {
   source_->Create(2, "000005.log");
   source_->Data(2, 0, "new");
   ASSERT_TRUE(follower_->Refresh().ok());
+  ASSERT_TRUE(follower_->Refresh().ok());
   EXPECT_EQ(follower_->restarts(), 0);
   const WalFollower::Followed old = follower_->Find("000004.log");
   const WalFollower::Followed open = follower_->Find("000005.log");
@@ -155,9 +261,9 @@ TEST_F(WalFollowerTest, LogThatGrowsByFarIsReadAnew) {
   source_->Data(2, 3, " and more");
   // Nothing is shown of what could not be read to its end.
   source_->next_status = absl::UnavailableError("no node is in reach");
-  EXPECT_EQ(follower_->Refresh().code(), Code::kUnavailable);
+  EXPECT_EQ(follower_->Begin(&one_).code(), Code::kUnavailable);
   EXPECT_EQ(follower_->List("").size(), 2u);
-  ASSERT_TRUE(follower_->Refresh().ok());
+  ASSERT_TRUE(follower_->Begin(&one_).ok());
   EXPECT_EQ(follower_->restarts(), 1);
   EXPECT_THAT(follower_->List(""), ElementsAre("000005.log"));
   // Who has it open goes on with it.
@@ -176,7 +282,7 @@ TEST_F(WalFollowerTest, LogIsNotReadAnewBecauseReadingWasInterrupted) {
     }
     source_->Data(1, i << 23, piece);
   }
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(follower_->Refresh().ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(follower_->Begin(&one_).ok());
   EXPECT_EQ(follower_->restarts(), 0);
 }
 
@@ -224,6 +330,19 @@ TEST_F(WalFollowerTest, OpenFileIsAsItWasLast) {
   source_->Add({.kind = WalRecordKind::kRemove, .file = 1}, "");
   ASSERT_TRUE(follower->Refresh().ok());
   EXPECT_EQ(read(), "one two");
+}
+
+// It grew and was removed during a look: who has it open reads all of it.
+TEST_F(WalFollowerTest, OpenFileIsTheOneThatIsKept) {
+  BeginWithTwoFiles();
+  const WalFollower::Followed old = follower_->Find("000004.log");
+  source_->next_status = absl::OutOfRangeError("cleaned");
+  ASSERT_TRUE(follower_->Begin(&one_).ok());
+  EXPECT_EQ(follower_->restarts(), 1);
+  source_->Data(1, 3, "er");
+  source_->Remove(1);
+  EXPECT_EQ(ListFor(one_).size(), 2u);
+  EXPECT_EQ(TextOf(follower_->Latest(old)), "older");
 }
 
 TEST_F(WalFollowerTest, ErrorsLeaveTheFilesAndPass) {
