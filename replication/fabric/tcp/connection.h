@@ -7,6 +7,11 @@
 //       all that was posted has completed (X3 of fabric.h).
 //   N2. A peer is gone when it was asked for something and nothing at all has
 //       come from it for retry_ns; silence that nobody asked into is none.
+//   N3. Time in which this side did not look is no silence either: the machine
+//       may have stood still, with both of them on it. Between two looks a
+//       quarter of what is waited for counts at most (N2; X6 of fabric.h), and
+//       next_timer() comes as often, so that whoever sleeps till then and is on
+//       time loses nothing.
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
@@ -42,6 +47,7 @@ struct Shared {
   std::span<std::byte> buffer;  // for what is received
   std::deque<Completion> completions;
   std::vector<ConnectionEvent> events;
+  int64_t looked_at = 0;  // when OnTimers had its last turn; 0: never
 };
 
 class Connection {
@@ -90,7 +96,7 @@ class Connection {
   bool Send(int64_t now);
   bool Receive(int64_t now);
 
-  // When OnTimers has something to do; the largest value: never.
+  // When OnTimers is to have its turn; the largest value: never.
   int64_t next_timer() const;
   // Returns whether it did more than to keep alive.
   bool OnTimers(int64_t now);
@@ -124,6 +130,10 @@ class Connection {
   bool MayBeRead() const;
   // Whether silence of the peer breaks it (N2).
   bool HearsSilence() const;
+  // When OnTimers has something to do; the largest value: never.
+  int64_t NextDue() const;
+  // Puts off what is waited for by the time that does not count (N3).
+  void ExcuseOwnPause(int64_t now);
   void Watch();
 
   // Ends. `first` is for the request that waits longest.

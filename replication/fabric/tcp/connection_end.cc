@@ -7,6 +7,13 @@
 #include "replication/fabric/tcp/connection.h"
 
 namespace alpheus::tcp {
+namespace {
+
+// Of the time between two looks so much counts at most, where `wait_ns` is
+// waited for (N3): four or five looks for whoever is gone, and few wake-ups.
+constexpr int64_t LookNanos(int64_t wait_ns) { return wait_ns / 4; }
+
+}  // namespace
 
 // --- Time -------------------------------------------------------------------
 
@@ -23,7 +30,7 @@ bool Connection::HearsSilence() const {
   }
 }
 
-int64_t Connection::next_timer() const {
+int64_t Connection::NextDue() const {
   if (!HearsSilence()) return deadline_;
   const int64_t retry = shared_.options.limits.retry_ns;
   int64_t next =
@@ -34,8 +41,35 @@ int64_t Connection::next_timer() const {
   return next;
 }
 
+int64_t Connection::next_timer() const {
+  int64_t next = NextDue();
+  if (!HearsSilence()) return next;
+  if (asked_at_ != kNever) {
+    next = std::min(
+        next, shared_.looked_at + LookNanos(shared_.options.limits.retry_ns));
+  }
+  if (parked_at_ != kNever) {
+    next = std::min(
+        next, shared_.looked_at + LookNanos(shared_.options.receiver_wait_ns));
+  }
+  return next;
+}
+
+void Connection::ExcuseOwnPause(int64_t now) {
+  if (IsMutant("kTcpOwnPauseIsSilence")) return;
+  const auto excuse = [&](int64_t wait_ns, int64_t* since) {
+    if (*since == kNever) return;
+    // What began after the last look has waited only since then.
+    const int64_t passed = now - std::max(*since, shared_.looked_at);
+    *since += std::max<int64_t>(0, passed - LookNanos(wait_ns));
+  };
+  excuse(shared_.options.limits.retry_ns, &asked_at_);
+  excuse(shared_.options.receiver_wait_ns, &parked_at_);
+}
+
 bool Connection::OnTimers(int64_t now) {
-  if (now < next_timer()) return false;
+  ExcuseOwnPause(now);
+  if (now < NextDue()) return false;
   if (lingers_) {
     DropSocket();
     return true;

@@ -162,6 +162,7 @@ bool TcpFabric::RunTimers(int64_t now) {
     const bool is_dead = connection.state() == Connection::State::kDead;
     entry = is_dead ? connections_.erase(entry) : std::next(entry);
   }
+  shared_.looked_at = now;
   // Coarse, so that a turn need not look at all connections.
   const int64_t shortest =
       std::min(options_.limits.retry_ns, options_.receiver_wait_ns);
