@@ -85,13 +85,9 @@ class Rejoins {
     ALPHEUS_ASSIGN_OR_RETURN(cluster_, RejoinCluster::Start(settings_));
     ALPHEUS_RETURN_IF_ERROR(cluster_->LoseMember());
     ALPHEUS_RETURN_IF_ERROR(cluster_->Miss());
-    ALPHEUS_RETURN_IF_ERROR(cluster_->StartMember());
-    int64_t start = NowNanos();
-    while (!cluster_->log().replication_status().joining) {
-      if (HasTimedOut(start)) return TooLate("was not tried");
-      std::this_thread::sleep_for(kPace);
-    }
-    start = NowNanos();
+    ALPHEUS_ASSIGN_OR_RETURN(const int64_t start, StartMemberAndAwaitTry([] {
+                               return absl::OkStatus();
+                             }));
     while (!cluster_->HasCaughtUp()) {
       if (HasTimedOut(start)) return TooLate("did not get what it missed");
       std::this_thread::sleep_for(kPace);
@@ -121,9 +117,9 @@ class Rejoins {
   absl::Status Rejoin() {
     Foreground foreground(cluster_->log(), bytes_);
     ALPHEUS_RETURN_IF_ERROR(Quiet(kRejoin, foreground));
-    ALPHEUS_RETURN_IF_ERROR(cluster_->StartMember());
-    ALPHEUS_RETURN_IF_ERROR(AwaitTry(foreground));
-    const int64_t start = NowNanos();
+    ALPHEUS_ASSIGN_OR_RETURN(const int64_t start, StartMemberAndAwaitTry([&] {
+                               return foreground.Append();
+                             }));
     ALPHEUS_ASSIGN_OR_RETURN(std::vector<double> times, foreground.Until([&] {
       return cluster_->HasCaughtUp() || HasTimedOut(start);
     }));
@@ -164,15 +160,25 @@ class Rejoins {
     return absl::OkStatus();
   }
 
-  // The log tries a member that is away after 1, 2, 4, ... seconds.
-  absl::Status AwaitTry(Foreground& foreground) {
+  // The log tries a member that is away after 1, 2, 4, ... seconds. Returns
+  // when the try was seen; when it was last looked for in vain, if it was over
+  // before this thread could see it.
+  template <class Between>
+  absl::StatusOr<int64_t> StartMemberAndAwaitTry(Between between) {
+    const uint64_t joins = cluster_->log().replication_status().joins;
     const int64_t start = NowNanos();
-    while (!cluster_->log().replication_status().joining) {
-      if (HasTimedOut(start)) return TooLate("was not tried");
-      ALPHEUS_RETURN_IF_ERROR(foreground.Append());
+    ALPHEUS_RETURN_IF_ERROR(cluster_->StartMember());
+    int64_t last_look = start;
+    while (!HasTimedOut(start)) {
+      const int64_t look = NowNanos();
+      const ReplicationStatus status = cluster_->log().replication_status();
+      if (status.joining) return NowNanos();
+      if (status.joins > joins || cluster_->HasCaughtUp()) return last_look;
+      last_look = look;
+      ALPHEUS_RETURN_IF_ERROR(between());
       std::this_thread::sleep_for(kPace);
     }
-    return absl::OkStatus();
+    return TooLate("was not tried");
   }
 
   static bool HasTimedOut(int64_t start) {
