@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "log/base/clock.h"
 #include "tools/demo/log_output.h"
 
 namespace alpheus::testing {
@@ -137,6 +138,21 @@ void ClusterTest::MustReach(ClusterWriter* writer, uint64_t ack_count) {
   ASSERT_TRUE(*reached) << writer->ToString() << " acknowledged "
                         << writer->ack_count() << " of " << ack_count
                         << " records; it said: " << writer->said();
+}
+
+void ClusterTest::MustHaveAllInSync(ClusterWriter* writer) {
+  constexpr int64_t kListenNanos = 20'000'000;
+  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+  // Enough is left to be fed for after.
+  writer->Hold(true);
+  do {
+    const auto heard = writer->RunUntil(UINT64_MAX, kListenNanos);
+    ASSERT_TRUE(heard.ok()) << heard.status();
+    ASSERT_FALSE(writer->has_ended_output()) << writer->said();
+    ASSERT_LT(Clock::Real().NowNanos(), end)
+        << writer->ToString() << " lacks replicas; it said: " << writer->said();
+  } while (!writer->has_all_in_sync());
+  writer->Hold(false);
 }
 
 void ClusterTest::CheckLog(const std::vector<const ClusterWriter*>& writers) {

@@ -66,6 +66,9 @@ class ClusterTest : public ::testing::Test {
       demo::ClusterWriterPlan plan = {});
   // Fails unless it acknowledges so many records in all.
   void MustReach(demo::ClusterWriter* writer, uint64_t ack_count);
+  // Fails unless it comes to have all replicas in sync. Only then may any of
+  // them go: one that was slow when the epoch was opened joins it later.
+  void MustHaveAllInSync(demo::ClusterWriter* writer);
   // Everything that the writers were told must be in the log.
   void CheckLog(const std::vector<const demo::ClusterWriter*>& writers);
 

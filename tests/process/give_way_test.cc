@@ -23,6 +23,7 @@ class GiveWayTest : public ClusterTest {
     Format();
     auto primary = StartWriter({.node = 1, .has_own_replica = true});
     MustReach(primary.get(), 50);
+    MustHaveAllInSync(primary.get());
     cluster_->Kill(2);
     MustReach(primary.get(), primary->ack_count() + 50);
     return primary;

@@ -43,6 +43,7 @@ class LinkCutTest : public ClusterTest {
 TEST_F(LinkCutTest, PrimaryThatLosesOneLinkGoesOn) {
   const std::unique_ptr<ClusterWriter> primary = StartWriter(plan_);
   ASSERT_NO_FATAL_FAILURE(MustReach(primary.get(), 50));
+  ASSERT_NO_FATAL_FAILURE(MustHaveAllInSync(primary.get()));
   links_[2]->Cut();
   const uint64_t before = links_[2]->passed_bytes();
   ASSERT_NO_FATAL_FAILURE(MustReach(primary.get(), primary->ack_count() + 300));

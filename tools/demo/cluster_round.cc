@@ -39,8 +39,6 @@ constexpr uint64_t kUnacknowledgedMax = 500;
 // successor that is a ring which never gets full.
 constexpr uint64_t kPrimaryShare = 5;
 constexpr uint64_t kWriterShare = 10;
-// In what a writer says of its replicas, behind how many there are.
-constexpr absl::string_view kReplicas = " replicas are in sync";
 
 }  // namespace
 
@@ -244,7 +242,7 @@ absl::Status ClusterRounds::StrikeBackups(ClusterWriter* primary) {
 
 std::string ClusterRounds::AllReplicas() const {
   return absl::StrCat(cluster_.node_count(), " of ", cluster_.node_count(),
-                      kReplicas);
+                      " replicas are in sync");
 }
 
 absl::Status ClusterRounds::AwaitReplicas(
@@ -267,14 +265,10 @@ absl::Status ClusterRounds::AwaitReplicas(
 }
 
 // A node that was slow when the epoch was opened joins it later, and until then
-// no other one may go. Said is who is away at first, and each change.
+// no other one may go.
 absl::Status ClusterRounds::AwaitAll(ClusterWriter* primary) {
-  const std::string all = AllReplicas();
-  return AwaitReplicas(primary, [&](absl::string_view said) {
-    const size_t last = said.rfind(kReplicas);
-    return last == absl::string_view::npos ||
-           absl::EndsWith(said.substr(0, last + kReplicas.size()), all);
-  });
+  return AwaitReplicas(
+      primary, [&](absl::string_view) { return primary->has_all_in_sync(); });
 }
 
 // Those that come back count: others may go then.

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
 
@@ -13,6 +15,9 @@ namespace {
 
 // How often the nodes are looked after while a writer is listened to.
 constexpr int64_t kLookNanos = 100'000'000;
+
+// In what it says of its replicas, behind how many there are.
+constexpr char kReplicasInSync[] = " replicas are in sync";
 
 Program ProgramOf(const Cluster& cluster, const ClusterWriterPlan& plan) {
   std::vector<std::string> arguments = {
@@ -75,6 +80,14 @@ absl::StatusOr<ProcessEnd> ClusterWriter::RunToEnd(int64_t timeout_nanos) {
   writer_.DrainAfterDeath();
   ALPHEUS_RETURN_IF_ERROR(writer_.TakeAcknowledgements());
   return *end_;
+}
+
+bool ClusterWriter::has_all_in_sync() const {
+  const size_t last = said().rfind(kReplicasInSync);
+  return last == std::string::npos ||
+         absl::EndsWith(absl::string_view(said()).substr(0, last),
+                        absl::StrCat(cluster_.node_count(), " of ",
+                                     cluster_.node_count()));
 }
 
 absl::Status ClusterWriter::ListenAndFeed(int64_t timeout_nanos) {

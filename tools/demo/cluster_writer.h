@@ -63,6 +63,9 @@ class ClusterWriter {
   // Nothing while it runs.
   const std::optional<ProcessEnd>& end() const { return end_; }
   const std::string& said() const { return writer_.said(); }
+  // Unless it said last that some replicas are away: it says so at first, and
+  // tells each change.
+  bool has_all_in_sync() const;
   std::optional<uint64_t> durable_lsn() const { return writer_.durable_lsn(); }
   // When it was started, and when it was first heard of.
   int64_t start_nanos() const { return start_nanos_; }
