@@ -121,6 +121,17 @@ TEST_F(ClusterRoundTest, AcknowledgementsWithoutAQuorumAreFound) {
       "without a quorum");
 }
 
+// A node was silent when the log was first read.
+TEST_F(ClusterRoundTest, LookThatShowsTooLittleForCertainIsRepeated) {
+  const auto report = RunRound(
+      WriteLiar(
+          "case \"$*\" in cat*) if mkdir \"$0.lied\"; then " ALPHEUS_BINARY
+          " \"$@\" >\"$0.out\"; head -c 11 \"$0.out\"; exit 4; fi;; esac"),
+      PlanOf(Fault::kKillPrimary));
+  EXPECT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(std::filesystem::exists(directory_.File("liar.lied")));
+}
+
 // The paused primary ends as if nothing had been.
 TEST_F(ClusterRoundTest, PrimaryThatIsNotPushedAsideIsFound) {
   ExpectLieFound(PlanOf(Fault::kPausePrimary),

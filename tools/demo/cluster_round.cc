@@ -397,7 +397,7 @@ absl::Status ClusterRounds::LookBesideWriter(ClusterWriter* successor) {
     facts[i].fed_count = now[i].fed_count;
   }
   ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
-                           ReadLog(/*is_final=*/false));
+                           ReadBesideWriter(history_.LsnFloor(facts)));
   return history_.Look(facts, std::move(records), /*is_final=*/false);
 }
 
@@ -408,40 +408,52 @@ absl::Status ClusterRounds::OpenAndLook() {
           .MustSucceed("append", {"--node", absl::StrCat(plan_.primary_node),
                                   "--log", log_})
           .status());
-  ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
-                           ReadLog(/*is_final=*/true));
+  ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records, ReadLog());
   return history_.Look(Facts(), std::move(records), /*is_final=*/true);
 }
 
-absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadLog(
-    bool is_final) {
+absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadLog() {
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::string framed,
-      Cat({"--log", log_, "--framing", "len32"}, is_final));
-  ALPHEUS_ASSIGN_OR_RETURN(const std::string lines,
-                           Cat({"--log", log_, "--json"}, is_final));
-  return is_final ? ParseRecords(framed, lines)
-                  : ParseCommonRecords(framed, lines);
+      cluster_.MustSucceed("cat", {"--log", log_, "--framing", "len32"}));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::string lines,
+      cluster_.MustSucceed("cat", {"--log", log_, "--json"}));
+  return ParseRecords(framed, lines);
+}
+
+// A node that did not answer in its time may be the one that proves the last
+// records: less than there must be is an answer only if none was silent, or if
+// it stays so.
+absl::StatusOr<std::vector<RecoveredRecord>> ClusterRounds::ReadBesideWriter(
+    uint64_t lsn_max) {
+  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+  for (;;) {
+    ALPHEUS_ASSIGN_OR_RETURN(const ProgramResult framed,
+                             CatBesideWriter({"--framing", "len32"}));
+    ALPHEUS_ASSIGN_OR_RETURN(const ProgramResult lines,
+                             CatBesideWriter({"--json"}));
+    ALPHEUS_ASSIGN_OR_RETURN(std::vector<RecoveredRecord> records,
+                             ParseCommonRecords(framed.output, lines.output));
+    const bool has_all = !records.empty() && records.back().lsn >= lsn_max;
+    const bool is_certain =
+        framed.end.exit_status == 0 && lines.end.exit_status == 0;
+    if (has_all || is_certain || Clock::Real().NowNanos() >= end) {
+      return records;
+    }
+  }
 }
 
 // Beside writers their own replicas are not served: what is proven is shown,
 // and that it need not be all.
-absl::StatusOr<std::string> ClusterRounds::Cat(
-    const std::vector<std::string>& arguments, bool is_final) {
-  if (is_final) return cluster_.MustSucceed("cat", arguments);
+absl::StatusOr<ProgramResult> ClusterRounds::CatBesideWriter(
+    const std::vector<std::string>& arguments) {
+  std::vector<std::string> all = {"--log", log_};
+  all.insert(all.end(), arguments.begin(), arguments.end());
   ALPHEUS_ASSIGN_OR_RETURN(ProgramResult result,
-                           RunProgram(cluster_.Alpheus("cat", arguments)));
-  // Nobody answered in its time: that nothing was shown says nothing.
-  const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
-  while (result.end.exit_status == kUnavailable && result.output.empty() &&
-         Clock::Real().NowNanos() < end) {
-    ALPHEUS_ASSIGN_OR_RETURN(result,
-                             RunProgram(cluster_.Alpheus("cat", arguments)));
-  }
+                           RunProgram(cluster_.Alpheus("cat", all)));
   const int exit_status = result.end.exit_status;
-  if (exit_status == 0 || exit_status == kUnavailable) {
-    return std::move(result.output);
-  }
+  if (exit_status == 0 || exit_status == kUnavailable) return result;
   return absl::DataLossError(
       absl::StrCat("alpheus cat beside a writer: ", result.end.ToString(), ": ",
                    result.error));

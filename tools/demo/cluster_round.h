@@ -37,6 +37,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "log/base/random.h"
+#include "tools/demo/child_process.h"
 #include "tools/demo/cluster.h"
 #include "tools/demo/cluster_writer.h"
 #include "tools/demo/cuttable_links.h"
@@ -114,9 +115,12 @@ class ClusterRounds {
   absl::Status MustEndWell(ClusterWriter* writer);
   absl::Status LookBesideWriter(ClusterWriter* successor);
   absl::Status OpenAndLook();
-  absl::StatusOr<std::vector<RecoveredRecord>> ReadLog(bool is_final);
-  absl::StatusOr<std::string> Cat(const std::vector<std::string>& arguments,
-                                  bool is_final);
+  absl::StatusOr<std::vector<RecoveredRecord>> ReadLog();
+  // The log must have all up to this LSN.
+  absl::StatusOr<std::vector<RecoveredRecord>> ReadBesideWriter(
+      uint64_t lsn_max);
+  absl::StatusOr<ProgramResult> CatBesideWriter(
+      const std::vector<std::string>& arguments);
   std::vector<WriterFacts> Facts() const;
 
   const ClusterRoundOptions options_;
