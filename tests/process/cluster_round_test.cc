@@ -18,7 +18,9 @@
 namespace alpheus::demo {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ClusterRoundTest : public alpheus::testing::ClusterTest {
  protected:
@@ -119,6 +121,22 @@ TEST_F(ClusterRoundTest, AcknowledgementsWithoutAQuorumAreFound) {
       "while :; do read line; sleep 0.01; echo $((i+1)) $i $((i%4)); "
       "i=$((i+1)); done;; esac",
       "without a quorum");
+}
+
+// It stood still, and tells late what may have been durable before. What is
+// found is that this was never stored.
+TEST_F(ClusterRoundTest, LastRecordOfEachThreadMayBeAcknowledgedLate) {
+  RoundPlan plan = PlanOf(Fault::kKillTooMany);
+  plan.hit_nodes = {2, 3};
+  const auto report =
+      RunRound(WriteLiar("case \"$*\" in append*\"--node 1\"*--ack) i=0\n"
+                         "while [ $i -lt 24 ]; do echo $((i+1)) $i $((i%4)); "
+                         "i=$((i+1)); [ $i != 20 ] || sleep 4; done; "
+                         "exec sleep 60;; esac"),
+               plan);
+  EXPECT_TRUE(absl::IsDataLoss(report.status())) << report.status();
+  EXPECT_THAT(std::string(report.status().message()),
+              AllOf(HasSubstr("K1"), Not(HasSubstr("without a quorum"))));
 }
 
 // A node was silent when the log was first read.

@@ -18,10 +18,8 @@ constexpr int64_t kNanosPerSecond = 1'000'000'000;
 // What must happen has so long to happen. Generous: the machine may be busy
 // with other things.
 constexpr int64_t kPatienceNanos = 60 * kNanosPerSecond;
-// A primary without a quorum is listened to for so long. What was durable
-// before may still be told in the first part.
-constexpr int64_t kLastWordNanos = 3 * kNanosPerSecond;
-constexpr int64_t kSilenceNanos = 2 * kNanosPerSecond;
+// A primary without a quorum has so long to acknowledge something.
+constexpr int64_t kSilenceNanos = 5 * kNanosPerSecond;
 // Between two looks at what it has said.
 constexpr int64_t kListenNanos = 20'000'000;
 // A primary that can't open the log is given so long to do it nevertheless.
@@ -294,17 +292,18 @@ absl::Status ClusterRounds::HaveThemReplaced() {
   return absl::OkStatus();
 }
 
-// Without a quorum it ends with an error, or it waits.
+// Without a quorum it ends with an error, or it waits. What was durable before
+// may still be told, however late: of each thread the one record that was in
+// flight. Its next one is appended behind that, when there is no quorum.
 absl::Status ClusterRounds::MustStop(ClusterWriter* primary) {
-  ALPHEUS_RETURN_IF_ERROR(
-      primary->RunUntil(UINT64_MAX, kLastWordNanos).status());
-  const uint64_t last = primary->ack_count();
-  ALPHEUS_RETURN_IF_ERROR(
-      primary->RunUntil(UINT64_MAX, kSilenceNanos).status());
-  if (primary->ack_count() > last) {
-    return absl::DataLossError(
-        absl::StrCat(primary->ToString(), " acknowledged ",
-                     primary->ack_count() - last, " records without a quorum"));
+  ALPHEUS_RETURN_IF_ERROR(primary->ListenUntilNow());
+  const uint64_t ack_count_max = primary->ack_count() + options_.threads;
+  ALPHEUS_ASSIGN_OR_RETURN(const bool goes_on,
+                           primary->RunUntil(ack_count_max + 1, kSilenceNanos));
+  if (goes_on) {
+    return absl::DataLossError(absl::StrCat(
+        primary->ToString(), " acknowledged more than the ", options_.threads,
+        " records that were in flight, without a quorum"));
   }
   if (!primary->has_ended_output()) return absl::OkStatus();
   ALPHEUS_ASSIGN_OR_RETURN(const ProcessEnd end,

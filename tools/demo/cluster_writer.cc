@@ -82,6 +82,11 @@ absl::StatusOr<ProcessEnd> ClusterWriter::RunToEnd(int64_t timeout_nanos) {
   return *end_;
 }
 
+absl::Status ClusterWriter::ListenUntilNow() {
+  writer_.ReadUntilNow();
+  return writer_.TakeAcknowledgements();
+}
+
 bool ClusterWriter::has_all_in_sync() const {
   const size_t last = said().rfind(kReplicasInSync);
   return last == std::string::npos ||

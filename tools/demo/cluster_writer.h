@@ -47,6 +47,10 @@ class ClusterWriter {
   // Goes on until it ends. Errors: as RunUntil; DeadlineExceeded.
   absl::StatusOr<ProcessEnd> RunToEnd(int64_t timeout_nanos);
 
+  // Takes all acknowledgements that it has given by now.
+  // Errors: DataLoss (something that is none).
+  absl::Status ListenUntilNow();
+
   // Its input ends: it appends what it was given, and ends.
   void EndInput() { writer_.EndInput(); }
   // As FedWriter's.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "log/base/check.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
 
@@ -114,6 +116,16 @@ void FedWriter::GiveUpFeeding() {
   ends_input_ = true;
   pending_.clear();
   child_.input().Close();
+}
+
+void FedWriter::ReadUntilNow() {
+  int standing_bytes = 0;
+  const bool is_known =
+      ioctl(child_.output().get(), FIONREAD, &standing_bytes) == 0;
+  ALPHEUS_CHECK(is_known, "a pipe of ours tells how much stands in it");
+  const size_t end = heard_.size() + static_cast<size_t>(standing_bytes);
+  while (heard_.size() < end && ReadSome(child_.output().get(), &heard_)) {
+  }
 }
 
 void FedWriter::DrainAfterDeath() {

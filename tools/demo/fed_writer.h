@@ -49,6 +49,8 @@ class FedWriter {
   // Nothing more is fed than the rest of a record that is fed in part; then
   // its input ends.
   void EndInput();
+  // Reads what it has acknowledged by now, however much that is.
+  void ReadUntilNow();
   // What a dead process wrote stays in the pipe until it is read.
   void DrainAfterDeath();
   // Of what was read. Errors: DataLoss (something that is none).
