@@ -114,8 +114,10 @@ absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
   FabricPump pump(fabric);
   pump.Add({[&](const ConnectionEvent& e) { return created->Take(e); },
             [&](const Completion& c) { return created->Take(c); }});
-  while (!created->Poll()) {
-    if (!pump.Turn()) pump.Sleep(created->NextPoll());
+  for (;;) {
+    if (pump.Turn()) continue;  // silence is asked for when all was taken
+    if (created->Poll()) break;
+    pump.Sleep(created->NextPoll());
   }
   return created->status();
 }

@@ -489,8 +489,10 @@ absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
   FabricPump pump(*connectivity->fabric);
   pump.Add({[&](const ConnectionEvent& e) { return created->Take(e); },
             [&](const Completion& c) { return created->Take(c); }});
-  while (!created->Poll()) {
-    if (!pump.Turn()) pump.Sleep(created->NextPoll());
+  for (;;) {
+    if (pump.Turn()) continue;  // silence is asked for when all was taken
+    if (created->Poll()) break;
+    pump.Sleep(created->NextPoll());
   }
   ALPHEUS_RETURN_IF_ERROR(created->status());
   return creation.log_id;

@@ -86,10 +86,10 @@ absl::StatusOr<RegionState> ReadRegionState(
     std::span<std::byte> region, const std::string& name,
     ReadingMode mode = ReadingMode::kExact);
 
-// The same of a region that others may write meanwhile: `has_writer` says whether
-// one has it open. What fails is read again until it failed where nobody had it
-// open before and after (S5), or often enough. Errors: also Unavailable (it is
-// being formatted).
+// The same of a region that others may write meanwhile: `has_writer` says
+// whether one has it open. What fails is read again until it failed where
+// nobody had it open before and after (S5), or often enough. Errors: also
+// Unavailable (it is being formatted).
 absl::StatusOr<RegionState> ReadSharedRegionState(
     std::span<std::byte> region, const std::string& name, ReadingMode mode,
     absl::FunctionRef<bool()> has_writer);
