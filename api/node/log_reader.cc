@@ -91,6 +91,7 @@ class LogReader::Impl {
   absl::Status ForEach(
       Lsn from, const std::function<absl::Status(const ReaderRecord&)>& visit) {
     for (int pass = 1;; ++pass) {
+      ALPHEUS_RETURN_IF_ERROR(Refresh());
       bool has_shown = false;
       absl::Status said;
       const absl::Status status = Pass(from, [&](const ReaderRecord& record) {
@@ -141,7 +142,13 @@ class LogReader::Impl {
   VerifyReport Verify(const std::function<void(double)>& progress) {
     VerifyReport report;
     for (int pass = 1;; ++pass) {
-      report = VerifyOnce(progress);
+      report = VerifyReport();
+      report.status = Refresh();
+      if (!report.status.ok()) {
+        report.verdict = TailVerdictName(TailVerdict::kCorrupt);
+        break;
+      }
+      info_.has_writer ? VerifyLive(&report) : VerifyDead(progress, &report);
       const bool is_sure = report.status.ok() && info_.has_writer;
       if (is_sure || IsAsItWas()) break;
       if (pass == kPassesMax) {
@@ -169,7 +176,6 @@ class LogReader::Impl {
   // Shows what there is from `from` on, once.
   absl::Status Pass(
       Lsn from, const std::function<absl::Status(const ReaderRecord&)>& visit) {
-    ALPHEUS_RETURN_IF_ERROR(Refresh());
     if (from != Lsn(0) && from < info_.head_lsn) return Cleaned(from);
     const LogPosition start = StartOf(from);
     const Survey survey = MakeSurvey(start);
@@ -177,25 +183,14 @@ class LogReader::Impl {
     return SingleFaults();
   }
 
-  VerifyReport VerifyOnce(const std::function<void(double)>& progress) {
-    VerifyReport report;
-    report.status = Refresh();
-    if (!report.status.ok()) {
-      report.verdict = TailVerdictName(TailVerdict::kCorrupt);
-    } else if (info_.has_writer) {
-      VerifyLive(&report);
-    } else {
-      VerifyDead(progress, &report);
-    }
-    return report;
-  }
-
   // G4. Each opening writes the superline, and has an epoch of its own.
   bool IsAsItWas() const {
     if (IsMutant("kWhoComesMeanwhileIsIgnored")) return true;
     if (!info_.has_writer && region_.HasWriter()) return false;
     const CellState cell = ReadCell(SuperlinePlace(region_.bytes()));
-    if (!cell.newest) return true;  // what is wrong stays wrong
+    // Not both copies are written at once, but one may be read behind the
+    // other.
+    if (!cell.newest) return !region_.HasWriter();
     const CellCopy& copy = cell.copies[*cell.newest];
     if (!info_.has_writer) return copy.seq == SeqOf(state_);
     const absl::StatusOr<Superline> now = DecodeSuperline(copy.content);

@@ -243,7 +243,9 @@ absl::StatusOr<RegionState> ReadSharedRegionState(
   if (region.size() >= kTableOffset &&
       AllEqual(region.first(kWatermarkOffset), std::byte{0})) {
     return absl::UnavailableError(absl::StrCat(
-        name, ": it is being formatted; read it when that is done"));
+        name,
+        ": it is being formatted; read it when that is done. If a log is open "
+        "there, its superline was wiped: restore the region from a copy"));
   }
   return state;
 }

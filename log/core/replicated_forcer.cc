@@ -70,11 +70,14 @@ void ReplicatedForcer<P>::TryStep(Lsn lsn) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!step_mutex_.TryLock()) return;
   }
+  bool has_taken_over = false;
   // One that comes later is seen below.
   if (missed_.load(std::memory_order_relaxed) != 0) {
     // Acquire: with what those had finished who asked.
     const uint64_t missed = missed_.exchange(0, std::memory_order_acq_rel);
     if (missed != 0) lsn = std::max(lsn, Lsn(missed - 1));
+    // A beginner has come before it left its request.
+    has_taken_over = beginners_.load(std::memory_order_relaxed) != 0;
   }
   const Stepped stepped = StepLocked(lsn);
   step_mutex_.Unlock();
@@ -86,7 +89,7 @@ void ReplicatedForcer<P>::TryStep(Lsn lsn) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool is_missed = missed_.load(std::memory_order_relaxed) != 0 &&
                          !IsMutant("kMissedStepUntold");
-  if (stepped.is_news || is_missed) progress_.Notify();
+  if (stepped.is_news || is_missed || has_taken_over) progress_.Notify();
 }
 
 template <Persistence P>

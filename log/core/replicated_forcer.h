@@ -85,11 +85,26 @@ class ReplicatedForcer {
   // false if another thread steps: to be called again.
   bool TellDurable();
 
-  // Whether a step up to `lsn` that another thread's step stood in the way of
-  // is still to be taken, by this thread or another one.
-  bool IsLeft(Lsn lsn) const {
-    return missed_.load(std::memory_order_acquire) > lsn.value;
+  // After a Step: false if another thread's step stood in its way, and nobody
+  // has taken the request over.
+  bool IsBegun(Lsn lsn) const {
+    return offered_lsn() >= lsn ||
+           missed_.load(std::memory_order_acquire) <= lsn.value;
   }
+  // Somebody who waits for that, and for nothing that is news: whoever takes
+  // requests over notifies.
+  class Beginner {
+   public:
+    explicit Beginner(ReplicatedForcer& forcer) : forcer_(forcer) {
+      forcer_.beginners_.fetch_add(1, std::memory_order_seq_cst);
+    }
+    ~Beginner() { forcer_.beginners_.fetch_sub(1, std::memory_order_release); }
+    Beginner(const Beginner&) = delete;
+    Beginner& operator=(const Beginner&) = delete;
+
+   private:
+    ReplicatedForcer& forcer_;
+  };
 
   // Up to here the backups have been told.
   Lsn offered_lsn() const {
@@ -151,6 +166,7 @@ class ReplicatedForcer {
 
   // What those asked for who found the step taken: their largest LSN + 1, or 0.
   alignas(kLineBytes) std::atomic<uint64_t> missed_{0};
+  std::atomic<uint32_t> beginners_{0};
   Mutex step_mutex_;
   RingEnd offered_ ABSL_GUARDED_BY(step_mutex_);
   // What the sink says was published once.

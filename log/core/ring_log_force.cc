@@ -29,15 +29,21 @@ absl::Status RingLog<P>::BeginForce(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
   const auto is_begun = [&]() -> absl::StatusOr<bool> {
-    if (ForceStep(lsn) == Forcer<P>::Progressed::kFailed) {
-      return failure_.status();
+    switch (ForceStep(lsn)) {
+      case Forcer<P>::Progressed::kDurable:
+        return true;
+      case Forcer<P>::Progressed::kFailed:
+        return failure_.status();
+      case Forcer<P>::Progressed::kWaiting:
+        break;
     }
     // Who was in the middle of a step may never make another one.
-    return replicated_ == nullptr || !replicated_->IsLeft(lsn) ||
+    return replicated_ == nullptr || replicated_->IsBegun(lsn) ||
            IsMutant("kBegunIsLeftToOthers");
   };
   ALPHEUS_ASSIGN_OR_RETURN(const bool begun, is_begun());
   if (!begun) [[unlikely]] {
+    const typename ReplicatedForcer<P>::Beginner beginner(*replicated_);
     ALPHEUS_RETURN_IF_ERROR(WaitFor("begin a force", Deadline(), is_begun));
   }
   CallAttendantIfNeeded();

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
 #include "log/base/bytes.h"
+#include "log/format/layout.h"
 #include "log/format/record.h"
 #include "log/pmem/region.h"
 #include "tests/testing/temp_directory.h"
@@ -410,6 +411,22 @@ TEST_F(LogReaderTest, PassThatWasOvertakenByAnOpeningIsToBeRepeated) {
   EXPECT_EQ(read.code(), Code::kOutOfRange) << read;
   EXPECT_THAT(std::string(read.message()), HasSubstr("opened the log while"));
   EXPECT_EQ(Read(&payloads).code(), Code::kDataLoss);
+}
+
+// What can't be read at all is no matter of when.
+TEST_F(LogReaderTest, DamageThatCameAfterAWriterIsTold) {
+  AppendAndClose({"a"});
+  const std::unique_ptr<LogReader> reader = OpenReader();
+  AppendAndClose({"b"});
+  Flip(kWatermarkOffset);
+  Flip(kWatermarkOffset + kPageBytes);
+  const VerifyReport report = reader->Verify();
+  EXPECT_EQ(report.status.code(), Code::kDataLoss) << report.status;
+  EXPECT_EQ(report.verdict, "corrupt");
+  EXPECT_EQ(
+      reader->ForEach([](const ReaderRecord&) { return absl::OkStatus(); })
+          .code(),
+      Code::kDataLoss);
 }
 
 TEST_F(LogReaderTest, RegionThatIsBeingFormattedIsNoDamage) {

@@ -150,9 +150,10 @@ class Log {
 
   // Begins what Force does, for a caller that has other work until it waits:
   // what is completed of the records up to `lsn` is on its way to the backups
-  // when this returns, and persisted here. It waits for nobody, also not for
-  // records that are open: Force, WaitDurable or OnDurable tell of the end, and
-  // take what the backups answer. OK: the log has not failed, no more.
+  // when this returns, and persisted here, or another thread is just seeing to
+  // that. It waits for no answer and no record that is open: Force, WaitDurable
+  // or OnDurable tell of the end, and take what the backups answer. OK: the log
+  // has not failed, no more.
   // Errors: OutOfRange (never given); FailedPrecondition (closed); Aborted,
   // Unavailable (failed; outcome unknown).
   absl::Status BeginForce(Lsn lsn);

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -473,6 +474,27 @@ TEST_F(ReplicationSinkTest, BegunForceIsPostedAndNobodyWaits) {
     EXPECT_EQ(log_->durable_lsn(), second.lsn);
     sink_.follows_local = true;
   }
+}
+
+// Somebody gave up who had been in the way of this very step: that is no reason
+// to wait.
+TEST_F(ReplicationSinkTest, BegunForceThatIsDurableWaitsForNobodysRequest) {
+  Open(FlushOrder::kRemoteFirst);
+  ReservedRecord first = *log_->Reserve(8, Deadline());
+  ReservedRecord second = *log_->Reserve(8, Deadline());
+  ASSERT_TRUE(log_->Complete(first).ok());
+  bool has_advanced = false;
+  sink_.on_advance = [&](const RingEnd&) {
+    if (std::exchange(has_advanced, true)) return;
+    std::thread([&] {
+      EXPECT_TRUE(absl::IsDeadlineExceeded(
+          log_->Force(second.lsn, 1, Deadline::AtNanos(0))));
+    }).join();
+  };
+  EXPECT_TRUE(log_->BeginForce(first.lsn).ok());
+  EXPECT_EQ(log_->durable_lsn(), first.lsn);
+  EXPECT_EQ(waiter_.waits + sink_.waits, 0);
+  ASSERT_TRUE(log_->Complete(second).ok());
 }
 
 // F5: somebody polls, finds all idle and the step taken, and goes to sleep; the
