@@ -20,7 +20,15 @@ constexpr uint64_t kBytesMin = 32 << 20;
 
 }  // namespace
 
-absl::Status WalFollower::Refresh() { return ReadOn(/*may_shrink=*/false); }
+absl::Status WalFollower::Refresh() {
+  bool may_shrink = false;
+  {
+    const MutexLock lock(mutex_);
+    may_shrink = std::ranges::all_of(
+        looks_, [](const auto& look) { return look.second.is_broken; });
+  }
+  return ReadOn(may_shrink);
+}
 
 absl::Status WalFollower::Begin(const void* reader) {
   {
@@ -76,10 +84,8 @@ absl::Status WalFollower::ReadOn(bool may_shrink) {
 
 void WalFollower::Show(std::shared_ptr<Generation> generation) {
   if (generation_ == generation) return;
+  generation->number = generation_->number + 1;
   generation_ = std::move(generation);
-  // Whoever has listed needs nothing more, or is told when he opens a file.
-  std::erase_if(looks_,
-                [](const auto& look) { return look.second.listed != 0; });
   for (auto& [reader, look] : looks_) look.is_broken = true;
 }
 
@@ -140,14 +146,24 @@ WalHome WalFollower::home() const {
 
 WalFollower::Followed WalFollower::Find(const std::string& name) const {
   const MutexLock lock(mutex_);
-  return {generation_, generation_->index.Find(name)};
+  return {generation_, generation_->index.Find(name), generation_->number};
 }
 
 WalFollower::Followed WalFollower::Latest(const Followed& followed) const {
   const MutexLock lock(mutex_);
   std::shared_ptr<WalFile> file =
       generation_->index.FindById(followed.file->id());
-  return file == nullptr ? followed : Followed{generation_, std::move(file)};
+  if (file == nullptr) return followed;
+  return {generation_, std::move(file), generation_->number};
+}
+
+// If the next generation is what is shown, the file was listed before that, and
+// was not longer then; if there was one in between, it may have been.
+bool WalFollower::MayHaveGrown(const Followed& followed) const {
+  const MutexLock lock(mutex_);
+  if (generation_->number <= followed.generation + 1) return false;
+  const MutexLock file_lock(followed.file->mutex);
+  return !followed.file->is_removed();
 }
 
 std::vector<std::string> WalFollower::List(const std::string& directory) const {
@@ -158,21 +174,26 @@ std::vector<std::string> WalFollower::List(const std::string& directory) const {
 absl::StatusOr<std::vector<std::string>> WalFollower::List(
     const void* reader, const std::string& directory) {
   const MutexLock lock(mutex_);
-  const auto found = looks_.find(reader);
-  if (directory.empty() && found != looks_.end()) {
-    if (found->second.is_broken) {
-      looks_.erase(found);
-      return absl::UnavailableError(
-          "the log was cleaned before it was read, and what of it the tables "
-          "lack is not known (E5). Nothing was changed; try again");
-    }
-    const uint64_t lists = found->second.listed = ++lists_;
+  if (directory.empty()) {
+    const uint64_t lists = ++lists_;
     std::erase_if(looks_, [lists](const auto& look) {
       return look.second.listed != 0 && look.second.listed + kListsMax <= lists;
     });
     LetGo();
   }
-  return generation_->index.List(directory);
+  const auto found = looks_.find(reader);
+  if (found == looks_.end()) return generation_->index.List(directory);
+  Look& look = found->second;
+  if (directory.empty()) {
+    if (look.listed == 0) look.listed = lists_;
+    // RocksDB may pass over an error and list once more: so it stays broken.
+    if (look.is_broken) {
+      return absl::UnavailableError(
+          "the log was cleaned before it was read, and what of it the tables "
+          "lack is not known (E5). Nothing was changed; try again");
+    }
+  }
+  return generation_->index.List(directory, look.kept);
 }
 
 int WalFollower::restarts() const {
@@ -180,10 +201,18 @@ int WalFollower::restarts() const {
   return restarts_;
 }
 
-size_t OpenFollowed::Read(uint64_t offset, std::span<std::byte> out) {
+absl::StatusOr<size_t> OpenFollowed::Read(uint64_t offset,
+                                          std::span<std::byte> out) {
   const MutexLock lock(mutex_);
   latest_ = follower_->Latest(latest_);
-  return latest_.file->Read(offset, out);
+  const size_t copied = latest_.file->Read(offset, out);
+  if (copied < out.size() && follower_->MayHaveGrown(latest_)) {
+    return absl::UnavailableError(
+        "the log was read anew while the WAL file was open, which it has no "
+        "more, and how it ended is not known (E7). Nothing was changed; try "
+        "again");
+  }
+  return copied;
 }
 
 }  // namespace alpheus

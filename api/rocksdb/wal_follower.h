@@ -16,15 +16,23 @@
 //   E3. A file that was found stays readable as long as somebody refers to it,
 //       though the log has cleaned it.
 //   E4. A log that cleaned records before they were read is read anew from its
-//       head on; so is, when a look begins, one of which much more was read
-//       than is likely to be there: files may have been removed without a
-//       record (V4, wal_store.h), or be kept for a look that never listed.
+//       head on; so is one of which much more was read than is likely to be
+//       there, when a look begins, or on a Refresh while there is none that is
+//       to be told (E5): files may have been removed without a record (V4,
+//       wal_store.h), or be kept for a look that never listed.
 //   E5. A reader's look, from its Begin to its List, misses no file that was
 //       there at a moment in between, nor any byte of one, but as in E1: what
 //       loses its name meanwhile is kept (X4, wal_index.h). Where the log was
-//       read anew meanwhile, some may have been missed, and List says so.
-//   E6. What List returned is found until the reader's next Begin, or until
-//       kListsMax lists of others later, if the log is not read anew.
+//       read anew since the Begin, some may have been missed, and each List of
+//       the reader says so. The look ends with the reader's next Begin, or when
+//       kListsMax lists were asked for, by anybody, since its first one: who
+//       lists then sees the files that are there.
+//   E6. What List returned to a look is found until that ends, if the log is
+//       not read anew. It is not what is kept only for others, which may go
+//       before.
+//   E7. Where the log was read anew and has a file no more, who has it open
+//       reads what was shown last, if that was there when he listed it. If it
+//       may have grown in between, reading to its end is an error.
 // Thread safety: all members concurrently; one Refresh or Begin at a time.
 // References: docs/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWER_H_
@@ -79,6 +87,7 @@ class WalFollower {
   struct Followed {
     std::shared_ptr<const void> keeps;
     std::shared_ptr<WalFile> file;  // null: there is none
+    uint64_t generation = 0;        // E7
   };
 
   // A reader that is gone does not keep files for ever.
@@ -104,6 +113,8 @@ class WalFollower {
   // The same file as it is now: it grows in what was read anew, too (E4). As
   // it was, if the log has it no more.
   Followed Latest(const Followed& followed) const;
+  // Whether a file that is the latest may be shorter than it was shown (E7).
+  bool MayHaveGrown(const Followed& followed) const;
   // As for a reader without a look.
   std::vector<std::string> List(const std::string& directory) const;
   // How often the log was read anew (E4).
@@ -115,6 +126,7 @@ class WalFollower {
     WalIndex index;
     std::deque<std::pair<Lsn, std::vector<std::byte>>> records;
     Lsn next{0};
+    uint64_t number = 0;       // of those that were shown
     uint64_t bytes = 0;        // of all records
     uint64_t first_bytes = 0;  // of those that the first reading found
     bool is_whole = false;     // it has come to its end
@@ -122,7 +134,7 @@ class WalFollower {
 
   struct Look {
     uint64_t kept = 0;       // by the index, when it began
-    uint64_t listed = 0;     // the how manieth list that was; 0: not yet
+    uint64_t listed = 0;     // its first one, of all lists; 0: not yet
     bool is_broken = false;  // the log was read anew since
   };
 
@@ -164,8 +176,8 @@ class OpenFollowed {
                WalFollower::Followed found)
       : follower_(std::move(follower)), latest_(std::move(found)) {}
 
-  // As WalFile::Read.
-  size_t Read(uint64_t offset, std::span<std::byte> out);
+  // As WalFile::Read. Errors: Unavailable (E7).
+  absl::StatusOr<size_t> Read(uint64_t offset, std::span<std::byte> out);
 
  private:
   const std::shared_ptr<const WalFollower> follower_;

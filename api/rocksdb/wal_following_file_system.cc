@@ -153,8 +153,12 @@ WalFollowingFileSystem::FindWal(const std::string& path) {
   auto open = std::make_shared<OpenFollowed>(follower, std::move(found));
   return FoundWal{
       std::move(file),
-      [open = std::move(open)](uint64_t offset, std::span<std::byte> out)
-          -> absl::StatusOr<size_t> { return open->Read(offset, out); }};
+      [this, open = std::move(open)](uint64_t offset, std::span<std::byte> out,
+                                     size_t* copied) {
+        const absl::StatusOr<size_t> read = open->Read(offset, out);
+        *copied = read.value_or(0);
+        return StatusOf(read.status());
+      }};
 }
 
 IOStatus WalFollowingFileSystem::NewSequentialFile(

@@ -28,9 +28,11 @@
 //       can't be read, that is never like a file that is not there, which
 //       RocksDB's secondaries pass over.
 //   J4. What a thread lists has every WAL file that was there at a moment since
-//       it read CURRENT (E5, wal_follower.h). Where that is not certain,
-//       listing fails, and so does opening a file that is no more: that is
-//       never like a file that is not there, either. A file of before the
+//       it read CURRENT, if it did so lately (E5, wal_follower.h). Where that
+//       is not certain, listing fails until it reads CURRENT again, and so does
+//       opening a file that is no more, or reading to the end of one that may
+//       have had more (E7): that is never like a file that is not there,
+//       either. A file of before the
 //       plugin (J2) is not kept.
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/rocksdb.md, "Following a log".

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "api/rocksdb/wal_io_status.h"
 
 namespace alpheus {
@@ -22,10 +23,11 @@ using rocksdb::Slice;
 // not stay longer than the file.
 IOStatus ReadAt(const ReadWal& read, uint64_t offset, size_t n, Slice* result,
                 char* scratch) {
-  const absl::StatusOr<size_t> copied =
-      read(offset, std::as_writable_bytes(std::span(scratch, n)));
-  *result = Slice(scratch, copied.ok() ? *copied : 0);
-  return ToIoStatus(copied.status());
+  size_t copied = 0;
+  IOStatus status =
+      read(offset, std::as_writable_bytes(std::span(scratch, n)), &copied);
+  *result = Slice(scratch, copied);
+  return status;
 }
 
 class WalWriter final : public rocksdb::FSWritableFile {
@@ -168,8 +170,11 @@ std::unique_ptr<rocksdb::FSWritableFile> NewWalWriter(
 }
 
 ReadWal ReadOf(OpenWal wal) {
-  return [wal = std::move(wal)](uint64_t offset, std::span<std::byte> out) {
-    return wal.store->Read(*wal.file, offset, out);
+  return [wal = std::move(wal)](uint64_t offset, std::span<std::byte> out,
+                                size_t* copied) {
+    const absl::StatusOr<size_t> read = wal.store->Read(*wal.file, offset, out);
+    *copied = read.value_or(0);
+    return ToIoStatus(read.status());
   };
 }
 

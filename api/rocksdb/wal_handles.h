@@ -19,7 +19,6 @@
 #include <span>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "api/rocksdb/wal_store.h"
 #include "rocksdb/file_system.h"
 
@@ -37,8 +36,8 @@ std::unique_ptr<rocksdb::FSWritableFile> NewWalWriter(
     OpenWal wal, const rocksdb::FileOptions& options,
     std::function<absl::Status()> mark);
 // Copies what a file has at an offset; fewer bytes only at its end.
-using ReadWal = std::function<absl::StatusOr<size_t>(uint64_t offset,
-                                                     std::span<std::byte>)>;
+using ReadWal = std::function<rocksdb::IOStatus(
+    uint64_t offset, std::span<std::byte> out, size_t* copied)>;
 ReadWal ReadOf(OpenWal wal);
 std::unique_ptr<rocksdb::FSSequentialFile> NewWalScanner(ReadWal read);
 std::unique_ptr<rocksdb::FSRandomAccessFile> NewWalReader(ReadWal read);

@@ -160,14 +160,17 @@ std::shared_ptr<WalFile> WalIndex::FindById(uint64_t id) const {
   return kept == kept_.end() ? nullptr : kept->file;
 }
 
-std::vector<std::string> WalIndex::List(const std::string& directory) const {
+std::vector<std::string> WalIndex::List(const std::string& directory,
+                                        uint64_t since) const {
   std::vector<std::string> names;
   for (const auto& [id, named] : by_id_) {
     if (DirectoryOf(named.name) == directory) {
       names.push_back(BaseNameOf(named.name));
     }
   }
-  for (const Named& lost : kept_) {
+  const uint64_t skipped = since - std::min(since, let_go_);
+  for (uint64_t i = skipped; i < kept_.size(); ++i) {
+    const Named& lost = kept_[i];
     std::string name = BaseNameOf(lost.name);
     if (DirectoryOf(lost.name) == directory &&
         std::ranges::find(names, name) == names.end()) {

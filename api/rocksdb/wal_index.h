@@ -13,8 +13,8 @@
 //       removed file, and nothing but those lacks one.
 //   X3. The newest kHome is never behind the head while there is a file.
 //   X4. From Keep on, a name that a file loses, as it is removed, renamed or
-//       replaced, still finds it and is listed, unless another file has it by
-//       now. LetGoBefore ends that.
+//       replaced, still finds it, unless another file has it by now, and is
+//       listed for who asks for what was kept since. LetGoBefore ends that.
 // Fault model: the log delivers an unbroken run of records; a run that breaks
 // X1 or F1 (wal_file.h) was not written by a store, and is DataLoss.
 // Thread safety: one thread at a time.
@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -64,8 +65,11 @@ class WalIndex {
   // Null if there is none. Names are relative to the WAL directory.
   std::shared_ptr<WalFile> Find(const std::string& name) const;
   std::shared_ptr<WalFile> FindById(uint64_t id) const;
-  // Names of the files in a directory ("" or "archive"), without it.
-  std::vector<std::string> List(const std::string& directory) const;
+  // Names of the files in a directory ("" or "archive"), without it; also those
+  // that were kept since Keep returned `since` (X4).
+  std::vector<std::string> List(
+      const std::string& directory,
+      uint64_t since = std::numeric_limits<uint64_t>::max()) const;
 
   const WalHome& home() const { return home_; }
   Lsn home_lsn() const { return home_lsn_; }
