@@ -32,8 +32,7 @@
 //       is not certain, listing fails until it reads CURRENT again, and so does
 //       opening a file that is no more, or reading to the end of one that may
 //       have had more (E7): that is never like a file that is not there,
-//       either. A file of before the
-//       plugin (J2) is not kept.
+//       either. A file of before the plugin (J2) is not kept.
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWING_FILE_SYSTEM_H_
