@@ -15,6 +15,17 @@
 #include "log/pmem/msync_persistence.h"
 
 namespace alpheus {
+namespace {
+
+// What a step brought: true, durable; false, not yet; else why the log failed.
+template <class Progressed>
+absl::StatusOr<bool> IsDurable(Progressed progressed,
+                               const LogFailure& failure) {
+  if (progressed == Progressed::kFailed) return failure.status();
+  return progressed == Progressed::kDurable;
+}
+
+}  // namespace
 
 template <Persistence P>
 absl::Status RingLog<P>::Force(Lsn lsn, ForcePolicy policy, Deadline deadline) {
@@ -29,14 +40,8 @@ absl::Status RingLog<P>::BeginForce(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(Usable());
   ALPHEUS_RETURN_IF_ERROR(CheckGiven(lsn));
   const auto is_begun = [&]() -> absl::StatusOr<bool> {
-    switch (ForceStep(lsn)) {
-      case Forcer<P>::Progressed::kDurable:
-        return true;
-      case Forcer<P>::Progressed::kFailed:
-        return failure_.status();
-      case Forcer<P>::Progressed::kWaiting:
-        break;
-    }
+    const absl::StatusOr<bool> durable = IsDurable(ForceStep(lsn), failure_);
+    if (!durable.ok() || *durable) return durable;
     // Who was in the middle of a step may never make another one.
     return replicated_ == nullptr || replicated_->IsBegun(lsn) ||
            IsMutant("kBegunIsLeftToOthers");
@@ -77,14 +82,8 @@ absl::Status RingLog<P>::ForceInGroup(uint32_t group, Lsn lsn,
 template <Persistence P>
 absl::Status RingLog<P>::ForceUntilDurable(Lsn lsn, Deadline deadline) {
   return WaitFor("force", deadline, [&]() -> absl::StatusOr<bool> {
-    switch (ForceStep(lsn)) {
-      case Forcer<P>::Progressed::kDurable:
-        return true;
-      case Forcer<P>::Progressed::kFailed:
-        return failure_.status();
-      case Forcer<P>::Progressed::kWaiting:
-        break;
-    }
+    const absl::StatusOr<bool> durable = IsDurable(ForceStep(lsn), failure_);
+    if (!durable.ok() || *durable) return durable;
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(lsn));
     return false;
   });
