@@ -374,11 +374,7 @@ TEST_F(LogReaderTest, PassFromWhatWasCleanedIsToldTheHead) {
 // opened in the middle of a look at it, cleaned, and filled once more.
 TEST_F(LogReaderTest, WriterWhoComesMeanwhileIsNoDamage) {
   constexpr int kRecords = 5000;  // more than between two reports of progress
-  {
-    const std::unique_ptr<Log> log = OpenLog();
-    for (int i = 0; i < kRecords; ++i) ASSERT_TRUE(log->Append("text").ok());
-    ASSERT_TRUE(log->Close().ok());
-  }
+  AppendAndClose(std::vector<std::string>(kRecords, "text"));
   std::unique_ptr<Log> log;
   const VerifyReport report = OpenReader()->Verify([&](double) {
     if (log != nullptr) return;
@@ -392,6 +388,19 @@ TEST_F(LogReaderTest, WriterWhoComesMeanwhileIsNoDamage) {
   EXPECT_TRUE(report.status.ok()) << report.status;
   EXPECT_EQ(report.verdict, "complete");
   EXPECT_GT(report.end_lsn, Lsn(kRecords));
+}
+
+// In the middle of each pass another one opens the log, and leaves.
+TEST_F(LogReaderTest, WritersWhoComeAgainAndAgainAreToldOf) {
+  AppendAndClose(std::vector<std::string>(5000, "text"));
+  int passes = 0;
+  const VerifyReport report = OpenReader()->Verify([&](double) {
+    ++passes;
+    ASSERT_TRUE(OpenLog()->Close().ok());
+  });
+  EXPECT_EQ(report.status.code(), Code::kOutOfRange) << report.status;
+  EXPECT_THAT(std::string(report.status.message()), HasSubstr("Read it again"));
+  EXPECT_EQ(passes, 5 + 1);  // and once at the end
 }
 
 // Beside a writer that came after the pass had begun, damage is told by the
