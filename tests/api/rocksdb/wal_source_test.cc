@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a follower gets its records: the region of a local log.
-#include "api/rocksdb/wal_follower.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/rocksdb/wal_follower.h"
 #include "api/rocksdb/wal_store.h"
 #include "log/base/bytes.h"
 #include "tests/api/rocksdb/followed_text.h"
