@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# Precompiled headers: what most sources of a layer include from elsewhere is
+# read once in a build. Own headers are in none of them, so that a change of one
+# compiles no more than what includes it.
+#
+# A source must compile without them, too; clang-tidy reads it so.
+
+option(ALPHEUS_PRECOMPILE "Precompile the headers of other projects"
+       ${PROJECT_IS_TOP_LEVEL})
+
+if(ALPHEUS_PRECOMPILE)
+  # Precompiled code fits only code that is compiled alike.
+  set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
+  add_compile_definitions(_FILE_OFFSET_BITS=64)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # ccache compares contents; a time in them would tell equal ones apart.
+    add_compile_options(
+      "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+  endif()
+endif()
+
+# What sources of all layers include most.
+set(alpheus_common_headers
+  <algorithm> <array> <atomic> <cstddef> <cstdint> <cstring> <deque>
+  <filesystem> <functional> <map> <memory> <optional> <set> <span> <string>
+  <string_view> <thread> <utility> <variant> <vector>
+  <absl/functional/function_ref.h> <absl/status/status.h>
+  <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/strings/str_format.h>
+  <absl/strings/str_join.h>)
+
+# alpheus_precompile(NAME [HEADERS header...] [LIBRARIES library...]): a target
+# that precompiles the common headers and these; its name is given to
+# alpheus_reuse_precompiled().
+function(alpheus_precompile name)
+  if(NOT ALPHEUS_PRECOMPILE)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "HEADERS;LIBRARIES" ${ARGN})
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  file(CONFIGURE OUTPUT ${source} CONTENT "" @ONLY)
+  add_library(${name} OBJECT ${source})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES})
+  target_precompile_headers(${name} PRIVATE ${alpheus_common_headers}
+    ${ARG_HEADERS})
+endfunction()
+
+# alpheus_reuse_precompiled(NAME FOLDER...): gives the precompiled headers NAME
+# to each target of these folders that has none yet.
+function(alpheus_reuse_precompiled name)
+  if(NOT ALPHEUS_PRECOMPILE)
+    return()
+  endif()
+  foreach(folder IN LISTS ARGN)
+    get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+    foreach(target IN LISTS targets)
+      get_target_property(sources ${target} SOURCES)
+      get_target_property(own ${target} PRECOMPILE_HEADERS)
+      get_target_property(reused ${target} PRECOMPILE_HEADERS_REUSE_FROM)
+      if(sources MATCHES "\\.cc" AND NOT own AND NOT reused)
+        target_precompile_headers(${target} REUSE_FROM ${name})
+      endif()
+    endforeach()
+    get_property(folders DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+    alpheus_reuse_precompiled(${name} ${folders})
+  endforeach()
+endfunction()
