@@ -6,19 +6,15 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/base/config.h"
 #include "tools/sim/options.h"
 #include "tools/sim/totals.h"
 
 namespace alpheus::testing {
 
-// With a sanitizer, which looks at memory and takes seven times as long, a
-// third of the seeds runs: too few to ask for what is rare.
-#ifdef ABSL_HAVE_ADDRESS_SANITIZER
-inline constexpr bool kAllSeedsRun = false;
-#else
-inline constexpr bool kAllSeedsRun = true;
-#endif
+// Whether all seeds run. A sanitizer that looks at memory takes seven times as
+// long: with it a third runs, too few to ask for what is rare, unless
+// ALPHEUS_ALL_SEEDS is set.
+bool AllSeedsRun();
 
 // Runs the seeds; fails for each that violates anything, with the command that
 // repeats it.

@@ -275,7 +275,7 @@ TEST(SimTest, DamageIsRepairedWhileEverythingElseHappens) {
   const sim::Totals totals = ExpectGood(1, 60, fixed);
   EXPECT_GT(totals.counters.scrubs, totals.seeds);
   EXPECT_GT(totals.counters.own_scrubs, totals.seeds);
-  if (!kAllSeedsRun) return;
+  if (!AllSeedsRun()) return;
   EXPECT_GT(totals.counters.repaired_places, 0u);
   EXPECT_GT(totals.counters.repaired_records, 0u);
   EXPECT_GT(totals.counters.repaired_durable, 0u);

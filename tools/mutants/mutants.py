@@ -177,6 +177,8 @@ def programs_of(mutants, arguments):
     programs = {mutant.test.partition(":")[0] for mutant in mutants}
     if arguments.seeds or arguments.explore:
         return [simulation.PROGRAM]
+    if arguments.tests:
+        return sorted(programs)
     return sorted(programs | {simulation.PROGRAM})
 
 
@@ -192,6 +194,8 @@ def main():
                         help="list the test programs and run nothing")
     parser.add_argument("--verbose", action="store_true",
                         help="print what the failing tests print")
+    parser.add_argument("--tests", action="store_true",
+                        help="only the tests, and no seeds")
     parser.add_argument("--seeds", nargs="?", type=int, metavar="N",
                         const=simulation.SEEDS,
                         help="only the simulator, with seeds 1 to N (default "
@@ -224,7 +228,7 @@ def main():
     killed = run.kill_all(arguments.verbose)
     print(f"mutants: {killed}/{len(mutants)} killed", flush=True)
     failed = killed != len(mutants)
-    if table:
+    if table and not arguments.tests:
         failed |= simulation.kill_all(arguments.build, arguments.jobs, table,
                                       simulation.SEEDS)
     return 1 if failed else 0

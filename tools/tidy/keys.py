@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """keys: what clang-tidy has to look at, and a key of all that it would see.
 
-Usage: keys.py BUILD CHECKS... prints a line `KEY FILE SOURCE...` for each C++
-file that the configured build folder BUILD compiles: an own source, or the file
-that includes several of them (a unity build), and the own sources in it. The
-key covers those, all own files that they include, directly or not, how the file
-is compiled, and the contents of the files CHECKS and of standard input.
-Nothing needs to be compiled for it: own files are included by their whole path,
-which lint sees to. Includes that are compiled only elsewhere count, too.
+Usage: keys.py BUILD [--changed FILE] CHECKS... prints a line `KEY SOURCE` for
+each own C++ source that the configured build folder BUILD compiles. The key
+covers the source, all own files that it includes, directly or not, how it is
+compiled, and the contents of the files CHECKS and of standard input. Nothing
+needs to be compiled for it: own files are included by their whole path, which
+lint sees to. Includes that are compiled only elsewhere count, too.
+
+With --changed only those that the files listed in FILE, one a line, concern: each
+source that is listed, and of each header that is, one source that includes it.
 
 Called by `tools/dev check`, which skips what a key says was looked at before.
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -65,38 +68,59 @@ class Tree:
 
 
 def entries(tree, build, common):
-    """Yields (key, compiled file, own sources in it), paths from the root."""
+    """Yields (source, key), paths from the root; each source once."""
     with open(os.path.join(build, "compile_commands.json"),
               encoding="utf-8") as file:
         commands = json.load(file)
     build = os.path.relpath(build, tree.root)
+    seen = set()
     for command in commands:
-        compiled = os.path.relpath(command["file"], tree.root)
-        if not compiled.endswith((".cc", ".cxx")):
+        source = os.path.relpath(command["file"], tree.root)
+        if (not source.endswith(".cc") or source.startswith(build + "/") or
+                source in seen):
             continue
-        closure = tree.closure(compiled)
+        seen.add(source)
         # Without the place of this clone.
         text = [common, command["command"].replace(tree.root + "/", "")]
-        text += [f"{path} {tree.file(path)[0]}" for path in sorted(closure)
-                 if not path.startswith(build + "/")]
-        key = hashlib.sha256("\n".join(text).encode()).hexdigest()
-        if compiled.startswith(build + "/"):
-            yield key, compiled, sorted(tree.file(compiled)[1])
-        else:
-            yield key, compiled, [compiled]
+        text += [f"{path} {tree.file(path)[0]}"
+                 for path in sorted(tree.closure(source))]
+        yield source, hashlib.sha256("\n".join(text).encode()).hexdigest()
+
+
+def concerned(tree, sources, changed):
+    """Of the sources those that changed, and one for each header that did: its
+    own, or else the one that includes the least beside it."""
+    chosen = {source for source in sources if source in changed}
+    closures = {source: tree.closure(source) for source in sources}
+    for header in sorted(changed):
+        users = [source for source in sources if header in closures[source]]
+        if not header.endswith(".h") or not users or chosen & set(users):
+            continue
+        own = header[:-len(".h")] + ".cc"
+        chosen.add(own if own in users else
+                   min(users, key=lambda user: (len(closures[user]), user)))
+    return chosen
 
 
 def main():
-    build, checks = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("checks", nargs="*")
+    parser.add_argument("--changed")
+    arguments = parser.parse_args()
     common = hashlib.sha256(sys.stdin.buffer.read())
-    for path in checks:
+    for path in arguments.checks:
         with open(path, "rb") as file:
             common.update(file.read())
-    for key, compiled, sources in entries(Tree(ROOT), build,
-                                          common.hexdigest()):
-        # A generated file without own sources: nothing to look at.
-        if sources:
-            print(key, compiled, *sources)
+    tree = Tree(ROOT)
+    keys = dict(entries(tree, os.path.abspath(arguments.build),
+                        common.hexdigest()))
+    chosen = set(keys)
+    if arguments.changed:
+        with open(arguments.changed, encoding="utf-8") as file:
+            chosen = concerned(tree, list(keys), set(file.read().split("\n")))
+    for source in sorted(chosen):
+        print(keys[source], source)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gate: what every change must pass.
+
+    gate.py [--list] [--commit COMMIT] [--fresh] [--busy N]
+
+All checks that are fast run whole. Of each suite that is not, the commit draws a
+slice (draw.py); what it drew is printed by name, and --commit draws it again. A
+stage that fails does not stop the others. How each stage that failed ended is
+shown again behind all of them. The plain tests come last, so that ctest's
+summary ends the output.
+
+--fresh runs the gate in a clone, with empty caches, which is removed then;
+--busy N runs it beside N loops that keep a core busy each.
+
+Called by `tools/dev gate`, as .ci/run does.
+"""
+
+import argparse
+import collections
+import contextlib
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+for folder in ("tests/model", "tools/mutants", "tools/rings"):
+    sys.path.insert(0, os.path.join(ROOT, folder))
+import check as model  # noqa: E402, tests/model
+import mutants  # noqa: E402, tools/mutants
+import simulation  # noqa: E402, tools/mutants
+from draw import Draw  # noqa: E402, beside this file
+from ledger import LedgerError, Tree  # noqa: E402, beside this file
+from suites import GUESTS  # noqa: E402, beside this file
+
+# How much of each suite a commit draws: some minutes in all, on two cores.
+MUTANTS = 24
+MUTANT_PROGRAMS = 2
+SIMULATED_MUTANTS = 6
+CONFIGURATIONS = 4
+FUZZERS = 3
+SLOW_CASES = 10
+SLOW_OTHERS = 2
+SEEDS = 60
+# The seeds of which the deep ring has seen that they are good (suites.py).
+LAST_SEED = 2000
+KILL_ROUNDS = {"rocksdb_kill_rounds": 8, "rocksdb_failover_rounds": 4,
+               "rocksdb_stress": 8}
+NEMESIS_ROUNDS = 3
+
+# How many lines of a stage that failed are shown again at the end.
+LINES_AGAIN = 60
+# Lines of ctest on tests that begin and on those that pass.
+TEST_BEGINS = re.compile(r"^ +Start +[0-9]+: ")
+TEST_PASSES = re.compile(r" Passed +[0-9.]+ sec *$")
+
+
+
+def dev(*arguments):
+    return ["tools/dev", *arguments]
+
+
+def drawn_mutants(draw):
+    """Names of mutants; those of a few programs, so that few are compiled."""
+    table = mutants.read_table()
+    programs = sorted({m.test.partition(":")[0] for m in table})
+    chosen = draw.sample("programs of mutants", programs, MUTANT_PROGRAMS)
+    names = [m.name for m in table if m.test.partition(":")[0] in chosen]
+    return draw.sample("mutants", names, MUTANTS)
+
+
+def stages_before_tests(draw):
+    """Commands, of tools/dev or of a program below the root."""
+    by_seeds = draw.sample("mutants by seeds",
+                           [m.name for m in simulation.read_table()],
+                           SIMULATED_MUTANTS)
+    models = draw.sample("model", [c.name for c in model.CONFIGURATIONS],
+                         CONFIGURATIONS)
+    fuzzers = draw.sample("fuzz", sorted(
+        os.path.basename(path)[:-len(".cc")]
+        for path in glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.cc"))),
+                          FUZZERS)
+    first_seed = draw.number("simulator", 1, LAST_SEED - SEEDS + 1)
+    seed = str(draw.number("kills", 1, 1 << 30))
+    guest = draw.sample("guest", list(GUESTS), 1)
+    return [
+        dev("check"),
+        dev("test", "--sanitize", "address,undefined"),
+        dev("fuzz", "--minutes", "1", *fuzzers),
+        dev("test", "--sanitize", "thread"),
+        dev("mutants", "--tests", *drawn_mutants(draw)),
+        dev("mutants", "--seeds", str(simulation.SEEDS), *by_seeds),
+        dev("build"),
+        dev("model", *models),
+        dev("sim", "--seeds", f"{first_seed}-{first_seed + SEEDS - 1}"),
+        *([f"build/bin/{program}", str(rounds), seed]
+          for program, rounds in KILL_ROUNDS.items()),
+        dev("nemesis", "--rounds", str(NEMESIS_ROUNDS), "--seed", seed),
+        dev("vm-test", "--quick", "--seed", seed, *guest),
+    ]
+
+
+def slow_tests(draw):
+    """The names of the slow tests that are drawn; once all are built."""
+    listed = subprocess.run(
+        ["ctest", "--test-dir", os.path.join(ROOT, "build"), "-N", "-L",
+         "^slow$"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        check=False)
+    names = re.findall(r"^ *Test *#\d+: (\S+)", listed.stdout, re.MULTILINE)
+    # A case of a test program has a dot in its name, a program or script none.
+    cases = [name for name in names if "." in name]
+    # The model has a stage of its own.
+    others = [name for name in names if "." not in name and
+              name != "model_test"]
+    return (draw.sample("slow cases", cases, SLOW_CASES) +
+            draw.sample("slow programs", others, SLOW_OTHERS))
+
+
+class Output:
+    """Prints what stages print, without ctest's lines on tests that pass."""
+
+    def __init__(self, stream=None):
+        self.stream = stream or sys.stdout
+        self.lines = collections.deque(maxlen=LINES_AGAIN)
+
+    def say(self, line):
+        print(line, file=self.stream, flush=True)
+
+    def show(self, line):
+        if TEST_BEGINS.search(line) or TEST_PASSES.search(line):
+            return
+        self.lines.append(line)
+        self.say(line)
+
+
+def run(command, output):
+    """Whether it ended well; its last lines are in output.lines."""
+    output.lines.clear()
+    process = subprocess.Popen(command, cwd=ROOT, text=True,
+                               stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, errors="replace")
+    for line in process.stdout:
+        output.show(line.rstrip("\n"))
+    return process.wait() == 0
+
+
+class Gate:
+    """One run of all stages."""
+
+    def __init__(self, commit, output):
+        self.draw = Draw(commit)
+        self.output = output
+        self.summary = []
+        self.failed = []
+
+    def stage(self, command):
+        name = " ".join(command)
+        self.output.say(f"==== {name}")
+        start = time.monotonic()
+        good = run(command, self.output)
+        line = (f"{'ok' if good else 'FAILED':6} "
+                f"{time.monotonic() - start:5.0f} s  {name}")
+        self.summary.append(line)
+        if not good:
+            self.failed.append((line, list(self.output.lines)))
+        self.output.say(f"==== {line}")
+
+    def run(self):
+        """All stages; whether all were good."""
+        start = time.monotonic()
+        for command in stages_before_tests(self.draw):
+            self.stage(command)
+        slow = slow_tests(self.draw)
+        if slow:
+            pattern = "|".join(re.escape(name) for name in slow)
+            self.stage(dev("test", "-R", f"^({pattern})$"))
+        for line, lines in self.failed:
+            self.output.say(f"==== the end of: {line}")
+            for text in lines:
+                self.output.say(text)
+        failed_before = len(self.failed)
+        tests = dev("test", "-LE", "^slow$")
+        self.output.say("\n".join(self.summary))
+        self.output.say(f"==== {' '.join(tests)}")
+        # Its end is the end of the output, which is read by programs: nothing
+        # may follow but one line.
+        good = run(tests, self.output)
+        self.output.say(f"gate: {'ok' if good and not failed_before else 'FAILED'}"
+                        f" at {self.draw.commit[:8]} after "
+                        f"{time.monotonic() - start:.0f} s")
+        return good and not failed_before
+
+
+@contextlib.contextmanager
+def busy_loops(count):
+    """Processes that keep a core busy each, until the block ends."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+             for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def run_fresh():
+    """The gate in a clone of what is committed, with empty caches."""
+    with tempfile.TemporaryDirectory(prefix="alpheus-gate-") as folder:
+        clone = os.path.join(folder, "clone")
+        subprocess.run(["git", "-c", "safe.directory=*", "clone", "--quiet",
+                        ROOT, clone], check=True)
+        environment = {**os.environ,
+                       "CCACHE_DIR": os.path.join(folder, "ccache"),
+                       "XDG_CACHE_HOME": os.path.join(folder, "cache")}
+        return subprocess.run(["bash", os.path.join(clone, ".ci", "run")],
+                              env=environment, check=False).returncode
+
+
+def print_list(draw):
+    for command in stages_before_tests(draw):
+        print(" ".join(command))
+    print(f"tools/dev test -R SLOW, {SLOW_CASES} slow cases and {SLOW_OTHERS} "
+          "slow programs by lot, drawn once they are built")
+    print("tools/dev test -LE ^slow$")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="tools/dev gate", description="What every change must pass.")
+    parser.add_argument("--list", action="store_true",
+                        help="say what the commit draws and run nothing")
+    parser.add_argument("--commit", metavar="COMMIT",
+                        help="draw as this one does; that of HEAD by default")
+    parser.add_argument("--fresh", action="store_true",
+                        help="in a clone, with empty caches")
+    parser.add_argument("--busy", type=int, default=0, metavar="N",
+                        help="beside N busy loops")
+    arguments = parser.parse_args()
+    try:
+        commit = arguments.commit or Tree(ROOT).commit()
+    except LedgerError as error:
+        sys.exit(f"gate: {error}")
+    if arguments.list:
+        return print_list(Draw(commit))
+    with busy_loops(arguments.busy):
+        if arguments.fresh:
+            return run_fresh()
+        return 0 if Gate(commit, Output()).run() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ledger: docs/results/deep.json, what came of the deep suites, and when.
+
+One entry is one run of one suite:
+
+    suite     its name (suites.py)
+    commit    what was checked out
+    inputs    hash of all files that the suite is built from and reads
+    date      when the run ended
+    machine   processor, cores, memory
+    seconds   how long it took
+    outcome   "ok" or "failed"
+    counts    the lines of its output that say how much it did
+
+An entry is valid while the files that it depends on have the same contents,
+whatever has happened to commits and other files since.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+
+FIELDS = ("suite", "commit", "inputs", "date", "machine", "seconds", "outcome",
+          "counts")
+
+
+class LedgerError(Exception):
+    """The ledger can't be read, or git can't say what is checked out."""
+
+
+class Tree:
+    """The files of a checkout, as git has them."""
+
+    def __init__(self, root):
+        self.root = root
+
+    def git(self, *arguments):
+        # A clone may belong to another user than the one who runs this.
+        done = subprocess.run(
+            ["git", "-c", "safe.directory=*", "-C", self.root, *arguments],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            check=False)
+        if done.returncode != 0:
+            raise LedgerError(f"git {' '.join(arguments)} failed: "
+                              f"{done.stderr.strip()}")
+        return done.stdout
+
+    def commit(self):
+        return self.git("rev-parse", "HEAD").strip()
+
+    def inputs(self, paths):
+        """Hash of all files below these paths, as they are committed."""
+        listed = self.git("ls-tree", "-r", "HEAD", "--", *paths)
+        if not listed:
+            raise LedgerError(f"nothing is committed below {' '.join(paths)}")
+        return hashlib.sha256(listed.encode()).hexdigest()[:16]
+
+    def changes(self, paths):
+        """Files below these paths that differ from what is committed."""
+        status = self.git("status", "--porcelain", "--", *paths)
+        return [line[3:] for line in status.splitlines()]
+
+
+class Ledger:
+    """The entries of a file, in the order of suites and dates."""
+
+    def __init__(self, path):
+        self.path = path
+        self.entries = []
+        if not os.path.exists(path):
+            return
+        try:
+            with open(path, encoding="utf-8") as file:
+                self.entries = json.load(file)
+            for entry in self.entries:
+                if set(entry) != set(FIELDS):
+                    raise ValueError(f"an entry has the fields "
+                                     f"{', '.join(entry)} instead of "
+                                     f"{', '.join(FIELDS)}")
+        except (ValueError, TypeError) as error:
+            raise LedgerError(f"{path}: {error}; the newest good version is in "
+                              "git") from error
+
+    def of(self, suite):
+        """Its entries, the oldest first."""
+        return [entry for entry in self.entries if entry["suite"] == suite]
+
+    def add(self, entry, keep):
+        """Adds it; of the suite's entries the `keep` newest stay."""
+        newest = (self.of(entry["suite"]) + [entry])[-keep:]
+        self.entries = [old for old in self.entries
+                        if old["suite"] != entry["suite"]] + newest
+        self.entries.sort(key=lambda old: (old["suite"], old["date"]))
+
+    def write(self):
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        text = ",\n".join(
+            json.dumps({name: entry[name] for name in FIELDS}, indent=1)
+            for entry in self.entries)
+        # Written beside it first: a run that is cut off leaves the old one.
+        beside = self.path + ".new"
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(f"[\n{text}\n]\n")
+        os.replace(beside, self.path)

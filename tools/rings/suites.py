@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""suites: all that is checked, whole, a suite at a time.
+
+Each suite of the deep ring is a list of commands: of tools/dev, or a program
+that tools/dev has built before. `inputs` are the files that decide what comes of
+it, `counts` tells the lines of its output that say how much it did, `minutes` is
+about how long it takes on two cores with nothing compiled, and `times` is how
+many runs in a row must be green.
+"""
+
+import collections
+
+# Whatever a program is compiled from.
+BUILD = ("CMakeLists.txt", "cmake", "tools/dev")
+PRODUCT = ("log", "quorum", "replication", "recovery", "api")
+PROGRAMS = PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/daemon",
+                      "tools/demo", "tools/sim", "tools/samples")
+ALL = BUILD + PRODUCT + ("tools", "tests", "bench", ".ci")
+SIMULATED = BUILD + PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/sim")
+ROCKSDB = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/testing",
+                              "tests/api/rocksdb")
+GUEST_INPUTS = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/testing",
+                             "tests/vm", "tests/replication/fabric")
+
+# What runs in guests (tests/vm/suites.py), and about how many minutes.
+GUESTS = {"verbs": 10, "fence": 10, "faults": 10, "log": 12, "power": 10,
+          "rejoin": 12}
+
+Suite = collections.namedtuple(
+    "Suite", "name what commands inputs counts minutes times")
+
+
+def suite(name, what, commands, inputs, counts, minutes, times=1):
+    return Suite(name, what, [command.split() for command in commands], inputs,
+                 counts, minutes, times)
+
+
+# Repeats all that is drawn; the gate draws other seeds.
+SEED = 20261127
+
+SUITES = (
+    suite("tidy", "clang-tidy of each source, which compiles by itself",
+          ["tools/dev check --all"],
+          ALL + (".clang-tidy",),
+          r"clang-tidy: |check: ", 35),
+    suite("tests", "all tests, without sanitizers",
+          ["tools/dev test"], ALL, r"tests passed", 20),
+    suite("address", "all tests but the slow ones, with the sanitizers of "
+          "addresses and undefined behaviour, and all seeds",
+          ["env ALPHEUS_ALL_SEEDS=1 tools/dev test --sanitize "
+           "address,undefined"], ALL, r"tests passed", 40),
+    suite("threads", "tests with several threads, with the sanitizer of threads",
+          ["tools/dev test --sanitize thread"], ALL, r"tests passed", 20),
+    suite("load", "each test 30 times, four at once on each core",
+          ["tools/dev test --under-load 30 -LE ^slow$"], ALL, r"tests passed",
+          240),
+    suite("fuzz", "all fuzzers, for 20 minutes",
+          ["tools/dev fuzz --minutes 20"],
+          BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/testing",
+                              "tests/fuzz"),
+          r"^fuzz: \d+ executions", 35),
+    suite("mutants", "each mutant by the test of its hole",
+          ["tools/dev mutants --tests"], ALL, r"^mutants: ", 15),
+    suite("mutants-by-seeds", "mutants and canaries by seeds of the simulator",
+          ["tools/dev mutants --seeds"], SIMULATED + ("tools/mutants",),
+          r"^mutants in the simulator: ", 15),
+    suite("model", "all configurations and weakenings of the models",
+          ["tools/dev model"], ("tests/model",), r"^model: ", 20),
+    suite("simulator", "2,000 seeds of clusters in virtual time",
+          ["tools/dev sim --seeds 1-2000"], SIMULATED, r"seeds", 25),
+    suite("kills", "kill rounds of the local log, of RocksDB and its successors",
+          ["tools/dev build",
+           "build/bin/alpheus-demo --local --rounds 300 --quiet",
+           f"build/bin/rocksdb_kill_rounds 200 {SEED}",
+           f"build/bin/rocksdb_failover_rounds 50 {SEED}",
+           f"build/bin/rocksdb_stress 200 {SEED}"],
+          ROCKSDB, r"rounds|lost", 20),
+    suite("nemesis", "clusters of 3 and 5 real nodes, 5 minutes each",
+          [f"tools/dev nemesis --nodes 3 --minutes 5 --seed {SEED}",
+           f"tools/dev nemesis --nodes 5 --minutes 5 --seed {SEED}"],
+          BUILD + PROGRAMS, r"^ *all ", 18),
+    *(suite(f"guest-{name}", f"guests with adapters: vm-test {name}",
+            [f"tools/dev vm-test --seed {SEED} {name}"], GUEST_INPUTS,
+            r"^vm-test: (ok|FAILED|skipped)", minutes)
+      for name, minutes in GUESTS.items()),
+    suite("gate", "the gate in a fresh clone, with nothing compiled",
+          ["tools/dev gate --fresh"], ALL + ("docs",), r"^gate: ", 45, times=3),
+    suite("gate-busy", "the same beside two busy loops",
+          ["tools/dev gate --fresh --busy 2"], ALL + ("docs",), r"^gate: ", 60,
+          times=3),
+)
