@@ -37,9 +37,10 @@ import mutants  # noqa: E402, tools/mutants
 import simulation  # noqa: E402, tools/mutants
 from draw import Draw  # noqa: E402, beside this file
 from ledger import LedgerError, Tree  # noqa: E402, beside this file
-from suites import GUESTS  # noqa: E402, beside this file
+from suites import FOLDERS, GUESTS  # noqa: E402, beside this file
 
 # How much of each suite a commit draws: some minutes in all, on two cores.
+TIDIED = 30
 MUTANTS = 24
 MUTANT_PROGRAMS = 2
 SIMULATED_MUTANTS = 6
@@ -66,6 +67,13 @@ def dev(*arguments):
     return ["tools/dev", *arguments]
 
 
+def sources():
+    """Own C++ sources."""
+    return sorted(os.path.relpath(path, ROOT) for folder in FOLDERS
+                  for path in glob.glob(os.path.join(ROOT, folder, "**/*.cc"),
+                                        recursive=True))
+
+
 def drawn_mutants(draw):
     """Names of mutants; those of a few programs, so that few are compiled."""
     table = mutants.read_table()
@@ -89,8 +97,9 @@ def stages_before_tests(draw):
     first_seed = draw.number("simulator", 1, LAST_SEED - SEEDS + 1)
     seed = str(draw.number("kills", 1, 1 << 30))
     guest = draw.sample("guest", list(GUESTS), 1)
+    tidied = draw.sample("tidy", sources(), TIDIED)
     return [
-        dev("check"),
+        dev("check", "--also", *tidied),
         dev("test", "--sanitize", "address,undefined"),
         dev("fuzz", "--minutes", "1", *fuzzers),
         dev("test", "--sanitize", "thread"),

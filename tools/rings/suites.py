@@ -13,9 +13,10 @@ import collections
 # Whatever a program is compiled from.
 BUILD = ("CMakeLists.txt", "cmake", "tools/dev")
 PRODUCT = ("log", "quorum", "replication", "recovery", "api")
+FOLDERS = PRODUCT + ("tools", "tests", "bench")
 PROGRAMS = PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/daemon",
                       "tools/demo", "tools/sim", "tools/samples")
-ALL = BUILD + PRODUCT + ("tools", "tests", "bench", ".ci")
+ALL = BUILD + FOLDERS + (".ci",)
 SIMULATED = BUILD + PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/sim")
 ROCKSDB = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/testing",
                               "tests/api/rocksdb")
