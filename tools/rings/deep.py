@@ -85,15 +85,15 @@ def run_commands(suite):
     counts = []
     for command in suite.commands:
         print(f"deep: {suite.name}: {' '.join(command)}", flush=True)
-        process = subprocess.Popen(command, cwd=ROOT, text=True,
-                                   stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, errors="replace")
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            if re.search(suite.counts, line):
-                counts.append(line.strip())
-        if process.wait() != 0:
+        with subprocess.Popen(command, cwd=ROOT, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT,
+                              errors="replace") as process:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                if re.search(suite.counts, line):
+                    counts.append(line.strip())
+        if process.returncode != 0:
             counts.append(f"{' '.join(command)}: status {process.returncode}")
             return False, counts
     return True, counts

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests tools/rings: what commits draw, the ledger, and what is green."""
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "tools", "rings"))
+import deep  # noqa: E402, tools/rings
+import gate  # noqa: E402, tools/rings
+import ledger  # noqa: E402, tools/rings
+import suites  # noqa: E402, tools/rings
+from draw import Draw  # noqa: E402, tools/rings
+
+COMMITS = [f"{n:040x}" for n in range(300)]
+
+
+def make_repository(folder):
+    """A repository with one commit of two files."""
+    for path, text in (("log/a.cc", "a"), ("tests/b.cc", "b")):
+        write(folder, path, text)
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
+        git(folder, *command)
+
+
+def write(folder, path, text):
+    path = os.path.join(folder, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def git(folder, *arguments):
+    subprocess.run(["git", "-C", folder, "-c", "user.name=a", "-c",
+                    "user.email=a@example.org", *arguments], check=True,
+                   capture_output=True)
+
+
+class DrawTest(unittest.TestCase):
+
+    def test_a_commit_draws_the_same_again(self):
+        for purpose in ("mutants", "model"):
+            self.assertEqual(Draw("c1").sample(purpose, range(100), 5),
+                             Draw("c1").sample(purpose, range(100), 5))
+            self.assertEqual(Draw("c1").number(purpose, 1, 1 << 30),
+                             Draw("c1").number(purpose, 1, 1 << 30))
+
+    def test_commits_and_purposes_draw_apart(self):
+        drawn = {tuple(Draw(commit).sample(purpose, range(1000), 5))
+                 for commit in ("c1", "c2") for purpose in ("a", "b")}
+        self.assertEqual(len(drawn), 4)
+
+    def test_every_part_comes_up_in_the_long_run(self):
+        seen = set()
+        for commit in COMMITS:
+            seen.update(Draw(commit).sample("model", range(44), 4))
+        self.assertEqual(seen, set(range(44)))
+
+    def test_few_items_are_all_drawn_in_their_order(self):
+        self.assertEqual(Draw("c").sample("a", ["x", "y"], 9), ["x", "y"])
+
+    def test_numbers_keep_to_their_bounds(self):
+        numbers = {Draw(commit).number("n", 1, 3) for commit in COMMITS}
+        self.assertEqual(numbers, {1, 2, 3})
+
+
+class GateTest(unittest.TestCase):
+
+    def test_every_mutant_and_every_guest_comes_up(self):
+        drawn, seeds, guests = set(), set(), set()
+        for commit in COMMITS:
+            draw = Draw(commit)
+            drawn.update(gate.drawn_mutants(draw))
+            for command in gate.stages_before_tests(draw):
+                if command[1:3] == ["mutants", "--seeds"]:
+                    seeds.update(command[4:])
+                if command[1] == "vm-test":
+                    guests.add(command[-1])
+        names = {m.name for m in gate.mutants.read_table()}
+        self.assertEqual(names - drawn, set())
+        self.assertEqual(seeds,
+                         {m.name for m in gate.simulation.read_table()})
+        self.assertEqual(guests, set(suites.GUESTS))
+
+    def test_lines_on_tests_that_pass_are_left_out(self):
+        stream = io.StringIO()
+        output = gate.Output(stream)
+        for line in ("      Start  1: a", " 1/3 Test  #1: a ..   Passed    0.01 sec",
+                     " 2/3 Test  #2: b ..***Failed    0.01 sec", "said"):
+            output.show(line)
+        self.assertEqual(stream.getvalue().splitlines(), [
+            " 2/3 Test  #2: b ..***Failed    0.01 sec", "said"])
+
+    def test_a_stage_that_fails_is_shown_again(self):
+        stream = io.StringIO()
+        run = gate.Gate("c" * 40, gate.Output(stream))
+        run.stage(["sh", "-c", "echo broken; exit 3"])
+        run.stage(["sh", "-c", "echo whole"])
+        self.assertEqual([line.split()[0] for line in run.summary],
+                         ["FAILED", "ok"])
+        self.assertEqual([lines for _, lines in run.failed], [["broken"]])
+
+
+class LedgerTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        make_repository(self.folder)
+        self.tree = ledger.Tree(self.folder)
+        self.path = os.path.join(self.folder, "docs", "results", "deep.json")
+        self.suite = suites.suite("a", "what", ["sh run.sh"], ("log",),
+                                  r"counted", 1)
+
+    def entry(self, **changes):
+        return {"suite": "a", "commit": self.tree.commit(),
+                "inputs": self.tree.inputs(("log",)), "date": "2026-01-01",
+                "machine": "m", "seconds": 1, "outcome": "ok", "counts": [],
+                **changes}
+
+    def state(self, *entries, times=1):
+        book = ledger.Ledger(self.path)
+        for entry in entries:
+            book.add(entry, times)
+        return deep.state(self.suite._replace(times=times), self.tree, book)
+
+    def test_what_is_written_is_read_again(self):
+        book = ledger.Ledger(self.path)
+        book.add(self.entry(), 1)
+        book.write()
+        self.assertEqual(ledger.Ledger(self.path).entries, [self.entry()])
+
+    def test_only_the_newest_stay(self):
+        book = ledger.Ledger(self.path)
+        for day in ("2026-01-01", "2026-01-02", "2026-01-03"):
+            book.add(self.entry(date=day), 2)
+        self.assertEqual([entry["date"] for entry in book.of("a")],
+                         ["2026-01-02", "2026-01-03"])
+
+    def test_a_broken_file_is_an_error(self):
+        for text in ("[", "[{}]", "[1]"):
+            with self.subTest(text=text):
+                write(self.folder, "docs/results/deep.json", text)
+                with self.assertRaises(ledger.LedgerError):
+                    ledger.Ledger(self.path)
+
+    def test_an_entry_is_valid_until_its_files_change(self):
+        entry = self.entry()
+        self.assertTrue(self.state(entry)[1])
+        write(self.folder, "tests/b.cc", "changed")
+        git(self.folder, "commit", "-qam", "other")
+        self.assertTrue(self.state(entry)[1])
+        write(self.folder, "log/a.cc", "changed")
+        git(self.folder, "commit", "-qam", "own")
+        said, green = self.state(entry)
+        self.assertFalse(green)
+        self.assertIn("stale", said)
+
+    def test_a_failure_is_not_green_whatever_was_before(self):
+        failed = self.entry(outcome="failed", date="2026-01-02")
+        self.assertFalse(self.state(self.entry(), failed)[1])
+        self.assertFalse(self.state(self.entry(), failed, times=2)[1])
+
+    def test_so_many_green_ones_as_are_asked_for(self):
+        self.assertEqual(self.state(self.entry(), times=2),
+                         ("ok 1 of 2 times", False))
+        self.assertTrue(self.state(self.entry(), self.entry(date="2026-01-02"),
+                                   times=2)[1])
+
+    def test_without_an_entry_it_never_ran(self):
+        self.assertEqual(self.state(), ("never run", False))
+
+    def run_suite(self, script):
+        """Runs a suite of one script; (whether green, its newest entry)."""
+        write(self.folder, "log/run.sh", script)
+        git(self.folder, "add", "-A")
+        git(self.folder, "commit", "-qm", "script")
+        book = ledger.Ledger(self.path)
+        suite = self.suite._replace(
+            commands=[["sh", os.path.join(self.folder, "log", "run.sh")]])
+        with contextlib.redirect_stdout(io.StringIO()):
+            green = deep.run(suite, self.tree, book)
+        return green, (book.of("a") or [None])[-1]
+
+    def test_a_run_is_noted_with_its_counts(self):
+        green, entry = self.run_suite("echo counted 3; echo other")
+        self.assertTrue(green)
+        self.assertEqual(entry["counts"], ["counted 3"])
+        self.assertEqual(entry["commit"], self.tree.commit())
+        self.assertEqual(set(entry), set(ledger.FIELDS))
+
+    def test_a_run_that_fails_is_noted_too(self):
+        green, entry = self.run_suite("echo counted 2; exit 5")
+        self.assertFalse(green)
+        self.assertEqual(entry["outcome"], "failed")
+        self.assertIn("status 5", entry["counts"][-1])
+
+    def test_a_run_during_which_files_change_is_not_noted(self):
+        green, entry = self.run_suite(
+            f"echo changed >{self.folder}/log/a.cc; echo counted")
+        self.assertFalse(green)
+        self.assertIsNone(entry)
+
+    def test_nothing_runs_on_files_that_are_not_committed(self):
+        write(self.folder, "log/new.cc", "new")
+        with self.assertRaisesRegex(ledger.LedgerError, "log/new.cc"):
+            deep.run(self.suite, self.tree, ledger.Ledger(self.path))
+
+
+class SuitesTest(unittest.TestCase):
+
+    def test_names_are_unique_and_inputs_exist(self):
+        names = [suite.name for suite in suites.SUITES]
+        self.assertEqual(len(names), len(set(names)))
+        for suite in suites.SUITES:
+            for path in suite.inputs:
+                self.assertTrue(os.path.exists(os.path.join(ROOT, path)),
+                                f"{suite.name}: {path}")
+
+    def test_guests_are_those_of_the_guests_suites(self):
+        listed = subprocess.run(
+            [sys.executable, "-B", os.path.join(ROOT, "tests/vm/suites.py"),
+             "--list"], capture_output=True, text=True, check=True)
+        self.assertLessEqual(set(suites.GUESTS), set(listed.stdout.split()))
+
+    def test_the_inputs_of_a_build_have_all_that_it_compiles(self):
+        for folder in suites.FOLDERS:
+            self.assertIn(folder, suites.ALL)
+
+
+if __name__ == "__main__":
+    unittest.main()
