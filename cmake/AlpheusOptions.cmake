@@ -42,6 +42,9 @@ if(ALPHEUS_SANITIZE)
   add_compile_options(-fsanitize=${ALPHEUS_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ALPHEUS_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND ALPHEUS_SANITIZE MATCHES "address")
+    add_compile_options(-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/sanitizer_ignore.txt)
+  endif()
 endif()
 
 if(ALPHEUS_FUZZ)

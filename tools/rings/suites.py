@@ -52,9 +52,11 @@ SUITES = (
            "address,undefined"], ALL, r"tests passed", 40),
     suite("threads", "tests with several threads, with the sanitizer of threads",
           ["tools/dev test --sanitize thread"], ALL, r"tests passed", 20),
-    suite("load", "each test 30 times, four at once on each core",
-          ["tools/dev test --under-load 30 -LE ^slow$"], ALL, r"tests passed",
-          240),
+    *(suite(f"load-{part}", "each fast test 30 times, four at once on each "
+            f"core: part {part} of 4",
+            [f"tools/dev test --under-load 30 -LE ^slow$ -I {part},,4"], ALL,
+            r"tests passed", 60)
+      for part in range(1, 5)),
     suite("fuzz", "all fuzzers, for 20 minutes",
           ["tools/dev fuzz --minutes 20"],
           BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/testing",
