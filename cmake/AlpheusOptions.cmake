@@ -3,8 +3,8 @@
 
 # A project that uses the log by add_subdirectory gets the library only.
 option(ALPHEUS_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
-option(ALPHEUS_BUILD_PROGRAMS "Build the programs and benchmarks"
-       ${PROJECT_IS_TOP_LEVEL})
+option(ALPHEUS_BUILD_PROGRAMS "Build the programs" ${PROJECT_IS_TOP_LEVEL})
+option(ALPHEUS_BUILD_BENCH "Build the benchmarks" ${ALPHEUS_BUILD_PROGRAMS})
 option(ALPHEUS_INSTALL "Let `cmake --install` install" ${PROJECT_IS_TOP_LEVEL})
 option(ALPHEUS_ROCKSDB "Build the RocksDB plugin, if RocksDB is there"
        ${PROJECT_IS_TOP_LEVEL})
