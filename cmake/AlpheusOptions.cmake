@@ -49,6 +49,19 @@ if(ALPHEUS_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+if(PROJECT_IS_TOP_LEVEL)
+  # No more links at a time than memory holds: one with sanitizers takes about
+  # a gigabyte.
+  cmake_host_system_information(RESULT alpheus_memory
+    QUERY AVAILABLE_PHYSICAL_MEMORY)
+  math(EXPR alpheus_links "${alpheus_memory} / 1024")
+  if(alpheus_links LESS 1)
+    set(alpheus_links 1)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY JOB_POOLS alpheus_links=${alpheus_links})
+  set(CMAKE_JOB_POOL_LINK alpheus_links)
+endif()
+
 find_program(ALPHEUS_MOLD mold)
 if(ALPHEUS_MOLD)
   add_link_options(-fuse-ld=mold)
