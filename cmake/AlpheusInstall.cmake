@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: headers, libalpheus, the program, and what CMake and
+# `cmake --install`: headers, libalpheus, the programs, and what CMake and
 # pkg-config need to find them.
 include(CMakePackageConfigHelpers)
 
@@ -39,7 +39,8 @@ install(DIRECTORY ${alpheus_staging}/alpheus
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 if(ALPHEUS_BUILD_PROGRAMS)
-  install(TARGETS alpheus alpheusd RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS alpheus alpheus-sim alpheusd
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(TARGETS alpheus_shared EXPORT AlpheusC
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

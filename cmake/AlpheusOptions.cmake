@@ -3,8 +3,8 @@
 
 # A project that uses the log by add_subdirectory gets the library only.
 option(ALPHEUS_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
-option(ALPHEUS_BUILD_PROGRAMS "Build the programs and benchmarks"
-       ${PROJECT_IS_TOP_LEVEL})
+option(ALPHEUS_BUILD_PROGRAMS "Build the programs" ${PROJECT_IS_TOP_LEVEL})
+option(ALPHEUS_BUILD_BENCH "Build the benchmarks" ${ALPHEUS_BUILD_PROGRAMS})
 option(ALPHEUS_INSTALL "Let `cmake --install` install" ${PROJECT_IS_TOP_LEVEL})
 option(ALPHEUS_ROCKSDB "Build the RocksDB plugin, if RocksDB is there"
        ${PROJECT_IS_TOP_LEVEL})
@@ -50,6 +50,19 @@ endif()
 if(ALPHEUS_FUZZ)
   # Coverage for the fuzzers; their main comes with the fuzz targets.
   add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+if(PROJECT_IS_TOP_LEVEL)
+  # No more links at a time than memory holds: one with sanitizers takes about
+  # a gigabyte.
+  cmake_host_system_information(RESULT alpheus_memory
+    QUERY AVAILABLE_PHYSICAL_MEMORY)
+  math(EXPR alpheus_links "${alpheus_memory} / 1024")
+  if(alpheus_links LESS 1)
+    set(alpheus_links 1)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY JOB_POOLS alpheus_links=${alpheus_links})
+  set(CMAKE_JOB_POOL_LINK alpheus_links)
 endif()
 
 find_program(ALPHEUS_MOLD mold)

@@ -34,7 +34,7 @@ case $ALPHEUS_MUTANT in
 esac
 """
 
-# What `alpheus sim` says, by mutant; without one each canary is seen.
+# What `alpheus-sim` says, by mutant; without one each canary is seen.
 SIMULATOR = """#!/bin/sh
 seeds='{"seeds": 3, "violated": 1}'
 says() { echo '{"seed": 3, "invariant": "'"$1"'", "what": "'"$2"'"}'; }
@@ -82,7 +82,7 @@ class MutantsTest(unittest.TestCase):
         os.chmod(program, 0o700)
 
     def write_simulator(self):
-        self.simulator = os.path.join(self.folder, "bin", "alpheus")
+        self.simulator = os.path.join(self.folder, "bin", "alpheus-sim")
         with open(self.simulator, "w", encoding="utf-8") as script:
             script.write(SIMULATOR)
         os.chmod(self.simulator, 0o700)

@@ -162,7 +162,8 @@ class InstallTest(unittest.TestCase):
         self.assertEqual(
             installed - docs - build_type,
             {f"include/{header}" for header in PUBLIC_HEADERS} |
-            {"bin/alpheus", "bin/alpheusd", "libalpheus.a", "libalpheus.so",
+            {"bin/alpheus", "bin/alpheus-sim", "bin/alpheusd",
+             "libalpheus.a", "libalpheus.so",
              f"libalpheus.so.{PROJECT_VERSION.group(0)}",
              "libalpheus.so.{}.{}".format(*PROJECT_VERSION.groups()),
              "pkgconfig/alpheus.pc", "pkgconfig/alpheus-cxx.pc"} |

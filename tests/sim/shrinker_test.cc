@@ -124,7 +124,7 @@ TEST(SimCaseTest, WhatIsNoListOfNumbersIsRefused) {
 }
 
 TEST(SimCaseTest, TheCommandLineSaysAllThatIsFixed) {
-  EXPECT_EQ(CommandLine(12, {}), "sim --seed 12");
+  EXPECT_EQ(CommandLine(12, {}), "alpheus-sim --seed 12");
   Fixed fixed;
   fixed.nodes = 3;
   fixed.write_quorum = 2;
@@ -135,13 +135,15 @@ TEST(SimCaseTest, TheCommandLineSaysAllThatIsFixed) {
   fixed.without_breaks = true;
   fixed.without_yields = true;
   fixed.canary = Canary::kLostFences;
-  EXPECT_EQ(CommandLine(1, fixed),
-            "sim --seed 1 --nodes 3 --write-quorum 2 --clients 1 --payload 8 "
-            "--faults none --without 0-1,4 --no-breaks --no-yields --canary "
-            "lost-fences");
+  EXPECT_EQ(
+      CommandLine(1, fixed),
+      "alpheus-sim --seed 1 --nodes 3 --write-quorum 2 --clients 1 --payload 8 "
+      "--faults none --without 0-1,4 --no-breaks --no-yields --canary "
+      "lost-fences");
   fixed = {};
   fixed.faults = {FaultKind::kKillPrimary, FaultKind::kRival};
-  EXPECT_EQ(CommandLine(2, fixed), "sim --seed 2 --faults kill-primary,rival");
+  EXPECT_EQ(CommandLine(2, fixed),
+            "alpheus-sim --seed 2 --faults kill-primary,rival");
   for (const bool tail : {false, true}) {
     for (const bool stranger : {false, true}) {
       fixed = {};
@@ -151,7 +153,7 @@ TEST(SimCaseTest, TheCommandLineSaysAllThatIsFixed) {
                                 : stranger       ? "stranger"
                                                  : "none";
       EXPECT_EQ(CommandLine(3, fixed),
-                std::string("sim --seed 3 --guests ") + names);
+                std::string("alpheus-sim --seed 3 --guests ") + names);
     }
   }
 }

@@ -27,8 +27,7 @@ void Judge(const RunOptions& run, const SeedOutcome& outcome,
   const auto& violation = outcome.result.violation;
   if (!violation) return;
   ADD_FAILURE() << violation->invariant << ": " << violation->what
-                << "\n  once more: alpheus "
-                << sim::CommandLine(run.seed, fixed);
+                << "\n  once more: " << sim::CommandLine(run.seed, fixed);
 }
 
 void Run(uint64_t first_seed, uint64_t seeds, const sim::Fixed& fixed,

@@ -21,6 +21,13 @@ using ::testing::HasSubstr;
 
 namespace {
 
+Program ProgramAt(const std::string& path, const Arguments& arguments) {
+  Program program;
+  program.argv = {path};
+  program.argv.insert(program.argv.end(), arguments.begin(), arguments.end());
+  return program;
+}
+
 ProgramResult RunAny(const Program& program, const std::string& input) {
   absl::StatusOr<ProgramResult> result = demo::RunProgram(program, input);
   if (result.ok()) return *std::move(result);
@@ -31,10 +38,12 @@ ProgramResult RunAny(const Program& program, const std::string& input) {
 }  // namespace
 
 Program AlpheusProgram(const Arguments& arguments) {
-  Program program;
-  program.argv = {ALPHEUS_BINARY};
-  program.argv.insert(program.argv.end(), arguments.begin(), arguments.end());
-  return program;
+  return ProgramAt(ALPHEUS_BINARY, arguments);
+}
+
+ProgramResult RunProgramAt(const std::string& path,
+                           const Arguments& arguments) {
+  return RunAny(ProgramAt(path, arguments), /*input=*/"");
 }
 
 ProgramResult RunAlpheus(const Arguments& arguments, const std::string& input) {

@@ -30,6 +30,9 @@ inline constexpr int kDataLoss = 3;
 inline constexpr int kUnavailable = 4;
 
 demo::Program AlpheusProgram(const Arguments& arguments);
+// The program at `path`, without input.
+demo::ProgramResult RunProgramAt(const std::string& path,
+                                 const Arguments& arguments);
 demo::ProgramResult RunAlpheus(const Arguments& arguments,
                                const std::string& input = "");
 // With a shell, for redirections: "$0" is the program.

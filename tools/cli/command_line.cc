@@ -28,7 +28,6 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddReconfigureCommand(app, chosen);
   AddKeyCommand(app, chosen);
   AddBenchCommand(app, chosen);
-  AddSimCommand(app, chosen);
   AddPlanCommand(app, chosen);
 }
 
@@ -37,6 +36,10 @@ void AddCommands(CLI::App* app, Command* chosen) {
 std::variant<Command, ExitStatus> ParseCommandLine(
     const std::vector<std::string>& words, std::ostream& output,
     std::ostream& error) {
+  if (!words.empty() && words.front() == "sim") {
+    error << "alpheus: the simulator is a program of its own: alpheus-sim\n";
+    return ExitStatus::kUsage;
+  }
   CLI::App app("A write-ahead log in persistent memory.", "alpheus");
   Command chosen;
   AddCommands(&app, &chosen);

@@ -34,7 +34,6 @@ void AddReplaceCommand(CLI::App* app, Command* chosen);
 void AddReconfigureCommand(CLI::App* app, Command* chosen);
 void AddKeyCommand(CLI::App* app, Command* chosen);
 void AddBenchCommand(CLI::App* app, Command* chosen);
-void AddSimCommand(CLI::App* app, Command* chosen);
 void AddPlanCommand(CLI::App* app, Command* chosen);
 
 }  // namespace alpheus::cli

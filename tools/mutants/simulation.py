@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulation: mutants that seeds of the simulator must kill.
 
-`alpheus sim` runs seeds 1 to N under a mutant until one violates anything. The
+`alpheus-sim` runs seeds 1 to N under a mutant until one violates anything. The
 first violation must be of an invariant that simulated.txt, beside this file,
 names for the mutant: not a crash, and nothing of another hole. The canaries of
 the simulator run first, without a mutant: where those pass, no checker is
@@ -20,7 +20,7 @@ import time
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                      "simulated.txt")
-PROGRAM = "alpheus"
+PROGRAM = "alpheus-sim"
 
 # A kill takes a few seeds; a survivor costs all of them.
 SEEDS = 1000
@@ -104,8 +104,8 @@ def invariant_of(violation):
 
 def simulate(folder, mutant, seeds, options):
     """Runs seeds until one fails."""
-    command = [os.path.join(folder, "bin", PROGRAM), "sim", "--seeds",
-               f"1-{seeds}", "--jobs", "1", "--no-shrink", "--json", *options]
+    command = [os.path.join(folder, "bin", PROGRAM), "--seeds", f"1-{seeds}",
+               "--jobs", "1", "--no-shrink", "--json", *options]
     start = time.monotonic()
     try:
         done = subprocess.run(

@@ -96,7 +96,7 @@ std::optional<Canary> CanaryOfName(std::string_view name) {
 }
 
 std::string CommandLine(uint64_t seed, const Fixed& fixed) {
-  std::string text = absl::StrCat("sim --seed ", seed);
+  std::string text = absl::StrCat("alpheus-sim --seed ", seed);
   const auto add = [&](const char* option, const auto& value) {
     if (value) absl::StrAppend(&text, " ", option, " ", *value);
   };

@@ -27,7 +27,7 @@ std::string NumbersText(const std::set<uint32_t>& numbers);
 // Nothing if the text is no such list.
 std::optional<std::set<uint32_t>> ParseNumbers(std::string_view text);
 
-// The arguments of `alpheus` that run the seed so.
+// The command that runs the seed so.
 std::string CommandLine(uint64_t seed, const Fixed& fixed);
 
 std::string_view CanaryName(Canary canary);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/sim_arguments.h"
+#include "tools/sim/sim_arguments.h"
 
 #include <limits>
 #include <set>
@@ -15,7 +15,7 @@
 #include "tools/sim/platforms.h"
 #include "tools/sim/sim_case.h"
 
-namespace alpheus::cli {
+namespace alpheus::sim {
 namespace {
 
 constexpr int kNodesMax = 9;
@@ -26,8 +26,8 @@ constexpr uint64_t kSeedsByDefault = 100;
 
 std::vector<std::string> FaultNames() {
   std::vector<std::string> names = {"none"};
-  for (size_t i = 0; i < sim::kFaultKinds; ++i) {
-    names.emplace_back(sim::FaultName(static_cast<sim::FaultKind>(i)));
+  for (size_t i = 0; i < kFaultKinds; ++i) {
+    names.emplace_back(FaultName(static_cast<FaultKind>(i)));
   }
   return names;
 }
@@ -35,29 +35,29 @@ std::vector<std::string> FaultNames() {
 CLI::Validator FaultNumbers() {
   return CLI::Validator(
       [](std::string& text) -> std::string {
-        if (sim::ParseNumbers(text)) return "";
+        if (ParseNumbers(text)) return "";
         return "'" + text + "' must be numbers of faults, as in 0-3,7";
       },
       "");
 }
 
-absl::StatusOr<std::optional<std::set<sim::FaultKind>>> FaultsOf(
+absl::StatusOr<std::optional<std::set<FaultKind>>> FaultsOf(
     const std::vector<std::string>& names) {
-  std::set<sim::FaultKind> kinds;
-  if (names.empty()) return std::optional<std::set<sim::FaultKind>>();
+  std::set<FaultKind> kinds;
+  if (names.empty()) return std::optional<std::set<FaultKind>>();
   for (const std::string& name : names) {
     if (name == "none" && names.size() > 1) {
       return absl::InvalidArgumentError("--faults: none, and others beside it");
     }
-    if (name != "none") kinds.insert(*sim::FaultOfName(name));
+    if (name != "none") kinds.insert(*FaultOfName(name));
   }
   return std::optional(std::move(kinds));
 }
 
-absl::StatusOr<std::optional<sim::Guests>> GuestsOf(
+absl::StatusOr<std::optional<Guests>> GuestsOf(
     const std::vector<std::string>& names) {
-  if (names.empty()) return std::optional<sim::Guests>();
-  sim::Guests guests;
+  if (names.empty()) return std::optional<Guests>();
+  Guests guests;
   for (const std::string& name : names) {
     if (name == "none" && names.size() > 1) {
       return absl::InvalidArgumentError("--guests: none, and others beside it");
@@ -75,7 +75,7 @@ void AddSeeds(CLI::App* command, SimArguments* arguments) {
   CLI::Option* seed = command
                           ->add_option("--seed", arguments->seed,
                                        "One seed; it decides the run")
-                          ->check(DecimalNumber());
+                          ->check(cli::DecimalNumber());
   CLI::Option* seeds =
       command
           ->add_option("--seeds", arguments->seeds,
@@ -104,24 +104,24 @@ void AddSizes(CLI::App* command, SimArguments* arguments) {
   CLI::Option* nodes = command
                            ->add_option("--nodes", arguments->nodes,
                                         "Replicas, N; default 1 to 5 by lot")
-                           ->check(DecimalNumber())
+                           ->check(cli::DecimalNumber())
                            ->check(CLI::Range(1, kNodesMax));
   command
       ->add_option("--write-quorum", arguments->write_quorum,
                    "Replicas that must have a record, W; default 1 to N by lot")
-      ->check(DecimalNumber())
+      ->check(cli::DecimalNumber())
       ->check(CLI::Range(1, kNodesMax))
       ->needs(nodes);
   command
       ->add_option("--clients", arguments->clients,
                    "Clients of a primary; default 1 to 4 by lot")
-      ->check(DecimalNumber())
+      ->check(cli::DecimalNumber())
       ->check(CLI::Range(1, kClientsMax));
   command
       ->add_option("--payload", arguments->payload,
                    "Bytes that a record has at most; default by lot")
-      ->check(DecimalNumber())
-      ->check(CLI::Range(sim::kPayloadBytesMin, kPayloadMax));
+      ->check(cli::DecimalNumber())
+      ->check(CLI::Range(kPayloadBytesMin, kPayloadMax));
   command
       ->add_option("--workload", arguments->workload,
                    "What clients do: any call in any order, as a database "
@@ -180,7 +180,7 @@ void AddSimOptions(CLI::App* command, SimArguments* arguments) {
   command
       ->add_option("--jobs", arguments->jobs,
                    "Seeds that run at a time; default one per core")
-      ->check(DecimalNumber())
+      ->check(cli::DecimalNumber())
       ->check(CLI::Range(1, kJobsMax));
   command->add_flag("--shrink,!--no-shrink", arguments->shrink,
                     "Look for the shortest schedule that fails; default");
@@ -215,18 +215,18 @@ absl::StatusOr<SeedRange> SeedsOf(const SimArguments& arguments,
   return range;
 }
 
-absl::StatusOr<sim::Fixed> FixedOf(const SimArguments& arguments) {
+absl::StatusOr<Fixed> FixedOf(const SimArguments& arguments) {
   if (arguments.write_quorum && *arguments.write_quorum > *arguments.nodes) {
     return absl::InvalidArgumentError(
         absl::StrCat("--write-quorum ", *arguments.write_quorum,
                      ": there are only ", *arguments.nodes, " replicas"));
   }
-  sim::Fixed fixed;
+  Fixed fixed;
   fixed.nodes = arguments.nodes;
   fixed.write_quorum = arguments.write_quorum;
   fixed.clients = arguments.clients;
   fixed.payload_bytes_max = arguments.payload;
-  fixed.workload = sim::WorkloadOfName(arguments.workload);
+  fixed.workload = WorkloadOfName(arguments.workload);
   ALPHEUS_ASSIGN_OR_RETURN(fixed.faults, FaultsOf(arguments.faults));
   if (!arguments.membership.empty()) {
     fixed.has_membership_service = arguments.membership == "service";
@@ -234,14 +234,14 @@ absl::StatusOr<sim::Fixed> FixedOf(const SimArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(fixed.guests, GuestsOf(arguments.guests));
   if (arguments.platform) {
     ALPHEUS_ASSIGN_OR_RETURN(fixed.platform,
-                             sim::SimulatedPlatform(*arguments.platform));
+                             SimulatedPlatform(*arguments.platform));
   }
-  fixed.left_out = *sim::ParseNumbers(arguments.without);
+  fixed.left_out = *ParseNumbers(arguments.without);
   fixed.beyond_budget = arguments.beyond_budget;
   fixed.without_breaks = arguments.no_breaks;
   fixed.without_yields = arguments.no_yields;
-  fixed.canary = *sim::CanaryOfName(arguments.canary);
+  fixed.canary = *CanaryOfName(arguments.canary);
   return fixed;
 }
 
-}  // namespace alpheus::cli
+}  // namespace alpheus::sim

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// sim_arguments: what `alpheus sim` is told, and what follows from it.
+// sim_arguments: what `alpheus-sim` is told, and what follows from it.
 //
 // Thread safety: one thread.
-#ifndef ALPHEUS_TOOLS_CLI_SIM_ARGUMENTS_H_
-#define ALPHEUS_TOOLS_CLI_SIM_ARGUMENTS_H_
+#ifndef ALPHEUS_TOOLS_SIM_SIM_ARGUMENTS_H_
+#define ALPHEUS_TOOLS_SIM_SIM_ARGUMENTS_H_
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "tools/sim/options.h"
 
-namespace alpheus::cli {
+namespace alpheus::sim {
 
 struct SimArguments {
   std::optional<uint64_t> seed;
@@ -55,8 +55,8 @@ void AddSimOptions(CLI::App* command, SimArguments* arguments);
 absl::StatusOr<SeedRange> SeedsOf(const SimArguments& arguments,
                                   uint64_t drawn);
 // Errors: InvalidArgument.
-absl::StatusOr<sim::Fixed> FixedOf(const SimArguments& arguments);
+absl::StatusOr<Fixed> FixedOf(const SimArguments& arguments);
 
-}  // namespace alpheus::cli
+}  // namespace alpheus::sim
 
-#endif  // ALPHEUS_TOOLS_CLI_SIM_ARGUMENTS_H_
+#endif  // ALPHEUS_TOOLS_SIM_SIM_ARGUMENTS_H_

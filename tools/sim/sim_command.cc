@@ -1,35 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/sim/sim_command.h"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/commands.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/progress.h"
-#include "tools/cli/sim_arguments.h"
 #include "tools/cli/standard_streams.h"
 #include "tools/sim/seed_runner.h"
 #include "tools/sim/sim_case.h"
 #include "tools/sim/totals.h"
 
-namespace alpheus::cli {
+namespace alpheus::sim {
 namespace {
 
-using sim::RunOptions;
-using sim::SeedOutcome;
-using sim::Violation;
+using ::alpheus::cli::Json;
+using ::alpheus::cli::ToLine;
+using ::alpheus::cli::WriteAll;
 
 constexpr double kNanosPerMinute = 60e9;
 constexpr int64_t kShrinkNanosMax = 120'000'000'000;
@@ -47,16 +45,15 @@ void WriteTraceLine(std::string_view line) {
   if (!status.ok()) _exit(EXIT_FAILURE);
 }
 
-sim::SeedRunner::Options RunnerOptions(const SimArguments& arguments,
-                                       bool trace) {
-  sim::SeedRunner::Options options;
+SeedRunner::Options RunnerOptions(const SimArguments& arguments, bool trace) {
+  SeedRunner::Options options;
   options.jobs =
       arguments.jobs != 0
           ? arguments.jobs
           : static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   if (trace) {
     options.simulation = [](const RunOptions& run) {
-      return sim::RunSeed(run, WriteTraceLine);
+      return RunSeed(run, WriteTraceLine);
     };
   }
   return options;
@@ -66,9 +63,9 @@ sim::SeedRunner::Options RunnerOptions(const SimArguments& arguments,
 // once that is found.
 struct Failure {
   uint64_t seed = 0;
-  sim::Fixed fixed;
+  Fixed fixed;
   Violation violation;
-  std::optional<sim::ShortestRun> shortest;
+  std::optional<ShortestRun> shortest;
 };
 
 std::string ToText(const Failure& failure, const std::string& commit) {
@@ -76,64 +73,61 @@ std::string ToText(const Failure& failure, const std::string& commit) {
   std::string text = absl::StrFormat(
       "seed %d violates %s at %d ns: %s\n  options: %s\n", failure.seed,
       failure.violation.invariant, failure.violation.at_ns,
-      failure.violation.what, sim::Describe(run));
+      failure.violation.what, Describe(run));
   if (!commit.empty()) absl::StrAppend(&text, "  commit: ", commit, "\n");
-  absl::StrAppend(&text, "  once more: alpheus ",
-                  sim::CommandLine(failure.seed, failure.fixed), "\n");
+  absl::StrAppend(
+      &text, "  once more: ", CommandLine(failure.seed, failure.fixed), "\n");
   return text;
 }
 
 std::string ShortestToText(const Failure& failure) {
-  const sim::ShortestRun& shortest = *failure.shortest;
+  const ShortestRun& shortest = *failure.shortest;
   std::string text = absl::StrCat(
       "seed ", failure.seed, ", shortest, found by ", shortest.tries,
-      " runs: alpheus ", sim::CommandLine(failure.seed, shortest.fixed),
+      " runs: ", CommandLine(failure.seed, shortest.fixed),
       "\n  then: ", shortest.violation.what, "\n");
-  const std::vector<sim::Fault> faults =
-      sim::FaultsLeft(DrawOptions(failure.seed, shortest.fixed));
+  const std::vector<Fault> faults =
+      FaultsLeft(DrawOptions(failure.seed, shortest.fixed));
   if (faults.empty()) absl::StrAppend(&text, "  without any fault\n");
-  for (const sim::Fault& fault : faults) {
-    absl::StrAppend(&text, "  fault ", sim::Describe(fault), "\n");
+  for (const Fault& fault : faults) {
+    absl::StrAppend(&text, "  fault ", Describe(fault), "\n");
   }
   return text;
 }
 
 std::string ToJson(const Failure& failure, const std::string& commit) {
   const RunOptions run = DrawOptions(failure.seed, failure.fixed);
-  const Json json = {
-      {"seed", failure.seed},
-      {"commit", commit},
-      {"invariant", failure.violation.invariant},
-      {"what", failure.violation.what},
-      {"at_ns", failure.violation.at_ns},
-      {"options", sim::Describe(run)},
-      {"command", "alpheus " + sim::CommandLine(failure.seed, failure.fixed)}};
+  const Json json = {{"seed", failure.seed},
+                     {"commit", commit},
+                     {"invariant", failure.violation.invariant},
+                     {"what", failure.violation.what},
+                     {"at_ns", failure.violation.at_ns},
+                     {"options", Describe(run)},
+                     {"command", CommandLine(failure.seed, failure.fixed)}};
   return ToLine(json);
 }
 
 std::string ShortestToJson(const Failure& failure) {
-  const sim::ShortestRun& shortest = *failure.shortest;
+  const ShortestRun& shortest = *failure.shortest;
   Json faults = Json::array();
-  for (const sim::Fault& fault :
-       sim::FaultsLeft(DrawOptions(failure.seed, shortest.fixed))) {
-    faults.push_back(sim::Describe(fault));
+  for (const Fault& fault :
+       FaultsLeft(DrawOptions(failure.seed, shortest.fixed))) {
+    faults.push_back(Describe(fault));
   }
-  const Json json = {
-      {"seed", failure.seed},
-      {"shortest",
-       {{"command",
-         "alpheus " + sim::CommandLine(failure.seed, shortest.fixed)},
-        {"runs", shortest.tries},
-        {"what", shortest.violation.what},
-        {"faults", std::move(faults)}}}};
+  const Json json = {{"seed", failure.seed},
+                     {"shortest",
+                      {{"command", CommandLine(failure.seed, shortest.fixed)},
+                       {"runs", shortest.tries},
+                       {"what", shortest.violation.what},
+                       {"faults", std::move(faults)}}}};
   return ToLine(json);
 }
 
-std::string ToJson(const sim::Totals& totals, const std::string& commit) {
-  const sim::World::Counters& counters = totals.counters;
+std::string ToJson(const Totals& totals, const std::string& commit) {
+  const World::Counters& counters = totals.counters;
   Json faults = Json::object();
-  for (size_t i = 0; i < sim::kFaultKinds; ++i) {
-    faults[std::string(sim::FaultName(static_cast<sim::FaultKind>(i)))] =
+  for (size_t i = 0; i < kFaultKinds; ++i) {
+    faults[std::string(FaultName(static_cast<FaultKind>(i)))] =
         counters.faults[i];
   }
   const Json json = {
@@ -175,7 +169,7 @@ std::string ToJson(const sim::Totals& totals, const std::string& commit) {
 
 class SimCommand {
  public:
-  SimCommand(const SimArguments& arguments, sim::Fixed fixed, SeedRange range)
+  SimCommand(const SimArguments& arguments, Fixed fixed, SeedRange range)
       : arguments_(arguments),
         fixed_(std::move(fixed)),
         range_(range),
@@ -188,7 +182,7 @@ class SimCommand {
         progress_("simulating", clock_) {}
 
   absl::Status Run() {
-    sim::SeedRunner runner(RunnerOptions(arguments_, arguments_.trace), clock_);
+    SeedRunner runner(RunnerOptions(arguments_, arguments_.trace), clock_);
     ALPHEUS_RETURN_IF_ERROR(runner.RunAll(
         [this] { return Next(); },
         [this](const RunOptions& run, const SeedOutcome& outcome) {
@@ -200,7 +194,7 @@ class SimCommand {
     if (!arguments_.trace) {
       ALPHEUS_RETURN_IF_ERROR(Write(arguments_.json
                                         ? ToJson(totals_, arguments_.commit)
-                                        : sim::Describe(totals_)));
+                                        : Describe(totals_)));
     }
     return Verdict();
   }
@@ -240,11 +234,10 @@ class SimCommand {
   // The shortest schedule of the first one.
   absl::Status Shorten() {
     // Each try of a hung one would take as long.
-    if (!first_ || !arguments_.shrink ||
-        first_->violation.invariant == sim::kHung) {
+    if (!first_ || !arguments_.shrink || first_->violation.invariant == kHung) {
       return absl::OkStatus();
     }
-    sim::SeedRunner runner(RunnerOptions(arguments_, /*trace=*/false), clock_);
+    SeedRunner runner(RunnerOptions(arguments_, /*trace=*/false), clock_);
     ALPHEUS_ASSIGN_OR_RETURN(
         first_->shortest, FindShortest(first_->seed, fixed_, first_->violation,
                                        runner, clock_, kShrinkNanosMax));
@@ -261,40 +254,25 @@ class SimCommand {
 
   const Clock& clock_ = Clock::Real();
   const SimArguments& arguments_;
-  const sim::Fixed fixed_;
+  const Fixed fixed_;
   const SeedRange range_;
   uint64_t next_;
   bool is_done_ = false;
   const int64_t until_ns_;  // 0: no end
-  ProgressLine progress_;
-  sim::Totals totals_;
+  cli::ProgressLine progress_;
+  Totals totals_;
   std::optional<Failure> first_;
   absl::Status output_;
 };
+
+}  // namespace
 
 absl::Status RunSim(const SimArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(
       const SeedRange range,
       SeedsOf(arguments, EntropyRandom().Below(kDrawnSeeds)));
-  ALPHEUS_ASSIGN_OR_RETURN(sim::Fixed fixed, FixedOf(arguments));
+  ALPHEUS_ASSIGN_OR_RETURN(Fixed fixed, FixedOf(arguments));
   return SimCommand(arguments, std::move(fixed), range).Run();
 }
 
-}  // namespace
-
-void AddSimCommand(CLI::App* app, Command* chosen) {
-  auto arguments = std::make_shared<SimArguments>();
-  CLI::App* command = app->add_subcommand(
-      "sim",
-      "Simulate clusters in virtual time, with crashes, power cuts, pauses and "
-      "cut links, and look for what the log loses. Each seed is a run of its "
-      "own and always the same. Exit status 0 only if no seed violates "
-      "anything; a seed that does is told with the shortest schedule that "
-      "still does.");
-  AddSimOptions(command, arguments.get());
-  command->callback([arguments, chosen] {
-    *chosen = [arguments] { return RunSim(*arguments); };
-  });
-}
-
-}  // namespace alpheus::cli
+}  // namespace alpheus::sim

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// alpheus-sim: simulates clusters in virtual time. See docs/simulation.md; the
+// exit status is that of `alpheus` (tools/cli/exit_status.h).
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "tools/cli/exit_status.h"
+#include "tools/cli/standard_streams.h"
+#include "tools/sim/sim_arguments.h"
+#include "tools/sim/sim_command.h"
+
+namespace alpheus::sim {
+namespace {
+
+using ::alpheus::cli::ExitStatus;
+
+ExitStatus Main(int argc, char** argv) {
+  cli::GuardStandardStreams();
+  CLI::App app(
+      "Simulates clusters in virtual time, with crashes, power cuts, pauses "
+      "and cut links, and looks for what the log loses. Each seed is a run of "
+      "its own and always the same. Exit status 0 only if no seed violates "
+      "anything; a seed that does is told with the shortest schedule that "
+      "still does.",
+      "alpheus-sim");
+  SimArguments arguments;
+  AddSimOptions(&app, &arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& refusal) {
+    if (app.exit(refusal) != 0) return ExitStatus::kUsage;
+    std::cout.flush();
+    return std::cout ? ExitStatus::kGood : ExitStatus::kFailed;
+  }
+  const absl::Status status = RunSim(arguments);
+  if (!status.ok()) {
+    std::fprintf(stderr, "alpheus-sim: %s [%s]\n",
+                 std::string(status.message()).c_str(),
+                 absl::StatusCodeToString(status.code()).c_str());
+  }
+  return cli::ExitStatusOf(status.code());
+}
+
+}  // namespace
+}  // namespace alpheus::sim
+
+int main(int argc, char** argv) {
+  return static_cast<int>(alpheus::sim::Main(argc, argv));
+}
