@@ -10,10 +10,7 @@
 #include "log/core/record_writer.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 
@@ -115,9 +112,6 @@ absl::Status Installer<P>::RenewWatermarks(Epoch epoch, Lsn lsn) {
   return absl::OkStatus();
 }
 
-template class Installer<LibpmemPersistence>;
-template class Installer<LandingPersistence>;
-template class Installer<MsyncPersistence>;
-template class Installer<ModelPersistence>;
+ALPHEUS_INSTANTIATE_CLASS(Installer);
 
 }  // namespace alpheus

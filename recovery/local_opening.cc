@@ -11,10 +11,7 @@
 #include "log/core/record_cursor.h"
 #include "log/core/region_state.h"
 #include "log/format/layout.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 #include "recovery/installer.h"
 
 namespace alpheus {
@@ -167,10 +164,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
 #define ALPHEUS_INSTANTIATE(P)                              \
   template absl::StatusOr<OpenedEpoch> OpenEpochLocally<P>( \
       P&, std::span<std::byte>, const LocalOpeningOptions&, RandomSource&)
-ALPHEUS_INSTANTIATE(LibpmemPersistence);
-ALPHEUS_INSTANTIATE(LandingPersistence);
-ALPHEUS_INSTANTIATE(MsyncPersistence);
-ALPHEUS_INSTANTIATE(ModelPersistence);
+ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
 #undef ALPHEUS_INSTANTIATE
 
 }  // namespace alpheus

@@ -9,10 +9,7 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 #include "recovery/installer.h"
 
 namespace alpheus {
@@ -572,9 +569,6 @@ absl::Status Replica<P>::OfMedium(absl::Status status) {
   return status;
 }
 
-template class Replica<LibpmemPersistence>;
-template class Replica<LandingPersistence>;
-template class Replica<MsyncPersistence>;
-template class Replica<ModelPersistence>;
+ALPHEUS_INSTANTIATE_CLASS(Replica);
 
 }  // namespace alpheus

@@ -8,10 +8,7 @@
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 
@@ -90,9 +87,6 @@ absl::Status ServedReplica<P>::StartSession(const SessionTerms& terms,
   return absl::OkStatus();
 }
 
-template class ServedReplica<LibpmemPersistence>;
-template class ServedReplica<LandingPersistence>;
-template class ServedReplica<MsyncPersistence>;
-template class ServedReplica<ModelPersistence>;
+ALPHEUS_INSTANTIATE_CLASS(ServedReplica);
 
 }  // namespace alpheus

@@ -9,10 +9,7 @@
 #include "log/base/flatten.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 #include "replication/ack.h"
 #include "replication/durable_update.h"
 #include "replication/head_update.h"
@@ -270,9 +267,6 @@ absl::Status BackupSession<P>::PersistWatermark() {
   return pmem_.Fence() ? absl::OkStatus() : pmem_.Error();
 }
 
-template class BackupSession<LibpmemPersistence>;
-template class BackupSession<LandingPersistence>;
-template class BackupSession<MsyncPersistence>;
-template class BackupSession<ModelPersistence>;
+ALPHEUS_INSTANTIATE_CLASS(BackupSession);
 
 }  // namespace alpheus

@@ -4,10 +4,7 @@
 #include <algorithm>
 
 #include "log/base/mutant.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 
@@ -254,9 +251,6 @@ void Forcer<P>::Extend(Lsn lsn, RingOffset end, uint32_t header_crc) {
   index_.Note({lsn + 1, end, chain_});
 }
 
-template class Forcer<LibpmemPersistence>;
-template class Forcer<LandingPersistence>;
-template class Forcer<MsyncPersistence>;
-template class Forcer<ModelPersistence>;
+ALPHEUS_INSTANTIATE_CLASS(Forcer);
 
 }  // namespace alpheus

@@ -4,10 +4,7 @@
 #include "log/format/atomic_cell.h"
 #include "log/format/epoch_table.h"
 #include "log/format/watermark.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 namespace {
@@ -67,10 +64,7 @@ absl::Status FormatRegion(P& pmem, std::span<std::byte> region,
 #define ALPHEUS_INSTANTIATE(P)                                    \
   template absl::Status FormatRegion<P>(P&, std::span<std::byte>, \
                                         const Layout&, const FormatIdentity&)
-ALPHEUS_INSTANTIATE(LibpmemPersistence);
-ALPHEUS_INSTANTIATE(LandingPersistence);
-ALPHEUS_INSTANTIATE(MsyncPersistence);
-ALPHEUS_INSTANTIATE(ModelPersistence);
+ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
 #undef ALPHEUS_INSTANTIATE
 
 }  // namespace alpheus

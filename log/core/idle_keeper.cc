@@ -2,10 +2,7 @@
 #include "log/core/idle_keeper.h"
 
 #include "log/base/mutant.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 
@@ -39,9 +36,6 @@ bool IdleKeeper<P>::WriteWatermark() {
   return true;
 }
 
-template class IdleKeeper<LibpmemPersistence>;
-template class IdleKeeper<LandingPersistence>;
-template class IdleKeeper<MsyncPersistence>;
-template class IdleKeeper<ModelPersistence>;
+ALPHEUS_INSTANTIATE_CLASS(IdleKeeper);
 
 }  // namespace alpheus

@@ -6,10 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 namespace {
@@ -213,9 +210,6 @@ absl::Status Reclaimer<P>::Unreadable(const LogPosition& at) const {
       "left with `alpheus salvage`"));
 }
 
-template class Reclaimer<LibpmemPersistence>;
-template class Reclaimer<LandingPersistence>;
-template class Reclaimer<MsyncPersistence>;
-template class Reclaimer<ModelPersistence>;
+ALPHEUS_INSTANTIATE_CLASS(Reclaimer);
 
 }  // namespace alpheus

@@ -13,10 +13,7 @@
 #include "log/base/bytes.h"
 #include "log/base/mutant.h"
 #include "log/format/checksum.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 namespace {
@@ -274,10 +271,7 @@ bool RecordWriter<P>::WritePadBefore(Lsn lsn, RingOffset begin,
   template void WritePad<P>(P&, const Ring&, const EpochKey&, Epoch, Lsn, Lsn, \
                             RingOffset);                                       \
   template class RecordWriter<P>
-ALPHEUS_INSTANTIATE(LibpmemPersistence);
-ALPHEUS_INSTANTIATE(LandingPersistence);
-ALPHEUS_INSTANTIATE(MsyncPersistence);
-ALPHEUS_INSTANTIATE(ModelPersistence);
+ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
 #undef ALPHEUS_INSTANTIATE
 
 }  // namespace alpheus

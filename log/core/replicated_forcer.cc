@@ -4,10 +4,7 @@
 #include <algorithm>
 
 #include "log/base/mutant.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 
@@ -219,9 +216,6 @@ bool ReplicatedForcer<P>::AwaitsBackups() const {
              reclaimer_.reuse_limit_word().load(std::memory_order_acquire);
 }
 
-template class ReplicatedForcer<LibpmemPersistence>;
-template class ReplicatedForcer<LandingPersistence>;
-template class ReplicatedForcer<MsyncPersistence>;
-template class ReplicatedForcer<ModelPersistence>;
+ALPHEUS_INSTANTIATE_CLASS(ReplicatedForcer);
 
 }  // namespace alpheus

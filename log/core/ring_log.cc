@@ -9,10 +9,7 @@
 #include "log/base/status_macros.h"
 #include "log/base/thread_token.h"
 #include "log/core/own_reservations.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 
@@ -227,9 +224,6 @@ bool RingLog<P>::IsUsable() const {
   return !failure_.failed() && !closed_.load(std::memory_order_acquire);
 }
 
-template class RingLog<LibpmemPersistence>;
-template class RingLog<LandingPersistence>;
-template class RingLog<MsyncPersistence>;
-template class RingLog<ModelPersistence>;
+ALPHEUS_INSTANTIATE_CLASS(RingLog);
 
 }  // namespace alpheus

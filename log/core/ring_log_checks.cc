@@ -11,10 +11,7 @@
 #include "log/base/thread_token.h"
 #include "log/core/own_reservations.h"
 #include "log/core/ring_log.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 
@@ -123,10 +120,7 @@ void RingLog<P>::CheckInvariants() const {
   template Lsn RingLog<P>::first_open_lsn() const;                         \
   template void RingLog<P>::CheckInvariants() const
 
-ALPHEUS_INSTANTIATE(LibpmemPersistence);
-ALPHEUS_INSTANTIATE(LandingPersistence);
-ALPHEUS_INSTANTIATE(MsyncPersistence);
-ALPHEUS_INSTANTIATE(ModelPersistence);
+ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
 
 #undef ALPHEUS_INSTANTIATE
 

@@ -6,10 +6,7 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/ring_log.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 
@@ -117,10 +114,7 @@ absl::Status RingLog<P>::WriteCleanCloseWord() {
   template absl::StatusOr<bool> RingLog<P>::CopyNext(TailPlace&) const; \
   template absl::Status RingLog<P>::Close()
 
-ALPHEUS_INSTANTIATE(LibpmemPersistence);
-ALPHEUS_INSTANTIATE(LandingPersistence);
-ALPHEUS_INSTANTIATE(MsyncPersistence);
-ALPHEUS_INSTANTIATE(ModelPersistence);
+ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
 
 #undef ALPHEUS_INSTANTIATE
 

@@ -9,10 +9,7 @@
 #include "log/base/status_macros.h"
 #include "log/core/ring_log.h"
 #include "log/core/ring_log_wait.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 namespace {
@@ -139,10 +136,7 @@ absl::Status RingLog<P>::WaitDurable(Lsn lsn, Deadline deadline) {
   template absl::Status RingLog<P>::OnDurable(Lsn, DurableCallback);       \
   template absl::Status RingLog<P>::WaitDurable(Lsn, Deadline)
 
-ALPHEUS_INSTANTIATE(LibpmemPersistence);
-ALPHEUS_INSTANTIATE(LandingPersistence);
-ALPHEUS_INSTANTIATE(MsyncPersistence);
-ALPHEUS_INSTANTIATE(ModelPersistence);
+ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
 
 #undef ALPHEUS_INSTANTIATE
 

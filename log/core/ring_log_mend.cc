@@ -10,10 +10,7 @@
 #include "log/format/atomic_cell.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 
@@ -79,10 +76,7 @@ absl::StatusOr<bool> RingLog<P>::MendTable() {
   template absl::StatusOr<int> RingLog<P>::MendCopies();                      \
   template absl::StatusOr<bool> RingLog<P>::MendTable()
 
-ALPHEUS_INSTANTIATE(LibpmemPersistence);
-ALPHEUS_INSTANTIATE(LandingPersistence);
-ALPHEUS_INSTANTIATE(MsyncPersistence);
-ALPHEUS_INSTANTIATE(ModelPersistence);
+ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
 
 #undef ALPHEUS_INSTANTIATE
 

@@ -8,10 +8,7 @@
 #include "log/base/mutant.h"
 #include "log/core/ring_log.h"
 #include "log/core/ring_log_wait.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 namespace {
@@ -143,10 +140,7 @@ void RingLog<P>::TellRest() {
   template absl::Status RingLog<P>::WaitHeadDurable(Deadline);              \
   template void RingLog<P>::TellRest()
 
-ALPHEUS_INSTANTIATE(LibpmemPersistence);
-ALPHEUS_INSTANTIATE(LandingPersistence);
-ALPHEUS_INSTANTIATE(MsyncPersistence);
-ALPHEUS_INSTANTIATE(ModelPersistence);
+ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
 
 #undef ALPHEUS_INSTANTIATE
 

@@ -6,10 +6,7 @@
 #include "log/base/status_macros.h"
 #include "log/core/ring_log.h"
 #include "log/core/ring_log_wait.h"
-#include "log/pmem/crash_model.h"
-#include "log/pmem/landing_persistence.h"
-#include "log/pmem/libpmem_persistence.h"
-#include "log/pmem/msync_persistence.h"
+#include "log/pmem/backends.h"
 
 namespace alpheus {
 
@@ -101,10 +98,7 @@ absl::Status RingLog<P>::RingFull(size_t bytes) const {
   template absl::StatusOr<Reserver::Space> RingLog<P>::TakeSpace(size_t, \
                                                                  Deadline)
 
-ALPHEUS_INSTANTIATE(LibpmemPersistence);
-ALPHEUS_INSTANTIATE(LandingPersistence);
-ALPHEUS_INSTANTIATE(MsyncPersistence);
-ALPHEUS_INSTANTIATE(ModelPersistence);
+ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
 
 #undef ALPHEUS_INSTANTIATE
 
