@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests tools/tidy/keys.py on a small tree with a build folder."""
+"""Tests tools/tidy/tidy.py on a small tree with a build folder."""
 
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SPEC = importlib.util.spec_from_file_location(
-    "keys", os.path.join(ROOT, "tools", "tidy", "keys.py"))
-keys = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(keys)
+    "tidy", os.path.join(ROOT, "tools", "tidy", "tidy.py"))
+tidy = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(tidy)
 
 FILES = {
     "log/a.cc": '#include "log/a.h"\n#include <log/foreign.h>\n',
@@ -24,11 +27,12 @@ FILES = {
     "log/foreign.h": "",
     "api/include/alpheus/public.h": "",
 }
+UNITY = "build-x/log/unity_0.cxx"
+PRECOMPILED = "build-x/log/precompiled.cc"
 SOURCES = ("log/a.cc", "log/b.cc", "log/c.cc")
-GENERATED = "build-x/log/precompiled.cc"
 
 
-class KeysTest(unittest.TestCase):
+class TidyTest(unittest.TestCase):
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -45,26 +49,39 @@ class KeysTest(unittest.TestCase):
             file.write(text)
 
     def make_build(self, root, flags):
+        self.write(UNITY, "".join(f'#include "{root}/log/{name}.cc"\n'
+                                  for name in "ab"), root)
+        self.write(PRECOMPILED, "", root)
         # One of them is compiled for two targets.
-        commands = [{"file": f"{root}/{file}",
-                     "command": f"c++ {flags} -I{root}/ -c {root}/{file}"}
-                    for file in (*SOURCES, "log/a.cc", "log/main.c", GENERATED)]
+        commands = [{"file": f"{root}/{file}", "directory": f"{root}/build-x",
+                     "command": f"ccache c++ {flags} -I{root}/ -MD -MF x.d "
+                                f"-o x.o -c {root}/{file}"}
+                    for file in (UNITY, "log/c.cc", "log/a.cc", "log/main.c",
+                                 PRECOMPILED)]
         self.write("build-x/compile_commands.json", json.dumps(commands), root)
 
-    def keys(self, root=None, common="checks"):
+    def unities(self, root=None):
         root = root or self.root
-        return dict(keys.entries(keys.Tree(root),
-                                 os.path.join(root, "build-x"), common))
+        return tidy.unities(tidy.Tree(root), os.path.join(root, "build-x"))
+
+    def keys(self, root=None, common="checks"):
+        tree = tidy.Tree(root or self.root)
+        return {source: tidy.key(tree, unity, source, common)
+                for unity in self.unities(root) for source in unity.sources}
 
     def concerned(self, *changed):
-        return keys.concerned(keys.Tree(self.root), list(SOURCES), set(changed))
+        return tidy.concerned(tidy.Tree(self.root), list(SOURCES), set(changed))
 
     def changed(self, before):
         after = self.keys()
         return sorted(file for file in after if after[file] != before[file])
 
-    def test_each_own_source_has_a_key(self):
-        self.assertEqual(tuple(self.keys()), SOURCES)
+    def test_each_own_source_is_in_one_unity(self):
+        self.assertEqual([unity.sources for unity in self.unities()],
+                         [["log/a.cc", "log/b.cc"], ["log/c.cc"]])
+
+    def test_flags_are_those_of_the_compiler_without_its_files(self):
+        self.assertEqual(self.unities()[0].flags, ["-O0", f"-I{self.root}/"])
 
     def test_what_is_included_at_any_depth_changes_the_key(self):
         for path, of in (("log/a.cc", ["log/a.cc"]), ("log/b.cc", ["log/b.cc"]),
@@ -110,6 +127,50 @@ class KeysTest(unittest.TestCase):
 
     def test_a_header_that_is_seen_anyway_concerns_no_more(self):
         self.assertEqual(self.concerned("log/a.h", "log/b.cc"), {"log/b.cc"})
+
+    def check(self, chosen=SOURCES, said=None):
+        """Runs what is chosen with a reader that says this of sources: (how many
+        are broken, what was read alone, what was read as one)."""
+        said = said or {}
+        alone, together = [], []
+
+        class Reader:
+            def read_alone(self, _, source):
+                alone.append(source)
+                return said.get(source, "")
+
+            def tidy(self, _, sources):
+                together.append(sources)
+                return "".join(said.get(f"tidy {source}", "")
+                               for source in sources)
+
+        environment = {"XDG_CACHE_HOME": os.path.join(self.root, "cache")}
+        with (mock.patch.dict(os.environ, environment),
+              contextlib.redirect_stdout(io.StringIO())):
+            broken = tidy.check(Reader(), self.unities(), set(chosen),
+                                self.keys(), 1)
+        return broken, alone, together
+
+    def test_what_was_clean_is_not_read_again(self):
+        self.assertEqual(self.check(), (0, list(SOURCES), [
+            ["log/a.cc", "log/b.cc"], ["log/c.cc"]]))
+        self.assertEqual(self.check(), (0, [], []))
+        self.write("log/b.cc", "// changed\n")
+        self.assertEqual(self.check(), (0, ["log/b.cc"], [["log/b.cc"]]))
+
+    def test_only_what_is_chosen_is_read(self):
+        self.assertEqual(self.check(["log/b.cc"]),
+                         (0, ["log/b.cc"], [["log/b.cc"]]))
+
+    def test_a_source_that_is_broken_by_itself_is_read_again(self):
+        said = {"log/a.cc": "misses an include"}
+        self.assertEqual(self.check(said=said)[0], 1)
+        self.assertEqual(self.check(said=said)[1], ["log/a.cc"])
+
+    def test_a_unity_that_is_not_clean_is_read_again(self):
+        said = {"tidy log/b.cc": "uses 0 for nullptr"}
+        self.assertEqual(self.check(said=said)[0], 2)
+        self.assertEqual(self.check(said=said)[2], [["log/a.cc", "log/b.cc"]])
 
 
 if __name__ == "__main__":
