@@ -53,8 +53,8 @@ if(ALPHEUS_FUZZ)
 endif()
 
 if(PROJECT_IS_TOP_LEVEL)
-  # No more links at a time than memory holds: one with sanitizers takes about
-  # a gigabyte.
+  # No more links at a time than memory holds. A plain one takes 50 MB; a gigabyte
+  # each leaves room for sanitizers and for optimization across all sources.
   cmake_host_system_information(RESULT alpheus_memory
     QUERY AVAILABLE_PHYSICAL_MEMORY)
   math(EXPR alpheus_links "${alpheus_memory} / 1024")
