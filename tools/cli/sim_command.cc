@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "log/base/clock.h"
@@ -17,6 +16,7 @@
 #include "log/base/status_macros.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/json_output.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/sim_arguments.h"
 #include "tools/cli/standard_streams.h"
@@ -284,15 +284,15 @@ absl::Status RunSim(const SimArguments& arguments) {
 
 void AddSimCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<SimArguments>();
-  CLI::App* command = app->add_subcommand(
-      "sim",
+  CLI::App* command = AddSubcommand(
+      app, "sim",
       "Simulate clusters in virtual time, with crashes, power cuts, pauses and "
       "cut links, and look for what the log loses. Each seed is a run of its "
       "own and always the same. Exit status 0 only if no seed violates "
       "anything; a seed that does is told with the shortest schedule that "
       "still does.");
   AddSimOptions(command, arguments.get());
-  command->callback([arguments, chosen] {
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunSim(*arguments); };
   });
 }
