@@ -2,7 +2,6 @@
 // bench_local: measures the log on one machine beside its floor and its peers,
 // by turns in one run, and writes what it measured as JSON
 // (docs/performance.md). bench/plots judges and draws it.
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -50,12 +49,12 @@ absl::Status Run(const ProgramOptions& options) {
 
 int main(int argc, char** argv) {
   namespace bench = alpheus::bench;
-  CLI::App app("Speed of the log on this machine, beside its peers");
+  bench::Parser parser("Speed of the log on this machine, beside its peers");
   bench::ProgramOptions options;
-  bench::DeclarePreset(app, "Less of all, within a minute",
+  parser.DeclarePreset("Less of all, within a minute",
                        bench::NamesOf(bench::kScenarios), options);
-  bench::DeclareRounds(app, "the region files", options);
-  CLI11_PARSE(app, argc, argv);
+  parser.DeclareRounds("the region files", options);
+  if (const auto end = parser.Parse(argc, argv)) return *end;
   absl::Status status = bench::RestartWithPmemForced(argv);
   if (status.ok()) status = bench::Run(options);
   return bench::ExitStatus("bench_local", status);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/local/program.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -14,30 +15,73 @@
 
 namespace alpheus::bench {
 
-void DeclarePreset(CLI::App& app, const std::string& what_quick_does,
-                   const std::vector<std::string>& scenarios,
-                   ProgramOptions& options) {
-  auto* quick = app.add_flag("--quick", options.quick, what_quick_does);
-  app.add_flag("--tiny", options.tiny,
-               "Hardly anything, to see that it runs; figures mean nothing")
+Parser::Parser(const std::string& description)
+    : app_(std::make_unique<CLI::App>(description)) {}
+
+Parser::~Parser() = default;
+
+void Parser::DeclarePreset(const std::string& what_quick_does,
+                           const std::vector<std::string>& scenarios,
+                           ProgramOptions& options) {
+  auto* quick = app_->add_flag("--quick", options.quick, what_quick_does);
+  app_->add_flag("--tiny", options.tiny,
+                 "Hardly anything, to see that it runs; figures mean nothing")
       ->excludes(quick);
-  app.add_option("--only", options.only, "These scenarios only")
-      ->delimiter(',')
-      ->check(CLI::IsMember(scenarios));
-  app.add_option("--json", options.json_path, "Where the result goes")
+  DeclareWords("--only", options.only, "These scenarios only", scenarios);
+  app_->add_option("--json", options.json_path, "Where the result goes")
       ->required();
-  app.add_option("--commit", options.commit, "What was built, for the result");
+  app_->add_option("--commit", options.commit,
+                   "What was built, for the result");
 }
 
-void DeclareRounds(CLI::App& app, const std::string& what_folder_holds,
-                   ProgramOptions& options) {
-  app.add_option("--rounds", options.rounds, "Samples of each measurement")
+void Parser::DeclareRounds(const std::string& what_folder_holds,
+                           ProgramOptions& options) {
+  app_->add_option("--rounds", options.rounds, "Samples of each measurement")
       ->check(CLI::Range(1, 1000));
-  app.add_option(
-         "--dir", options.folder,
-         absl::StrCat("Folder for ", what_folder_holds, ", on tmpfs or DAX"))
+  DeclareFolder(
+      "--dir", options.folder,
+      absl::StrCat("Folder for ", what_folder_holds, ", on tmpfs or DAX"));
+}
+
+template <class T>
+void Parser::DeclareNumbers(const std::string& name, std::vector<T>& numbers,
+                            const std::string& meaning, int least, int most) {
+  app_->add_option(name, numbers, meaning)
+      ->delimiter(',')
+      ->check(CLI::Range(least, most));
+}
+
+template void Parser::DeclareNumbers(const std::string&, std::vector<int>&,
+                                     const std::string&, int, int);
+template void Parser::DeclareNumbers(const std::string&, std::vector<uint64_t>&,
+                                     const std::string&, int, int);
+
+void Parser::DeclareWords(const std::string& name,
+                          std::vector<std::string>& words,
+                          const std::string& meaning,
+                          const std::vector<std::string>& choice) {
+  app_->add_option(name, words, meaning)
+      ->delimiter(',')
+      ->check(CLI::IsMember(choice));
+}
+
+void Parser::DeclareWord(const std::string& name, std::string& word,
+                         const std::string& meaning,
+                         const std::vector<std::string>& choice) {
+  auto* option = app_->add_option(name, word, meaning);
+  if (!choice.empty()) option->check(CLI::IsMember(choice));
+}
+
+void Parser::DeclareFolder(const std::string& name, std::string& folder,
+                           const std::string& meaning) {
+  app_->add_option(name, folder, meaning)
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();
+}
+
+std::optional<int> Parser::Parse(int argc, char** argv) {
+  CLI11_PARSE(*app_, argc, argv);
+  return std::nullopt;
 }
 
 bool IsWanted(const ProgramOptions& options, const std::string& scenario,

@@ -11,8 +11,9 @@
 #ifndef ALPHEUS_BENCH_LOCAL_PROGRAM_H_
 #define ALPHEUS_BENCH_LOCAL_PROGRAM_H_
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bench/local/result.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+}  // namespace CLI
 
 namespace alpheus::bench {
 
@@ -33,13 +38,44 @@ struct ProgramOptions {
   std::string commit = "unknown";
 };
 
-// --quick, --tiny, --only, --json, --commit. `options` must outlive `app`.
-void DeclarePreset(CLI::App& app, const std::string& what_quick_does,
-                   const std::vector<std::string>& scenarios,
-                   ProgramOptions& options);
-// --rounds and --dir. `options` must outlive `app`.
-void DeclareRounds(CLI::App& app, const std::string& what_folder_holds,
-                   ProgramOptions& options);
+// What a program can be told. CLI11 is all inline, and takes seconds to compile
+// wherever it is included, so program.cc alone includes it.
+//
+// What a value is put into must outlive the parser.
+class Parser {
+ public:
+  explicit Parser(const std::string& description);
+  ~Parser();
+
+  // --quick, --tiny, --only, --json, --commit.
+  void DeclarePreset(const std::string& what_quick_does,
+                     const std::vector<std::string>& scenarios,
+                     ProgramOptions& options);
+  // --rounds and --dir.
+  void DeclareRounds(const std::string& what_folder_holds,
+                     ProgramOptions& options);
+  // Numbers with commas between them. T: int or uint64_t.
+  template <class T>
+  void DeclareNumbers(const std::string& name, std::vector<T>& numbers,
+                      const std::string& meaning, int least, int most);
+  // Some of these words, with commas between them.
+  void DeclareWords(const std::string& name, std::vector<std::string>& words,
+                    const std::string& meaning,
+                    const std::vector<std::string>& choice);
+  // One of these words; any, if there are none.
+  void DeclareWord(const std::string& name, std::string& word,
+                   const std::string& meaning,
+                   const std::vector<std::string>& choice);
+  // That exists.
+  void DeclareFolder(const std::string& name, std::string& folder,
+                     const std::string& meaning);
+
+  // What main is to return at once: help was asked for, or a word is wrong.
+  std::optional<int> Parse(int argc, char** argv);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
 
 // The preset's settings, with folder and rounds as asked for.
 template <class Settings>

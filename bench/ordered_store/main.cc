@@ -2,7 +2,6 @@
 // bench_ordered_store: read-modify-writes of an ordered store in memory whose
 // changes are in a log, by turns in one run, and writes what it measured as
 // JSON (docs/performance.md). bench/plots judges and draws it.
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -47,12 +46,13 @@ absl::Status Run(const ProgramOptions& options) {
 
 int main(int argc, char** argv) {
   namespace bench = alpheus::bench;
-  CLI::App app("Changes of an ordered store in memory, by force policy");
+  bench::Parser parser(
+      "Changes of an ordered store in memory, by force policy");
   bench::ProgramOptions options;
-  bench::DeclarePreset(app, "Less of all, within a minute",
+  parser.DeclarePreset("Less of all, within a minute",
                        bench::ordered_store::ScenarioNames(), options);
-  bench::DeclareRounds(app, "the region files", options);
-  CLI11_PARSE(app, argc, argv);
+  parser.DeclareRounds("the region files", options);
+  if (const auto end = parser.Parse(argc, argv)) return *end;
   absl::Status status = bench::RestartWithPmemForced(argv);
   if (status.ok()) status = bench::ordered_store::Run(options);
   return bench::ExitStatus("bench_ordered_store", status);

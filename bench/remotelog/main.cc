@@ -3,7 +3,6 @@
 // simulated time and over a fabric, and writes what came out as JSON
 // (docs/remotelog.md).
 // bench/plots holds it against the taxonomy's findings and draws it.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -30,17 +29,20 @@ struct Options : ProgramOptions {
   std::string memory;
 };
 
-void Declare(CLI::App& app, Options& options) {
-  DeclarePreset(app, "Less of all",
-                {"append", "clients", "sensitivity", "fabric"}, options);
-  app.add_option("--over", options.over,
-                 "What the rows run over beside simulated time: tcp, on this "
-                 "machine, or verbs, whose adapters ALPHEUS_VERBS_ADDRESSES "
-                 "names; scenarios are then append and fabric")
-      ->check(CLI::IsMember({"simulated", "tcp", "verbs"}));
-  app.add_option("--memory", options.memory,
-                 "Persistent memory for the server over a fabric, a device-DAX "
-                 "or a file; its content is lost");
+void Declare(Parser& parser, Options& options) {
+  parser.DeclarePreset("Less of all",
+                       {"append", "clients", "sensitivity", "fabric"}, options);
+  parser.DeclareWord(
+      "--over", options.over,
+      "What the rows run over beside simulated time: tcp, on this "
+      "machine, or verbs, whose adapters ALPHEUS_VERBS_ADDRESSES "
+      "names; scenarios are then append and fabric",
+      {"simulated", "tcp", "verbs"});
+  parser.DeclareWord(
+      "--memory", options.memory,
+      "Persistent memory for the server over a fabric, a device-DAX "
+      "or a file; its content is lost",
+      {});
 }
 
 // The report's object, and the cost model with it.
@@ -131,10 +133,10 @@ absl::Status Run(const Options& options) {
 }  // namespace alpheus::bench::remotelog
 
 int main(int argc, char** argv) {
-  CLI::App app("Appends to a remote log, by 72 methods");
+  alpheus::bench::Parser parser("Appends to a remote log, by 72 methods");
   alpheus::bench::remotelog::Options options;
-  alpheus::bench::remotelog::Declare(app, options);
-  CLI11_PARSE(app, argc, argv);
+  alpheus::bench::remotelog::Declare(parser, options);
+  if (const auto end = parser.Parse(argc, argv)) return *end;
   const absl::Status status = alpheus::bench::remotelog::Run(options);
   return alpheus::bench::ExitStatus("bench_remotelog", status);
 }

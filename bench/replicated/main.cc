@@ -2,7 +2,6 @@
 // bench_replicated: measures the log with backups beside its floor and its
 // peers, by turns in one run, and writes what it measured as JSON
 // (docs/performance.md). bench/plots judges and draws it.
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,18 +31,14 @@ struct Options : ProgramOptions {
   std::vector<int> backups;
 };
 
-void Declare(CLI::App& app, Options& options) {
-  DeclarePreset(app, "Less of all, within some minutes", NamesOf(kScenarios),
-                options);
-  DeclareRounds(app, "the region files", options);
-  app.add_option("--sizes", options.sizes,
-                 "latency: records of these bytes only")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 128 << 10));
-  app.add_option("--backups", options.backups,
-                 "latency: these numbers of backups only")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 8));
+void Declare(Parser& parser, Options& options) {
+  parser.DeclarePreset("Less of all, within some minutes", NamesOf(kScenarios),
+                       options);
+  parser.DeclareRounds("the region files", options);
+  parser.DeclareNumbers("--sizes", options.sizes,
+                        "latency: records of these bytes only", 1, 128 << 10);
+  parser.DeclareNumbers("--backups", options.backups,
+                        "latency: these numbers of backups only", 1, 8);
 }
 
 Settings SettingsFor(const Options& options) {
@@ -95,10 +90,11 @@ int main(int argc, char** argv) {
     return alpheus::bench::ExitStatus(
         "bench_replicated", replicated::Serve(argv[2], argv[3], argv[4]));
   }
-  CLI::App app("Speed of the replicated log on this machine, beside its floor");
+  alpheus::bench::Parser parser(
+      "Speed of the replicated log on this machine, beside its floor");
   replicated::Options options;
-  replicated::Declare(app, options);
-  CLI11_PARSE(app, argc, argv);
+  replicated::Declare(parser, options);
+  if (const auto end = parser.Parse(argc, argv)) return *end;
   absl::Status status = alpheus::bench::RestartWithPmemForced(argv);
   if (status.ok()) status = replicated::Run(options);
   return alpheus::bench::ExitStatus("bench_replicated", status);

@@ -2,7 +2,6 @@
 // bench_rocksdb: measures RocksDB with its WAL in different places, by turns in
 // one run, and writes what it measured as JSON (docs/performance.md).
 // bench/plots judges and draws it.
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -30,24 +29,18 @@ struct Options : ProgramOptions {
   std::string disk_folder = "/var/tmp";
 };
 
-void Declare(CLI::App& app, Options& options) {
-  DeclarePreset(app, "Less of all, in about a minute", NamesOf(kScenarios),
-                options);
-  DeclareRounds(app, "databases and regions", options);
-  app.add_option("--sizes", options.sizes, "put: values of these bytes only")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--threads", options.threads,
-                 "put: these numbers of threads only")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 64));
-  app.add_option("--wals", options.wals, "These places for the WAL only")
-      ->delimiter(',')
-      ->check(CLI::IsMember(WalNames(FullSettings())));
-  app.add_option("--disk", options.disk_folder,
-                 "Folder for the default WAL on a disk")
-      ->check(CLI::ExistingDirectory)
-      ->capture_default_str();
+void Declare(Parser& parser, Options& options) {
+  parser.DeclarePreset("Less of all, in about a minute", NamesOf(kScenarios),
+                       options);
+  parser.DeclareRounds("databases and regions", options);
+  parser.DeclareNumbers("--sizes", options.sizes,
+                        "put: values of these bytes only", 1, 1024);
+  parser.DeclareNumbers("--threads", options.threads,
+                        "put: these numbers of threads only", 1, 64);
+  parser.DeclareWords("--wals", options.wals, "These places for the WAL only",
+                      WalNames(FullSettings()));
+  parser.DeclareFolder("--disk", options.disk_folder,
+                       "Folder for the default WAL on a disk");
 }
 
 Settings SettingsFor(const Options& options) {
@@ -99,10 +92,11 @@ int main(int argc, char** argv) {
         "bench_rocksdb",
         wal::FillUntilKilled(std::span(argv, argc).subspan(1)));
   }
-  CLI::App app("Speed of RocksDB on this machine, by the place of its WAL");
+  alpheus::bench::Parser parser(
+      "Speed of RocksDB on this machine, by the place of its WAL");
   wal::Options options;
-  wal::Declare(app, options);
-  CLI11_PARSE(app, argc, argv);
+  wal::Declare(parser, options);
+  if (const auto end = parser.Parse(argc, argv)) return *end;
   absl::Status status = alpheus::bench::RestartWithPmemForced(argv);
   if (status.ok()) status = wal::Run(options);
   return alpheus::bench::ExitStatus("bench_rocksdb", status);

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "alpheus/log.h"
@@ -18,6 +17,7 @@
 #include "tools/cli/framing.h"
 #include "tools/cli/log_source.h"
 #include "tools/cli/member_watch.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
 
@@ -123,30 +123,28 @@ absl::Status RunAppend(const AppendArguments& arguments) {
 
 void AddAppendCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<AppendArguments>();
-  CLI::App* command = app->add_subcommand(
-      "append",
+  CLI::App* command = AddSubcommand(
+      app, "append",
       "Append records from standard input. Prints the durable LSN at the end: "
       "all records up to it survive any crash.");
   AddWriteSourceOptions(command, &arguments->source);
   AddFramingOption(command, &arguments->framing);
-  command
-      ->add_option("--threads", arguments->threads,
-                   "Number of appending threads; record i goes to thread i mod "
-                   "N, and each keeps its order")
-      ->check(DecimalNumber())
-      ->check(CLI::Range(1, kThreadsMax))
-      ->capture_default_str();
-  command
-      ->add_option("--frequency", arguments->frequency,
-                   "Force only LSNs divisible by this; a crash may take up to "
-                   "that many of the last records")
-      ->check(DecimalNumber())
-      ->check(CLI::Range(uint32_t{1}, kFrequencyMax))
-      ->capture_default_str();
-  command->add_flag("--ack", arguments->ack,
-                    "Print '<lsn> <record index> <thread>' for each record as "
-                    "soon as it is durable, and 'durable <lsn>' at the end");
-  command->callback([arguments, chosen] {
+  AddOption(command, "--threads", &arguments->threads,
+            "Number of appending threads; record i goes to thread i mod "
+            "N, and each keeps its order")
+      .Decimal()
+      .Range(1, kThreadsMax)
+      .ShowDefault();
+  AddOption(command, "--frequency", &arguments->frequency,
+            "Force only LSNs divisible by this; a crash may take up to "
+            "that many of the last records")
+      .Decimal()
+      .Range(uint32_t{1}, kFrequencyMax)
+      .ShowDefault();
+  AddFlag(command, "--ack", &arguments->ack,
+          "Print '<lsn> <record index> <thread>' for each record as "
+          "soon as it is durable, and 'durable <lsn>' at the end");
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunAppend(*arguments); };
   });
 }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "tools/cli/parser.h"
 
 namespace alpheus::cli {
 namespace {
@@ -59,29 +60,18 @@ absl::StatusOr<uint64_t> ParseSize(const std::string& text) {
   return number * unit;
 }
 
-CLI::Validator DecimalNumber() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        const bool decimal = !text.empty() && text.find_first_not_of(kDigits) ==
-                                                  std::string::npos;
-        return decimal ? "" : "'" + text + "' is not a whole decimal number";
-      },
-      "");
-}
-
 void AddFileOption(CLI::App* command, std::string* file) {
-  command->add_option("--file", *file, "Region file or DAX device of the log")
-      ->required();
+  AddOption(command, "--file", file, "Region file or DAX device of the log")
+      .Required();
 }
 
 void AddFramingOption(CLI::App* command, std::string* framing) {
-  command
-      ->add_option("--framing", *framing,
-                   "How records are told apart: 'lines' (each ends with a "
-                   "newline) or 'len32' (4-byte little-endian length, then "
-                   "payload; needed if records may contain newlines)")
-      ->check(CLI::IsMember({"lines", "len32"}))
-      ->capture_default_str();
+  AddOption(command, "--framing", framing,
+            "How records are told apart: 'lines' (each ends with a "
+            "newline) or 'len32' (4-byte little-endian length, then "
+            "payload; needed if records may contain newlines)")
+      .OneOf({"lines", "len32"})
+      .ShowDefault();
 }
 
 }  // namespace alpheus::cli

@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+}  // namespace CLI
 
 namespace alpheus::cli {
 
@@ -22,10 +25,6 @@ inline constexpr uint32_t kFrequencyMax = uint32_t{1} << 19;
 // GiB, TiB (powers of 1024) or KB, MB, GB, TB (powers of 1000).
 // Errors: InvalidArgument (also: 2^63 or more).
 absl::StatusOr<uint64_t> ParseSize(const std::string& text);
-
-// Accepts decimal digits only: CLI11 by itself takes -1 for 2^64 - 1 and 010
-// for 8.
-CLI::Validator DecimalNumber();
 
 void AddFileOption(CLI::App* command, std::string* file);
 void AddFramingOption(CLI::App* command, std::string* framing);

@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "log/base/status_macros.h"
@@ -12,6 +11,7 @@
 #include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/json_output.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/scratch_file.h"
 #include "tools/cli/standard_streams.h"
 
@@ -106,7 +106,7 @@ std::string ToJson(const AppendBenchOptions& options,
 }
 
 absl::Status RunBench(const BenchArguments& arguments) {
-  // Not CLI::Range, which takes "nan".
+  // Not Range, which takes "nan".
   if (!(arguments.seconds >= kSecondsMin && arguments.seconds <= kSecondsMax)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--seconds ", arguments.seconds, ": must be from ",
@@ -128,46 +128,41 @@ absl::Status RunBench(const BenchArguments& arguments) {
 }
 
 void AddCounts(CLI::App* command, BenchArguments* arguments) {
-  command
-      ->add_option("--threads", arguments->threads,
-                   "Number of appending threads")
-      ->check(DecimalNumber())
-      ->check(CLI::Range(1, kThreadsMax))
-      ->capture_default_str();
-  command
-      ->add_option("--frequency", arguments->frequency,
-                   "Force only LSNs divisible by this")
-      ->check(DecimalNumber())
-      ->check(CLI::Range(uint32_t{1}, kFrequencyMax))
-      ->capture_default_str();
+  AddOption(command, "--threads", &arguments->threads,
+            "Number of appending threads")
+      .Decimal()
+      .Range(1, kThreadsMax)
+      .ShowDefault();
+  AddOption(command, "--frequency", &arguments->frequency,
+            "Force only LSNs divisible by this")
+      .Decimal()
+      .Range(uint32_t{1}, kFrequencyMax)
+      .ShowDefault();
 }
 
 }  // namespace
 
 void AddBenchCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<BenchArguments>();
-  CLI::App* command = app->add_subcommand(
-      "bench",
+  CLI::App* command = AddSubcommand(
+      app, "bench",
       "Measure appends on this machine, beside the least that its medium needs "
       "for the same bytes. Works on a region of its own, removed at once; no "
       "existing log is touched.");
-  command
-      ->add_option("path", arguments->path,
-                   "Folder on the file system to be measured, or a file there")
-      ->required();
-  command
-      ->add_option("--bytes", arguments->payload_size,
-                   "Payload of each record, as in 100 or 4KiB")
-      ->capture_default_str();
-  command->add_option("--size", arguments->region_size, "Size of the region")
-      ->capture_default_str();
+  AddOption(command, "path", &arguments->path,
+            "Folder on the file system to be measured, or a file there")
+      .Required();
+  AddOption(command, "--bytes", &arguments->payload_size,
+            "Payload of each record, as in 100 or 4KiB")
+      .ShowDefault();
+  AddOption(command, "--size", &arguments->region_size, "Size of the region")
+      .ShowDefault();
   AddCounts(command, arguments.get());
-  command
-      ->add_option("--seconds", arguments->seconds,
-                   "Time of the whole, about; 0.05 to 3600")
-      ->capture_default_str();
-  command->add_flag("--json", arguments->json, "One JSON object");
-  command->callback([arguments, chosen] {
+  AddOption(command, "--seconds", &arguments->seconds,
+            "Time of the whole, about; 0.05 to 3600")
+      .ShowDefault();
+  AddFlag(command, "--json", &arguments->json, "One JSON object");
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunBench(*arguments); };
   });
 }

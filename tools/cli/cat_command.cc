@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "alpheus/cluster_reader.h"
 #include "alpheus/log_reader.h"
@@ -16,6 +15,7 @@
 #include "tools/cli/framing.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/log_source.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
 
@@ -123,8 +123,8 @@ absl::Status RunCat(const CatArguments& arguments) {
 
 void AddCatCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<CatArguments>();
-  CLI::App* command = app->add_subcommand(
-      "cat",
+  CLI::App* command = AddSubcommand(
+      app, "cat",
       "Write the payloads of all records to standard output, in LSN order. "
       "Reads only: works beside a writer, which it shows the persisted records "
       "of. Of a cluster's log it shows what is proven to be on W replicas, and "
@@ -136,12 +136,12 @@ void AddCatCommand(CLI::App* app, Command* chosen) {
       "exit status 3, after all records before it.");
   AddReadSourceOptions(command, &arguments->source);
   AddFramingOption(command, &arguments->framing);
-  command->add_flag("--json", arguments->json,
-                    "Instead of payloads one JSON object per line: lsn, epoch, "
-                    "length, state (durable, completed: whole but not proven "
-                    "to be durable, cleaned, aborted); "
-                    "cleaned and aborted records are listed too");
-  command->callback([arguments, chosen] {
+  AddFlag(command, "--json", &arguments->json,
+          "Instead of payloads one JSON object per line: lsn, epoch, "
+          "length, state (durable, completed: whole but not proven "
+          "to be durable, cleaned, aborted); "
+          "cleaned and aborted records are listed too");
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunCat(*arguments); };
   });
 }

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
 
@@ -148,32 +148,30 @@ absl::Status RunCleanup(CleanupArguments arguments) {
 // empty word on the command line would call, for ever.
 void AddWhatOptions(CLI::App* command, CleanupArguments* arguments) {
   constexpr char kGroup[] = "What to clean (one of)";
-  command
-      ->add_option("--through", arguments->through,
-                   "All records up to and including this LSN; works even when "
-                   "the epoch table is full")
-      ->check(DecimalNumber())
-      ->group(kGroup);
-  command->add_option("--lsn", arguments->lsns, "Just these records")
-      ->check(DecimalNumber())
-      ->group(kGroup);
-  command
-      ->add_flag("--all", arguments->all,
-                 "Every record; none of them ever comes back")
-      ->group(kGroup);
+  AddOption(command, "--through", &arguments->through,
+            "All records up to and including this LSN; works even when "
+            "the epoch table is full")
+      .Decimal()
+      .Group(kGroup);
+  AddOption(command, "--lsn", &arguments->lsns, "Just these records")
+      .Decimal()
+      .Group(kGroup);
+  AddFlag(command, "--all", &arguments->all,
+          "Every record; none of them ever comes back")
+      .Group(kGroup);
 }
 
 }  // namespace
 
 void AddCleanupCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<CleanupArguments>();
-  CLI::App* command = app->add_subcommand(
-      "cleanup",
+  CLI::App* command = AddSubcommand(
+      app, "cleanup",
       "Mark records as no longer needed, so that their space can be reused. "
       "Prints the head: the oldest LSN that is not cleaned.");
   AddFileOption(command, &arguments->file);
   AddWhatOptions(command, arguments.get());
-  command->callback([arguments, chosen] {
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunCleanup(*arguments); };
   });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/command_line.h"
 
-#include "CLI/CLI.hpp"
+#include "tools/cli/parser.h"
 
 namespace alpheus::cli {
 namespace {
@@ -11,9 +11,7 @@ constexpr char kFooter[] =
     "4 medium or quorum unavailable.\n";
 
 void AddCommands(CLI::App* app, Command* chosen) {
-  app->require_subcommand(1);
-  app->fallthrough(false);
-  app->footer(kFooter);
+  RequireSubcommand(app);
   AddFormatCommand(app, chosen);
   AddAppendCommand(app, chosen);
   AddCatCommand(app, chosen);
@@ -40,23 +38,11 @@ std::variant<Command, ExitStatus> ParseCommandLine(
     error << "alpheus: the simulator is a program of its own: alpheus-sim\n";
     return ExitStatus::kUsage;
   }
-  CLI::App app("A write-ahead log in persistent memory.", "alpheus");
+  Parser parser("A write-ahead log in persistent memory.", "alpheus");
+  parser.Footer(kFooter);
   Command chosen;
-  AddCommands(&app, &chosen);
-  try {
-    // The parser takes words from the end of a vector.
-    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-  } catch (const CLI::ParseError& refusal) {
-    const bool wants_help = refusal.get_exit_code() == 0;
-    if (!wants_help) {
-      // The parser itself would only say that a command is missing.
-      for (const std::string& word : app.remaining()) {
-        error << "alpheus: '" << word << "' is no command\n";
-      }
-    }
-    app.exit(refusal, output, error);
-    return wants_help ? ExitStatus::kGood : ExitStatus::kUsage;
-  }
+  AddCommands(parser.app(), &chosen);
+  if (const auto end = parser.Parse(words, output, error)) return *end;
   return chosen;
 }
 

@@ -5,13 +5,13 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/log_source.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/standard_streams.h"
 
 namespace alpheus::cli {
@@ -39,18 +39,17 @@ absl::Status RunFormat(const FormatArguments& arguments) {
 
 void AddFormatCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<FormatArguments>();
-  CLI::App* command = app->add_subcommand(
-      "format",
+  CLI::App* command = AddSubcommand(
+      app, "format",
       "Create the region of a new, empty log, or all replicas of a cluster's "
       "new log. Refuses what exists. Prints the log's identity, 32 hexadecimal "
       "digits.");
   AddFormatSourceOptions(command, &arguments->source);
-  command
-      ->add_option("--size", arguments->size,
-                   "Size of the region, as in 64MiB or 1GB; 0 with a DAX "
-                   "device: all of it")
-      ->capture_default_str();
-  command->callback([arguments, chosen] {
+  AddOption(command, "--size", &arguments->size,
+            "Size of the region, as in 64MiB or 1GB; 0 with a DAX "
+            "device: all of it")
+      .ShowDefault();
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunFormat(*arguments); };
   });
 }

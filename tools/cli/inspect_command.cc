@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/log_source.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/region_report.h"
 #include "tools/cli/standard_streams.h"
 #include "tools/cli/verification.h"
@@ -61,14 +61,14 @@ absl::Status RunInspect(const InspectArguments& arguments) {
 
 void AddInspectCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<InspectArguments>();
-  CLI::App* command = app->add_subcommand(
-      "inspect",
+  CLI::App* command = AddSubcommand(
+      app, "inspect",
       "Show what a region says of itself: superline, epochs, head, tail, and "
       "records by type; of a cluster's log every replica. Reads only.");
   AddReadSourceOptions(command, &arguments->source);
-  command->add_flag("--json", arguments->json,
-                    "One JSON object per region instead of text");
-  command->callback([arguments, chosen] {
+  AddFlag(command, "--json", &arguments->json,
+          "One JSON object per region instead of text");
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunInspect(*arguments); };
   });
 }

@@ -14,9 +14,7 @@ using Json = nlohmann::ordered_json;
 
 // A file name need not be UTF-8: what is not becomes U+FFFD, and nothing
 // throws.
-inline std::string ToLine(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string ToLine(const Json& json);
 
 }  // namespace alpheus::cli
 

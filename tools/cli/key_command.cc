@@ -3,11 +3,11 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "quorum/cluster_key.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/parser.h"
 
 namespace alpheus::cli {
 namespace {
@@ -25,20 +25,20 @@ absl::Status RunKeyNew(const std::string& path) {
 }  // namespace
 
 void AddKeyCommand(CLI::App* app, Command* chosen) {
-  CLI::App* command = app->add_subcommand(
-      "key",
+  CLI::App* command = AddSubcommand(
+      app, "key",
       "The secret by which nodes and primaries of a cluster know each "
       "other.");
-  command->require_subcommand(1);
+  RequireSubcommand(command);
   auto path = std::make_shared<std::string>();
-  CLI::App* fresh = command->add_subcommand(
-      "new",
+  CLI::App* fresh = AddSubcommand(
+      command, "new",
       "Draw a key and write it into a new file that only its owner reads. "
       "Refuses what exists. A cluster has one key: its cluster file names it "
       "(key_file), and all nodes and primaries have a copy.");
-  fresh->add_option("FILE", *path, "Where to write it")->required();
-  fresh->callback(
-      [path, chosen] { *chosen = [path] { return RunKeyNew(*path); }; });
+  AddOption(fresh, "FILE", path.get(), "Where to write it").Required();
+  OnChosen(fresh,
+           [path, chosen] { *chosen = [path] { return RunKeyNew(*path); }; });
 }
 
 }  // namespace alpheus::cli

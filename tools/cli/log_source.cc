@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/arguments.h"
+#include "tools/cli/parser.h"
 
 namespace alpheus::cli {
 namespace {
@@ -32,58 +32,57 @@ void TellBound(const ClusterReader& reader) {
 }
 
 void RequireEither(CLI::App* command, const LogSource* source) {
-  command->parse_complete_callback([command, source] {
-    if (source->file.empty() && source->cluster.empty()) {
-      throw CLI::RequiredError(command->get_name() + ": --file or --cluster");
-    }
+  RequireWhatIsMissing(command, [source]() -> std::string {
+    if (!source->file.empty() || !source->cluster.empty()) return "";
+    return "--file or --cluster";
   });
 }
 
 }  // namespace
 
-CLI::Option* AddNodeOption(CLI::App* command, LogSource* source,
-                           const char* meaning) {
-  return command->add_option("--node", source->node, meaning)
-      ->needs("--cluster")
-      ->check(DecimalNumber())
-      ->check(CLI::Range(uint64_t{1}, kNodeMax));
+Option AddNodeOption(CLI::App* command, LogSource* source,
+                     const char* meaning) {
+  return AddOption(command, "--node", &source->node, meaning)
+      .Needs(FindOption(command, "--cluster"))
+      .Decimal()
+      .Range(uint64_t{1}, kNodeMax);
 }
 
 void AddClusterOptions(CLI::App* command, LogSource* source) {
-  command->add_option("--cluster", source->cluster,
-                      "Cluster file: who keeps the logs, and where");
-  command->add_option("--log", source->log, "Name of the log in the cluster")
-      ->needs("--cluster")
-      ->capture_default_str();
+  AddOption(command, "--cluster", &source->cluster,
+            "Cluster file: who keeps the logs, and where");
+  AddOption(command, "--log", &source->log, "Name of the log in the cluster")
+      .Needs(FindOption(command, "--cluster"))
+      .ShowDefault();
 }
 
 void AddReadSourceOptions(CLI::App* command, LogSource* source) {
-  command->add_option("--file", source->file,
-                      "Region file or DAX device of the log");
+  AddOption(command, "--file", &source->file,
+            "Region file or DAX device of the log");
   AddClusterOptions(command, source);
   AddNodeOption(command, source,
                 "Only the replica of this node of the cluster: what it holds, "
                 "which may be more than is durable, or less");
-  command->get_option("--cluster")->excludes("--file");
+  FindOption(command, "--cluster").Excludes(FindOption(command, "--file"));
   RequireEither(command, source);
 }
 
 void AddFormatSourceOptions(CLI::App* command, LogSource* source) {
-  command->add_option("--file", source->file, "Region file or DAX device");
+  AddOption(command, "--file", &source->file, "Region file or DAX device");
   AddClusterOptions(command, source);
-  command->get_option("--cluster")->excludes("--file");
+  FindOption(command, "--cluster").Excludes(FindOption(command, "--file"));
   RequireEither(command, source);
 }
 
 void AddWriteSourceOptions(CLI::App* command, LogSource* source) {
-  command->add_option("--file", source->file,
-                      "Region file or DAX device of the log; of a cluster's "
-                      "log this node's own replica, without it only others "
-                      "keep the records");
+  AddOption(command, "--file", &source->file,
+            "Region file or DAX device of the log; of a cluster's "
+            "log this node's own replica, without it only others "
+            "keep the records");
   AddClusterOptions(command, source);
-  CLI::Option* node = AddNodeOption(
+  const Option node = AddNodeOption(
       command, source, "The member of the cluster that this is, as primary");
-  command->get_option("--cluster")->needs(node);
+  FindOption(command, "--cluster").Needs(node);
   RequireEither(command, source);
 }
 

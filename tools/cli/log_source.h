@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "alpheus/cluster_reader.h"
+#include "tools/cli/parser.h"
 
 namespace alpheus::cli {
 
@@ -29,8 +29,7 @@ struct LogSource {
 void AddClusterOptions(CLI::App* command, LogSource* source);
 
 // --node, with --cluster.
-CLI::Option* AddNodeOption(CLI::App* command, LogSource* source,
-                           const char* meaning);
+Option AddNodeOption(CLI::App* command, LogSource* source, const char* meaning);
 
 // Either --file, or --cluster with --log and --node.
 void AddReadSourceOptions(CLI::App* command, LogSource* source);

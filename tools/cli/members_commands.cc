@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/log_source.h"
+#include "tools/cli/parser.h"
 
 namespace alpheus::cli {
 namespace {
@@ -55,17 +54,16 @@ CLI::App* AddMembersCommand(CLI::App* app, const char* name,
                             const char* description,
                             const std::shared_ptr<MembersArguments>& arguments,
                             Command* chosen) {
-  CLI::App* command = app->add_subcommand(name, description);
+  CLI::App* command = AddSubcommand(app, name, description);
   AddClusterOptions(command, &arguments->source);
-  command->get_option("--cluster")->required();
-  command
-      ->add_option("--timeout", arguments->timeout_s,
-                   "Seconds until it is given up; the log is copied to each "
-                   "node that joins")
-      ->check(DecimalNumber())
-      ->check(CLI::Range(1u, 86'400u))
-      ->capture_default_str();
-  command->callback([arguments, chosen] {
+  FindOption(command, "--cluster").Required();
+  AddOption(command, "--timeout", &arguments->timeout_s,
+            "Seconds until it is given up; the log is copied to each "
+            "node that joins")
+      .Decimal()
+      .Range(1u, 86'400u)
+      .ShowDefault();
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunChange(*arguments); };
   });
   return command;
@@ -81,11 +79,10 @@ void AddReplaceCommand(CLI::App* app, Command* chosen) {
       "the node, which runs again, gets a copy of the log. Whoever has the log "
       "open must open it again.",
       arguments, chosen);
-  command
-      ->add_option("--node", arguments->nodes,
-                   "Of the lost replica; may be given several times")
-      ->required()
-      ->check(DecimalNumber());
+  AddOption(command, "--node", &arguments->nodes,
+            "Of the lost replica; may be given several times")
+      .Required()
+      .Decimal();
 }
 
 void AddReconfigureCommand(CLI::App* app, Command* chosen) {
@@ -97,10 +94,9 @@ void AddReconfigureCommand(CLI::App* app, Command* chosen) {
       "of the file before. Whoever has the log open must open it again, by the "
       "new file. If it is cut off, the same command goes on.",
       arguments, chosen);
-  command
-      ->add_option("--from", arguments->from,
-                   "Cluster file that the log has had until now")
-      ->required();
+  AddOption(command, "--from", &arguments->from,
+            "Cluster file that the log has had until now")
+      .Required();
 }
 
 }  // namespace alpheus::cli

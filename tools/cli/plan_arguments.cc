@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/plan_arguments.h"
 
+#include "tools/cli/parser.h"
+
 namespace alpheus::cli {
 namespace {
 
@@ -46,47 +48,42 @@ bool PlanArguments::Wants(const Platform& configuration) const {
 }
 
 void AddPlanOptions(CLI::App* command, PlanArguments* arguments) {
-  command
-      ->add_option("--domain", arguments->domain,
-                   "What keeps its content when the power goes: memory (dmp), "
-                   "caches, too (mhp), the adapter, too (wsp)")
-      ->check(CLI::IsMember({"dmp", "mhp", "wsp"}));
-  command
-      ->add_option("--ddio", arguments->ddio,
-                   "Whether what arrives goes into the processor's cache")
-      ->check(CLI::IsMember({"on", "off"}));
-  command
-      ->add_option("--rqwrb", arguments->rqwrb, "Where the receive buffers lie")
-      ->check(CLI::IsMember({"dram", "pm"}));
-  command
-      ->add_option("--transport", arguments->transport,
-                   "How hosts are connected; the tables are for infiniband "
-                   "and roce (default)")
-      ->check(CLI::IsMember({"infiniband", "roce", "iwarp", "tcp"}));
-  command->add_flag("--no-atomic-write", arguments->no_atomic_write,
-                    "The adapter has no atomic WRITE");
-  command->add_flag("--no-native-flush", arguments->no_native_flush,
-                    "The adapter has no FLUSH; a READ does it");
-  command->add_flag("--all", arguments->all, "The 72 rows of the tables");
-  command->add_flag("--cheapest", arguments->cheapest,
-                    "For each platform, or those that are named, the "
-                    "operation with the fewest round trips, then the fewest "
-                    "steps of the responder's program");
-  command
-      ->add_option("--flush-cost", arguments->costs.flush,
-                   "What a round trip of FLUSH costs, as measured, where a "
-                   "completion of a WRITE costs 1 (--cheapest)")
-      ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--exchange-cost", arguments->costs.exchange,
-                   "The same of a message and its ack (--cheapest)")
-      ->check(CLI::PositiveNumber);
-  command->add_flag("--verify", arguments->verify,
-                    "Run all rows, all weakenings of them, and each on each "
-                    "other platform through the model, with the power cut in "
-                    "every state");
-  command->add_option("--format", arguments->format, "How to print")
-      ->check(CLI::IsMember({"text", "csv"}));
+  AddOption(command, "--domain", &arguments->domain,
+            "What keeps its content when the power goes: memory (dmp), "
+            "caches, too (mhp), the adapter, too (wsp)")
+      .OneOf({"dmp", "mhp", "wsp"});
+  AddOption(command, "--ddio", &arguments->ddio,
+            "Whether what arrives goes into the processor's cache")
+      .OneOf({"on", "off"});
+  AddOption(command, "--rqwrb", &arguments->rqwrb,
+            "Where the receive buffers lie")
+      .OneOf({"dram", "pm"});
+  AddOption(command, "--transport", &arguments->transport,
+            "How hosts are connected; the tables are for infiniband "
+            "and roce (default)")
+      .OneOf({"infiniband", "roce", "iwarp", "tcp"});
+  AddFlag(command, "--no-atomic-write", &arguments->no_atomic_write,
+          "The adapter has no atomic WRITE");
+  AddFlag(command, "--no-native-flush", &arguments->no_native_flush,
+          "The adapter has no FLUSH; a READ does it");
+  AddFlag(command, "--all", &arguments->all, "The 72 rows of the tables");
+  AddFlag(command, "--cheapest", &arguments->cheapest,
+          "For each platform, or those that are named, the "
+          "operation with the fewest round trips, then the fewest "
+          "steps of the responder's program");
+  AddOption(command, "--flush-cost", &arguments->costs.flush,
+            "What a round trip of FLUSH costs, as measured, where a "
+            "completion of a WRITE costs 1 (--cheapest)")
+      .Positive();
+  AddOption(command, "--exchange-cost", &arguments->costs.exchange,
+            "The same of a message and its ack (--cheapest)")
+      .Positive();
+  AddFlag(command, "--verify", &arguments->verify,
+          "Run all rows, all weakenings of them, and each on each "
+          "other platform through the model, with the power cut in "
+          "every state");
+  AddOption(command, "--format", &arguments->format, "How to print")
+      .OneOf({"text", "csv"});
 }
 
 absl::Status CheckPlanArguments(const PlanArguments& arguments) {

@@ -8,10 +8,13 @@
 #include <optional>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "replication/persist/platform.h"
 #include "replication/persist/table_planner.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+}  // namespace CLI
 
 namespace alpheus::cli {
 

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "log/base/status_macros.h"
 #include "replication/persist/method_table.h"
 #include "replication/persist/table_planner.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/plan_arguments.h"
 #include "tools/cli/plan_report.h"
 #include "tools/cli/plan_verification.h"
@@ -78,13 +78,13 @@ absl::Status RunPlan(const PlanArguments& arguments) {
 
 void AddPlanCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<PlanArguments>();
-  CLI::App* command = app->add_subcommand(
-      "plan",
+  CLI::App* command = AddSubcommand(
+      app, "plan",
       "Say which steps make an update that is written to another host "
       "persistent there: for a platform, for all of them, or the cheapest "
       "ones; or verify all on a model of remote memory.");
   AddPlanOptions(command, arguments.get());
-  command->callback([arguments, chosen] {
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunPlan(*arguments); };
   });
 }

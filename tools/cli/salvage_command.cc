@@ -7,13 +7,13 @@
 #include <string>
 #include <system_error>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
 
@@ -195,14 +195,14 @@ absl::Status RunSalvage(const SalvageArguments& arguments) {
 
 void AddSalvageCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<SalvageArguments>();
-  CLI::App* command = app->add_subcommand(
-      "salvage",
+  CLI::App* command = AddSubcommand(
+      app, "salvage",
       "Copy every record that can still be read from a damaged region into a "
       "new one of the same size. Never changes the damaged region. Prints the "
       "number of records; exit status 3 if any was, or may have been, lost.");
-  command->add_option("IN", arguments->in, "Damaged region")->required();
-  command->add_option("OUT", arguments->out, "Region to create")->required();
-  command->callback([arguments, chosen] {
+  AddOption(command, "IN", &arguments->in, "Damaged region").Required();
+  AddOption(command, "OUT", &arguments->out, "Region to create").Required();
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunSalvage(*arguments); };
   });
 }

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -15,6 +14,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/log_source.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
 
@@ -115,8 +115,8 @@ absl::Status RunScrub(const ScrubArguments& arguments) {
 
 void AddScrubCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<ScrubArguments>();
-  CLI::App* command = app->add_subcommand(
-      "scrub",
+  CLI::App* command = AddSubcommand(
+      app, "scrub",
       "Have each node verify every record of its replica of a cluster's log, "
       "and repair what is damaged from the other nodes; the log may be written "
       "meanwhile. Exit status 0 if all replicas are whole, or are now; 3 if "
@@ -125,11 +125,11 @@ void AddScrubCommand(CLI::App* app, Command* chosen) {
       "is wrong. A log in a file of its own has no peer: `verify` checks it, "
       "and opening it writes damaged copies anew.");
   AddClusterOptions(command, &arguments->source);
-  command->get_option("--cluster")->required();
+  FindOption(command, "--cluster").Required();
   AddNodeOption(command, &arguments->source,
                 "Only the replica of this node of the cluster");
-  command->add_flag("--json", arguments->json, "One JSON object per replica");
-  command->callback([arguments, chosen] {
+  AddFlag(command, "--json", &arguments->json, "One JSON object per replica");
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunScrub(*arguments); };
   });
 }

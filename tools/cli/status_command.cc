@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -15,6 +14,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/log_source.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/standard_streams.h"
 
 namespace alpheus::cli {
@@ -180,8 +180,8 @@ absl::Status RunStatus(const StatusArguments& arguments) {
 
 void AddStatusCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<StatusArguments>();
-  CLI::App* command = app->add_subcommand(
-      "status",
+  CLI::App* command = AddSubcommand(
+      app, "status",
       "Show what each replica of a cluster's log says of itself: epoch, "
       "promise, head, watermark; whether enough are served to open it. Reads "
       "only. Exit status 0 if all are served and whole, behind or repairing "
@@ -189,9 +189,9 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       "node has no replica, or the cluster file is wrong. A replica that a "
       "running primary has as its own can't be reached.");
   AddClusterOptions(command, &arguments->source);
-  command->get_option("--cluster")->required();
-  command->add_flag("--json", arguments->json, "One JSON object per replica");
-  command->callback([arguments, chosen] {
+  FindOption(command, "--cluster").Required();
+  AddFlag(command, "--json", &arguments->json, "One JSON object per replica");
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunStatus(*arguments); };
   });
 }

@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -20,6 +19,7 @@
 #include "tools/cli/framing.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/log_source.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/standard_streams.h"
 
 namespace alpheus::cli {
@@ -147,8 +147,8 @@ absl::Status RunTail(const TailArguments& arguments) {
 
 void AddTailCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<TailArguments>();
-  CLI::App* command = app->add_subcommand(
-      "tail",
+  CLI::App* command = AddSubcommand(
+      app, "tail",
       "Write the payloads of the durable records of a cluster's log to "
       "standard output, in LSN order; with --follow also those that come "
       "later, until it is interrupted. Reads only, and keeps nothing from "
@@ -158,29 +158,27 @@ void AddTailCommand(CLI::App* app, Command* chosen) {
       "in reach. What it has written stays, whatever happens to the cluster. "
       "At its end standard error names the LSN to go on --from.");
   AddClusterOptions(command, &arguments->source);
-  command->get_option("--cluster")->required();
+  FindOption(command, "--cluster").Required();
   AddNodeOption(command, &arguments->source,
                 "Ask only this node of the cluster: what it knows to be "
                 "durable, which may be less");
-  command
-      ->add_option("--from", arguments->from,
-                   "First LSN to show; 0: the oldest that there is")
-      ->check(DecimalNumber())
-      ->capture_default_str();
-  command->add_flag("--follow", arguments->follow,
-                    "Go on with what becomes durable later");
+  AddOption(command, "--from", &arguments->from,
+            "First LSN to show; 0: the oldest that there is")
+      .Decimal()
+      .ShowDefault();
+  AddFlag(command, "--follow", &arguments->follow,
+          "Go on with what becomes durable later");
   AddFramingOption(command, &arguments->framing);
-  command
-      ->add_option("--timeout-ms", arguments->timeout_ms,
-                   "How long to wait for a node, or for any node")
-      ->check(DecimalNumber())
-      ->check(CLI::Range(uint32_t{100}, uint32_t{3'600'000}))
-      ->capture_default_str();
-  command->add_flag("--json", arguments->json,
-                    "Instead of payloads one JSON object per line: lsn, epoch, "
-                    "length, payload (payload_hex if it is not UTF-8); and "
-                    "durable_lsn alone whenever there is nothing more");
-  command->callback([arguments, chosen] {
+  AddOption(command, "--timeout-ms", &arguments->timeout_ms,
+            "How long to wait for a node, or for any node")
+      .Decimal()
+      .Range(uint32_t{100}, uint32_t{3'600'000})
+      .ShowDefault();
+  AddFlag(command, "--json", &arguments->json,
+          "Instead of payloads one JSON object per line: lsn, epoch, "
+          "length, payload (payload_hex if it is not UTF-8); and "
+          "durable_lsn alone whenever there is nothing more");
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunTail(*arguments); };
   });
 }

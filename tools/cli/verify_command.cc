@@ -4,12 +4,12 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/agreement.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/log_source.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/region_report.h"
 #include "tools/cli/standard_streams.h"
 #include "tools/cli/verification.h"
@@ -82,8 +82,8 @@ absl::Status RunVerify(const VerifyArguments& arguments) {
 
 void AddVerifyCommand(CLI::App* app, Command* chosen) {
   auto arguments = std::make_shared<VerifyArguments>();
-  CLI::App* command = app->add_subcommand(
-      "verify",
+  CLI::App* command = AddSubcommand(
+      app, "verify",
       "Check every record and every copy. Reads only. Exit status 0 if the log "
       "is complete or merely lost what was never acknowledged, 3 if it is "
       "damaged. Of a cluster's log every replica is checked, and that they "
@@ -91,9 +91,9 @@ void AddVerifyCommand(CLI::App* app, Command* chosen) {
       "could not be reached, 1 if a node has no replica or the cluster file is "
       "wrong.");
   AddReadSourceOptions(command, &arguments->source);
-  command->add_flag("--json", arguments->json,
-                    "One JSON object per region instead of text");
-  command->callback([arguments, chosen] {
+  AddFlag(command, "--json", &arguments->json,
+          "One JSON object per region instead of text");
+  OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunVerify(*arguments); };
   });
 }

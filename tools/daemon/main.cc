@@ -10,11 +10,11 @@
 #include <string>
 #include <thread>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "api/node/node.h"
-#include "tools/cli/arguments.h"
+#include "log/base/status_macros.h"
 #include "tools/cli/exit_status.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/standard_streams.h"
 
 namespace alpheus {
@@ -24,50 +24,48 @@ void Tell(const std::string& sentence) {
   std::fprintf(stderr, "alpheusd: %s\n", sentence.c_str());
 }
 
-void AddOptions(CLI::App* app, NodeOptions* options) {
-  app->set_config("--config", "", "File with these options, as TOML");
+void AddOptions(cli::Parser* parser, NodeOptions* options) {
   // What a typing error could change is refused, as in the cluster file.
-  app->allow_config_extras(CLI::config_extras_mode::error);
-  app->add_option("--cluster", options->cluster_file,
-                  "Cluster file: who keeps the logs, and where")
-      ->required();
-  app->add_option("--node", options->node, "The member that this node is")
-      ->required()
-      ->check(cli::DecimalNumber())
-      ->check(CLI::Range(uint64_t{1}, uint64_t{65'535}));
-  app->add_option("--directory", options->directory,
-                  "Directory of the replicas, <log name>.alpheus each")
-      ->required();
-  app->add_option("--listen", options->listen,
-                  "Where to listen; default: the member's address in the "
-                  "cluster file");
-  app->add_option_function<std::string>(
-         "--platform",
-         [options](const std::string& text) {
-           const auto platform = ParsePlatform(text);
-           if (!platform.ok()) {
-             throw CLI::ValidationError(
-                 "--platform", std::string(platform.status().message()));
-           }
-           options->platform = *platform;
-         },
-         "What keeps records when the power goes, as words with commas "
-         "between them; see the sample configuration")
-      ->default_str(PlatformToString(options->platform));
-  app->add_option("--yield-turns", options->yield_turns,
-                  "Turns without sleeping after the last activity; each "
-                  "yields the core. 0: sleeps at once")
-      ->check(cli::DecimalNumber())
-      ->capture_default_str();
-  app->add_option("--scrub-bytes-per-second", options->scrub_bytes_per_second,
-                  "How much of its replicas the node verifies by itself. 0: "
-                  "nothing, unless it is asked to (alpheus scrub)")
-      ->check(cli::DecimalNumber())
-      ->capture_default_str();
-  app->add_option("--scrub-interval-seconds", options->scrub_interval_seconds,
-                  "From the end of one such pass over a log to the next one")
-      ->check(cli::DecimalNumber())
-      ->capture_default_str();
+  parser->AddConfigOption("--config", "File with these options, as TOML");
+  CLI::App* const app = parser->app();
+  cli::AddOption(app, "--cluster", &options->cluster_file,
+                 "Cluster file: who keeps the logs, and where")
+      .Required();
+  cli::AddOption(app, "--node", &options->node, "The member that this node is")
+      .Required()
+      .Decimal()
+      .Range(uint64_t{1}, uint64_t{65'535});
+  cli::AddOption(app, "--directory", &options->directory,
+                 "Directory of the replicas, <log name>.alpheus each")
+      .Required();
+  cli::AddOption(app, "--listen", &options->listen,
+                 "Where to listen; default: the member's address in the "
+                 "cluster file");
+  cli::AddOptionFunction(
+      app, "--platform",
+      [options](const std::string& text) -> absl::Status {
+        ALPHEUS_ASSIGN_OR_RETURN(options->platform, ParsePlatform(text));
+        return absl::OkStatus();
+      },
+      "What keeps records when the power goes, as words with commas between "
+      "them; see the sample configuration")
+      .ShowDefault(PlatformToString(options->platform));
+  cli::AddOption(app, "--yield-turns", &options->yield_turns,
+                 "Turns without sleeping after the last activity; each "
+                 "yields the core. 0: sleeps at once")
+      .Decimal()
+      .ShowDefault();
+  cli::AddOption(app, "--scrub-bytes-per-second",
+                 &options->scrub_bytes_per_second,
+                 "How much of its replicas the node verifies by itself. 0: "
+                 "nothing, unless it is asked to (alpheus scrub)")
+      .Decimal()
+      .ShowDefault();
+  cli::AddOption(app, "--scrub-interval-seconds",
+                 &options->scrub_interval_seconds,
+                 "From the end of one such pass over a log to the next one")
+      .Decimal()
+      .ShowDefault();
 }
 
 // SIGTERM and SIGINT end the node; a thread waits for them, so that nothing
@@ -111,16 +109,11 @@ cli::ExitStatus Fail(const absl::Status& status) {
 
 cli::ExitStatus Main(int argc, char** argv) {
   cli::GuardStandardStreams();
-  CLI::App app("A node of a replicated log: keeps and serves replicas.",
-               "alpheusd");
+  cli::Parser parser("A node of a replicated log: keeps and serves replicas.",
+                     "alpheusd");
   NodeOptions options;
-  AddOptions(&app, &options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& refusal) {
-    return app.exit(refusal) == 0 ? cli::ExitStatus::kGood
-                                  : cli::ExitStatus::kUsage;
-  }
+  AddOptions(&parser, &options);
+  if (const auto end = parser.Parse(argc, argv)) return *end;
   options.tell = Tell;
   SignalWaiter signals;
   const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(options);

@@ -13,7 +13,6 @@
 #include "absl/strings/str_join.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
-#include "nlohmann/json.hpp"
 #include "tools/demo/cluster.h"
 #include "tools/demo/cluster_writer.h"
 #include "tools/demo/feed.h"
@@ -247,11 +246,7 @@ class Demo {
   absl::StatusOr<uint64_t> EpochOf(int node) {
     ALPHEUS_ASSIGN_OR_RETURN(const std::string output,
                              RunOnFile("inspect", node, {"--json"}));
-    const nlohmann::json json = nlohmann::json::parse(output, nullptr, false);
-    if (json.is_object() && json.contains("log_epoch")) {
-      return json["log_epoch"].get<uint64_t>();
-    }
-    return absl::DataLossError("inspect --json: no log_epoch");
+    return NumberIn(output, "log_epoch");
   }
 
   absl::StatusOr<std::vector<RecoveredRecord>> ReadReplica(int node) {

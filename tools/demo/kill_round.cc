@@ -10,7 +10,6 @@
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
-#include "nlohmann/json.hpp"
 #include "tools/demo/log_output.h"
 
 namespace alpheus::demo {
@@ -130,9 +129,7 @@ absl::Status KilledRegion::KeepCopy() const {
 absl::StatusOr<std::string> KilledRegion::Verify() const {
   ALPHEUS_ASSIGN_OR_RETURN(const std::string output,
                            MustSucceed({"verify", "--file", path(), "--json"}));
-  const nlohmann::json json = nlohmann::json::parse(output, nullptr, false);
-  if (!json.is_object()) return absl::DataLossError("verify --json: no object");
-  return json.value("verdict", "");
+  return TextIn(output, "verdict");
 }
 
 absl::StatusOr<std::string> KilledRegion::ReadPayloads() const {

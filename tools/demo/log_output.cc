@@ -51,6 +51,16 @@ absl::StatusOr<std::vector<uint64_t>> LsnsOf(const std::string& lines) {
   return lsns;
 }
 
+// Errors: DataLoss (no object, or it has no such member).
+absl::StatusOr<nlohmann::json> MemberOf(const std::string& json,
+                                        const std::string& member) {
+  nlohmann::json object = nlohmann::json::parse(json, nullptr, false);
+  if (object.is_object() && object.contains(member)) {
+    return std::move(object[member]);
+  }
+  return absl::DataLossError(absl::StrCat("--json: no ", member));
+}
+
 struct Columns {
   std::vector<std::string> payloads;
   std::vector<uint64_t> lsns;
@@ -90,6 +100,20 @@ absl::StatusOr<std::vector<RecoveredRecord>> ParseCommonRecords(
     const std::string& framed, const std::string& json_lines) {
   ALPHEUS_ASSIGN_OR_RETURN(Columns columns, ParseColumns(framed, json_lines));
   return Join(std::move(columns));
+}
+
+absl::StatusOr<uint64_t> NumberIn(const std::string& json,
+                                  const std::string& member) {
+  ALPHEUS_ASSIGN_OR_RETURN(const nlohmann::json value, MemberOf(json, member));
+  if (value.is_number_unsigned()) return value.get<uint64_t>();
+  return absl::DataLossError(absl::StrCat("--json: ", member, " is no number"));
+}
+
+absl::StatusOr<std::string> TextIn(const std::string& json,
+                                   const std::string& member) {
+  ALPHEUS_ASSIGN_OR_RETURN(const nlohmann::json value, MemberOf(json, member));
+  if (value.is_string()) return value.get<std::string>();
+  return absl::DataLossError(absl::StrCat("--json: ", member, " is no text"));
 }
 
 }  // namespace alpheus::demo

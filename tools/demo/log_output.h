@@ -8,6 +8,7 @@
 #ifndef ALPHEUS_TOOLS_DEMO_LOG_OUTPUT_H_
 #define ALPHEUS_TOOLS_DEMO_LOG_OUTPUT_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,14 @@ absl::StatusOr<std::vector<RecoveredRecord>> ParseRecords(
 // both have.
 absl::StatusOr<std::vector<RecoveredRecord>> ParseCommonRecords(
     const std::string& framed, const std::string& json_lines);
+
+// A member of the JSON object that `inspect` or `verify` printed. The JSON
+// library is slow to compile, so log_output.cc alone includes it.
+// Errors: DataLoss (no object, or it has no such member).
+absl::StatusOr<uint64_t> NumberIn(const std::string& json,
+                                  const std::string& member);
+absl::StatusOr<std::string> TextIn(const std::string& json,
+                                   const std::string& member);
 
 }  // namespace alpheus::demo
 

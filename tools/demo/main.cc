@@ -8,11 +8,11 @@
 #include <string>
 #include <system_error>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/arguments.h"
+#include "tools/cli/parser.h"
 #include "tools/demo/cluster_demo.h"
 #include "tools/demo/local_demo.h"
 #include "tools/demo/work_directory.h"
@@ -38,31 +38,31 @@ std::string DefaultFile() {
 
 void AddOptions(CLI::App* app, Arguments* arguments) {
   LocalDemoOptions* options = &arguments->options;
-  app->add_option("FILE", options->file,
-                  "File whose lines are fed; default /var/log/dpkg.log, or "
-                  "/var/lib/dpkg/status");
-  app->add_option("--threads", options->threads, "Appending threads")
-      ->check(cli::DecimalNumber())
-      ->check(CLI::Range(uint64_t{1}, uint64_t{256}))
-      ->capture_default_str();
-  app->add_option("--seed", arguments->seed,
-                  "Repeats the random draws of a run (not its scheduling)")
-      ->check(cli::DecimalNumber());
-  app->add_option("--dir", options->directory,
-                  "Where to make the regions; default: the temporary "
-                  "directory, with several rounds /dev/shm");
-  app->add_option("--size", options->size,
-                  "Of a region; default 64MiB, with several rounds 4MiB");
-  CLI::Option* local = app->add_flag(
-      "--local", arguments->local,
+  cli::AddOption(app, "FILE", &options->file,
+                 "File whose lines are fed; default /var/log/dpkg.log, or "
+                 "/var/lib/dpkg/status");
+  cli::AddOption(app, "--threads", &options->threads, "Appending threads")
+      .Decimal()
+      .Range(uint64_t{1}, uint64_t{256})
+      .ShowDefault();
+  cli::AddOption(app, "--seed", &arguments->seed,
+                 "Repeats the random draws of a run (not its scheduling)")
+      .Decimal();
+  cli::AddOption(app, "--dir", &options->directory,
+                 "Where to make the regions; default: the temporary "
+                 "directory, with several rounds /dev/shm");
+  cli::AddOption(app, "--size", &options->size,
+                 "Of a region; default 64MiB, with several rounds 4MiB");
+  const cli::Option local = cli::AddFlag(
+      app, "--local", &arguments->local,
       "One region without a cluster: the writer is killed, and recovers alone");
-  app->add_option("--rounds", options->rounds, "Number of kills (--local)")
-      ->check(cli::DecimalNumber())
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32))
-      ->capture_default_str()
-      ->needs(local);
-  app->add_flag("--quiet", options->quiet, "One line only (--local)")
-      ->needs(local);
+  cli::AddOption(app, "--rounds", &options->rounds, "Number of kills (--local)")
+      .Decimal()
+      .Range(uint64_t{1}, uint64_t{1} << 32)
+      .ShowDefault()
+      .Needs(local);
+  cli::AddFlag(app, "--quiet", &options->quiet, "One line only (--local)")
+      .Needs(local);
 }
 
 absl::Status RunOnCluster(const LocalDemoOptions& options) {
@@ -79,7 +79,7 @@ absl::Status RunOnCluster(const LocalDemoOptions& options) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app(
+  cli::Parser parser(
       "Three nodes on this machine: the node that writes the lines of a file "
       "is "
       "killed with SIGKILL in mid-stream, another one recovers the log and "
@@ -88,11 +88,9 @@ int Main(int argc, char** argv) {
       "status 0 only if all holds.",
       "alpheus-demo");
   Arguments arguments;
-  AddOptions(&app, &arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+  AddOptions(parser.app(), &arguments);
+  if (const auto end = parser.Parse(argc, argv)) {
+    return static_cast<int>(*end);
   }
   LocalDemoOptions& options = arguments.options;
   options.seed =

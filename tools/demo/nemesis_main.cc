@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/arguments.h"
+#include "tools/cli/parser.h"
 #include "tools/demo/child_process.h"
 #include "tools/demo/nemesis_run.h"
 #include "tools/demo/work_directory.h"
@@ -132,45 +131,43 @@ absl::Status Run(const Arguments& arguments) {
 }
 
 void AddOptions(CLI::App* app, Arguments* arguments) {
-  CLI::Option* minutes = app->add_option("--minutes", arguments->minutes,
-                                         "How long; default one minute");
-  minutes->check(CLI::PositiveNumber);
-  app->add_option("--rounds", arguments->rounds, "How many rounds")
-      ->check(cli::DecimalNumber())
-      ->excludes(minutes);
-  app->add_option("--nodes", arguments->nodes, "Nodes of the cluster")
-      ->check(CLI::Range(2, 9))
-      ->capture_default_str();
-  app->add_option("--rdma-hosts", arguments->rdma_hosts,
-                  "Addresses of this machine's adapters with RDMA, with commas "
-                  "between them: a node on each, and no links to cut")
-      ->delimiter(',')
-      ->expected(2, 9)
-      ->excludes("--nodes");
-  app->add_option("--device", arguments->device,
-                  "Device-DAX for the last node's replica of the first log")
-      ->check(CLI::ExistingFile);
-  app->add_option("--seed", arguments->seed,
-                  "Repeats the random draws of a run (not its scheduling)")
-      ->check(cli::DecimalNumber());
-  app->add_option("--dir", arguments->directory,
-                  "Where to make the cluster; default /dev/shm");
-  app->add_flag("--verbose", arguments->verbose, "A line for each round");
+  const cli::Option minutes = cli::AddOption(
+      app, "--minutes", &arguments->minutes, "How long; default one minute");
+  minutes.Positive();
+  cli::AddOption(app, "--rounds", &arguments->rounds, "How many rounds")
+      .Decimal()
+      .Excludes(minutes);
+  cli::AddOption(app, "--nodes", &arguments->nodes, "Nodes of the cluster")
+      .Range(2, 9)
+      .ShowDefault();
+  cli::AddOption(app, "--rdma-hosts", &arguments->rdma_hosts,
+                 "Addresses of this machine's adapters with RDMA, with commas "
+                 "between them: a node on each, and no links to cut")
+      .SplitAt(',')
+      .Count(2, 9)
+      .Excludes(cli::FindOption(app, "--nodes"));
+  cli::AddOption(app, "--device", &arguments->device,
+                 "Device-DAX for the last node's replica of the first log")
+      .ExistingFile();
+  cli::AddOption(app, "--seed", &arguments->seed,
+                 "Repeats the random draws of a run (not its scheduling)")
+      .Decimal();
+  cli::AddOption(app, "--dir", &arguments->directory,
+                 "Where to make the cluster; default /dev/shm");
+  cli::AddFlag(app, "--verbose", &arguments->verbose, "A line for each round");
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app(
+  cli::Parser parser(
       "Runs a cluster on this machine, kills and pauses its processes, cuts "
       "their links and loses their media at random while a log is written. "
       "Exit status 0 only if nothing that was acknowledged is lost, moved or "
       "changed, and nothing was invented.",
       "alpheus-nemesis");
   Arguments arguments;
-  AddOptions(&app, &arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+  AddOptions(parser.app(), &arguments);
+  if (const auto end = parser.Parse(argc, argv)) {
+    return static_cast<int>(*end);
   }
   const absl::Status status = Run(arguments);
   if (status.ok()) return 0;

@@ -2,12 +2,11 @@
 // alpheus-sim: simulates clusters in virtual time. See docs/simulation.md; the
 // exit status is that of `alpheus` (tools/cli/exit_status.h).
 #include <cstdio>
-#include <iostream>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "tools/cli/exit_status.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/standard_streams.h"
 #include "tools/sim/sim_arguments.h"
 #include "tools/sim/sim_command.h"
@@ -19,7 +18,7 @@ using ::alpheus::cli::ExitStatus;
 
 ExitStatus Main(int argc, char** argv) {
   cli::GuardStandardStreams();
-  CLI::App app(
+  cli::Parser parser(
       "Simulates clusters in virtual time, with crashes, power cuts, pauses "
       "and cut links, and looks for what the log loses. Each seed is a run of "
       "its own and always the same. Exit status 0 only if no seed violates "
@@ -27,14 +26,8 @@ ExitStatus Main(int argc, char** argv) {
       "still does.",
       "alpheus-sim");
   SimArguments arguments;
-  AddSimOptions(&app, &arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& refusal) {
-    if (app.exit(refusal) != 0) return ExitStatus::kUsage;
-    std::cout.flush();
-    return std::cout ? ExitStatus::kGood : ExitStatus::kFailed;
-  }
+  AddSimOptions(parser.app(), &arguments);
+  if (const auto end = parser.Parse(argc, argv)) return *end;
   const absl::Status status = RunSim(arguments);
   if (!status.ok()) {
     std::fprintf(stderr, "alpheus-sim: %s [%s]\n",

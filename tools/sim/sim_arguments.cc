@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/arguments.h"
+#include "tools/cli/parser.h"
 #include "tools/sim/history.h"
 #include "tools/sim/platforms.h"
 #include "tools/sim/sim_case.h"
@@ -32,13 +32,9 @@ std::vector<std::string> FaultNames() {
   return names;
 }
 
-CLI::Validator FaultNumbers() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        if (ParseNumbers(text)) return "";
-        return "'" + text + "' must be numbers of faults, as in 0-3,7";
-      },
-      "");
+std::string FaultOfNumbers(const std::string& text) {
+  if (ParseNumbers(text)) return "";
+  return "'" + text + "' must be numbers of faults, as in 0-3,7";
 }
 
 absl::StatusOr<std::optional<std::set<FaultKind>>> FaultsOf(
@@ -72,103 +68,88 @@ absl::StatusOr<std::optional<Guests>> GuestsOf(
 }
 
 void AddSeeds(CLI::App* command, SimArguments* arguments) {
-  CLI::Option* seed = command
-                          ->add_option("--seed", arguments->seed,
-                                       "One seed; it decides the run")
-                          ->check(cli::DecimalNumber());
-  CLI::Option* seeds =
-      command
-          ->add_option("--seeds", arguments->seeds,
-                       "Seeds A to B, as in 1-1000; default 1-100")
-          ->excludes(seed);
-  command
-      ->add_option("--minutes", arguments->minutes,
-                   "Seeds for so long, at least one; without --seeds from a "
-                   "drawn one on")
-      ->check(CLI::PositiveNumber)
-      ->excludes(seed);
-  command
-      ->add_option("--without", arguments->without,
-                   "Faults of the plan that are left out, as in 0-3,7")
-      ->check(FaultNumbers())
-      ->needs(seed);
-  command
-      ->add_flag("--trace", arguments->trace,
-                 "One line per event, with its time in nanoseconds; "
-                 "docs/simulation.md says how to read them")
-      ->needs(seed)
-      ->excludes(seeds);
+  const cli::Option seed = cli::AddOption(command, "--seed", &arguments->seed,
+                                          "One seed; it decides the run")
+                               .Decimal();
+  const cli::Option seeds =
+      cli::AddOption(command, "--seeds", &arguments->seeds,
+                     "Seeds A to B, as in 1-1000; default 1-100")
+          .Excludes(seed);
+  cli::AddOption(command, "--minutes", &arguments->minutes,
+                 "Seeds for so long, at least one; without --seeds from a "
+                 "drawn one on")
+      .Positive()
+      .Excludes(seed);
+  cli::AddOption(command, "--without", &arguments->without,
+                 "Faults of the plan that are left out, as in 0-3,7")
+      .Check(FaultOfNumbers)
+      .Needs(seed);
+  cli::AddFlag(command, "--trace", &arguments->trace,
+               "One line per event, with its time in nanoseconds; "
+               "docs/simulation.md says how to read them")
+      .Needs(seed)
+      .Excludes(seeds);
 }
 
 void AddSizes(CLI::App* command, SimArguments* arguments) {
-  CLI::Option* nodes = command
-                           ->add_option("--nodes", arguments->nodes,
-                                        "Replicas, N; default 1 to 5 by lot")
-                           ->check(cli::DecimalNumber())
-                           ->check(CLI::Range(1, kNodesMax));
-  command
-      ->add_option("--write-quorum", arguments->write_quorum,
-                   "Replicas that must have a record, W; default 1 to N by lot")
-      ->check(cli::DecimalNumber())
-      ->check(CLI::Range(1, kNodesMax))
-      ->needs(nodes);
-  command
-      ->add_option("--clients", arguments->clients,
-                   "Clients of a primary; default 1 to 4 by lot")
-      ->check(cli::DecimalNumber())
-      ->check(CLI::Range(1, kClientsMax));
-  command
-      ->add_option("--payload", arguments->payload,
-                   "Bytes that a record has at most; default by lot")
-      ->check(cli::DecimalNumber())
-      ->check(CLI::Range(kPayloadBytesMin, kPayloadMax));
-  command
-      ->add_option("--workload", arguments->workload,
-                   "What clients do: any call in any order, as a database "
-                   "writes its log, or as RocksDB's plugin does; default by "
-                   "lot")
-      ->check(
-          CLI::IsMember(std::vector<std::string>{"mixed", "wal", "rocksdb"}));
+  const cli::Option nodes =
+      cli::AddOption(command, "--nodes", &arguments->nodes,
+                     "Replicas, N; default 1 to 5 by lot")
+          .Decimal()
+          .Range(1, kNodesMax);
+  cli::AddOption(command, "--write-quorum", &arguments->write_quorum,
+                 "Replicas that must have a record, W; default 1 to N by lot")
+      .Decimal()
+      .Range(1, kNodesMax)
+      .Needs(nodes);
+  cli::AddOption(command, "--clients", &arguments->clients,
+                 "Clients of a primary; default 1 to 4 by lot")
+      .Decimal()
+      .Range(1, kClientsMax);
+  cli::AddOption(command, "--payload", &arguments->payload,
+                 "Bytes that a record has at most; default by lot")
+      .Decimal()
+      .Range(kPayloadBytesMin, kPayloadMax);
+  cli::AddOption(command, "--workload", &arguments->workload,
+                 "What clients do: any call in any order, as a database "
+                 "writes its log, or as RocksDB's plugin does; default by "
+                 "lot")
+      .OneOf({"mixed", "wal", "rocksdb"});
 }
 
 void AddFaults(CLI::App* command, SimArguments* arguments) {
-  command
-      ->add_option("--faults", arguments->faults,
-                   "Classes of faults, or none; default some by lot")
-      ->delimiter(',')
-      ->check(CLI::IsMember(FaultNames()));
-  command
-      ->add_option("--membership", arguments->membership,
-                   "Members by a file, or by a service that elects the "
-                   "primary; default by lot")
-      ->check(CLI::IsMember(std::vector<std::string>{"static", "service"}));
-  command
-      ->add_option("--guests", arguments->guests,
-                   "Who else is there: a client that follows the log, "
-                   "somebody without the key, an operator who changes the "
-                   "members; replicas are scrubbed, or given up to who opens "
-                   "the log; or none; default by lot")
-      ->delimiter(',')
-      ->check(CLI::IsMember(std::vector<std::string>{
-          "tail", "stranger", "operator", "scrub", "hold", "none"}));
-  command->add_flag("--beyond-budget", arguments->beyond_budget,
-                    "Storage faults strike beyond what a log must survive: it "
-                    "may stay closed, but not be shorter");
-  command->add_option("--platform", arguments->platform,
-                      "What keeps records on all machines, as alpheusd's "
-                      "platform; default by lot, for each");
-  command->add_flag("--no-breaks", arguments->no_breaks,
-                    "No connection breaks by lot");
-  command->add_flag("--no-yields", arguments->no_yields,
-                    "No thread is switched in the middle of a call");
-  command
-      ->add_option("--canary", arguments->canary,
-                   "Break something on purpose: the run must fail")
-      ->check(CLI::IsMember(std::vector<std::string>{
-          "none", "early-durable", "lost-fences", "shared-ballot", "no-budget",
-          "small-core", "deaf-tail", "known-stranger", "old-quorum",
-          "bad-repair", "wrong-platform", "idle-sync", "early-switch"}))
-      ->capture_default_str();
+  cli::AddOption(command, "--faults", &arguments->faults,
+                 "Classes of faults, or none; default some by lot")
+      .SplitAt(',')
+      .OneOf(FaultNames());
+  cli::AddOption(command, "--membership", &arguments->membership,
+                 "Members by a file, or by a service that elects the "
+                 "primary; default by lot")
+      .OneOf({"static", "service"});
+  cli::AddOption(command, "--guests", &arguments->guests,
+                 "Who else is there: a client that follows the log, "
+                 "somebody without the key, an operator who changes the "
+                 "members; replicas are scrubbed, or given up to who opens "
+                 "the log; or none; default by lot")
+      .SplitAt(',')
+      .OneOf({"tail", "stranger", "operator", "scrub", "hold", "none"});
+  cli::AddFlag(command, "--beyond-budget", &arguments->beyond_budget,
+               "Storage faults strike beyond what a log must survive: it "
+               "may stay closed, but not be shorter");
+  cli::AddOption(command, "--platform", &arguments->platform,
+                 "What keeps records on all machines, as alpheusd's "
+                 "platform; default by lot, for each");
+  cli::AddFlag(command, "--no-breaks", &arguments->no_breaks,
+               "No connection breaks by lot");
+  cli::AddFlag(command, "--no-yields", &arguments->no_yields,
+               "No thread is switched in the middle of a call");
+  cli::AddOption(command, "--canary", &arguments->canary,
+                 "Break something on purpose: the run must fail")
+      .OneOf({"none", "early-durable", "lost-fences", "shared-ballot",
+              "no-budget", "small-core", "deaf-tail", "known-stranger",
+              "old-quorum", "bad-repair", "wrong-platform", "idle-sync",
+              "early-switch"})
+      .ShowDefault();
 }
 
 }  // namespace
@@ -177,21 +158,19 @@ void AddSimOptions(CLI::App* command, SimArguments* arguments) {
   AddSeeds(command, arguments);
   AddSizes(command, arguments);
   AddFaults(command, arguments);
-  command
-      ->add_option("--jobs", arguments->jobs,
-                   "Seeds that run at a time; default one per core")
-      ->check(cli::DecimalNumber())
-      ->check(CLI::Range(1, kJobsMax));
-  command->add_flag("--shrink,!--no-shrink", arguments->shrink,
-                    "Look for the shortest schedule that fails; default");
-  command->add_flag("--keep-going", arguments->keep_going,
-                    "All seeds, even if some fail; only the first is shrunk");
-  command->add_flag(
-      "--json", arguments->json,
-      "JSON: an object per seed that fails, as soon as it does, one "
-      "with the shortest schedule, and one at the end");
-  command->add_option("--commit", arguments->commit,
-                      "What is simulated; told when a seed fails");
+  cli::AddOption(command, "--jobs", &arguments->jobs,
+                 "Seeds that run at a time; default one per core")
+      .Decimal()
+      .Range(1, kJobsMax);
+  cli::AddFlag(command, "--shrink,!--no-shrink", &arguments->shrink,
+               "Look for the shortest schedule that fails; default");
+  cli::AddFlag(command, "--keep-going", &arguments->keep_going,
+               "All seeds, even if some fail; only the first is shrunk");
+  cli::AddFlag(command, "--json", &arguments->json,
+               "JSON: an object per seed that fails, as soon as it does, one "
+               "with the shortest schedule, and one at the end");
+  cli::AddOption(command, "--commit", &arguments->commit,
+                 "What is simulated; told when a seed fails");
 }
 
 absl::StatusOr<SeedRange> SeedsOf(const SimArguments& arguments,

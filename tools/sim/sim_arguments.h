@@ -10,9 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "tools/sim/options.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+}  // namespace CLI
 
 namespace alpheus::sim {
 
