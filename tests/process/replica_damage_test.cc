@@ -257,7 +257,7 @@ TEST_F(ReplicaDamageTest, DamagedRecordsBelowTheWatermarkComeFromAPeer) {
 TEST_F(ReplicaDamageTest, EachReplicaIsRepairedFromTheOthers) {
   for (int node = 1; node <= 3; ++node) {
     const uint64_t offset =
-        PayloadOffset(Region(node), static_cast<size_t>(10 * node));
+        PayloadOffset(Region(node), 10 * static_cast<size_t>(node));
     Stop(node);
     FlipBit(Region(node), offset);
     StartAgain(node);

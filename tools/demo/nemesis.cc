@@ -72,8 +72,9 @@ uint64_t DrawHitCount(const NemesisCluster& cluster, const RoundPlan& plan,
   // The primary's own replica stays.
   const int candidates = cluster.node_count - (plan.has_own_replica ? 1 : 0);
   const int least = cluster.node_count - cluster.write_quorum + 1;
+  const int more = candidates - least;
   return static_cast<uint64_t>(least) +
-         random->Below(static_cast<uint64_t>(candidates - least + 1));
+         random->Below(static_cast<uint64_t>(more) + 1);
 }
 
 // Without those that have joined again there would be too few.
