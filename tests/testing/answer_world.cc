@@ -10,8 +10,8 @@ namespace {
 constexpr Uuid kLogId{7, 7};
 
 uint32_t ChecksumOf(int epoch, int lsn, int variant) {
-  return static_cast<uint32_t>(
-      Mix(static_cast<uint64_t>((epoch * 1000 + lsn) * 10 + variant)));
+  const int number = (epoch * 1000 + lsn) * 10 + variant;
+  return static_cast<uint32_t>(Mix(static_cast<uint64_t>(number)));
 }
 
 // Before `lsn`, of a log whose records are those that the table owns.
