@@ -175,6 +175,12 @@ class LedgerTest(unittest.TestCase):
         self.assertTrue(self.state(self.entry(), self.entry(date="2026-01-02"),
                                    times=2)[1])
 
+    def test_a_run_with_much_cached_does_not_shorten_the_next(self):
+        book = ledger.Ledger(self.path)
+        for seconds, minutes in ((5, 1), (600, 10)):
+            book.add(self.entry(seconds=seconds), 1)
+            self.assertEqual(deep.minutes_of(self.suite, book), minutes)
+
     def test_without_an_entry_it_never_ran(self):
         self.assertEqual(self.state(), ("never run", False))
 
@@ -222,8 +228,10 @@ class SuitesTest(unittest.TestCase):
         self.assertEqual(len(names), len(set(names)))
         for suite in suites.SUITES:
             for path in suite.inputs:
-                self.assertTrue(os.path.exists(os.path.join(ROOT, path)),
-                                f"{suite.name}: {path}")
+                listed = subprocess.run(
+                    ["git", "-c", "safe.directory=*", "-C", ROOT, "ls-files",
+                     "--", path], capture_output=True, text=True, check=True)
+                self.assertNotEqual(listed.stdout, "", f"{suite.name}: {path}")
 
     def test_guests_are_those_of_the_guests_suites(self):
         listed = subprocess.run(

@@ -126,9 +126,10 @@ def run(suite, tree, ledger):
 
 
 def minutes_of(suite, ledger):
-    """What its last run took, or else about what one takes."""
+    """About how long it takes: what is said of it, or what its last run took
+    if that was more. A run that had much cached says little of the next."""
     seconds = [entry["seconds"] for entry in ledger.of(suite.name)]
-    return seconds[-1] / 60 if seconds else suite.minutes
+    return max([suite.minutes] + [last / 60 for last in seconds[-1:]])
 
 
 def print_commit_of(name, ledger):

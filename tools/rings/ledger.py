@@ -50,10 +50,10 @@ class Tree:
         return self.git("rev-parse", "HEAD").strip()
 
     def inputs(self, paths):
-        """Hash of all files below these paths, as they are committed."""
-        listed = self.git("ls-tree", "-r", "HEAD", "--", *paths)
+        """Hash of all files that git has below these paths (pathspecs)."""
+        listed = self.git("ls-files", "--stage", "--", *paths)
         if not listed:
-            raise LedgerError(f"nothing is committed below {' '.join(paths)}")
+            raise LedgerError(f"git has nothing below {' '.join(paths)}")
         return hashlib.sha256(listed.encode()).hexdigest()[:16]
 
     def changes(self, paths):

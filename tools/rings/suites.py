@@ -3,7 +3,7 @@
 
 Each suite of the deep ring is a list of commands: of tools/dev, or a program
 that tools/dev has built before. `inputs` are the files that decide what comes of
-it, `counts` tells the lines of its output that say how much it did, `minutes` is
+it (git's pathspecs), `counts` tells the lines of its output that say how much it did, `minutes` is
 about how long it takes on two cores with nothing compiled, and `times` is how
 many runs in a row must be green.
 """
@@ -23,6 +23,9 @@ ROCKSDB = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/testing",
 GUEST_INPUTS = BUILD + PROGRAMS + ("tests/CMakeLists.txt", "tests/testing",
                              "tests/vm", "tests/replication/fabric")
 
+READ_BY_TIDY = ("cmake", "tools/tidy", ":(glob)**/*.cc", ":(glob)**/*.h",
+                ":(glob)**/CMakeLists.txt", ":(glob)**/.clang-tidy")
+
 # What runs in guests (tests/vm/suites.py), and about how many minutes.
 GUESTS = {"verbs": 10, "fence": 10, "faults": 10, "log": 12, "power": 10,
           "rejoin": 12}
@@ -41,8 +44,7 @@ SEED = 20261127
 
 SUITES = (
     suite("tidy", "clang-tidy of each source, which compiles by itself",
-          ["tools/dev check --all"],
-          ALL + (".clang-tidy",),
+          ["tools/dev check --all"], READ_BY_TIDY,
           r"clang-tidy: |check: ", 35),
     suite("tests", "all tests, without sanitizers",
           ["tools/dev test"], ALL, r"tests passed", 20),
