@@ -251,6 +251,19 @@ def check(reader, found, chosen, keys, jobs):
     return len(broken)
 
 
+def report_uncompiled(compiled):
+    """Says which own sources no target compiles, so that nothing reads them."""
+    listed = subprocess.run(
+        ["git", "-c", "safe.directory=*", "-C", ROOT, "ls-files", "--cached",
+         "--others", "--exclude-standard", "--", "*.cc"],
+        capture_output=True, text=True, check=True)
+    left = sorted(source for source in set(listed.stdout.split()) - compiled
+                  if os.path.exists(os.path.join(ROOT, source)))
+    if left:
+        print("clang-tidy: not read, because no target compiles them: " +
+              " ".join(left), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
@@ -265,6 +278,7 @@ def main():
     found = unities(tree, build)
     keys = {source: key(tree, unity, source, common.hexdigest())
             for unity in found for source in unity.sources}
+    report_uncompiled(set(keys))
     chosen = set(keys)
     if arguments.changed:
         with open(arguments.changed, encoding="utf-8") as file:
