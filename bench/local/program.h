@@ -38,10 +38,10 @@ struct ProgramOptions {
   std::string commit = "unknown";
 };
 
-// What a program can be told. CLI11 is all inline, and takes seconds to compile
+// The options of a program. CLI11 is all inline, and takes seconds to compile
 // wherever it is included, so program.cc alone includes it.
 //
-// What a value is put into must outlive the parser.
+// The place of a value must outlive the parser.
 class Parser {
  public:
   explicit Parser(const std::string& description);
@@ -66,11 +66,11 @@ class Parser {
   void DeclareWord(const std::string& name, std::string& word,
                    const std::string& meaning,
                    const std::vector<std::string>& choice);
-  // That exists.
+  // The file must exist.
   void DeclareFolder(const std::string& name, std::string& folder,
                      const std::string& meaning);
 
-  // What main is to return at once: help was asked for, or a word is wrong.
+  // The status to return from main at once: help, or a wrong word.
   std::optional<int> Parse(int argc, char** argv);
 
  private:

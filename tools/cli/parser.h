@@ -45,7 +45,7 @@ class Option {
   // Under this heading in the help.
   const Option& Group(const std::string& heading) const;
 
-  // What it accepts.
+  // Limits on its value.
   // Decimal digits only: CLI11 by itself takes -1 for 2^64 - 1 and 010 for 8.
   const Option& Decimal() const;
   const Option& Positive() const;
@@ -67,7 +67,7 @@ Option AddOption(CLI::App* command, const std::string& name, T* value,
                  const std::string& meaning);
 Option AddFlag(CLI::App* command, const std::string& name, bool* value,
                const std::string& meaning);
-// Of a text that `take` may refuse.
+// An option whose text `take` may refuse.
 Option AddOptionFunction(
     CLI::App* command, const std::string& name,
     const std::function<absl::Status(const std::string&)>& take,
@@ -96,7 +96,7 @@ class Parser {
   // and no option is called is refused.
   void AddConfigOption(const std::string& name, const std::string& meaning);
 
-  // What the program is to end with at once: usage, or good (help).
+  // The status to end with at once: usage, or good (help).
   std::optional<ExitStatus> Parse(int argc, char** argv);
   std::optional<ExitStatus> Parse(const std::vector<std::string>& words,
                                   std::ostream& output, std::ostream& error);
