@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes what users type and pipe into `alpheus`: its command line, sizes, and
-// the framing of records on standard input.
+// Fuzzes what users type and pipe into `alpheus`: its command line, that of
+// `alpheus-sim` (behind the word "sim"), sizes, and the framing of records on
+// standard input.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -25,7 +26,9 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/exit_status.h"
 #include "tools/cli/framing.h"
+#include "tools/cli/parser.h"
 #include "tools/cli/standard_streams.h"
+#include "tools/sim/sim_arguments.h"
 
 namespace alpheus::testing {
 namespace {
@@ -134,23 +137,57 @@ std::vector<std::string> MakeArguments(FuzzInput& input) {
   return arguments;
 }
 
-// What is chosen is not run: it would write files of any name.
-void FuzzArguments(FuzzInput& input) {
-  std::ostringstream output;
-  std::ostringstream error;
-  const auto parsed =
-      cli::ParseCommandLine(MakeArguments(input), output, error);
+// How the parser of `alpheus` ends; nothing if the words name a command. The
+// command is not run: it would write files of any name.
+std::optional<cli::ExitStatus> ParseAlpheus(
+    const std::vector<std::string>& arguments, std::ostream& output,
+    std::ostream& error) {
+  const auto parsed = cli::ParseCommandLine(arguments, output, error);
   if (const auto* chosen = std::get_if<cli::Command>(&parsed)) {
     ExpectTrue(*chosen != nullptr, "a command line names a command");
+    return std::nullopt;
+  }
+  return std::get<cli::ExitStatus>(parsed);
+}
+
+// The same of `alpheus-sim`; what the options come to is computed, too.
+std::optional<cli::ExitStatus> ParseSimulator(
+    const std::vector<std::string>& arguments, std::ostream& output,
+    std::ostream& error) {
+  cli::Parser parser("", "alpheus-sim");
+  sim::SimArguments chosen;
+  sim::AddSimOptions(parser.app(), &chosen);
+  const auto end = parser.Parse(arguments, output, error);
+  if (end) return end;
+  const auto seeds = sim::SeedsOf(chosen, 1);
+  ExpectTrue(seeds.ok() ? seeds->first <= seeds->last
+                        : absl::IsInvalidArgument(seeds.status()),
+             "seeds are in order, or refused as bad usage");
+  const auto fixed = sim::FixedOf(chosen);
+  ExpectTrue(fixed.ok() || absl::IsInvalidArgument(fixed.status()),
+             "bad options are bad usage");
+  return std::nullopt;
+}
+
+void FuzzArguments(FuzzInput& input) {
+  std::vector<std::string> arguments = MakeArguments(input);
+  std::ostringstream output;
+  std::ostringstream error;
+  std::optional<cli::ExitStatus> end;
+  if (!arguments.empty() && arguments.front() == "sim") {
+    arguments.erase(arguments.begin());
+    end = ParseSimulator(arguments, output, error);
+  } else {
+    end = ParseAlpheus(arguments, output, error);
+  }
+  if (!end) {
     ExpectTrue(output.str().empty() && error.str().empty(),
                "a good command line is passed over in silence");
     return;
   }
-  const bool is_help =
-      std::get<cli::ExitStatus>(parsed) == cli::ExitStatus::kGood;
-  ExpectTrue(
-      is_help || std::get<cli::ExitStatus>(parsed) == cli::ExitStatus::kUsage,
-      "the parser ends with help or bad usage");
+  const bool is_help = *end == cli::ExitStatus::kGood;
+  ExpectTrue(is_help || *end == cli::ExitStatus::kUsage,
+             "the parser ends with help or bad usage");
   ExpectTrue(output.str().empty() != is_help, "help is output");
   ExpectTrue(error.str().empty() == is_help, "refusals are told");
 }
