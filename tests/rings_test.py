@@ -239,6 +239,20 @@ class SuitesTest(unittest.TestCase):
              "--list"], capture_output=True, text=True, check=True)
         self.assertLessEqual(set(suites.GUESTS), set(listed.stdout.split()))
 
+    def test_the_ledger_is_no_input(self):
+        tree = ledger.Tree(ROOT)
+        for suite in suites.SUITES:
+            listed = tree.git("ls-files", "--", *suite.inputs).splitlines()
+            self.assertNotIn("docs/results/deep.json", listed, suite.name)
+
+    def test_a_reader_that_has_seen_enough_is_no_error(self):
+        for command in ("deep", "gate"):
+            done = subprocess.run(
+                ["bash", "-c", f"{sys.executable} -B tools/rings/{command}.py "
+                 "--list | head -c 1"], cwd=ROOT, capture_output=True, text=True,
+                check=False)
+            self.assertEqual((len(done.stdout), done.stderr), (1, ""))
+
     def test_the_inputs_of_a_build_have_all_that_it_compiles(self):
         for folder in suites.FOLDERS:
             self.assertIn(folder, suites.ALL)

@@ -17,6 +17,7 @@ import argparse
 import datetime
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -204,4 +205,6 @@ def main():
 
 
 if __name__ == "__main__":
+    # A reader that has seen enough, such as head, ends it in silence.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

@@ -22,6 +22,7 @@ import contextlib
 import glob
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -265,4 +266,6 @@ def main():
 
 
 if __name__ == "__main__":
+    # A reader that has seen enough, such as head, ends it in silence.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())
