@@ -43,7 +43,11 @@ if(ALPHEUS_SANITIZE)
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ALPHEUS_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND ALPHEUS_SANITIZE MATCHES "address")
-    add_compile_options(-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/sanitizer_ignore.txt)
+    # Relative, so that ccache finds what another clone has compiled. Ninja runs
+    # compilers in the build's folder.
+    file(RELATIVE_PATH ignored ${CMAKE_BINARY_DIR}
+         ${PROJECT_SOURCE_DIR}/cmake/sanitizer_ignore.txt)
+    add_compile_options(-fsanitize-ignorelist=${ignored})
   endif()
 endif()
 

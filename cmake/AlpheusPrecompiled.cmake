@@ -16,6 +16,8 @@ if(ALPHEUS_PRECOMPILE)
     # ccache compares contents; a time in them would tell equal ones apart.
     add_compile_options(
       "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+    # An option that ccache knows as a path, and takes the clone's folder off.
+    set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
   endif()
 endif()
 
@@ -43,6 +45,29 @@ function(alpheus_precompile name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES})
   target_precompile_headers(${name} PRIVATE ${alpheus_common_headers}
     ${ARG_HEADERS})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    alpheus_sum_precompiled(${name} ${alpheus_common_headers} ${ARG_HEADERS})
+  endif()
+endfunction()
+
+# alpheus_sum_precompiled(NAME HEADER...): what clang precompiles names the clone
+# that made it. ccache takes a file beside it for its contents, with a sum of what
+# the headers say, so that a clone finds what another one has compiled. Each clone
+# precompiles by itself: one of another clone would name files that may be gone.
+function(alpheus_sum_precompiled name)
+  list(TRANSFORM ARGN REPLACE "(.+)" "#include \\1\n" OUTPUT_VARIABLE includes)
+  string(JOIN "" includes ${includes})
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_headers.cc)
+  file(WRITE ${source} "${includes}")
+  execute_process(
+    COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -E -P ${source}
+    OUTPUT_VARIABLE said ERROR_QUIET RESULT_VARIABLE failed)
+  set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "")
+  if(NOT failed)
+    string(SHA256 sum "${said}")
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch.sum
+         ${sum})
+  endif()
 endfunction()
 
 # alpheus_reuse_precompiled(NAME FOLDER...): gives the precompiled headers NAME
