@@ -108,6 +108,54 @@ class GateTest(unittest.TestCase):
         self.assertEqual([lines for _, lines in run.failed], [["broken"]])
 
 
+class FreshGateTest(unittest.TestCase):
+    """On a repository whose .ci/run says what it sees."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.join(folder.name, "repository")
+        os.mkdir(self.folder)
+        self.seen = os.path.join(folder.name, "seen")
+        make_repository(self.folder)
+        self.commit_run("first", 0)
+        self.addCleanup(setattr, gate, "ROOT", gate.ROOT)
+        gate.ROOT = self.folder
+
+    def commit_run(self, name, status):
+        """Its .ci/run notes whose caches it finds, and leaves its name there."""
+        write(self.folder, ".ci/run", f"""
+            mkdir -p "$CCACHE_DIR"
+            echo "{name} $(cat "$CCACHE_DIR"/* 2>/dev/null)" >>{self.seen}
+            echo {name} >"$CCACHE_DIR/{name}"
+            exit {status}""")
+        git(self.folder, "add", "-A")
+        git(self.folder, "commit", "-qm", name)
+
+    def lines_seen(self):
+        with open(self.seen, encoding="utf-8") as file:
+            return [line.split() for line in file]
+
+    def test_caches_are_empty(self):
+        self.assertTrue(gate.run_fresh(None))
+        self.assertTrue(gate.run_fresh(None))
+        self.assertEqual(self.lines_seen(), [["first"], ["first"]])
+
+    def test_caches_are_those_of_the_commit_before(self):
+        self.commit_run("second", 0)
+        self.assertTrue(gate.run_fresh("HEAD~1"))
+        self.assertEqual(self.lines_seen(),
+                         [["first"]] + [["second", "first"]] * gate.AFTER_TIMES)
+
+    def test_a_red_commit_before_is_not_held_against_it(self):
+        self.commit_run("red", 1)
+        self.assertFalse(gate.run_fresh(None))
+        self.commit_run("green", 0)
+        self.assertTrue(gate.run_fresh("HEAD~1"))
+        self.commit_run("red again", 1)
+        self.assertFalse(gate.run_fresh("HEAD~1"))
+
+
 class LedgerTest(unittest.TestCase):
 
     def setUp(self):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """gate: what every change must pass.
 
-    gate.py [--list] [--commit COMMIT] [--fresh] [--busy N]
+    gate.py [--list] [--commit COMMIT] [--fresh [--after COMMIT]] [--busy N]
 
 All checks that are fast run whole. Of each suite that is not, the commit draws a
 slice (draw.py); what it drew is printed by name, and --commit draws it again. A
@@ -10,8 +10,10 @@ stage that fails does not stop the others. How each stage that failed ended is
 shown again behind all of them. The plain tests come last, so that ctest's
 summary ends the output.
 
---fresh runs the gate in a clone, with empty caches, which is removed then;
---busy N runs it beside N loops that keep a core busy each.
+--fresh runs the gate in a clone, with empty caches; both are removed then. With
+--after COMMIT it runs the gate of that commit first, and then three times the
+gate of HEAD, each with the caches that the first one left. --busy N runs it
+beside N loops that keep a core busy each.
 
 Called by `tools/dev gate`, as .ci/run does.
 """
@@ -22,6 +24,7 @@ import contextlib
 import glob
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,6 +57,9 @@ LAST_SEED = 2000
 KILL_ROUNDS = {"rocksdb_kill_rounds": 8, "rocksdb_failover_rounds": 4,
                "rocksdb_stress": 8}
 NEMESIS_ROUNDS = 3
+
+# Runs with the caches of the commit before (--after).
+AFTER_TIMES = 3
 
 # How many lines of a stage that failed are shown again at the end.
 LINES_AGAIN = 60
@@ -220,17 +226,39 @@ def busy_loops(count):
             loop.wait()
 
 
-def run_fresh():
-    """The gate in a clone of what is committed, with empty caches."""
+def run_in_clone(folder, commit, caches):
+    """The gate of a commit in a clone of its own; whether it was green."""
+    git = ["git", "-c", "safe.directory=*", "-c", "advice.detachedHead=false"]
+    clone = os.path.join(folder, "clone")
+    subprocess.run([*git, "clone", "--quiet", ROOT, clone], check=True)
+    subprocess.run([*git, "-C", clone, "checkout", "--quiet", commit],
+                   check=True)
+    environment = {**os.environ, "CCACHE_DIR": os.path.join(caches, "ccache"),
+                   "XDG_CACHE_HOME": os.path.join(caches, "cache")}
+    done = subprocess.run(["bash", os.path.join(clone, ".ci", "run")],
+                          env=environment, check=False)
+    shutil.rmtree(clone)
+    return done.returncode == 0
+
+
+def run_fresh(before):
+    """The gate of HEAD in a clone with empty caches; or, behind that of the
+    commit `before`, as often as AFTER_TIMES with its caches. Whether all were
+    green; a commit before that was red only fills the caches."""
+    head = Tree(ROOT).commit()
     with tempfile.TemporaryDirectory(prefix="alpheus-gate-") as folder:
-        clone = os.path.join(folder, "clone")
-        subprocess.run(["git", "-c", "safe.directory=*", "clone", "--quiet",
-                        ROOT, clone], check=True)
-        environment = {**os.environ,
-                       "CCACHE_DIR": os.path.join(folder, "ccache"),
-                       "XDG_CACHE_HOME": os.path.join(folder, "cache")}
-        return subprocess.run(["bash", os.path.join(clone, ".ci", "run")],
-                              env=environment, check=False).returncode
+        caches = os.path.join(folder, "caches")
+        if not before:
+            return run_in_clone(folder, head, caches)
+        before = Tree(ROOT).git("rev-parse", before).strip()
+        run_in_clone(folder, before, caches)
+        good = True
+        for time_again in range(AFTER_TIMES):
+            copy = f"{caches}-{time_again}"
+            shutil.copytree(caches, copy, symlinks=True)
+            good = run_in_clone(folder, head, copy) and good
+            shutil.rmtree(copy)
+        return good
 
 
 def print_list(draw):
@@ -250,9 +278,14 @@ def main():
                         help="draw as this one does; that of HEAD by default")
     parser.add_argument("--fresh", action="store_true",
                         help="in a clone, with empty caches")
+    parser.add_argument("--after", metavar="COMMIT",
+                        help="with --fresh: three times, with the caches that "
+                             "the gate of this commit leaves")
     parser.add_argument("--busy", type=int, default=0, metavar="N",
                         help="beside N busy loops")
     arguments = parser.parse_args()
+    if arguments.after and not arguments.fresh:
+        parser.error("--after goes with --fresh")
     try:
         commit = arguments.commit or Tree(ROOT).commit()
     except LedgerError as error:
@@ -261,7 +294,7 @@ def main():
         return print_list(Draw(commit))
     with busy_loops(arguments.busy):
         if arguments.fresh:
-            return run_fresh()
+            return 0 if run_fresh(arguments.after) else 1
         return 0 if Gate(commit, Output()).run() else 1
 
 

@@ -100,7 +100,10 @@ SUITES = (
       for name, minutes in GUESTS.items()),
     suite("gate", "the gate in a fresh clone, with nothing compiled",
           ["tools/dev gate --fresh"], LINTED, r"^gate: ", 45, times=3),
-    suite("gate-busy", "the same beside two busy loops",
+    suite("gate-cached", "the same with the caches of the commit before, three "
+          "times", ["tools/dev gate --fresh --after HEAD~1"], LINTED, r"^gate: ",
+          90),
+    suite("gate-busy", "the gate with nothing compiled, beside two busy loops",
           ["tools/dev gate --fresh --busy 2"], LINTED, r"^gate: ", 60,
           times=3),
 )
