@@ -187,6 +187,8 @@ class RingLog {
   uint64_t Exposed() const { return reserver_.Exposed(); }
   uint64_t exposed_max() const { return tracker_.size(); }
   Lsn next_lsn() const { return reserver_.next().lsn; }
+  // Where the next record goes.
+  RingOffset tail() const { return reserver_.next().tail; }
   Lsn head_lsn() const { return reclaimer_.head_lsn(); }
   LogPosition head() const { return reclaimer_.head(); }
   const EpochTable& table() const { return reclaimer_.table(); }
