@@ -163,7 +163,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
   reserver_.PrefetchForReserve();
   const bool forced = policy.frequency == 1 && policy.group == 0;
   if (!forced) {
-    ALPHEUS_RETURN_IF_ERROR(CheckPolicy(policy));
+    if (!IsPossible(policy)) [[unlikely]]
+      return CheckPolicy(policy);
   } else if (OwnReservationsMax() != 0) {
     // Before anything is written: a refusal must mean that nothing happened.
     ALPHEUS_RETURN_IF_ERROR(CheckAppendable());
@@ -178,14 +179,16 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
   }
   pmem_.YieldPoint("reserve: taken");
   // A policy saves fences. From some size on a fence is cheaper than the way
-  // through the cache, and the record is persisted at once.
-  constexpr size_t kCachedBytesMax = 768;
-  constexpr int kLooks = 32;  // some fences long
+  // through the cache, and the record is persisted at once: where two threads
+  // write, whoever forces has to fetch the other's lines.
+  constexpr size_t kCachedBytesMax = 320;
+  // Some fences long. A thread that is not to wait for its record looks longer:
+  // what it leaves behind out of order costs the others more.
+  const int looks = forced ? 32 : 128;
   // What goes to backups is read from the cache, and its bytes stay as they are
   // from the moment it is completed.
   if ((forced || payload.bytes > kCachedBytesMax) && replicated_ == nullptr) {
-    const auto progressed =
-        WriteAndPersist(*space, payload, forced ? kLooks : 1);
+    const auto progressed = WriteAndPersist(*space, payload, looks);
     if (progressed == Forcer<P>::Progressed::kDurable && policy.group == 0)
         [[likely]] {
       return absl::OkStatus();
