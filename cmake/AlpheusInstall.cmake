@@ -91,6 +91,15 @@ foreach(name alpheus alpheus-cxx)
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
+# All that is installed, and nothing else.
+add_custom_target(alpheus_installed)
+foreach(target alpheus_headers alpheus alpheus-sim alpheusd alpheus_shared
+        alpheus_static alpheus_rocksdb)
+  if(TARGET ${target})
+    add_dependencies(alpheus_installed ${target})
+  endif()
+endforeach()
+
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs/LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/api/examples

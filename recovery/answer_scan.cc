@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "log/base/mutant.h"
+#include "log/core/header_search.h"
 #include "log/format/layout.h"
 #include "log/format/record.h"
 
@@ -124,12 +125,11 @@ bool AnswerScan::WalkRecords(RingOffset until) {
 // before.
 bool AnswerScan::SkipHole(RingOffset until) {
   const Lsn first = cursor_.position().lsn;
+  HeaderSearch search(input_.ring, *input_.table, limit_);
   RecordView record;
-  for (; hole_at_ + kLineBytes <= limit_; hole_at_ = hole_at_ + kLineBytes) {
-    if (hole_at_ >= until && until < limit_) return false;
-    if (!cursor_.ReadAnyHeader(hole_at_, &record) || record.lsn() <= first) {
-      continue;
-    }
+  for (; search.Next(&hole_at_, until, &record);
+       hole_at_ = hole_at_ + kLineBytes) {
+    if (record.lsn() <= first) continue;
     const Lsn said =
         answer_.runs.empty() ? input_.head.lsn : answer_.runs.back().end;
     AddVerdict(&answer_, Verdict::kAbsent, record.lsn() - said);
@@ -140,8 +140,8 @@ bool AnswerScan::SkipHole(RingOffset until) {
     in_hole_ = false;
     return true;
   }
-  is_done_ = true;
-  return true;
+  is_done_ = until == limit_;
+  return is_done_;
 }
 
 Answer AnswerOfRegion(std::span<std::byte> region, const RegionState& state,

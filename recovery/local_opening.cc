@@ -87,7 +87,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
         found.repairing ? " in the middle of a repair" : "",
         " can't be opened on its own. Nothing was changed"));
   }
-  ScanInput input = ScanInputOf(region, state);
+  ScanInput input = ScanInputOf(region, state, options.file);
   OpenedEpoch opened;
   opened.start.index = std::make_shared<LsnIndex>(found.ring_capacity);
   LsnIndex& index = *opened.start.index;

@@ -37,6 +37,7 @@
 #include "log/base/random.h"
 #include "log/core/ring_log.h"
 #include "log/core/scan.h"
+#include "log/pmem/file_view.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
@@ -45,6 +46,7 @@ struct LocalOpeningOptions {
   std::string name;  // of the region, for messages
   std::optional<Uuid> expected_log_id = std::nullopt;
   Lsn cleanup_through{0};
+  FileView file = {};  // of the region, or none
 };
 
 struct OpenedEpoch {

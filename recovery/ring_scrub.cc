@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "log/base/mutant.h"
+#include "log/core/header_search.h"
 
 namespace alpheus {
 namespace {
@@ -122,17 +123,17 @@ RingScrub::Step RingScrub::Walk(RingOffset until) {
 // can't be read.
 RingScrub::Step RingScrub::SkipHole(RingOffset until) {
   const LogPosition first = cursor_.position();
+  HeaderSearch search(ring_, table_, limit_);
   RecordView record;
-  for (; hole_at_ + kLineBytes <= limit_; hole_at_ = hole_at_ + kLineBytes) {
-    if (hole_at_ >= until && until < limit_) return Step::kMore;
-    if (cursor_.ReadAnyHeader(hole_at_, &record) && record.lsn() > first.lsn) {
-      break;
-    }
-    record = RecordView();
+  bool is_found = search.Next(&hole_at_, until, &record);
+  while (is_found && record.lsn() <= first.lsn) {
+    hole_at_ = hole_at_ + kLineBytes;
+    is_found = search.Next(&hole_at_, until, &record);
   }
+  if (!is_found && until < limit_) return Step::kMore;
   in_hole_ = false;
   Found(RingDamage::kHeaders, first, first.offset);
-  const bool is_to_the_end = record.bytes == 0 || record.lsn() > last_;
+  const bool is_to_the_end = !is_found || record.lsn() > last_;
   finding_.end_lsn = is_to_the_end ? last_ + 1 : record.lsn();
   finding_.end_offset = std::min(hole_at_, limit_);
   return Step::kFinding;

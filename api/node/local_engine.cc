@@ -55,6 +55,7 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenWith(Region region,
   opening.name = region.path();
   opening.expected_log_id = options.expected_log_id;
   opening.cleanup_through = options.cleanup_through;
+  opening.file = region.file();
   const Populator populator(region.medium() == RegionMedium::kAnonymous
                                 ? std::span<std::byte>()
                                 : region.bytes());

@@ -118,7 +118,8 @@ class LogReader::Impl {
           "can't be opened"));
     }
     const Survey survey = MakeSurvey(state_.head());
-    const ScanInput input = ScanInputOf(region_.bytes(), state_);
+    const ScanInput input =
+        ScanInputOf(region_.bytes(), state_, region_.file());
     RecordCursor cursor = HeaderCursor(state_.head());
     for (;;) {
       const LogPosition at = cursor.position();
@@ -230,7 +231,8 @@ class LogReader::Impl {
   }
 
   Survey MakeSurvey(const LogPosition& start) const {
-    const ScanInput input = ScanInputOf(region_.bytes(), state_);
+    const ScanInput input =
+        ScanInputOf(region_.bytes(), state_, region_.file());
     Survey survey;
     if (!info_.has_writer) {
       const ScanResult scan = ScanLog(input);
@@ -321,7 +323,8 @@ class LogReader::Impl {
 
   void VerifyDead(const std::function<void(double)>& progress,
                   VerifyReport* report) {
-    const ScanInput input = ScanInputOf(region_.bytes(), state_);
+    const ScanInput input =
+        ScanInputOf(region_.bytes(), state_, region_.file());
     uint64_t seen = 0;
     const ScanResult scan =
         ScanLog(input, [&](const LogPosition&, const RecordView& record) {

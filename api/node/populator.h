@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // populator: maps the pages of a region before they are read.
 //
-// Idea: an opening reads the whole region once. A fault per few pages costs a
+// Idea: an opening reads all records once. A fault per few pages costs a
 // quarter more than asking for all of them, and asking for all of them takes as
 // long as reading them (some 65 us per MiB); so a thread asks, from the first
 // page on, while the opening already reads. Whoever overtakes it faults, and

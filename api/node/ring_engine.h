@@ -21,6 +21,7 @@
 #include "api/node/log_engine.h"
 #include "api/node/recovered_source.h"
 #include "api/node/service_thread.h"
+#include "api/node/tail_pages.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
 #include "log/base/waiter.h"
@@ -62,14 +63,18 @@ class RingEngine final : public LogEngine, private HeldReplica {
         report_(std::move(report)),
         log_(*pmem_, region_.bytes(), start, OptionsOf(options), Clock::Real(),
              waiter_),
-        service_(
-            {[this] { return log_.Poll() == IdleKeeper<P>::Next::kPollAgain; },
-             [this](uint32_t seen) { log_.WaitForWork(seen, Deadline()); },
-             [this](Deadline until, const std::atomic<uint32_t>& stop) {
-               return log_.WaitForAcks(until, stop);
-             }},
-            log_.progress(), log_.waiter(),
-            std::chrono::microseconds(options.idle_force_us)) {
+        tail_pages_(log_.ring(), log_.tail(), WayToMap(region_)),
+        service_({[this] {
+                    const auto next = log_.Poll();
+                    tail_pages_.KeepAhead(log_.tail());
+                    return next == IdleKeeper<P>::Next::kPollAgain;
+                  },
+                  [this](uint32_t seen) { log_.WaitForWork(seen, Deadline()); },
+                  [this](Deadline until, const std::atomic<uint32_t>& stop) {
+                    return log_.WaitForAcks(until, stop);
+                  }},
+                 log_.progress(), log_.waiter(),
+                 std::chrono::microseconds(options.idle_force_us)) {
     if (replication_ != nullptr) replication_->HoldReplica(*this);
   }
 
@@ -194,6 +199,15 @@ class RingEngine final : public LogEngine, private HeldReplica {
   }
   absl::StatusOr<int> MendCopies() override { return log_.MendCopies(); }
 
+  // Memory of this process was touched when it was filled.
+  static TailPages::MapPages WayToMap(const Region& region) {
+    const bool is_mapped_by_need =
+        region.medium() == RegionMedium::kPersistentMemory &&
+        !region.is_landed();
+    return is_mapped_by_need ? TailPages::MapPages(PopulateForReading)
+                             : nullptr;
+  }
+
   // Whoever waits for backups should not keep a core that they may need.
   FutexWaiter::Patience PatienceOf(const LogOptions& options) const {
     if (replication_ == nullptr) return {};
@@ -227,6 +241,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
   const uint64_t ring_offset_;
   RecoveryReport report_;
   RingLog<P> log_;
+  TailPages tail_pages_;   // by the service thread
   ServiceThread service_;  // stops before the log goes
 };
 

@@ -49,6 +49,8 @@ absl::Status MeasureAppend(const Settings& settings, Report* report);
 absl::Status MeasureThreads(const Settings& settings, Report* report);
 // Force policies: throughput, exposure, cache misses.
 absl::Status MeasurePolicies(const Settings& settings, Report* report);
+// Force frequencies beside forcing each record, by size and threads.
+absl::Status MeasureFrequencies(const Settings& settings, Report* report);
 // Where the time of an append goes.
 absl::Status MeasureStages(const Settings& settings, Report* report);
 // Many logs with one thread each.
@@ -62,10 +64,11 @@ struct Scenario {
   // Else its main thread is pinned, and with it what the logs start.
   bool all_cores = false;
 };
-inline constexpr std::array<Scenario, 6> kScenarios = {
+inline constexpr std::array<Scenario, 7> kScenarios = {
     {{"append", MeasureAppend},
      {"threads", MeasureThreads},
      {"policies", MeasurePolicies},
+     {"frequencies", MeasureFrequencies},
      {"stages", MeasureStages},
      {"tenants", MeasureTenants},
      {"recovery", MeasureRecovery, true}}};

@@ -8,6 +8,7 @@ FLOOR_RATIO_MAX = 1.25
 PMEMLOG_RATIO_MIN = 1.8
 FREQUENCY_RATIO_MIN = 6.0
 PASS_RATIO_MAX = 1.5
+POLICY_RATIO_MIN = 0.97
 ROUNDS_MIN = 5
 
 
@@ -30,6 +31,7 @@ def judge(results):
     """All aims, as Verdicts."""
     return (list(_append_targets(results)) + list(_frequency_targets(results))
             + list(_thread_targets(results))
+            + list(_frequency_targets(results))
             + list(_recovery_targets(results)))
 
 
@@ -76,6 +78,20 @@ def _thread_targets(results):
         passed = None if found is None else found.median > 1
         yield Verdict("two threads, %s: rate, times one thread's"
                       % bytes_text(size), found, "more than 1.00x", passed)
+
+
+def _frequency_targets(results):
+    for size in results.values("frequencies", "bytes"):
+        for threads in results.values("frequencies", "threads"):
+            where = {"bytes": size, "threads": threads}
+            always = results.one("frequencies", "alpheus", **where)
+            for frequency in (8, 16):
+                rare = results.one("frequencies", "alpheus-freq%d" % frequency,
+                                   **where)
+                yield at_least("frequency %d, %s, %d threads: rate, times "
+                               "force(1)" % (frequency, bytes_text(size),
+                                             threads),
+                               ratio(rare, always), POLICY_RATIO_MIN)
 
 
 def _recovery_targets(results):

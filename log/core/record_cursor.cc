@@ -15,8 +15,8 @@ RecordCursor::Step RecordCursor::Next() {
   if (!owner_.Owns(position_.lsn) && !FindOwner(position_.lsn, &owner_)) {
     return Step::kBadHeader;
   }
-  if (ReadRecordHeader(owner_, position_.lsn, begin, place_, &record_))
-      [[likely]] {
+  if (ReadRecordHeader(owner_, position_.lsn, begin, ring_.data() + place_,
+                       place_, &record_)) [[likely]] {
     return Take(begin, /*pad_damaged=*/false);
   }
   return NextBehindPad();
@@ -28,11 +28,13 @@ RecordCursor::Step RecordCursor::NextBehindPad() {
   if (place_ == 0) return Step::kBadHeader;
   RecordView pad;
   const bool has_pad =
-      ReadHeader(owner_, position_.lsn, begin, place_, &pad) && pad.is_pad();
+      ReadHeader(owner_, position_.lsn, begin, ring_.data() + place_, &pad) &&
+      pad.is_pad();
   if (!has_pad && IsMutant("kDamagedPadIsFatal")) return Step::kBadHeader;
   const RingOffset wrapped = begin + ring_.UntilEnd(begin);
   if (wrapped + kLineBytes > limit_ ||
-      !ReadRecordHeader(owner_, position_.lsn, wrapped, 0, &record_)) {
+      !ReadRecordHeader(owner_, position_.lsn, wrapped, ring_.data(), 0,
+                        &record_)) {
     return Step::kBadHeader;
   }
   place_ = 0;
@@ -57,20 +59,20 @@ RecordCursor::Step RecordCursor::Take(RingOffset begin, bool pad_damaged) {
   return Step::kRecord;
 }
 
-bool RecordCursor::ReadAnyHeader(RingOffset offset, RecordView* record) const {
+bool RecordCursor::ReadAnyHeader(RingOffset offset, const std::byte* line,
+                                 RecordView* record) const {
   if (offset + kLineBytes > limit_) return false;
-  const uint64_t place = ring_.Place(offset);
   // Cheap refusal first: most lines are no headers.
   uint16_t magic = 0;
-  std::memcpy(&magic, ring_.data() + place + offsetof(RecordHeader, magic),
-              sizeof(magic));
+  std::memcpy(&magic, line + offsetof(RecordHeader, magic), sizeof(magic));
   if (magic != kRecordMagic) return false;
   // The claim is only a candidate: the checksum is seeded with it.
   uint64_t claimed_lsn = 0;
-  std::memcpy(&claimed_lsn, ring_.data() + place, sizeof(claimed_lsn));
+  std::memcpy(&claimed_lsn, line, sizeof(claimed_lsn));
   Owner owner;
   return FindOwner(Lsn(claimed_lsn), &owner) &&
-         ReadRecordHeader(owner, Lsn(claimed_lsn), offset, place, record);
+         ReadRecordHeader(owner, Lsn(claimed_lsn), offset, line,
+                          ring_.Place(offset), record);
 }
 
 bool RecordCursor::FindOwner(Lsn lsn, Owner* owner) const {

@@ -118,9 +118,11 @@ class RecordCursor {
   bool pad_damaged() const { return pad_damaged_; }
 
   // The header at `offset` if it holds for some LSN of its own claim: used to
-  // look for records behind a hole. Returns false without reading further if
-  // not, or if it is a PAD.
-  bool ReadAnyHeader(RingOffset offset, RecordView* record) const;
+  // look for records behind a hole. `line` is a copy of the line there, or the
+  // line itself. Returns false without reading further if not, or if it is a
+  // PAD.
+  bool ReadAnyHeader(RingOffset offset, const std::byte* line,
+                     RecordView* record) const;
 
  private:
   // An epoch, the LSNs that it owns, and its key.
@@ -135,13 +137,15 @@ class RecordCursor {
 
   // False if no epoch owns `lsn`.
   bool FindOwner(Lsn lsn, Owner* owner) const;
-  // `place` is where `offset` lies in the ring. The view is valid only if true
-  // is returned.
-  [[gnu::always_inline]] bool ReadHeader(const Owner& owner, Lsn lsn,
-                                         RingOffset offset, uint64_t place,
-                                         RecordView* record) const;
+  // `line` is what lies at `offset`, `place` in the ring. The view is valid
+  // only if true is returned.
+  [[gnu::always_inline]] static bool ReadHeader(const Owner& owner, Lsn lsn,
+                                                RingOffset offset,
+                                                const std::byte* line,
+                                                RecordView* record);
   [[gnu::always_inline]] bool ReadRecordHeader(const Owner& owner, Lsn lsn,
                                                RingOffset offset,
+                                               const std::byte* line,
                                                uint64_t place,
                                                RecordView* record) const;
   Step NextBehindPad();
@@ -160,15 +164,14 @@ class RecordCursor {
 };
 
 inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
-                                     RingOffset offset, uint64_t place,
-                                     RecordView* record) const {
+                                     RingOffset offset, const std::byte* line,
+                                     RecordView* record) {
   // Where payloads are skipped the processor does not see the pattern itself.
   constexpr uintptr_t kPrefetchBytes = 2048;
-  const std::byte* const at = ring_.data() + place;
   __builtin_prefetch(reinterpret_cast<const void*>(
-      reinterpret_cast<uintptr_t>(at) + kPrefetchBytes));
+      reinterpret_cast<uintptr_t>(line) + kPrefetchBytes));
   // A copy, which the checks and the caller see alike.
-  const HeaderWords words = LoadHeader(at);
+  const HeaderWords words = LoadHeader(line);
   if (words.lsn() != lsn.value || words.epoch() != owner.epoch.value) {
     return false;
   }
@@ -185,9 +188,11 @@ inline bool RecordCursor::ReadHeader(const Owner& owner, Lsn lsn,
 }
 
 inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
-                                           RingOffset offset, uint64_t place,
+                                           RingOffset offset,
+                                           const std::byte* line,
+                                           uint64_t place,
                                            RecordView* record) const {
-  if (!ReadHeader(owner, lsn, offset, place, record) || record->is_pad()) {
+  if (!ReadHeader(owner, lsn, offset, line, record) || record->is_pad()) {
     return false;
   }
   const uint64_t bytes = record->bytes;
@@ -211,7 +216,8 @@ void RecordCursor::WalkPlain(const Visit& visit, RingOffset until) {
   RecordView record;
   bool go_on = true;
   while (go_on && at.offset + kLineBytes <= stop && owner.Owns(at.lsn) &&
-         ReadRecordHeader(owner, at.lsn, at.offset, place, &record)) {
+         ReadRecordHeader(owner, at.lsn, at.offset, ring_.data() + place, place,
+                          &record)) {
     if (Mode == Payloads::kCheck && !record.cleaned &&
         !PayloadIsValid(record.seed, record.header, record.payload)) {
       break;

@@ -250,9 +250,12 @@ absl::StatusOr<RegionState> ReadSharedRegionState(
   return state;
 }
 
-ScanInput ScanInputOf(std::span<std::byte> region, const RegionState& state) {
+ScanInput ScanInputOf(std::span<std::byte> region, const RegionState& state,
+                      FileView file) {
   ScanInput input;
   input.ring = RingOf(region, state.superline);
+  input.file = file;
+  input.ring_begin = state.superline.ring_offset;
   input.table = &state.table;
   input.head = state.head();
   input.proven_lsn = state.ProvenLsn();

@@ -34,6 +34,7 @@
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
 #include "log/format/watermark.h"
+#include "log/pmem/file_view.h"
 
 namespace alpheus {
 
@@ -94,7 +95,9 @@ absl::StatusOr<RegionState> ReadSharedRegionState(
     std::span<std::byte> region, const std::string& name, ReadingMode mode,
     absl::FunctionRef<bool()> has_writer);
 
-ScanInput ScanInputOf(std::span<std::byte> region, const RegionState& state);
+// `file` is that of the region, or none.
+ScanInput ScanInputOf(std::span<std::byte> region, const RegionState& state,
+                      FileView file = {});
 
 }  // namespace alpheus
 

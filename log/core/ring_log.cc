@@ -155,6 +155,17 @@ absl::StatusOr<AppendedRecord> RingLog<P>::AppendInRing(
                         {ring_.At(space.offset) + kRecordHeaderBytes, bytes}};
 }
 
+// A policy saves fences. From some size on a fence is cheaper than the way
+// through the cache; from a smaller one where several threads write, because
+// the one that forces has to fetch the others' lines.
+template <Persistence P>
+inline bool RingLog<P>::IsPersistedAtOnce(Lsn lsn, size_t payload_bytes) {
+  constexpr size_t kCachedBytesMax = 768;
+  constexpr size_t kCachedBytesMaxShared = 320;
+  if (payload_bytes <= kCachedBytesMaxShared) return false;
+  return payload_bytes > kCachedBytesMax || writer_watch_.IsShared(lsn);
+}
+
 // Inlined: an append has no stores to spare (docs/performance.md).
 template <Persistence P>
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
@@ -163,7 +174,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
   reserver_.PrefetchForReserve();
   const bool forced = policy.frequency == 1 && policy.group == 0;
   if (!forced) {
-    ALPHEUS_RETURN_IF_ERROR(CheckPolicy(policy));
+    if (!IsPossible(policy)) [[unlikely]]
+      return CheckPolicy(policy);
   } else if (OwnReservationsMax() != 0) {
     // Before anything is written: a refusal must mean that nothing happened.
     ALPHEUS_RETURN_IF_ERROR(CheckAppendable());
@@ -177,15 +189,14 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
     ALPHEUS_ASSIGN_OR_RETURN(*space, TakeSpace(payload.bytes, deadline));
   }
   pmem_.YieldPoint("reserve: taken");
-  // A policy saves fences. From some size on a fence is cheaper than the way
-  // through the cache, and the record is persisted at once.
-  constexpr size_t kCachedBytesMax = 768;
-  constexpr int kLooks = 32;  // some fences long
+  // Some fences long. A thread that is not to wait for its record looks longer:
+  // what it leaves behind out of order costs the others more.
+  const int looks = forced ? 32 : 128;
   // What goes to backups is read from the cache, and its bytes stay as they are
   // from the moment it is completed.
-  if ((forced || payload.bytes > kCachedBytesMax) && replicated_ == nullptr) {
-    const auto progressed =
-        WriteAndPersist(*space, payload, forced ? kLooks : 1);
+  if (replicated_ == nullptr &&
+      (forced || IsPersistedAtOnce(space->lsn, payload.bytes))) {
+    const auto progressed = WriteAndPersist(*space, payload, looks);
     if (progressed == Forcer<P>::Progressed::kDurable && policy.group == 0)
         [[likely]] {
       return absl::OkStatus();

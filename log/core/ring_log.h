@@ -70,6 +70,7 @@
 #include "log/core/reserved_record.h"
 #include "log/core/reserver.h"
 #include "log/core/superline_store.h"
+#include "log/core/writer_watch.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
@@ -187,6 +188,8 @@ class RingLog {
   uint64_t Exposed() const { return reserver_.Exposed(); }
   uint64_t exposed_max() const { return tracker_.size(); }
   Lsn next_lsn() const { return reserver_.next().lsn; }
+  // Where the next record goes.
+  RingOffset tail() const { return reserver_.next().tail; }
   Lsn head_lsn() const { return reclaimer_.head_lsn(); }
   LogPosition head() const { return reclaimer_.head(); }
   const EpochTable& table() const { return reclaimer_.table(); }
@@ -279,6 +282,9 @@ class RingLog {
   // ring_log_checks.cc
   absl::Status Usable() const;
   bool IsPossible(const ForcePolicy& policy) const;
+  // Whether a record of so many bytes, which is not to be forced by itself, is
+  // persisted at once all the same.
+  bool IsPersistedAtOnce(Lsn lsn, size_t payload_bytes);
   absl::Status CheckPolicy(const ForcePolicy& policy) const;
   absl::Status CheckGiven(Lsn lsn) const;
   // Fails if a reservation of the calling thread up to `lsn` is open.
@@ -315,6 +321,7 @@ class RingLog {
   const std::atomic<uint64_t>& durable_lsn_word_;
   Reserver reserver_;
   GroupCommit group_commit_;
+  WriterWatch writer_watch_;
   DurableCallbacks callbacks_{durable_lsn_word_, failure_, progress_};
   IdleKeeper<P> idle_keeper_{forcer_, replicated_.get(), reserver_, progress_};
   RecordWriter<P> writer_;

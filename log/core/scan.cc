@@ -5,12 +5,18 @@
 #include <cstring>
 
 #include "log/base/mutant.h"
+#include "log/core/header_search.h"
 
 namespace alpheus {
 namespace {
 
 RingOffset LimitOf(const ScanInput& input) {
   return input.head.offset + input.ring.capacity();
+}
+
+HeaderSearch SearchOf(const ScanInput& input) {
+  return HeaderSearch(input.ring, *input.table, LimitOf(input), input.file,
+                      input.ring_begin);
 }
 
 // The writer of the header knew that W replicas had persisted so much.
@@ -34,16 +40,14 @@ void Count(const RecordView& record, ScanResult* result) {
 // Looks at every line from `from` to the limit for headers that hold: they
 // say how much is cut off, and may prove that it was acknowledged. A record
 // can lie behind a hole because threads complete in any order.
-void InspectBehind(const ScanInput& input, const RecordCursor& cursor,
-                   LogPosition from, ScanResult* result) {
-  const RingOffset limit = LimitOf(input);
+void InspectBehind(const ScanInput& input, LogPosition from,
+                   ScanResult* result) {
+  HeaderSearch search = SearchOf(input);
   RecordView record;
   if (IsMutant("kScanStopsAtAHole")) return;
-  for (RingOffset at = from.offset; at + kLineBytes <= limit;
+  for (RingOffset at = from.offset; search.Next(&at, LimitOf(input), &record);
        at = at + kLineBytes) {
-    if (!cursor.ReadAnyHeader(at, &record) || record.lsn() <= from.lsn) {
-      continue;
-    }
+    if (record.lsn() <= from.lsn) continue;
     ++result->cut_records;
     result->cut_last_lsn = std::max(result->cut_last_lsn, record.lsn());
     if (IsMutant("kLaterHeadersProveNothing")) continue;
@@ -86,7 +90,7 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
     result.bad_bytes = RecordBytes(cursor.record().header.payload_bytes());
     NoteDurable(cursor.record(), &result);
   }
-  InspectBehind(input, cursor, result.end, &result);
+  InspectBehind(input, result.end, &result);
   result.proven_lsn = std::max(input.proven_lsn, result.named_durable_lsn);
   if (IsMutant("kCorruptIsTorn")) result.proven_lsn = Lsn(0);
   if (IsMutant("kBadFirstIsEmpty") && result.end == input.head) {
@@ -131,18 +135,16 @@ ScanResult ScanLog(const ScanInput& input, LsnIndex* index) {
 }
 
 LogPosition FindRecordBehind(const ScanInput& input, LogPosition from) {
-  const RingOffset limit = LimitOf(input);
-  const RecordCursor cursor(input.ring, *input.table, from, limit);
+  HeaderSearch search = SearchOf(input);
   RecordView record;
   LogPosition found;
   found.lsn = Lsn(0);
-  for (RingOffset at = from.offset; at + kLineBytes <= limit;
+  for (RingOffset at = from.offset; search.Next(&at, LimitOf(input), &record);
        at = at + kLineBytes) {
-    if (cursor.ReadAnyHeader(at, &record) && record.lsn() > from.lsn) {
-      found.lsn = record.lsn();
-      found.offset = at;
-      break;
-    }
+    if (record.lsn() <= from.lsn) continue;
+    found.lsn = record.lsn();
+    found.offset = at;
+    break;
   }
   return found;
 }

@@ -27,6 +27,7 @@
 #include "log/core/record_cursor.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
+#include "log/pmem/file_view.h"
 
 namespace alpheus {
 
@@ -70,6 +71,9 @@ struct ScanResult {
 
 struct ScanInput {
   Ring ring;
+  // The ring once more, if it lies in a file, from there on.
+  FileView file;
+  uint64_t ring_begin = 0;  // bytes
   const EpochTable* table = nullptr;
   LogPosition head;
   // From the watermark and the installed epoch (RegionState).

@@ -272,6 +272,13 @@ void Region::LandIn(Region memory) {
   landing_ = std::make_unique<Region>(std::move(memory));
 }
 
+FileView Region::file() const {
+  struct stat info{};
+  const bool is_file = !is_landed() && fd_ >= 0 && fstat(fd_, &info) == 0 &&
+                       S_ISREG(info.st_mode);
+  return is_file ? FileView(fd_) : FileView();
+}
+
 bool Region::HasWriter() const {
   if (medium_ == RegionMedium::kAnonymous || writable_) return writable_;
   return IsLocked(fd_);

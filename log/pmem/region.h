@@ -26,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "log/pmem/file_view.h"
 
 namespace alpheus {
 
@@ -91,6 +92,10 @@ class Region {
   absl::Status GiveUp();
   // As given; "(anonymous)" for anonymous memory.
   const std::string& path() const { return path_; }
+
+  // To read what bytes() shows without mapping it; of no file where bytes() is
+  // no regular file.
+  FileView file() const;
 
   // True while some writer (of this process or another) has the file open.
   bool HasWriter() const;

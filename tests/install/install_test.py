@@ -144,6 +144,21 @@ class InstallTest(unittest.TestCase):
         run("cmake", "--build", build)
         return build
 
+    # What is built for it.
+
+    def test_one_target_builds_all_that_is_installed_and_nothing_else(self):
+        if not os.path.exists(os.path.join(BUILD, "build.ninja")):
+            self.skipTest("only ninja says what a target is built from")
+        words = run("ninja", "-C", BUILD, "-t", "commands",
+                    "alpheus_installed").split()
+        names = {os.path.basename(word) for word in words}
+        for path in files_below(self.prefix):
+            name = os.path.basename(path)
+            if path.startswith("bin/") or name.endswith((".so", ".a")):
+                self.assertIn(name, names)
+        self.assertEqual([word for word in words
+                          if word.startswith(("tests/", "bench/"))], [])
+
     # What is installed.
 
     def test_nothing_is_missing_and_nothing_is_too_much(self):

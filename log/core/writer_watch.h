@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// writer_watch: whether one thread writes the log, or several do.
+//
+// Idea: every seventh record is looked at: a record of another thread than the
+// one before says that several write, and what was seen holds for a thousand
+// records. So a lone writer only reads two words, and several seldom store.
+// Threads that take turns in sevens are not noticed; the answer is only used to
+// choose the faster of two ways.
+//
+// Thread safety: all members concurrently.
+#ifndef ALPHEUS_LOG_CORE_WRITER_WATCH_H_
+#define ALPHEUS_LOG_CORE_WRITER_WATCH_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "log/base/bytes.h"
+#include "log/base/ids.h"
+#include "log/base/thread_token.h"
+
+namespace alpheus {
+
+class WriterWatch {
+ public:
+  static constexpr uint64_t kEvery = 7;
+  static constexpr uint64_t kHoldsFor = 1024;  // records
+
+  // Whether several threads write. By the thread that reserved `lsn`.
+  bool IsShared(Lsn lsn) {
+    if (lsn.value % kEvery == 0) Look(lsn);
+    return lsn.value < shared_until_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  void Look(Lsn lsn) {
+    const uint32_t writer = ThreadToken();
+    const uint32_t before = writer_.load(std::memory_order_relaxed);
+    if (before == writer) return;
+    writer_.store(writer, std::memory_order_relaxed);
+    if (before == 0) return;
+    shared_until_.store(lsn.value + kHoldsFor, std::memory_order_relaxed);
+  }
+
+  // On a line that is seldom written.
+  alignas(kLineBytes) std::atomic<uint64_t> shared_until_{0};
+  std::atomic<uint32_t> writer_{0};  // of the last record that was looked at
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_CORE_WRITER_WATCH_H_
