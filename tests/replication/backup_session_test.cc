@@ -220,13 +220,12 @@ TEST(ReplicaSessionTest, ResendThatCannotBeIsRefused) {
   };
   const uint64_t record = RecordBytes(16);
   EXPECT_TRUE(asked(0, record).ok()) << asked(0, record);
-  for (const auto& [offset, bytes] :
-       {std::pair<uint64_t, uint64_t>{0, 0},
-        {0, record + kLineBytes},
-        {kLineBytes, record},
-        {1, record},
-        {0, record - 1},
-        {uint64_t{1} << 40, record}}) {
+  for (const auto& [offset, bytes] : {std::pair<uint64_t, uint64_t>{0, 0},
+                                      {0, record + kLineBytes},
+                                      {kLineBytes, record},
+                                      {1, record},
+                                      {0, record - 1},
+                                      {uint64_t{1} << 40, record}}) {
     EXPECT_TRUE(absl::IsDataLoss(asked(offset, bytes)))
         << offset << " " << bytes;
   }
