@@ -64,6 +64,7 @@ DurableRange FindDurableRange(
   const Evidence all = Gather(replicas);
   const bool one_is_enough = IsMutant("kOneWatermarkIsEnough");
   DurableRange range;
+  range.unheard = all.unheard;
   range.known = std::max(
       all.named, ReachedBy(one_is_enough ? 1 : write_quorum, all.persisted));
   if (IsMutant("kUnfencedEndsCount")) {

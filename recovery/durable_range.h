@@ -53,6 +53,8 @@ struct ReplicaClaims {
 struct DurableRange {
   Lsn known;
   std::optional<Lsn> possible;  // nothing: no bound
+  // u of O2: replicas that said nothing of the newest epoch, and may have it.
+  uint32_t unheard = 0;
 };
 
 // `replicas` has one for each member of the configuration; nothing for one that

@@ -95,6 +95,9 @@ struct EpochOpeningOptions {
   int64_t reconnect_ns = 100'000'000;
   Deadline deadline;
 
+  // Records up to it are cleaned by the opening (opening_cleanup.h); 0: none.
+  Lsn cleanup_through{0};
+
   uint32_t credits = 64;  // receives of each backup
   // Of one that is behind; see SessionTerms.
   uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
@@ -176,6 +179,7 @@ class EpochOpening {
   //   Aborted             another primary was promised a higher ballot. Wait a
   //                       random time, then try again with `above`
   //   ResourceExhausted   the epoch table is full
+  //   OutOfRange          cleanup_through was never given
   //   FailedPrecondition  the own replica is no member (blank: its medium was
   //                       replaced); the log has another configuration than
   //                       the list of members, or the change, starts from

@@ -9,6 +9,7 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "recovery/epoch_opening.h"
+#include "recovery/opening_cleanup.h"
 
 namespace alpheus {
 namespace {
@@ -41,6 +42,8 @@ absl::Status EpochOpening::Begin(Decision decision, const Promises& promises,
                            " to another primary")
             : "came too late: the log was chosen without it; let it rejoin"));
   }
+  ALPHEUS_RETURN_IF_ERROR(
+      CleanThrough(options_.cleanup_through, answers, decision));
   if (is_cache_) {
     ALPHEUS_RETURN_IF_ERROR(MakeCache(decision, answers));
   } else if (!Contains(decision.members, 0)) {
@@ -57,11 +60,15 @@ absl::Status EpochOpening::Begin(Decision decision, const Promises& promises,
   const size_t entries = input.plan.table.entries().size();
   if (entries > own_->superline().table_capacity ||
       entries > kEpochTableCapacity) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("epoch ", promise_.epoch.value,
-                     ": the epoch table is full: records of ", entries - 1,
-                     " openings are live. Nothing was changed but promises. "
-                     "Clean the oldest records"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "epoch ", promise_.epoch.value,
+        ": the epoch table is full: records of ", entries - 1,
+        " openings are live. Nothing was changed but promises. "
+        "Clean the oldest ones with `alpheus cleanup --cluster "
+        "FILE --through LSN`, or LogOptions::cleanup_through; "
+        "epoch ",
+        input.plan.table.entries()[1].epoch.value, " starts at LSN ",
+        input.plan.table.entries()[1].start_lsn.value));
   }
   InstallQuorums quorums = QuorumsToInstall(
       promises, decision, answers, configuration_, options_.change.has_value());

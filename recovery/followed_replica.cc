@@ -5,7 +5,6 @@
 #include <utility>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
 
@@ -18,11 +17,8 @@ constexpr uint32_t kTailReadsMax = 4;  // under way
 }  // namespace
 
 FollowedReplica::FollowedReplica(Fabric& fabric, Inquiry::Options at,
-                                 uint32_t replica_count, uint32_t write_quorum)
-    : fabric_(fabric),
-      replica_count_(replica_count),
-      write_quorum_(write_quorum),
-      inquiry_(fabric, std::move(at), View{}) {}
+                                 const ReadersList& list)
+    : fabric_(fabric), list_(list), inquiry_(fabric, std::move(at), View{}) {}
 
 bool FollowedReplica::Take(const ConnectionEvent& event) {
   return inquiry_.Take(event);
@@ -66,20 +62,21 @@ absl::Status FollowedReplica::TakeReply(const Message& reply) {
 }
 
 absl::Status FollowedReplica::TakeFollowed(const Followed& followed) {
-  // With too small a W too much would pass for durable.
-  if (followed.replica_count != replica_count_ ||
-      followed.write_quorum != write_quorum_) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "this replica is one of ", followed.replica_count,
-        " with W = ", followed.write_quorum, ", the cluster file says ",
-        replica_count_, " with W = ", write_quorum_,
-        "; use the cluster file with which the log was formatted"));
-  }
+  configuration_id_ = std::max(configuration_id_, followed.configuration_id);
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckReadersList(list_, {followed.configuration_id,
+                               followed.replica_count, followed.write_quorum}));
   const bool is_same = said_ && said_->log_epoch == followed.log_epoch;
   if (!is_same) table_ = followed.table;
   said_ = followed;
   ++answers_;
   return absl::OkStatus();
+}
+
+uint64_t FollowedReplica::configuration_id() const {
+  return inquiry_.is_proved()
+             ? std::max(configuration_id_, inquiry_.welcome()->configuration_id)
+             : configuration_id_;
 }
 
 void FollowedReplica::Ask() {

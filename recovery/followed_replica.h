@@ -26,6 +26,7 @@
 #include "log/format/epoch_table.h"
 #include "recovery/inquiry.h"
 #include "recovery/messages.h"
+#include "recovery/readers_list.h"
 #include "replication/fabric/fabric.h"
 #include "replication/registered_bytes.h"
 
@@ -33,20 +34,21 @@ namespace alpheus {
 
 class FollowedReplica {
  public:
-  // Starts to connect; errors show in status(). N and W must be the replica's.
-  FollowedReplica(Fabric& fabric, Inquiry::Options at, uint32_t replica_count,
-                  uint32_t write_quorum);
+  // Starts to connect; errors show in status(). `list` is the reader's.
+  FollowedReplica(Fabric& fabric, Inquiry::Options at, const ReadersList& list);
 
   // False if it is of another connection.
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
-  // Errors: as Inquiry; FailedPrecondition (another N or W than the replica
-  // has). It is of no more use then.
+  // Errors: as Inquiry; FailedPrecondition (CheckReadersList). It is of no more
+  // use then.
   const absl::Status& status() const { return inquiry_.status(); }
   // What it said last; nothing before its first answer.
   const std::optional<Followed>& said() const { return said_; }
   uint64_t answers() const { return answers_; }
+  // The newest that it showed, also if it serves nobody; 0: none yet.
+  uint64_t configuration_id() const;
   const EpochTable& table() const { return table_; }
   uint64_t ring_capacity() const { return inquiry_.welcome()->ring_capacity; }
 
@@ -66,8 +68,8 @@ class FollowedReplica {
   absl::Status ReadOn();
 
   Fabric& fabric_;
-  const uint32_t replica_count_;
-  const uint32_t write_quorum_;
+  const ReadersList list_;
+  uint64_t configuration_id_ = 0;  // by its answers
   RegionKey region_key_;
   uint64_t ring_offset_ = 0;  // from the start of the region
   std::optional<Followed> said_;

@@ -65,6 +65,8 @@ class Inquiry {
   // Of a node that answered.
   const std::optional<Welcome>& welcome() const { return welcome_; }
   const std::optional<Message>& reply() const { return reply_; }
+  // The node has proved the key, if there is one: its welcome is its own.
+  bool is_proved() const { return slots_ != nullptr && step_ == Step::kAsk; }
   ConnectionId connection() const { return connection_; }
 
   // The node, or the connection, is of no more use.

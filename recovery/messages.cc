@@ -52,12 +52,25 @@ enum class Kind : uint32_t {
   kFetched = 26,
 };
 
+// Of Followed; on the wire, never renumber.
+constexpr uint32_t kRepairing = 1;
+constexpr uint32_t kInSession = 2;
+constexpr uint32_t kIsHeld = 4;
+constexpr uint32_t kHasEnd = 8;
+
 constexpr size_t kWelcomeBytes = 56;
 // Magic, version and code.
 constexpr size_t kRejectionTextBytes = kHelloBytes - 12;
 constexpr size_t kFailedTextBytes = 4096;
 
 // --- Parts of messages -------------------------------------------------------
+
+uint32_t FlagsOf(const Followed& followed) {
+  return (followed.repairing ? kRepairing : 0) |
+         (followed.in_session ? kInSession : 0) |
+         (followed.is_held ? kIsHeld : 0) |
+         (followed.end.has_value() ? kHasEnd : 0);
+}
 
 std::string TakeText(ByteWriter& writer) {
   return std::string(AsText(writer.bytes()));
@@ -236,12 +249,15 @@ struct BodyWriter {
   void operator()(const Follow& follow) const { to.Id(follow.table_epoch); }
   void operator()(const Followed& followed) const {
     to.Id(followed.log_epoch);
-    to.U32(followed.repairing ? 1 : 0);
+    to.U32(FlagsOf(followed));
     to.U32(followed.replica_count);
     to.U32(followed.write_quorum);
+    to.U64(followed.configuration_id);
+    Put(to, followed.promised);
     Put(to, followed.head);
     to.Id(followed.persisted_lsn);
     to.Id(followed.durable_lsn);
+    to.U64(followed.end.value_or(RingOffset()).value);
     Put(to, followed.table);
   }
   void operator()(const Scrub& scrub) const { to.U32(scrub.start ? 1 : 0); }
@@ -364,15 +380,27 @@ Viewed TakeViewed(ByteReader& from) {
 Followed TakeFollowed(ByteReader& from, Uuid log_id) {
   Followed followed;
   followed.log_epoch = from.As<Epoch>();
-  const uint32_t repairing = from.U32();
-  followed.repairing = repairing == 1;
+  const uint32_t flags = from.U32();
+  followed.repairing = (flags & kRepairing) != 0;
+  followed.in_session = (flags & kInSession) != 0;
+  followed.is_held = (flags & kIsHeld) != 0;
   followed.replica_count = from.U32();
   followed.write_quorum = from.U32();
+  followed.configuration_id = from.U64();
+  followed.promised.epoch = from.As<Epoch>();
+  followed.promised.primary.node = from.As<NodeId>();
+  followed.promised.primary.incarnation = from.U64();
   followed.head = TakePosition(from);
   followed.persisted_lsn = from.As<Lsn>();
   followed.durable_lsn = from.As<Lsn>();
+  const uint64_t end = from.U64();
+  const bool has_end = (flags & kHasEnd) != 0;
+  if (has_end) followed.end = RingOffset(end);
   followed.table = TakeTable(from, log_id);
-  from.Expect(repairing <= 1 && followed.write_quorum >= 1 &&
+  from.Expect(flags < 2 * kHasEnd && followed.configuration_id > 0 &&
+              end < kOffsetEnd && end % kLineBytes == 0 &&
+              (has_end ? end >= followed.head.offset.value : end == 0) &&
+              followed.write_quorum >= 1 &&
               followed.write_quorum <= followed.replica_count &&
               followed.replica_count <= kMembersMax &&
               followed.persisted_lsn.value <= kLsnMax &&

@@ -54,7 +54,7 @@
 
 namespace alpheus {
 
-inline constexpr uint32_t kProtocolVersion = 7;
+inline constexpr uint32_t kProtocolVersion = 8;
 
 // Every fabric carries as many bytes of private data.
 inline constexpr size_t kHelloBytes = 56;
@@ -187,13 +187,20 @@ struct Follow {
 struct Followed {
   Epoch log_epoch;
   bool repairing = false;
+  bool in_session = false;  // of log_epoch: records come, or may
+  bool is_held = false;     // by a primary of its machine, as its own replica
   uint32_t replica_count = 1;  // N and W of its configuration
   uint32_t write_quorum = 1;
-  LogPosition head;  // in its superline
+  uint64_t configuration_id = 1;  // not 0
+  Promise promised;               // that it gave last; epoch 0: none
+  LogPosition head;               // in its superline
   // In log_epoch's sessions; what was before the epoch is persisted, too.
   Lsn persisted_lsn;
   // Somebody who wrote the log knew that W replicas had persisted so much.
   Lsn durable_lsn;
+  // Behind the last record that it has, as far as it looked since the node
+  // started; nothing if it did not.
+  std::optional<RingOffset> end;
   EpochTable table;  // of log_epoch; no entries if it is the asker's
 
   bool operator==(const Followed&) const = default;

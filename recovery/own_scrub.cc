@@ -63,6 +63,7 @@ Followed OwnScrub::followed() const {
   followed.log_epoch = log_.epoch;
   followed.replica_count = log_.configuration.replica_count;
   followed.write_quorum = log_.configuration.write_quorum;
+  followed.configuration_id = log_.configuration.id;
   followed.head = head_;
   followed.persisted_lsn = persisted_;
   followed.table = log_.table;

@@ -75,6 +75,7 @@ class RemoteRegion {
   const absl::Status& status() const { return inquiry_->status(); }
   // Of a node that answered.
   const std::optional<Welcome>& welcome() const { return welcome_; }
+  bool is_proved() const { return welcome_ && inquiry_->is_proved(); }
   // Grows as long as something comes; parts that are read again count again.
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t region_bytes() const { return image_.size(); }  // 0: not known yet

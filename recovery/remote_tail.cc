@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "quorum/quorum.h"
 #include "recovery/durable_range.h"
 
 namespace alpheus {
@@ -82,6 +83,7 @@ void RemoteTail::Care(Replica& replica, int64_t now) {
     return;
   }
   FollowedReplica& followed = *replica.followed;
+  CheckList(replica);
   if (!followed.status().ok()) return GiveUp(replica, followed.status(), now);
   if (followed.answers() > replica.answers) {
     replica.answers = followed.answers();
@@ -115,9 +117,23 @@ void RemoteTail::Connect(Replica& replica, int64_t now) {
   replica.answers = 0;
   replica.stale = 0;
   replica.silent_until_ns = now + options_.silence_ns;
-  replica.followed = std::make_unique<FollowedReplica>(
-      fabric_, std::move(at), static_cast<uint32_t>(replicas_.size()),
-      options_.write_quorum);
+  replica.followed =
+      std::make_unique<FollowedReplica>(fabric_, std::move(at), List());
+}
+
+ReadersList RemoteTail::List() const {
+  return {options_.configuration_id, static_cast<uint32_t>(replicas_.size()),
+          options_.write_quorum, options_.list_file};
+}
+
+// Y5: what the others say is no matter then.
+void RemoteTail::CheckList(const Replica& replica) {
+  const uint64_t shown = replica.followed->configuration_id();
+  if (!status_.ok() || !IsOutdated(List(), shown)) return;
+  const absl::Status why = Outdated(List(), shown);
+  status_ = {why.code(),
+             absl::StrCat("node ", replica.member.node.value, " at ",
+                          replica.member.address, ": ", why.message())};
 }
 
 // A chunk that is whole is shown; one that is not comes from another replica.
@@ -140,6 +156,7 @@ void RemoteTail::Learn() {
     claims.push_back(ClaimsOf(replica.followed.get()));
     if (claims.back()) newest = std::max(newest, claims.back()->log_epoch);
   }
+  newest_ = std::max(newest_, newest);
   const Lsn known = FindDurableRange(options_.write_quorum, claims).known;
   if (known <= durable_lsn_) return;
   durable_lsn_ = known;
@@ -354,7 +371,60 @@ Deadline RemoteTail::NextPoll() const {
 
 bool RemoteTail::is_caught_up() const {
   return stage_ != Stage::kShowing && next_lsn() > durable_lsn_ &&
-         is_in_reach() && is_settled();
+         is_in_reach() && is_settled() &&
+         (Doubt().ok() || IsMutant("kTailEndsInDoubt"));
+}
+
+bool RemoteTail::AsksAll() const {
+  return std::ranges::all_of(replicas_, [](const Replica& replica) {
+    return replica.member.is_asked;
+  });
+}
+
+// Y5. Who asks one member only wants to know what that one knows.
+absl::Status RemoteTail::Doubt() const {
+  std::vector<std::optional<ReplicaClaims>> claims;
+  uint32_t heard = 0;
+  const Replica* above = nullptr;
+  bool is_list_known = false;
+  for (const Replica& replica : replicas_) {
+    claims.push_back(ClaimsOf(replica.followed.get()));
+    if (!claims.back()) continue;
+    ++heard;
+    const Followed& said = *replica.followed->said();
+    if (said.promised.epoch > newest_) above = &replica;
+    is_list_known |= said.configuration_id >= options_.configuration_id;
+  }
+  const auto members = static_cast<uint32_t>(replicas_.size());
+  const uint32_t write_quorum = options_.write_quorum;
+  const uint32_t opening =
+      OpeningQuorum({members, write_quorum, members - write_quorum + 1});
+  const bool may_be_elsewhere =
+      FindDurableRange(write_quorum, claims).unheard >= write_quorum;
+  if (AsksAll() && may_be_elsewhere && heard < members - opening + 1) {
+    return absl::UnavailableError(absl::StrCat(
+        members - heard, " of ", members,
+        " members said nothing: another epoch may be open on them, and more "
+        "be durable than those in reach know. ",
+        Absences().message()));
+  }
+  if (heard > 0 && !is_list_known) {
+    return absl::UnavailableError(
+        absl::StrCat("nobody in reach has configuration ",
+                     options_.configuration_id, " of ", options_.list_file,
+                     ": the members that have it, or had others "
+                     "since, may know of more. ",
+                     Absences().message()));
+  }
+  if (above == nullptr || (!may_be_elsewhere && heard >= opening)) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      absl::StrCat("node ", above->member.node.value, " has promised epoch ",
+                   above->followed->said()->promised.epoch.value,
+                   ", and nobody in reach has an epoch above ", newest_.value,
+                   ": more may be durable than those in reach know. ",
+                   Absences().message()));
 }
 
 bool RemoteTail::is_settled() const {

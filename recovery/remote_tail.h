@@ -33,6 +33,22 @@
 //   Y4. Each record once, in LSN order, from the first to be shown on; ABORTED
 //       ones are left out. If the head has passed the next one, that is
 //       OutOfRange, on each replica that could be read from.
+//   Y5. "No more" is said only if nobody can know of more: is_caught_up() means
+//       that no epoch had acknowledged anything, when the tail was told, that
+//       is newer than the newest which it heard of. For in_doubt() is
+//         a. that so few answered that an opening could have had its promises
+//            from the others, and W or more of these may have installed it;
+//         b. that one has promised an epoch above the newest log epoch, and W
+//         or
+//            more of the others may have installed it, or fewer than an opening
+//            quorum of the list answered: who changes the members ends the list
+//            by promises of an opening quorum of it, or leaves a newer
+//            configuration on so many that each opening quorum has one of them
+//            (Q4 of opening_quorums.h);
+//         c. that nobody has the reader's list: it may never have been in
+//         force.
+//       A member that shows a newer configuration than the reader's list ends
+//       the tail: that list may name nobody who has the rest of the log.
 // It promises nothing and holds nobody up: no replica writes for it, and it
 // keeps nothing from being cleaned.
 // Memory: one ring of the log's capacity, of which pages are used as the tail
@@ -59,6 +75,7 @@
 #include "log/format/layout.h"
 #include "quorum/promise.h"
 #include "recovery/followed_replica.h"
+#include "recovery/readers_list.h"
 #include "replication/fabric/fabric.h"
 #include "replication/registered_bytes.h"
 
@@ -74,9 +91,11 @@ class RemoteTail {
   struct Options {
     Uuid cluster_id;
     Uuid log_id;
+    uint64_t configuration_id = 1;  // of the list that N, W, members are from
     uint32_t write_quorum = 1;
-    std::vector<Member> members;  // all N
-    PrimaryId self;               // of who reads: an incarnation of its own
+    std::string list_file = "the cluster file";  // for messages
+    std::vector<Member> members;                 // all N
+    PrimaryId self;  // of who reads: an incarnation of its own
     Credentials credentials = {};
     Lsn from;  // first to be shown; 0: the head
     // Between two questions to a replica.
@@ -111,7 +130,7 @@ class RemoteTail {
 
   // OK, or why there will be no more records: OutOfRange (the next one was
   // cleaned; the message names the head), DataLoss (no replica in reach can
-  // read it).
+  // read it), FailedPrecondition (a member has a newer configuration).
   const absl::Status& status() const { return status_; }
   // Highest LSN that is known to be durable.
   Lsn durable_lsn() const { return durable_lsn_; }
@@ -124,8 +143,13 @@ class RemoteTail {
   // Each replica has answered, or can't be reached, since the last AskAnew, or
   // the beginning.
   bool is_settled() const;
-  // And what is known to be durable was shown.
+  // And what is known to be durable was shown, and nothing is in doubt.
   bool is_caught_up() const;
+  // Unavailable if there may be records of which nobody in reach knows that
+  // they are durable, whatever they hold (Y5): who says what.
+  absl::Status Doubt() const;
+  // The newest log epoch that a member in reach has.
+  Epoch newest_epoch() const { return newest_; }
   // At least one replica is in reach and has answered.
   bool is_in_reach() const;
   // That records are read from; 0: none.
@@ -156,6 +180,9 @@ class RemoteTail {
   void Connect(Replica& replica, int64_t now);
   void GiveUp(Replica& replica, const absl::Status& why, int64_t now);
   void Learn();
+  ReadersList List() const;
+  void CheckList(const Replica& replica);
+  bool AsksAll() const;
   Replica* ChooseSource();
   bool MayBeRead(const Replica& replica) const;
   Lsn ReadableLsn(const Replica& replica) const;
@@ -180,6 +207,7 @@ class RemoteTail {
   absl::Status status_;
   Lsn durable_lsn_;
   Epoch durable_epoch_;  // the newest one named when that was found
+  Epoch newest_;
   Lsn head_lsn_;
   Lsn next_lsn_;  // 0: nothing was shown yet, and the head is to be first
   // Of next_lsn_ or a record before it; LSN 0: not known.

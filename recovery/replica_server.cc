@@ -469,6 +469,10 @@ void ReplicaServer::StepSessions() {
     const Connection& connection = (next++)->second;
     if (connection.phase != Phase::kSession) continue;
     const absl::Status status = connection.log->Step();
+    const std::string news = connection.log->TakeNews();
+    if (!news.empty() && options_.report) {
+      options_.report(absl::StrCat(Describe(connection), ": ", news));
+    }
     if (!status.ok()) End(connection.id, status);
   }
 }
@@ -524,7 +528,11 @@ std::optional<int64_t> ReplicaServer::DueAt(
 Deadline ReplicaServer::NextDeadline() const {
   Deadline next = scrubbing_.NextDeadline();
   for (const auto& [id, connection] : connections_) {
-    if (connection.is_at_work()) return Deadline::AtNanos(clock_.NowNanos());
+    const bool has_more =
+        connection.phase == Phase::kSession && connection.log->has_more();
+    if (connection.is_at_work() || has_more) {
+      return Deadline::AtNanos(clock_.NowNanos());
+    }
     const std::optional<int64_t> due = DueAt(connection);
     if (due.has_value() && *due < next.at_nanos()) {
       next = Deadline::AtNanos(*due);

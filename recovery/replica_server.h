@@ -131,6 +131,8 @@ struct ReplicaServerOptions {
   // What the replica of such a log says of itself, while another process of
   // this machine has its region; else as `unserved`. Not set: nobody may hold.
   std::function<absl::StatusOr<Welcome>(Uuid log_id)> held;
+  // The same, as the reply to a Follow. Not set: who follows is sent away.
+  std::function<absl::StatusOr<Followed>(Uuid log_id)> held_followed;
   // So long after such a process was told that its replica is wanted others
   // wait; then they hear that it does not give way.
   int64_t give_way_ns = 200'000'000;
@@ -336,6 +338,8 @@ class ReplicaServer {
   absl::StatusOr<MaybeReply> OnHold(Connection& connection, const Hold& hold);
   absl::StatusOr<MaybeReply> OnScrubOfHeld(const Connection& connection,
                                            const Scrub& scrub);
+  absl::StatusOr<MaybeReply> OnFollowOfHeld(const Connection& connection,
+                                            const Follow& follow) const;
   absl::StatusOr<MaybeReply> OnFetchOfHeld(Connection& connection,
                                            const Fetch& fetch);
   absl::StatusOr<MaybeReply> OnFetched(Connection& connection,

@@ -26,12 +26,29 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::ReplyOfHeld(
   if (const auto* fetch = std::get_if<Fetch>(&message)) {
     return OnFetchOfHeld(connection, *fetch);
   }
+  if (const auto* follow = std::get_if<Follow>(&message);
+      follow != nullptr && options_.held_followed) {
+    return OnFollowOfHeld(connection, *follow);
+  }
   if (const auto* fetched = std::get_if<Fetched>(&message)) {
     return OnFetched(connection, *fetched);
   }
   // Readers, too: they disturb no primary.
   return absl::UnavailableError(
       "the node does not serve its replica: a process of its machine has it");
+}
+
+// From its superline and watermarks, which the primary writes: records are read
+// elsewhere. Whoever holds it is open, and counts it as in sync.
+absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnFollowOfHeld(
+    const Connection& connection, const Follow& follow) const {
+  const Uuid log_id = connection.hello.log_id;
+  ALPHEUS_ASSIGN_OR_RETURN(Followed followed, options_.held_followed(log_id));
+  const auto holder = holders_.find(log_id);
+  followed.in_session = holder != holders_.end() &&
+                        holder->second.promise.epoch == followed.log_epoch;
+  if (follow.table_epoch == followed.log_epoch) followed.table = {};
+  return followed;
 }
 
 // The newest one: of an older process the node may not have heard that it is

@@ -12,9 +12,11 @@
 
 namespace alpheus {
 
-std::optional<Welcome> WelcomeOfHeld(std::span<std::byte> region,
-                                     Uuid cluster_id, Uuid log_id,
-                                     NodeId node) {
+namespace {
+
+std::optional<Superline> SuperlineOfHeld(std::span<std::byte> region,
+                                         Uuid cluster_id, Uuid log_id,
+                                         NodeId node) {
   if (region.size() < kTableOffset) return std::nullopt;
   const CellState cell = ReadCell(SuperlinePlace(region));
   if (!cell.newest) return std::nullopt;
@@ -24,7 +26,45 @@ std::optional<Welcome> WelcomeOfHeld(std::span<std::byte> region,
       superline->log_id != log_id || superline->node != node) {
     return std::nullopt;
   }
+  return *superline;
+}
+
+}  // namespace
+
+std::optional<Welcome> WelcomeOfHeld(std::span<std::byte> region,
+                                     Uuid cluster_id, Uuid log_id,
+                                     NodeId node) {
+  const std::optional<Superline> superline =
+      SuperlineOfHeld(region, cluster_id, log_id, node);
+  if (!superline) return std::nullopt;
   return WelcomeOf(*superline);
+}
+
+Followed FollowedOf(const Superline& superline) {
+  Followed followed;
+  followed.log_epoch = superline.log_epoch;
+  followed.repairing = superline.repairing;
+  followed.replica_count = superline.configuration.replica_count;
+  followed.write_quorum = superline.configuration.write_quorum;
+  followed.configuration_id = superline.configuration.id;
+  followed.promised = PromiseOf(superline);
+  followed.head = {superline.head_lsn, superline.head_offset,
+                   superline.head_chain};
+  followed.durable_lsn = superline.head_lsn - 1;
+  return followed;
+}
+
+std::optional<Followed> FollowedOfHeld(std::span<std::byte> region,
+                                       Uuid cluster_id, Uuid log_id,
+                                       NodeId node) {
+  const std::optional<Superline> superline =
+      SuperlineOfHeld(region, cluster_id, log_id, node);
+  if (!superline) return std::nullopt;
+  Followed followed = FollowedOf(*superline);
+  followed.persisted_lsn =
+      ReadWatermarks(region, log_id).Proven(superline->log_epoch);
+  followed.is_held = true;
+  return followed;
 }
 
 template <Persistence P>
@@ -37,7 +77,10 @@ template <Persistence P>
 Followed ServedReplica<P>::followed() const {
   Followed followed = FollowedOf(*replica_);
   followed.durable_lsn = std::max(followed.durable_lsn, durable_lsn_);
+  if (end_ && *end_ >= followed.head.offset) followed.end = end_;
   if (session_ == nullptr) return followed;
+  followed.in_session = true;
+  followed.end = session_->next().offset;
   followed.persisted_lsn = session_->persisted_lsn();
   followed.durable_lsn =
       std::max(followed.durable_lsn, session_->durable_lsn());
@@ -48,6 +91,7 @@ template <Persistence P>
 void ServedReplica<P>::EndSession() {
   if (session_ == nullptr) return;
   durable_lsn_ = std::max(durable_lsn_, session_->durable_lsn());
+  end_ = session_->next().offset;
   session_.reset();
 }
 

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -62,13 +63,16 @@ class ServedLog : public ScrubbedReplica {
   virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
   virtual void EndWork() = 0;
 
-  // The session of the epoch that was installed; one at a time. Take, Step
-  // and PersistWatermark as those of BackupSession. Requires, for all but
-  // StartSession and EndSession: it was started and not ended.
+  // The session of the epoch that was installed; one at a time. Take, Step,
+  // has_more, TakeNews and PersistWatermark as those of BackupSession.
+  // Requires, for all but StartSession and EndSession: it was started and not
+  // ended.
   virtual absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                                     ConnectionId connection) = 0;
   virtual absl::Status Take(const Completion& completion) = 0;
   virtual absl::Status Step() = 0;
+  virtual bool has_more() const = 0;
+  virtual std::string TakeNews() = 0;
   virtual absl::Status PersistWatermark() = 0;
   virtual void EndSession() = 0;
 };
@@ -97,20 +101,22 @@ inline Welcome WelcomeOf(const Superline& superline) {
 std::optional<Welcome> WelcomeOfHeld(std::span<std::byte> region,
                                      Uuid cluster_id, Uuid log_id, NodeId node);
 
+// What a replica's superline says, of itself and of its records.
+Followed FollowedOf(const Superline& superline);
+
+// The same of a region that another process has, with its watermarks, as
+// WelcomeOfHeld.
+std::optional<Followed> FollowedOfHeld(std::span<std::byte> region,
+                                       Uuid cluster_id, Uuid log_id,
+                                       NodeId node);
+
 // What a replica's superline, table and watermarks say.
 template <Persistence P>
 Followed FollowedOf(const Replica<P>& replica) {
   const Superline& superline = replica.superline();
-  Followed followed;
-  followed.log_epoch = superline.log_epoch;
-  followed.repairing = superline.repairing;
-  followed.replica_count = superline.configuration.replica_count;
-  followed.write_quorum = superline.configuration.write_quorum;
-  followed.head = {superline.head_lsn, superline.head_offset,
-                   superline.head_chain};
+  Followed followed = FollowedOf(superline);
   followed.persisted_lsn = ReadWatermarks(replica.region(), superline.log_id)
                                .Proven(superline.log_epoch);
-  followed.durable_lsn = superline.head_lsn - 1;
   followed.table = replica.table();
   return followed;
 }
@@ -146,9 +152,11 @@ class ServedReplica final : public ServedLog {
   absl::Status StartAnswer() override { return replica_->StartAnswer(); }
   Answer TakeAnswer() override { return replica_->TakeAnswer(); }
   absl::Status BeginRepair(Epoch epoch) override {
+    end_.reset();
     return replica_->BeginRepair(epoch);
   }
   absl::Status StartInstall(const Installation& installation) override {
+    end_.reset();
     return replica_->StartInstall(installation);
   }
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
@@ -165,6 +173,8 @@ class ServedReplica final : public ServedLog {
     return session_->Take(completion);
   }
   absl::Status Step() override { return session_->Step(); }
+  bool has_more() const override { return session_->has_more(); }
+  std::string TakeNews() override { return session_->TakeNews(); }
   absl::Status PersistWatermark() override {
     return session_->PersistWatermark();
   }
@@ -173,7 +183,8 @@ class ServedReplica final : public ServedLog {
  private:
   P& pmem_;
   const std::unique_ptr<Replica<P>> replica_;
-  Lsn durable_lsn_;  // known in sessions that have ended
+  Lsn durable_lsn_;                // known in sessions that have ended
+  std::optional<RingOffset> end_;  // of the last session
   std::unique_ptr<BackupSession<P>> session_;
 };
 

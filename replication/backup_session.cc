@@ -9,6 +9,8 @@
 #include "log/base/flatten.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "log/format/checksum.h"
+#include "log/format/record.h"
 #include "log/pmem/backends.h"
 #include "replication/ack.h"
 #include "replication/durable_update.h"
@@ -20,6 +22,11 @@ namespace {
 
 // Acks are cumulative: when all are under way, the next one says it for both.
 constexpr size_t kAcksUnderWay = 16;
+// Summed in one Step: some 0.1 ms.
+constexpr uint64_t kSumBytesMax = uint64_t{1} << 20;
+// A record is asked for again so often: what is damaged each time is damaged at
+// the primary, or the link is of no use.
+constexpr int kTriesMax = 3;
 
 }  // namespace
 
@@ -36,6 +43,7 @@ BackupSession<P>::BackupSession(P& pmem, const ReplicaMemory& memory,
                   WatermarkEncoder(memory.log_id, 1, terms.epoch)},
       responder_(pmem, plan),
       next_(terms.next),
+      persisted_end_(terms.next.offset),
       announced_(terms.next.offset),
       watermark_lsn_(terms.next.lsn - 1),
       free_acks_(kAcksUnderWay) {
@@ -51,9 +59,13 @@ absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
       pmem, memory, terms, RecordPlanOfBackup(), fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_, MessageSlots::Make(fabric, kAcksUnderWay, kAckBytes));
+  // One more for a notice (resend.h), if the fabric has room for it; else that
+  // may have to be sent more than once.
+  const uint32_t room = std::max(fabric.limits().receives_max, terms.credits);
   ALPHEUS_ASSIGN_OR_RETURN(
       session->receives_,
-      PostedReceives::Make(fabric, connection, terms.credits,
+      PostedReceives::Make(fabric, connection,
+                           std::min(terms.credits + 1, room),
                            kHeadUpdateBytes));
   return session;
 }
@@ -113,6 +125,10 @@ absl::Status BackupSession<P>::TakeAnnouncement(const Completion& completion) {
 
 template <Persistence P>
 absl::Status BackupSession<P>::TakeMessage(const Completion& completion) {
+  if (const auto resent = DecodeResent(receives_->BytesOf(completion))) {
+    ALPHEUS_RETURN_IF_ERROR(TakeResent(*resent));
+    return receives_->Taken(completion.work);
+  }
   const auto update = DecodeDurableUpdate(receives_->BytesOf(completion));
   if (!update) return TakeHead(completion);
   const bool is_ours =
@@ -157,6 +173,7 @@ absl::Status BackupSession<P>::TakeHead(const Completion& completion) {
 template <Persistence P>
 ALPHEUS_FLATTEN absl::Status BackupSession<P>::Step() {
   if (acked_ == batches_) return absl::OkStatus();
+  ALPHEUS_RETURN_IF_ERROR(PersistResent());
   const uint64_t acked_before = acked_;
   const std::array<WrittenBytes, 2> announced = Announced();
   ALPHEUS_RETURN_IF_ERROR(
@@ -172,17 +189,20 @@ ALPHEUS_FLATTEN absl::Status BackupSession<P>::Step() {
 template <Persistence P>
 std::array<WrittenBytes, 2> BackupSession<P>::Announced() const {
   const Ring& ring = memory_.ring;
-  const uint64_t bytes = announced_ - next_.offset;
-  const uint64_t until_end = std::min(bytes, ring.UntilEnd(next_.offset));
+  const uint64_t bytes = announced_ - persisted_end_;
+  const uint64_t until_end = std::min(bytes, ring.UntilEnd(persisted_end_));
   const uint64_t wrapped =
       IsMutant("kBackupWrapUnflushed") ? 0 : bytes - until_end;
-  return {WrittenBytes(ring.At(next_.offset), until_end),
+  return {WrittenBytes(ring.At(persisted_end_), until_end),
           WrittenBytes(ring.data(), wrapped)};
 }
 
 template <Persistence P>
 absl::Status BackupSession<P>::Acknowledge() {
+  persisted_end_ = announced_;
+  if (awaited_) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(WalkAnnounced());
+  if (next_.offset < persisted_end_) return absl::OkStatus();
   if (head_is_new_ && !IsMutant("kHeadAckedUnpublished")) {
     ALPHEUS_RETURN_IF_ERROR(PublishHead());
   }
@@ -216,15 +236,25 @@ absl::Status BackupSession<P>::PublishHead() {
   return memory_.publish_head(terms_.epoch, head_);
 }
 
-// Headers only: the payload's checksum is the scan's business.
+// B6. Summed here, and not by the cursor: in slices.
 template <Persistence P>
 absl::Status BackupSession<P>::WalkAnnounced() {
+  const bool is_to_sum = !ChecksBytes(terms_.platform);
+  uint64_t budget = kSumBytesMax;
   RecordCursor cursor(memory_.ring, *memory_.table, next_, announced_,
                       RecordCursor::Payloads::kSkip);
   while (cursor.position().offset < announced_) {
+    if (budget == 0) return absl::OkStatus();
     if (cursor.Next() == RecordCursor::Step::kRecord) {
+      if (is_to_sum) {
+        ALPHEUS_ASSIGN_OR_RETURN(const bool is_summed,
+                                 Sum(cursor.record(), budget));
+        if (!is_summed) return absl::OkStatus();
+      }
       const Lsn named(cursor.record().header.durable_lsn());
       durable_lsn_ = std::max(durable_lsn_, named);
+      next_ = cursor.position();
+      tries_ = 0;
       continue;
     }
     const LogPosition& at = cursor.position();
@@ -235,8 +265,81 @@ absl::Status BackupSession<P>::WalkAnnounced() {
         ", and there is none; nothing of it was acknowledged. Close the "
         "session, and verify the replica"));
   }
-  next_ = cursor.position();
   return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::StatusOr<bool> BackupSession<P>::Sum(const RecordView& record,
+                                           uint64_t& budget) {
+  if (record.cleaned || record.aborted()) return true;
+  const uint64_t bytes = std::min(budget, record.payload.size() - summed_);
+  sum_ = Crc32c(summed_ == 0 ? kCrcStart : sum_,
+                record.payload.subspan(summed_, bytes));
+  summed_ += bytes;
+  budget -= bytes;
+  if (summed_ != record.payload.size()) {
+    if (!IsMutant("kSumStopsAtASlice")) return false;
+    summed_ = 0;
+    return true;
+  }
+  summed_ = 0;
+  const uint32_t sum = PayloadChecksum(record.seed, sum_);
+  if (sum == record.header.payload_crc()) return true;
+  ALPHEUS_RETURN_IF_ERROR(AskAgain(record, sum));
+  return false;
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::AskAgain(const RecordView& record,
+                                        uint32_t sum) {
+  const std::string what = absl::StrCat(
+      "epoch ", terms_.epoch.value, ", LSN ", record.lsn().value, " at offset ",
+      record.offset.value, ": its ", record.payload.size(),
+      " bytes of payload have checksum ", absl::Hex(sum), ", the header says ",
+      absl::Hex(record.header.payload_crc()));
+  if (tries_ == kTriesMax) {
+    return absl::DataLossError(absl::StrCat(
+        what, ", also when it had been sent ", kTriesMax,
+        " times more: damaged in the primary's memory, or by a link that is of "
+        "no use; nothing from it on was acknowledged. The session ends"));
+  }
+  news_ = absl::StrCat(what,
+                       ": damaged on the way from the primary, or in its "
+                       "memory; nothing from it on was acknowledged, and "
+                       "the primary is asked for it again");
+  // Acks that are under way end first: one slot is free then.
+  if (free_acks_.empty()) return absl::OkStatus();
+  ++tries_;
+  awaited_ = {terms_.epoch, terms_.session, record.offset, record.bytes};
+  const size_t slot = free_acks_.back();
+  const LocalBytes message = acks_->At(slot);
+  EncodeResendRequest(*awaited_, message.bytes.first<kResendRequestBytes>());
+  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection_, WorkId(slot), message));
+  free_acks_.pop_back();
+  return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status BackupSession<P>::TakeResent(const Resent& resent) {
+  const bool is_ours = awaited_ && resent.epoch == terms_.epoch &&
+                       resent.session == terms_.session &&
+                       resent.offset == awaited_->offset;
+  if (!is_ours) {
+    return absl::DataLossError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ": the primary says that it sent offset ",
+        resent.offset.value, " again, which nobody asked for"));
+  }
+  resent_ = std::exchange(awaited_, std::nullopt);
+  return absl::OkStatus();
+}
+
+// B1, of bytes that came twice.
+template <Persistence P>
+absl::Status BackupSession<P>::PersistResent() {
+  if (!resent_) return absl::OkStatus();
+  pmem_.Flush(memory_.ring.At(resent_->offset), resent_->bytes);
+  resent_.reset();
+  return pmem_.Fence() ? absl::OkStatus() : pmem_.Error();
 }
 
 template <Persistence P>

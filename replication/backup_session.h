@@ -9,9 +9,13 @@
 // the plan that is enough on every platform run for all that was announced
 // (persist_responder.h): it persists that under one fence. The session's part
 // of the ack is to walk it record by record (what is acknowledged can be read)
-// and to say its last LSN; only then the watermark is stored, which the next
-// batch's fence persists (A3.5).
-// A message between the batches says where the log's head is: it goes into the
+// and to say its last LSN. Where the link has no 32-bit check of its own
+// (planner.h) each payload is summed, too, in slices, so that other logs of the
+// node don't wait for a large record. What is not what its primary summed is
+// asked for again (resend.h), some times, and nothing from it on is
+// acknowledged meanwhile; if it never comes right the session ends. Only then
+// the watermark is stored, which the next batch's fence persists (A3.5). A
+// message between the batches says where the log's head is: it goes into the
 // superline, after the records of that Step and before their ack. Another one
 // says what is durable, for those who follow the log here.
 //
@@ -22,6 +26,11 @@
 //   B3. Acks never go back; their number of batches is what was received (R1).
 //   B4. A head is published only up to the next LSN, and acknowledged only when
 //       it is in the superline (L4, L10).
+//   B6. No ack covers a payload that differs from what the header says,
+//   whatever
+//       happened to it on its way, or in the primary's memory since it was
+//       summed there; where the link checks what it carries, only the scan and
+//       scrubbing find the latter.
 //   B5. durable_lsn() follows from headers of records that were walked, and
 //       from messages of this very session (H21).
 // Crash states: between two Steps any part of what the primary wrote may be
@@ -37,7 +46,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -52,6 +64,7 @@
 #include "replication/message_slots.h"
 #include "replication/persist/persist_responder.h"
 #include "replication/posted_receives.h"
+#include "replication/resend.h"
 #include "replication/session_terms.h"
 
 namespace alpheus {
@@ -82,11 +95,15 @@ class BackupSession {
   absl::Status Take(const Completion& completion);
 
   // Persists and acknowledges what was announced since the last call; costs
-  // nothing if nothing was. Errors: DataLoss (announced bytes are no records:
-  // where, and what was expected; the head is none), the medium's (what is
-  // persistent is unknown), those of publish_head, the fabric's. After an error
-  // as Take.
+  // nothing if nothing was. Errors: DataLoss (announced bytes are no records,
+  // or not with these payloads: where, and what was expected; the head is
+  // none), the medium's (what is persistent is unknown), those of publish_head,
+  // the fabric's. After an error as Take.
   absl::Status Step();
+  // Payloads are left to be summed, by further Steps, before the next ack.
+  bool has_more() const { return !awaited_ && next_.offset < persisted_end_; }
+  // A sentence about damage that was found since the last call; empty: none.
+  std::string TakeNews() { return std::exchange(news_, ""); }
 
   // Stores and persists the watermark that the last batch left; for a backup
   // that has been idle, and before it ends. Errors: the medium's.
@@ -110,6 +127,11 @@ class BackupSession {
   std::array<WrittenBytes, 2> Announced() const;
   absl::Status Acknowledge();
   absl::Status WalkAnnounced();
+  // True: all of it is summed. Errors: DataLoss.
+  absl::StatusOr<bool> Sum(const RecordView& record, uint64_t& budget);
+  absl::Status AskAgain(const RecordView& record, uint32_t sum);
+  absl::Status TakeResent(const Resent& resent);
+  absl::Status PersistResent();
   absl::Status SendAck();
   void StoreWatermark();
 
@@ -121,7 +143,15 @@ class BackupSession {
   const WatermarkEncoder watermarks_[2];
   PersistResponder<P> responder_;
 
-  LogPosition next_;      // behind what is persisted
+  LogPosition next_;  // behind what is persisted, and walked
+  RingOffset persisted_end_;
+  uint64_t summed_ = 0;  // bytes of the payload there
+  uint32_t sum_ = 0;     // of these
+  // Asked for again, and not there yet; and there, but not persisted.
+  std::optional<ResendRequest> awaited_;
+  std::optional<ResendRequest> resent_;
+  int tries_ = 0;  // of the record there
+  std::string news_;
   RingOffset announced_;  // behind what is announced
   LogPosition head_;      // the last that was told
   bool head_is_new_ = false;

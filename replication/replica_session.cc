@@ -22,6 +22,10 @@ namespace {
 // Heads move every sixteenth of a ring, and what is durable is told of a log
 // that rests; two are enough to hardly ever wait.
 constexpr size_t kMessagesUnderWay = 2;
+// Of what a backup wants again: the slot behind those of messages, and the
+// work.
+constexpr size_t kNoticeSlot = kMessagesUnderWay;
+constexpr WorkId kAgain{0xffff'fffe};
 // A batch that goes round the end of the ring has two.
 constexpr uint64_t kRangesMax = 2;
 // Batches to a backup that is behind: one is persisted, the next one arrives.
@@ -56,7 +60,7 @@ ReplicaSession::ReplicaSession(const ReplicatedRing& ring,
 absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
     const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
     ConnectionId connection) {
-  ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeRecordPlan(terms.platform));
+  ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeSessionPlan(terms.platform));
   ALPHEUS_RETURN_IF_ERROR(MakeSuperlinePlan(terms.platform).status());
   std::unique_ptr<ReplicaSession> session(
       new ReplicaSession(ring, terms, plan, fabric, connection));
@@ -65,7 +69,7 @@ absl::StatusOr<std::unique_ptr<ReplicaSession>> ReplicaSession::Start(
       PostedReceives::Make(fabric, connection, terms.credits, kAckBytes));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->messages_,
-      MessageSlots::Make(fabric, kMessagesUnderWay, kHeadUpdateBytes));
+      MessageSlots::Make(fabric, kMessagesUnderWay + 1, kHeadUpdateBytes));
   return session;
 }
 
@@ -173,7 +177,7 @@ bool ReplicaSession::HasRoomFor(uint64_t bytes) const {
 
 uint64_t ReplicaSession::SendsUnderWay() const {
   return requester_.posts_under_way() + kMessagesUnderWay -
-         free_messages_.size();
+         free_messages_.size() + again_posts_;
 }
 
 // The immediate names the line at which the batch ends; see
@@ -212,7 +216,12 @@ absl::Status ReplicaSession::Take(const Completion& completion) {
   if (completion.work == PersistRequester::kWork) {
     requester_.Take(completion);
     TakePersisted();
-    return absl::OkStatus();
+    return SendAgain();
+  }
+  if (completion.work == kAgain) {
+    --again_posts_;
+    is_notice_free_ |= completion.operation == Operation::kSend;
+    return SendAgain();
   }
   switch (completion.operation) {
     case Operation::kSend:
@@ -229,6 +238,10 @@ absl::Status ReplicaSession::Take(const Completion& completion) {
 }
 
 absl::Status ReplicaSession::TakeAck(const Completion& completion) {
+  if (const auto again = DecodeResendRequest(acks_->BytesOf(completion))) {
+    ALPHEUS_RETURN_IF_ERROR(acks_->Taken(completion.work));
+    return TakeResendRequest(*again);
+  }
   const auto ack = DecodeAck(acks_->BytesOf(completion));
   if (!ack) {
     return absl::DataLossError(
@@ -257,6 +270,55 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
   }
   batches_acked_ = ack->batches;
   TakePersisted();
+  return absl::OkStatus();
+}
+
+// The bytes stay until they are acknowledged, so they are still there.
+absl::Status ReplicaSession::TakeResendRequest(const ResendRequest& request) {
+  if (request.epoch != terms_.epoch || request.session != terms_.session) {
+    return absl::OkStatus();
+  }
+  const bool can_be = !again_ && request.offset >= acked_.offset &&
+                      request.offset < posted_.offset && request.bytes > 0 &&
+                      request.bytes <= posted_.offset - request.offset &&
+                      request.bytes <= ring_.ring.UntilEnd(request.offset) &&
+                      request.offset.value % kLineBytes == 0 &&
+                      request.bytes % kLineBytes == 0;
+  if (!can_be) {
+    return absl::DataLossError(
+        absl::StrCat("epoch ", terms_.epoch.value, ": the backup wants ",
+                     request.bytes, " bytes at offset ", request.offset.value,
+                     " again; sent and not acknowledged are those from offset ",
+                     acked_.offset.value, " to ", posted_.offset.value));
+  }
+  again_ = {request.offset, request.offset, request.offset + request.bytes};
+  return SendAgain();
+}
+
+// In pieces, as far as there is room, and behind them the notice.
+absl::Status ReplicaSession::SendAgain() {
+  if (!again_) return absl::OkStatus();
+  while (again_->next < again_->end) {
+    if (SendsUnderWay() >= limits_.sends_max) return absl::OkStatus();
+    const uint64_t bytes =
+        std::min(again_->end - again_->next, limits_.message_bytes_max);
+    const PersistRequester::Range range = RangeAt(again_->next, bytes);
+    ALPHEUS_RETURN_IF_ERROR(
+        fabric_.PostWrite(connection_, kAgain, range.from, range.to));
+    again_->next = again_->next + bytes;
+    ++again_posts_;
+  }
+  if (!is_notice_free_ || SendsUnderWay() >= limits_.sends_max) {
+    return absl::OkStatus();
+  }
+  LocalBytes notice = messages_->At(kNoticeSlot);
+  notice.bytes = notice.bytes.first(kResentBytes);
+  EncodeResent({terms_.epoch, terms_.session, again_->begin},
+               notice.bytes.first<kResentBytes>());
+  ALPHEUS_RETURN_IF_ERROR(fabric_.PostSend(connection_, kAgain, notice));
+  is_notice_free_ = false;
+  ++again_posts_;
+  again_.reset();
   return absl::OkStatus();
 }
 

@@ -45,6 +45,7 @@
 #include "replication/message_slots.h"
 #include "replication/persist/persist_requester.h"
 #include "replication/posted_receives.h"
+#include "replication/resend.h"
 #include "replication/session_terms.h"
 
 namespace alpheus {
@@ -140,6 +141,8 @@ class ReplicaSession {
   absl::Status PostBatch(RingOffset end);
   PersistRequester::Range RangeAt(RingOffset begin, uint64_t bytes) const;
   absl::Status TakeAck(const Completion& completion);
+  absl::Status TakeResendRequest(const ResendRequest& request);
+  absl::Status SendAgain();
   void TakeAcked(const UnderWay& acked);
   void TakePersisted();
 
@@ -162,6 +165,15 @@ class ReplicaSession {
   std::unique_ptr<PostedReceives> acks_;
   std::unique_ptr<MessageSlots> messages_;  // heads, durable updates
   std::vector<size_t> free_messages_;
+  // What the backup wants again: [next, end) is not posted yet.
+  struct Again {
+    RingOffset begin;
+    RingOffset next;
+    RingOffset end;
+  };
+  std::optional<Again> again_;
+  uint64_t again_posts_ = 0;  // under way, the notice included
+  bool is_notice_free_ = true;
 };
 
 }  // namespace alpheus

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,6 +17,9 @@
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
 #include "recovery/durable_range.h"
+#include "recovery/inquiry.h"
+#include "recovery/messages.h"
+#include "recovery/readers_list.h"
 #include "recovery/remote_region.h"
 #include "replication/fabric/fabric.h"
 
@@ -41,6 +45,12 @@ class ClusterReader::Impl {
       FetchMissing();
       if (!AnyToFetchAgain()) break;
     }
+    if (options_.without_records) {
+      std::vector<std::optional<ReplicaStanding>> standings = AskStandings();
+      for (size_t i = 0; i < replicas_.size(); ++i) {
+        replicas_[i].reading.standing = standings[i];
+      }
+    }
     if (options_.without_records ||
         std::any_of(replicas_.begin(), replicas_.end(),
                     [](const Replica& r) { return r.was_reached; })) {
@@ -50,15 +60,45 @@ class ClusterReader::Impl {
     return NobodyAnswered();
   }
 
+  // One question to all at once; who does not answer has nothing said.
+  std::vector<std::optional<ReplicaStanding>> AskStandings() {
+    std::vector<std::unique_ptr<Inquiry>> asked;
+    asked.reserve(replicas_.size());
+    for (const Replica& replica : replicas_) {
+      asked.push_back(
+          std::make_unique<Inquiry>(*fabric_, OptionsOf(replica), Follow{}));
+    }
+    const auto take = [&asked](const auto& news) {
+      return std::ranges::any_of(
+          asked, [&news](const auto& inquiry) { return inquiry->Take(news); });
+    };
+    FabricPump pump(*fabric_);
+    pump.Add({[&](const ConnectionEvent& event) { return take(event); },
+              [&](const Completion& completion) { return take(completion); }});
+    const Deadline until = InTime();
+    for (;;) {
+      if (pump.Turn()) continue;
+      const bool is_over = std::ranges::all_of(
+          asked, [](const auto& inquiry) { return inquiry->done(); });
+      if (is_over || until.HasPassed(Clock::Real().NowNanos())) break;
+      pump.Sleep(until);
+    }
+    std::vector<std::optional<ReplicaStanding>> standings;
+    for (const auto& inquiry : asked) standings.push_back(StandingOf(*inquiry));
+    return standings;
+  }
+
   const std::vector<ReplicaReading>& readings() const { return readings_; }
   uint32_t write_quorum() const { return cluster_.sizes.write_quorum; }
   LogReader* reader(size_t index) { return replicas_[index].reader.get(); }
 
   const ClusterConfiguration& cluster() const { return cluster_; }
   const DurableRange& durable() const { return durable_; }
+  const absl::Status& outdated() const { return outdated_; }
 
   absl::Status ForEachDurable(
       const std::function<absl::Status(const ReaderRecord&)>& visit) {
+    ALPHEUS_RETURN_IF_ERROR(outdated_);
     const Lsn durable = durable_.known;
     const Epoch newest = NewestEpoch();
     Replica* longest = nullptr;
@@ -193,14 +233,42 @@ class ClusterReader::Impl {
     return false;
   }
 
+  Inquiry::Options OptionsOf(const Replica& replica) {
+    Inquiry::Options at;
+    at.address = replica.reading.address;
+    at.hello.cluster_id = cluster_.cluster_id;
+    at.hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
+    at.hello.primary.incarnation = random_.Next() | 1;  // never 0
+    at.node = NodeId(replica.reading.node);
+    at.credentials = {cluster_.key, &random_};
+    at.deadline = InTime();
+    return at;
+  }
+
+  static std::optional<ReplicaStanding> StandingOf(const Inquiry& inquiry) {
+    if (!inquiry.status().ok() || !inquiry.reply()) return std::nullopt;
+    const auto* said = std::get_if<Followed>(&*inquiry.reply());
+    if (said == nullptr) return std::nullopt;
+    ReplicaStanding standing;
+    standing.log_epoch = said->log_epoch;
+    standing.repairing = said->repairing;
+    standing.in_session = said->in_session;
+    standing.is_own = said->is_held;
+    standing.primary_node = said->promised.primary.node.value;
+    standing.configuration_id = said->configuration_id;
+    standing.head_lsn = said->head.lsn;
+    standing.head_offset = said->head.offset.value;
+    standing.persisted_lsn = said->persisted_lsn;
+    standing.durable_lsn = said->durable_lsn;
+    if (said->end) standing.end_offset = said->end->value;
+    standing.ring_capacity = inquiry.welcome()->ring_capacity;
+    standing.epoch_count = said->table.entries().size();
+    return standing;
+  }
+
   void StartFetching(Replica& replica) {
     RemoteRegion::Options options;
-    options.at.address = replica.reading.address;
-    options.at.hello.cluster_id = cluster_.cluster_id;
-    options.at.hello.log_id = LogIdOf(cluster_.cluster_id, options_.log_name);
-    options.at.hello.primary.incarnation = random_.Next() | 1;  // never 0
-    options.at.node = NodeId(replica.reading.node);
-    options.at.credentials = {cluster_.key, &random_};
+    options.at = OptionsOf(replica);
     options.deadline = [this] { return InTime(); };
     options.without_ring = options_.without_records;
     replica.remote = std::make_unique<RemoteRegion>(
@@ -249,6 +317,7 @@ class ClusterReader::Impl {
           replica.remote->region_bytes(),
           " of its image; the node is stopped, or the way to it is"));
     }
+    CheckList(replica);
     replica.reading.refusals = NamedRefusals(replica.remote->refusals());
     replica.reading.scrubbed = NamedCounts(replica.remote->scrubbed());
     replica.remote.reset();
@@ -256,6 +325,17 @@ class ClusterReader::Impl {
     replica.reading.status = status;
     replica.is_read = !absl::IsDataLoss(status) && !absl::IsAborted(status);
     replica.image.reset();
+  }
+
+  // A node that serves nobody shows it, too.
+  void CheckList(const Replica& replica) {
+    const RemoteRegion& remote = *replica.remote;
+    if (!outdated_.ok() || !remote.is_proved()) return;
+    const uint64_t shown = remote.welcome()->configuration_id;
+    if (!IsOutdated(List(), shown)) return;
+    const absl::Status why = Outdated(List(), shown);
+    outdated_ = {why.code(),
+                 absl::StrCat(NameOf(replica), ": ", why.message())};
   }
 
   static std::vector<std::pair<std::string, uint64_t>> NamedRefusals(
@@ -285,23 +365,18 @@ class ClusterReader::Impl {
     ALPHEUS_ASSIGN_OR_RETURN(replica.reader,
                              LogReader::OpenImage(*std::move(replica.image)));
     replica.reading.info = replica.reader->info();
-    ALPHEUS_RETURN_IF_ERROR(CheckSizes(*replica.reading.info));
+    const RegionInfo& info = *replica.reading.info;
+    ALPHEUS_RETURN_IF_ERROR(CheckReadersList(
+        List(),
+        {info.configuration_id, info.replica_count, info.write_quorum}));
     if (options_.without_records) return absl::OkStatus();
     replica.reading.report = replica.reader->Verify();
     return replica.reading.report->status;
   }
 
-  absl::Status CheckSizes(const RegionInfo& info) const {
-    const QuorumSizes& sizes = cluster_.sizes;
-    if (info.replica_count == sizes.replica_count &&
-        info.write_quorum == sizes.write_quorum) {
-      return absl::OkStatus();
-    }
-    return absl::FailedPreconditionError(absl::StrCat(
-        "this replica is one of ", info.replica_count,
-        " with W = ", info.write_quorum, ", ", options_.cluster_file, " says ",
-        sizes.replica_count, " with W = ", sizes.write_quorum,
-        "; use the cluster file with which the log was formatted"));
+  ReadersList List() const {
+    return {cluster_.id, cluster_.sizes.replica_count,
+            cluster_.sizes.write_quorum, options_.cluster_file};
   }
 
   bool AnyToFetchAgain() const {
@@ -332,9 +407,8 @@ class ClusterReader::Impl {
 
   static std::optional<ReplicaClaims> ClaimsOf(const Replica& replica) {
     const ReplicaReading& reading = replica.reading;
-    if (!reading.info || absl::IsFailedPrecondition(reading.status)) {
-      return std::nullopt;
-    }
+    if (absl::IsFailedPrecondition(reading.status)) return std::nullopt;
+    if (!reading.info) return ClaimsOf(reading.standing);
     ReplicaClaims claims;
     claims.log_epoch = reading.info->log_epoch;
     if (!reading.info->epochs.empty()) {
@@ -343,11 +417,29 @@ class ClusterReader::Impl {
     claims.counts = reading.status.ok() && !reading.info->repairing;
     claims.watermark_lsn = reading.info->watermark_lsn;
     claims.named_lsn = reading.info->head_lsn - 1;
+    if (const auto& said = reading.standing; said) {
+      claims.named_lsn = std::max(claims.named_lsn, said->durable_lsn);
+      if (said->log_epoch == claims.log_epoch) {
+        claims.watermark_lsn =
+            std::max(claims.watermark_lsn, said->persisted_lsn);
+      }
+    }
     if (reading.report) {
       claims.named_lsn =
           std::max(claims.named_lsn, reading.report->named_durable_lsn);
       claims.end_lsn = reading.report->end_lsn;
     }
+    return claims;
+  }
+
+  // Of a primary's own replica, which is read by nobody else.
+  static std::optional<ReplicaClaims> ClaimsOf(
+      const std::optional<ReplicaStanding>& standing) {
+    if (!standing) return std::nullopt;
+    ReplicaClaims claims;
+    claims.log_epoch = standing->log_epoch;
+    claims.counts = false;  // how far it is only its primary knows
+    claims.named_lsn = standing->durable_lsn;
     return claims;
   }
 
@@ -363,6 +455,7 @@ class ClusterReader::Impl {
   std::vector<Replica> replicas_;   // their images are gone before the fabric
   std::vector<ReplicaReading> readings_;
   DurableRange durable_;
+  absl::Status outdated_;  // the list, as some node shows
 };
 
 absl::StatusOr<std::unique_ptr<ClusterReader>> ClusterReader::Open(
@@ -383,6 +476,7 @@ const std::vector<ReplicaReading>& ClusterReader::replicas() const {
   return impl_->readings();
 }
 
+uint64_t ClusterReader::configuration_id() const { return impl_->cluster().id; }
 uint32_t ClusterReader::replica_count() const {
   return impl_->cluster().sizes.replica_count;
 }
@@ -390,6 +484,12 @@ uint32_t ClusterReader::write_quorum() const { return impl_->write_quorum(); }
 uint32_t ClusterReader::read_quorum() const {
   return impl_->cluster().sizes.read_quorum;
 }
+
+std::vector<std::optional<ReplicaStanding>> ClusterReader::AskStandings() {
+  return impl_->AskStandings();
+}
+
+absl::Status ClusterReader::outdated() const { return impl_->outdated(); }
 
 Lsn ClusterReader::durable_lsn() const { return impl_->durable().known; }
 std::optional<Lsn> ClusterReader::durable_lsn_max() const {

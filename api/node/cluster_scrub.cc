@@ -17,6 +17,7 @@
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
 #include "recovery/inquiry.h"
+#include "recovery/readers_list.h"
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {
@@ -113,6 +114,9 @@ class ScrubAsker {
   void StepOf(Asked& asked, int64_t now) {
     Inquiry& inquiry = *asked.inquiry;
     if (!inquiry.status().ok()) return End(asked, inquiry.status());
+    if (const absl::Status listed = CheckList(inquiry); !listed.ok()) {
+      return End(asked, listed);
+    }
     if (asked.is_asked && inquiry.may_ask()) TakeReply(asked, now);
     if (asked.is_over) return;
     if (asked.is_asked) {
@@ -125,6 +129,15 @@ class ScrubAsker {
     asked.is_asked = true;
     asked.silent_at = now + options_.timeout_ms * kNanosPerMilli;
     inquiry.Ask(Scrub{});
+  }
+
+  // By an old list some replicas would be left out, and none be missed.
+  absl::Status CheckList(const Inquiry& inquiry) const {
+    const ReadersList list{cluster_.id, cluster_.sizes.replica_count,
+                           cluster_.sizes.write_quorum, options_.cluster_file};
+    if (!inquiry.is_proved()) return absl::OkStatus();
+    const uint64_t shown = inquiry.welcome()->configuration_id;
+    return IsOutdated(list, shown) ? Outdated(list, shown) : absl::OkStatus();
   }
 
   void TakeReply(Asked& asked, int64_t now) {

@@ -63,6 +63,7 @@ class ClusterTail::Impl {
 
   void AskAnew() { tail_.AskAnew(); }
   const RemoteTail& tail() const { return tail_; }
+  absl::Status Doubt() const { return Named(tail_.Doubt()); }
 
  private:
   RemoteTail::Options OptionsOf(const ClusterTailOptions& options,
@@ -70,6 +71,8 @@ class ClusterTail::Impl {
     RemoteTail::Options tail;
     tail.cluster_id = cluster.cluster_id;
     tail.log_id = LogIdOf(cluster.cluster_id, options.log_name);
+    tail.list_file = options.cluster_file;
+    tail.configuration_id = cluster.id;
     tail.write_quorum = cluster.sizes.write_quorum;
     for (const ClusterMember& member : cluster.members) {
       tail.members.push_back(
@@ -148,6 +151,7 @@ Lsn ClusterTail::next_lsn() const { return impl_->tail().next_lsn(); }
 void ClusterTail::AskAnew() { impl_->AskAnew(); }
 bool ClusterTail::is_settled() const { return impl_->tail().is_settled(); }
 bool ClusterTail::is_caught_up() const { return impl_->tail().is_caught_up(); }
+absl::Status ClusterTail::doubt() const { return impl_->Doubt(); }
 uint64_t ClusterTail::node() const { return impl_->tail().source().value; }
 
 }  // namespace alpheus

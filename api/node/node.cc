@@ -73,7 +73,12 @@ ReplicaServerOptions Node::ServerOptions() {
   server.report = options_.tell;
   server.release = [this](Uuid log_id) { to_release_.push_back(log_id); };
   server.unserved = [this](Uuid log_id) { return Unserved(log_id); };
-  server.held = [this](Uuid log_id) { return WelcomeOfHeld(log_id); };
+  server.held = [this](Uuid log_id) {
+    return OfHeld<Welcome>(log_id, alpheus::WelcomeOfHeld);
+  };
+  server.held_followed = [this](Uuid log_id) {
+    return OfHeld<Followed>(log_id, alpheus::FollowedOfHeld);
+  };
   server.let_go = [this](Uuid log_id) { LookSoon(log_id); };
   return server;
 }
@@ -114,7 +119,7 @@ absl::Status Node::Begin() {
 }
 
 absl::Status Node::TellPlatform() const {
-  ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeRecordPlan(options_.platform));
+  ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeSessionPlan(options_.platform));
   options_.tell(absl::StrCat("platform ", PlatformToString(options_.platform),
                              "; a record: ", PlanToString(plan)));
   const Fabric::Limits limits = fabric_->limits();
@@ -264,7 +269,11 @@ absl::Status Node::Unserved(Uuid log_id) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Welcome> Node::WelcomeOfHeld(Uuid log_id) const {
+template <class Said>
+absl::StatusOr<Said> Node::OfHeld(
+    Uuid log_id,
+    std::optional<Said> (*read)(std::span<std::byte> region, Uuid cluster_id,
+                                Uuid log_id, NodeId node)) const {
   const absl::Status unserved = Unserved(log_id);
   if (!absl::IsUnavailable(unserved)) return unserved;
   for (const auto& [log_name, held] : files_) {
@@ -272,10 +281,10 @@ absl::StatusOr<Welcome> Node::WelcomeOfHeld(Uuid log_id) const {
     const absl::StatusOr<Region> region =
         Region::OpenForReading(PathOf(log_name));
     if (!region.ok()) return unserved;
-    const std::optional<Welcome> welcome = alpheus::WelcomeOfHeld(
-        region->bytes(), cluster_.cluster_id, log_id, NodeId(options_.node));
-    if (!welcome) return unserved;
-    return *welcome;
+    const std::optional<Said> said = read(region->bytes(), cluster_.cluster_id,
+                                          log_id, NodeId(options_.node));
+    if (!said) return unserved;
+    return *said;
   }
   return unserved;
 }

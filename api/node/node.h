@@ -30,10 +30,13 @@
 #define ALPHEUS_API_NODE_NODE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -115,7 +118,12 @@ class Node final : private LogCreator {
                                                   Held& held);
   void TellMemory(const std::string& log_name, Held& held);
   absl::Status Unserved(Uuid log_id) const;
-  absl::StatusOr<Welcome> WelcomeOfHeld(Uuid log_id) const;
+  // What `read` makes of a region that a process of this machine has.
+  template <class Said>
+  absl::StatusOr<Said> OfHeld(
+      Uuid log_id,
+      std::optional<Said> (*read)(std::span<std::byte> region, Uuid cluster_id,
+                                  Uuid log_id, NodeId node)) const;
   void LookSoon(Uuid log_id);
   bool IsLookDue() const;
   void ReleaseAsked();

@@ -121,11 +121,6 @@ absl::Status CheckOptions(const LogOptions& options,
     return absl::InvalidArgumentError(
         "silence_ms 0: every backup would be given up at once");
   }
-  if (options.cleanup_through != Lsn(0)) {
-    return absl::InvalidArgumentError(
-        "cleanup_through is for local logs; clean the replicated log once it "
-        "is open");
-  }
   return absl::OkStatus();
 }
 
@@ -220,6 +215,7 @@ class Opener {
     }
     opening.configuration_id = cluster_.id;
     opening.key = cluster_.key;
+    opening.cleanup_through = options_.cleanup_through;
     opening.gather_ns = int64_t{replication.gather_ms} * kNanosPerMilli;
     opening.deadline = deadline_;
     opening.credits = replication.batches_max;

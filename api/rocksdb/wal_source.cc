@@ -63,6 +63,12 @@ class ClusterSource final : public WalSource {
       if (!last && tail_->is_settled()) last = tail_->durable_lsn();
       if (last && next_ > *last) return absl::OkStatus();
     }
+    // Who is in reach may all have missed what the others have.
+    const absl::Status doubt = tail_->doubt();
+    if (tail_->is_settled() && !doubt.ok()) {
+      return {doubt.code(), absl::StrCat(doubt.message(),
+                                         ". Nothing was changed; try again")};
+    }
     return absl::UnavailableError(absl::StrCat(
         "no node has told within ", timeout_ms_,
         " ms how far the log is. Nothing was changed; start the nodes, and try "

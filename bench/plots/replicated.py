@@ -6,6 +6,7 @@ import claims
 import replicated_claims
 import replicated_peers
 import replicated_rejoin
+import replicated_sums
 import replicated_sweeps
 import replicated_verbs
 from results import bytes_text, ratio
@@ -28,7 +29,8 @@ def to_text(results):
     sections += [breakdown(results), replicated_verbs.to_text(results),
                  replicated_peers.to_text(results),
                  replicated_sweeps.to_text(results),
-                 replicated_rejoin.to_text(results), skips(results),
+                 replicated_rejoin.to_text(results),
+                 replicated_sums.to_text(results), skips(results),
                  "Aims: median of the rounds' ratios (lowest to highest)\n"
                  + aims(results),
                  "Claims of the Arcadia paper\n"

@@ -21,6 +21,8 @@ namespace alpheus::bench::replicated {
 namespace {
 
 constexpr const char* kSpinKind = "alpheus-spin";
+constexpr const char* kSpinUnsummedKind = "alpheus-spin-unsummed";
+constexpr const char* kBlockUnsummedKind = "alpheus-block-unsummed";
 // What a node waits for before it sleeps: for ever, as the floor does.
 constexpr uint32_t kForEver = std::numeric_limits<uint32_t>::max() / 2;
 
@@ -111,6 +113,13 @@ class AlpheusCandidate final : public Candidate {
   Steps steps_;
 };
 
+const char* KindOf(const AlpheusVariant& variant, Waiting waiting) {
+  if (waiting == Waiting::kSpin) {
+    return variant.is_unsummed ? kSpinUnsummedKind : kSpinKind;
+  }
+  return variant.is_unsummed ? kBlockUnsummedKind : kAlpheusBlockKind;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AlpheusCluster>> AlpheusCluster::Start(
@@ -131,9 +140,8 @@ absl::StatusOr<std::unique_ptr<AlpheusCluster>> AlpheusCluster::Start(
   for (int node = 1 + own; node <= nodes; ++node) {
     ALPHEUS_ASSIGN_OR_RETURN(
         BackupProcess process,
-        BackupProcess::Start(
-            waiting == Waiting::kSpin ? kSpinKind : kAlpheusBlockKind,
-            made->folder_.path(), static_cast<uint64_t>(node)));
+        BackupProcess::Start(KindOf(variant, waiting), made->folder_.path(),
+                             static_cast<uint64_t>(node)));
     made->backups_.push_back(std::move(process));
   }
   return made;
@@ -168,7 +176,8 @@ MakeCandidate Alpheus(AlpheusVariant variant) {
 }
 
 bool IsAlpheusKind(std::string_view kind) {
-  return kind == kSpinKind || kind == kAlpheusBlockKind;
+  return kind == kSpinKind || kind == kAlpheusBlockKind ||
+         kind == kSpinUnsummedKind || kind == kBlockUnsummedKind;
 }
 
 absl::Status ServeAlpheus(std::string_view kind, const std::string& folder,
@@ -177,7 +186,11 @@ absl::Status ServeAlpheus(std::string_view kind, const std::string& folder,
   options.cluster_file = ClusterFolder::ClusterFile(folder);
   options.node = node;
   options.directory = ClusterFolder::DirectoryOf(folder, node);
-  options.yield_turns = kind == kSpinKind ? kForEver : 0;
+  const bool spins = kind == kSpinKind || kind == kSpinUnsummedKind;
+  options.yield_turns = spins ? kForEver : 0;
+  if (kind == kSpinUnsummedKind || kind == kBlockUnsummedKind) {
+    options.platform.transport = Transport::kInfiniBand;
+  }
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Node> served,
                            Node::Start(std::move(options)));
   AnnounceAddress(served->address());

@@ -35,6 +35,9 @@ struct AlpheusVariant {
   // Reserve, Copy, Complete and Force apart; the medians of Copy and Force
   // become metrics of a turn.
   bool is_by_steps = false;
+  // The nodes say that their links check what they carry: they sum no payload.
+  // The method is the same.
+  bool is_unsummed = false;
   // No replica in this process: one copy less than the others keep.
   bool is_remote_only = false;
 };

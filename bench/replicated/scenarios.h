@@ -77,11 +77,15 @@ absl::Status MeasureTenants(const Settings& settings, Report* report);
 // and beside as many bytes copied by sockets alone.
 absl::Status MeasureRejoin(const Settings& settings, Report* report);
 
+// What it costs that backups sum payloads before they acknowledge: an Append
+// beside one whose backups don't, and the sum alone, in ns a record.
+absl::Status MeasureSums(const Settings& settings, Report* report);
+
 struct Scenario {
   std::string_view name;
   absl::Status (*measure)(const Settings& settings, Report* report);
 };
-inline constexpr std::array<Scenario, 12> kScenarios = {
+inline constexpr std::array<Scenario, 13> kScenarios = {
     {{"latency", MeasureLatency},
      {"verbs", MeasureVerbs},
      {"peers", MeasurePeers},
@@ -93,7 +97,8 @@ inline constexpr std::array<Scenario, 12> kScenarios = {
      {"exposure", MeasureExposure},
      {"tenants", MeasureTenants},
      {"recovery", MeasureRecovery},
-     {"rejoin", MeasureRejoin}}};
+     {"rejoin", MeasureRejoin},
+     {"sums", MeasureSums}}};
 
 }  // namespace alpheus::bench::replicated
 

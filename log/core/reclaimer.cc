@@ -13,6 +13,9 @@ namespace {
 
 // The head is published when this part of the ring would be freed (A6).
 constexpr uint64_t kPublishFraction = 16;
+// From so many on, a quarter of what a table holds by default, those without a
+// live record are let go as soon as they may.
+constexpr size_t kManyEpochs = 256;
 
 }  // namespace
 
@@ -163,11 +166,23 @@ absl::Status Reclaimer<P>::AdvanceOverCleaned(Lsn durable_lsn) {
   return absl::OkStatus();
 }
 
+// Who is killed each time never publishes the little that it cleaned, and the
+// table would get full of epochs without a live record.
+template <Persistence P>
+bool Reclaimer<P>::LetsEpochsGo() const {
+  const std::vector<EpochEntry>& entries = table_.entries();
+  if (entries.size() < kManyEpochs || IsMutant("kEpochsGoByChance")) {
+    return false;
+  }
+  const Lsn end_of_oldest = entries[1].start_lsn;
+  return published_.lsn < end_of_oldest && end_of_oldest <= head_.lsn;
+}
+
 template <Persistence P>
 absl::Status Reclaimer<P>::PublishLazily() {
-  if (head_.offset - published_.offset < ring_.capacity() / kPublishFraction) {
-    return absl::OkStatus();
-  }
+  const bool is_little =
+      head_.offset - published_.offset < ring_.capacity() / kPublishFraction;
+  if (is_little && !LetsEpochsGo()) return absl::OkStatus();
   return PublishLocked();
 }
 

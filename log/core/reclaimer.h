@@ -112,6 +112,7 @@ class Reclaimer {
   absl::Status AlreadyCleaned(Lsn lsn) const;
   absl::Status AdvanceOverCleaned(Lsn durable_lsn)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool LetsEpochsGo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PublishLazily() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PublishLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetHead(const LogPosition& head) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -133,7 +133,8 @@ class RingLog {
   absl::Status Close();
   // The next durable record of a tail, copied (H4 of reclaimer.h); also once
   // the log is closed or has failed. False: nothing new. Errors: as
-  // Reclaimer::CopyNext; OutOfRange (an LSN behind the next one).
+  // Reclaimer::CopyNext; OutOfRange (an LSN behind the next one); why the log
+  // failed, if it has and nothing is left to be shown.
   absl::StatusOr<bool> CopyNext(TailPlace& place) const;
 
   // Neither closed nor failed.

@@ -61,8 +61,13 @@ absl::StatusOr<bool> RingLog<P>::CopyNext(TailPlace& place) const {
         options_.name, ": LSN ", place.lsn.value, " is beyond the log, whose ",
         "next LSN is ", next.value, "; was it read from another log?"));
   }
-  return reclaimer_.CopyNext(
+  // Asked first: what became durable before the failure is shown.
+  const bool has_failed = failure_.failed();
+  const absl::StatusOr<bool> copied = reclaimer_.CopyNext(
       place, IsMutant("kTailShowsExposed") ? next - 1 : durable_lsn());
+  // "Not yet" would be said for ever: what comes is another primary's.
+  if (copied.ok() && !*copied && has_failed) return failure_.status();
+  return copied;
 }
 
 template <Persistence P>

@@ -39,6 +39,16 @@ absl::StatusOr<Plan> MakeRecordPlan(const Platform& platform) {
                   UpdateOperation::kWriteImmediate);
 }
 
+bool ChecksBytes(const Platform& platform) {
+  return platform.transport == Transport::kInfiniBand ||
+         IsMutant("kEveryLinkChecks");
+}
+
+absl::StatusOr<Plan> MakeSessionPlan(const Platform& platform) {
+  ALPHEUS_ASSIGN_OR_RETURN(const Plan plan, MakeRecordPlan(platform));
+  return ChecksBytes(platform) ? plan : RecordPlanOfBackup();
+}
+
 Plan RecordPlanOfBackup() {
   for (const Method& method : Methods()) {
     if (std::ranges::equal(method.steps, steps::kWriteImmediateThenAck)) {

@@ -25,6 +25,15 @@ absl::StatusOr<Plan> MakePlan(const Platform& platform, UpdateKind kind,
 // scan takes what is whole from its front.
 absl::StatusOr<Plan> MakeRecordPlan(const Platform& platform);
 
+// The link checks what it carries by 32 bits or more, as adapters with RDMA do
+// (ICRC). TCP has 16 bits, of which one damage in some ten thousands slips by.
+bool ChecksBytes(const Platform& platform);
+
+// The same for a session. Where the link does not check what it carries nothing
+// counts before the backup has summed it, which no one-sided method waits for:
+// there it is RecordPlanOfBackup.
+absl::StatusOr<Plan> MakeSessionPlan(const Platform& platform);
+
 // What the backup does with records, on each platform: the row that is enough
 // on all of them. It persists, walks, acknowledges and marks what it was told
 // of, whether the primary counts these acks or did not wait for them

@@ -474,9 +474,6 @@ TEST_F(ClusterLogTest, BadOptionsAreNamed) {
   options.replication.silence_ms = 0;
   EXPECT_EQ(code_of(options), Code::kInvalidArgument);
   options = OptionsOf(cluster, 1);
-  options.cleanup_through = Lsn(1);
-  EXPECT_EQ(code_of(options), Code::kInvalidArgument);
-  options = OptionsOf(cluster, 1);
   options.replication.cluster_file = cluster.file() + "x";
   EXPECT_EQ(code_of(options), Code::kNotFound);
   // No such log.

@@ -110,6 +110,11 @@ class SmokeTest(smoke.SmokeCase):
                                  d["parameters"]["bound"])
             self.assertEqual(sum(d["counts"]), 2 * 2000)
 
+    def test_sums_are_measured_by_size(self):
+        self.assertEqual(self.metrics_of("sums", "bytes"), {
+            (a, b, c) for a in ("summed", "unsummed") for b in METRICS
+            for c in (64, 16384)} | {("cost", "sum", c) for c in (64, 16384)})
+
     def test_tenants_are_measured(self):
         self.assertEqual(self.metrics_of("tenants", "tenants"), {
             (a, "rate", b) for a in ("floor", "alpheus") for b in (1, 4)})

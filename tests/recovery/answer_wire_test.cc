@@ -89,7 +89,7 @@ TEST(AnswerBytesTest, HaveTheOrderOfTheDocument) {
   AddVerdict(&answer, Verdict::kTorn);
   AddVerdict(&answer, Verdict::kAbsent);
   const std::string expected(
-      "APAN\7\0\0\0"
+      "APAN\10\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"

@@ -34,6 +34,7 @@ class ScriptedNode {
     region_.insert(region_.end(), ring.data(), ring.data() + ring.capacity());
     welcome.node = NodeId(static_cast<uint64_t>(host));
     welcome.incarnation = 1;
+    welcome.configuration_id = 1;
     welcome.ring_capacity = ring.capacity();
     viewed.region_bytes = region_.size();
     viewed.region_key = *fabric_.Register(region_, RemoteAccess::kRead);
@@ -46,6 +47,7 @@ class ScriptedNode {
   Welcome welcome;
   Viewed viewed;
   Followed followed;
+  bool refuses_views = false;
   // In place of `followed`, to the n-th question from 1 on; may be empty.
   std::function<Message(int)> answer;
 
@@ -77,6 +79,7 @@ class ScriptedNode {
     const auto request = DecodeMessage(kLogA, slots_->At(0).bytes.first(bytes));
     ASSERT_TRUE(request.has_value());
     Message reply = viewed;
+    if (refuses_views) reply = Failed{absl::UnavailableError("held")};
     if (std::holds_alternative<Follow>(*request)) {
       ++questions_;
       reply = answer ? answer(questions_) : Message(followed);
@@ -114,10 +117,13 @@ class FollowedReplicaTest : public ::testing::Test {
     options.cluster_id = kCluster;
     options.log_id = kLogA;
     options.self = {NodeId(0), 9};
+    options.write_quorum = write_quorum_;
+    options.configuration_id = configuration_id_;
     options.poll_ns = 50'000;
     options.retry_ns = 1'000'000'000;
     for (const auto& node : nodes_) {
       node->followed.replica_count = static_cast<uint32_t>(nodes_.size());
+      node->followed.write_quorum = write_quorum_;
       const NodeId id = node->welcome.node;
       options.members.push_back(
           {id, SimNetwork::Address(static_cast<int>(id.value), 1)});
@@ -147,6 +153,8 @@ class FollowedReplicaTest : public ::testing::Test {
   SimNetwork network_{Hosts()};
   PrimaryLog log_{kLogA};
   std::vector<std::unique_ptr<ScriptedNode>> nodes_;
+  uint32_t write_quorum_ = 1;
+  uint64_t configuration_id_ = 1;  // of the reader's list
   std::optional<RemoteTail> tail_;
   std::vector<std::string> shown_;
 };
@@ -156,6 +164,87 @@ TEST_F(FollowedReplicaTest, RecordsAreShown) {
   Run();
   EXPECT_THAT(shown_, ElementsAre("a", "b", "c"));
   EXPECT_TRUE(tail_->is_caught_up());
+}
+
+// Goal: Y5. The other node knows less, and says nothing wrong.
+TEST_F(FollowedReplicaTest, NewerConfigurationEndsTheTail) {
+  Node(1);
+  Node(2).followed.configuration_id = 2;
+  Run();
+  EXPECT_EQ(tail_->status().code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(tail_->status().message()),
+              AllOf(HasSubstr("node 2"), HasSubstr("configuration 2"),
+                    HasSubstr("newest cluster file")));
+  EXPECT_FALSE(tail_->is_caught_up());
+}
+
+// Its replica is a primary's own, and it answers nobody.
+TEST_F(FollowedReplicaTest, NodeThatServesNobodyShowsItsConfiguration) {
+  Node(1);
+  ScriptedNode& held = Node(2);
+  held.welcome.configuration_id = 3;
+  held.refuses_views = true;
+  Run();
+  EXPECT_EQ(tail_->status().code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(tail_->status().message()),
+              HasSubstr("configuration 3"));
+}
+
+// Goal: Y5b. Node 1 promised, and node 2, which may have the epoch, is away.
+TEST_F(FollowedReplicaTest, PromiseAboveTheEpochsInReachIsDoubt) {
+  ScriptedNode& node = Node(1);
+  node.followed.promised = {Epoch(6), {NodeId(2), 7}};
+  ScriptedNode& away = Node(2);
+  away.refuses_views = true;
+  write_quorum_ = 2;
+  Run();
+  EXPECT_EQ(tail_->Doubt().code(), Code::kUnavailable);
+  EXPECT_THAT(
+      std::string(tail_->Doubt().message()),
+      AllOf(HasSubstr("node 1"), HasSubstr("epoch 6"), HasSubstr("above 5")));
+  EXPECT_FALSE(tail_->is_caught_up());
+}
+
+// Both are there, and none has the epoch: it was never shown.
+TEST_F(FollowedReplicaTest, PromiseThatWasGivenInVainIsNoDoubt) {
+  for (const int host : {1, 2}) {
+    Node(host).followed.promised = {Epoch(6), {NodeId(2), 7}};
+  }
+  write_quorum_ = 2;
+  Run();
+  EXPECT_TRUE(tail_->Doubt().ok()) << tail_->Doubt();
+  EXPECT_TRUE(tail_->is_caught_up());
+}
+
+// Goal: Y5c. The reader's list may never have been in force.
+TEST_F(FollowedReplicaTest, ListThatNobodyHasIsDoubt) {
+  configuration_id_ = 2;
+  Node(1);
+  Run();
+  EXPECT_THAT(shown_, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(std::string(tail_->Doubt().message()),
+              HasSubstr("nobody in reach has configuration 2"));
+  EXPECT_FALSE(tail_->is_caught_up());
+}
+
+// With another W too much would pass for durable.
+TEST_F(FollowedReplicaTest, OtherQuorumsAreRefusedAndBothListsNamed) {
+  ScriptedNode& node = Node(1);
+  node.answer = [&node](int) {
+    Followed said = node.followed;
+    said.replica_count = 3;
+    said.write_quorum = 2;
+    return said;
+  };
+  Run();
+  EXPECT_THAT(std::string(tail_->Absences().message()),
+              AllOf(HasSubstr("one of 3 with W = 2 in configuration 1"),
+                    HasSubstr("1 with W = 1 in configuration 1"),
+                    HasSubstr("with which the log was formatted")));
+  configuration_id_ = 2;  // it was away
+  Run();
+  EXPECT_THAT(std::string(tail_->Absences().message()),
+              HasSubstr("it was away when the members changed"));
 }
 
 // Whatever is under way when it is called: an answer of before does not count.

@@ -89,6 +89,8 @@ class LentReplica final : public ServedLog {
     return session_->Take(completion);
   }
   absl::Status Step() override { return session_->Step(); }
+  bool has_more() const override { return session_->has_more(); }
+  std::string TakeNews() override { return session_->TakeNews(); }
   absl::Status PersistWatermark() override {
     return session_->PersistWatermark();
   }

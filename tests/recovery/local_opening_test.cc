@@ -270,6 +270,19 @@ TEST_F(LocalOpeningTest, FullEpochTableIsRefusedWithAWayOut) {
   EXPECT_THAT(harness.Recovered(), SizeIs(2));
 }
 
+// T3: the head is written when an epoch may leave, also by who is always
+// killed, and whose head moves by less than is worth writing.
+TEST_F(LocalOpeningTest, EpochsWithoutRecordsLeaveThoughNobodyCloses) {
+  constexpr uint64_t kTable = 260;
+  LogHarness harness({.ring_capacity = 65536, .table_capacity = kTable});
+  for (uint64_t i = 1; i <= 2 * kTable; ++i) {
+    ASSERT_TRUE(harness.Open().ok()) << "opening " << i;
+    const Lsn lsn = harness.Append("x");
+    ASSERT_TRUE(harness.log().Cleanup(lsn).ok());
+    harness.Drop();
+  }
+}
+
 TEST_F(LocalOpeningTest, CleaningBeyondTheEndIsRefusedAndChangesNothing) {
   ASSERT_TRUE(harness_.Open().ok());
   harness_.Append("x");

@@ -65,11 +65,16 @@ std::vector<Message> AllMessages() {
           Follow{Epoch(9)},
           Followed{Epoch(9),
                    true,
+                   true,
+                   false,
                    3,
                    2,
+                   4,
+                   kPromise,
                    {Lsn(2), RingOffset(64), 3},
                    Lsn(8),
                    Lsn(7),
+                   RingOffset(128),
                    TableOf(3)},
           Scrub{true},
           Scrubbed{3,
@@ -197,7 +202,8 @@ TEST(MessagesTest, PrepareThatCannotBeIsNone) {
   EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));
 }
 
-// Followed: repairing at 8, N 12, W 16, head 20, persisted 44, durable 52.
+// Followed: flags at 8, N 12, W 16, configuration 20, head 52, persisted 76,
+// durable 84, end 92.
 TEST(MessagesTest, FollowedThatCannotBeIsNone) {
   const std::vector<Message> all = AllMessages();
   const auto followed = std::ranges::find_if(all, [](const Message& message) {
@@ -205,7 +211,9 @@ TEST(MessagesTest, FollowedThatCannotBeIsNone) {
   });
   const auto bytes = EncodeMessage(*followed);
   ASSERT_TRUE(Decodes(bytes));
-  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 2)));
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 16)));
+  // An end that is said to be none.
+  EXPECT_FALSE(Decodes(With<uint32_t>(bytes, kBody + 8, 1)));
   for (const uint32_t n : {1u, 17u}) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 12, n))) << "N " << n;
   }
@@ -213,8 +221,12 @@ TEST(MessagesTest, FollowedThatCannotBeIsNone) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 16, w))) << "W " << w;
   }
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 20, 0)));
-  for (const size_t at : {44, 52}) {
+  EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 52, 0)));
+  for (const size_t at : {76, 84, 92}) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + at, kHuge))) << at;
+  }
+  for (const uint64_t end : {0, 129}) {
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 92, end))) << "end " << end;
   }
 }
 
@@ -352,13 +364,13 @@ TEST(HandshakeTest, ShorterOrLongerOnesAreNone) {
 
 TEST(HandshakeTest, OtherVersionsAreNamed) {
   for (const absl::Status& status :
-       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 8)).status(),
-        DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 8) + "new").status(),
-        DecodeWelcome(With<uint32_t>(EncodeWelcome(kWelcome), 4, 8))
+       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 9)).status(),
+        DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 9) + "new").status(),
+        DecodeWelcome(With<uint32_t>(EncodeWelcome(kWelcome), 4, 9))
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("version 9"));
     EXPECT_THAT(status.message(), HasSubstr("version 8"));
-    EXPECT_THAT(status.message(), HasSubstr("version 7"));
   }
 }
 
@@ -436,7 +448,7 @@ TEST(HandshakeTest, WelcomeHasTheBytesOfTheDocument) {
   Welcome welcome{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   welcome.platform.domain = PersistenceDomain::kHierarchy;
   const std::string expected(
-      "APWE\7\0\0\0"
+      "APWE\10\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0",

@@ -287,6 +287,31 @@ TEST(RemoteTailTest, WhoIsAwayIsNamed) {
   EXPECT_TRUE(onlooker.tail().Absences().ok());
 }
 
+// Goal: Y5a. What the one in reach has is shown, and not taken for all.
+TEST(RemoteTailTest, TooFewToKnowIsDoubt) {
+  OpeningWorld world(WithOnlooker());
+  {
+    const auto primary = world.Open(kPrimaryHost);
+    world.StartLog(*primary);
+    ASSERT_TRUE(Append(*primary, "a").ok());
+    ASSERT_TRUE(Append(*primary, "b").ok());
+  }
+  for (const int node : {1, 2}) world.Crash(node);
+  Onlooker onlooker(world);
+  for (int i = 0; i < 5000; ++i) world.StepOthers(-1);
+  EXPECT_THAT(onlooker.texts(), ElementsAre("a"));
+  EXPECT_TRUE(onlooker.tail().is_settled());
+  EXPECT_FALSE(onlooker.tail().is_caught_up());
+  const absl::Status doubt = onlooker.tail().Doubt();
+  EXPECT_EQ(doubt.code(), Code::kUnavailable);
+  EXPECT_THAT(std::string(doubt.message()),
+              AllOf(HasSubstr("2 of 3 members"), HasSubstr("node 1"),
+                    HasSubstr("node 2")));
+  world.Restart(1);
+  onlooker.Rest();
+  EXPECT_TRUE(onlooker.tail().Doubt().ok());
+}
+
 // Goal: a node that stands still, and whose adapter works, holds nothing up for
 // long.
 TEST(RemoteTailTest, SilentReplicaIsGivenUp) {

@@ -61,6 +61,11 @@ class ReplicaServerHeldTest : public ::testing::Test {
                              : absl::OkStatus();
     };
     options.server.held = [this](Uuid /*log_id*/) { return welcome_; };
+    options.server.held_followed =
+        [this](Uuid /*log_id*/) -> absl::StatusOr<Followed> {
+      if (followed_) return *followed_;
+      return absl::UnavailableError("another process has it");
+    };
     options.server.let_go = [this](Uuid log_id) { let_go_.push_back(log_id); };
     world_ = std::make_unique<ServedWorld>(options);
     const RegionState state = world_->State(kLogB);
@@ -104,6 +109,7 @@ class ReplicaServerHeldTest : public ::testing::Test {
   }
 
   absl::StatusOr<Welcome> welcome_;
+  std::optional<Followed> followed_;
   std::vector<Uuid> let_go_;
   std::unique_ptr<ServedWorld> world_;
 };
@@ -154,6 +160,32 @@ TEST_F(ReplicaServerHeldTest, WhoOnlyLooksDeposesNobody) {
               absl::StatusCode::kUnavailable)
         << message.index();
   }
+  EXPECT_THAT(holder.replies, IsEmpty());
+  EXPECT_FALSE(holder.ended);
+}
+
+// Goal: who asks how the replica stands is told, of a primary's own one, too:
+// by its superline, and whether that primary said that it holds it.
+TEST_F(ReplicaServerHeldTest, StandingOfAHeldReplicaIsTold) {
+  const auto ask = [this](uint64_t incarnation) {
+    const auto reply = world_->Ask(Asker(2, incarnation), Follow{});
+    EXPECT_TRUE(reply && std::holds_alternative<Followed>(*reply));
+    return std::get<Followed>(*reply);
+  };
+  const RegionState state = world_->State(kLogB);
+  followed_ = FollowedOfHeld(world_->pmem(kLogB).region(), kCluster, kLogB,
+                             state.superline.node);
+  ASSERT_TRUE(followed_.has_value());
+  followed_->log_epoch = kHeld.epoch;
+  Peer& holder = Holding();
+  const Followed said = ask(1);
+  EXPECT_TRUE(said.is_held);
+  EXPECT_TRUE(said.in_session);
+  EXPECT_EQ(said.configuration_id, state.superline.configuration.id);
+  EXPECT_EQ(said.head.lsn, state.superline.head_lsn);
+  EXPECT_FALSE(said.end.has_value());
+  followed_->log_epoch = kHeld.epoch + 1;  // of another one, since
+  EXPECT_FALSE(ask(2).in_session);
   EXPECT_THAT(holder.replies, IsEmpty());
   EXPECT_FALSE(holder.ended);
 }

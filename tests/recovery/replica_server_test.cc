@@ -190,6 +190,11 @@ TEST(ReplicaServerTest, WhoFollowsIsToldHowFarTheReplicaIs) {
   EXPECT_EQ(followed.persisted_lsn, Lsn(2));
   EXPECT_EQ(followed.durable_lsn, Lsn(1));  // says the header of "b"
   EXPECT_EQ(followed.table, log.installation().table);
+  EXPECT_TRUE(followed.in_session);
+  EXPECT_FALSE(followed.is_held);
+  EXPECT_EQ(followed.promised, (Promise{Epoch(5), primary.self()}));
+  EXPECT_EQ(followed.configuration_id, 1u);
+  EXPECT_EQ(followed.end, log.End().offset);
   EXPECT_TRUE(ask(Epoch(5)).table.entries().empty());
   ASSERT_TRUE(primary.session->AdvanceDurable(Lsn(2)).ok());
   world.Run(kMillisecond);
@@ -199,6 +204,8 @@ TEST(ReplicaServerTest, WhoFollowsIsToldHowFarTheReplicaIs) {
   followed = ask(Epoch(5));
   EXPECT_EQ(followed.persisted_lsn, Lsn(2));
   EXPECT_EQ(followed.durable_lsn, Lsn(2));
+  EXPECT_FALSE(followed.in_session);
+  EXPECT_EQ(followed.end, log.End().offset);  // it is still there
 }
 
 TEST(ReplicaServerTest, RegionIsReleasedOnlyWhereThatIsWanted) {

@@ -153,6 +153,8 @@ class WatchedLog final : public ServedLog {
     return inner_.Take(completion);
   }
   absl::Status Step() override { return inner_.Step(); }
+  bool has_more() const override { return inner_.has_more(); }
+  std::string TakeNews() override { return inner_.TakeNews(); }
   absl::Status PersistWatermark() override {
     ++watermarks;
     return inner_.PersistWatermark();

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <string>
+#include <utility>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
+#include "log/format/record.h"
 #include "replication/ack.h"
 #include "replication/durable_update.h"
 #include "replication/head_update.h"
+#include "replication/resend.h"
 #include "tests/replication/data_path.h"
 
 namespace alpheus::testing {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 TEST(AckTest, ComesBackAsItWas) {
   std::byte bytes[kAckBytes];
@@ -104,6 +111,181 @@ TEST(BackupSessionTest, DurableOfAnotherSessionIsRefused) {
   EXPECT_TRUE(told(0, 0).ok());
   EXPECT_TRUE(absl::IsDataLoss(told(1, 0)));
   EXPECT_TRUE(absl::IsDataLoss(told(0, 1)));
+}
+
+// Posts what was appended; it has arrived, and the backup has not looked yet.
+void Arrive(DataPath& path) {
+  ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+  path.fabric().Run();
+  ASSERT_TRUE(path.backup(0).Take().ok());
+}
+
+// The record's place in the backup's memory.
+std::byte* PlaceOf(DataPath::Backup& backup, RingOffset offset) {
+  return backup.pmem.region().data() + backup.state.superline.ring_offset +
+         offset.value;
+}
+
+// What the primary sends, and the backup takes.
+absl::Status Exchange(DataPath& path) {
+  path.fabric().Run();
+  path.backup(0).fabric.Run();
+  ALPHEUS_RETURN_IF_ERROR(path.Take());
+  path.fabric().Run();
+  ALPHEUS_RETURN_IF_ERROR(path.backup(0).Take());
+  ALPHEUS_RETURN_IF_ERROR(path.backup(0).session->Step());
+  path.backup(0).fabric.Run();
+  return path.Take();
+}
+
+// Goal: B6. Wherever a bit of the payload is another one, whatever came before:
+// it is not acknowledged, it is told, and it comes right again.
+TEST(BackupSessionTest, PayloadThatWasChangedOnItsWayIsNotAcked) {
+  for (const size_t bytes : {1, 64, 191, 1000}) {
+    for (const size_t at : {size_t{0}, bytes / 2, bytes - 1}) {
+      DataPath path({});
+      path.Append(16);
+      ASSERT_TRUE(path.session(0).Advance(path.End()).ok());
+      ASSERT_TRUE(path.Round().ok());
+      DataPath::Backup& backup = path.backup(0);
+      const RingOffset begin = backup.session->next().offset;
+      path.Append(bytes);
+      path.Append(16);
+      Arrive(path);
+      PlaceOf(backup, begin)[kRecordHeaderBytes + at] ^= std::byte{0x10};
+      ASSERT_TRUE(backup.session->Step().ok());
+      EXPECT_EQ(backup.session->persisted_lsn(), Lsn(1));
+      EXPECT_FALSE(backup.session->has_more());  // it waits
+      EXPECT_THAT(backup.session->TakeNews(),
+                  AllOf(HasSubstr("LSN 2"), HasSubstr("asked for it again")));
+      EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
+      ASSERT_TRUE(Exchange(path).ok());
+      EXPECT_EQ(path.session(0).acked_lsn(), Lsn(3));
+      EXPECT_EQ(backup.session->TakeNews(), "");
+      EXPECT_EQ(backup.RecordsAfterAPowerCut(), 3u);  // B1
+    }
+  }
+}
+
+// It is the primary's memory, or a link that damages each time.
+TEST(BackupSessionTest, PayloadThatNeverComesRightEndsTheSession) {
+  DataPath path({});
+  path.Append(100);
+  std::byte* const own =
+      path.log().log().ring().data() + kRecordHeaderBytes + 50;
+  *own ^= std::byte{1};
+  Arrive(path);
+  absl::Status step = path.backup(0).session->Step();
+  int exchanges = 0;
+  for (; step.ok() && exchanges < 10; ++exchanges) step = Exchange(path);
+  EXPECT_EQ(exchanges, 3);
+  EXPECT_TRUE(absl::IsDataLoss(step)) << step;
+  EXPECT_THAT(std::string(step.message()),
+              AllOf(HasSubstr("LSN 1"), HasSubstr("3 times more"),
+                    HasSubstr("primary's memory")));
+  EXPECT_EQ(path.session(0).acked_lsn(), Lsn(0));
+}
+
+TEST(BackupSessionTest, WhatNobodyAskedForIsRefused) {
+  DataPath path({});
+  const auto slots = *MessageSlots::Make(path.fabric(), 1, 64);
+  LocalBytes message = slots->At(0);
+  message.bytes = message.bytes.first(kResentBytes);
+  EncodeResent({path.terms().epoch, kSession, RingOffset(64)},
+               message.bytes.first<kResentBytes>());
+  DataPath::Backup& backup = path.backup(0);
+  EXPECT_TRUE(
+      path.fabric().PostSend(backup.connection, WorkId(), message).ok());
+  path.fabric().Run();
+  EXPECT_TRUE(absl::IsDataLoss(backup.Take()));
+}
+
+// A backup gets nothing again but what it may still be without.
+TEST(ReplicaSessionTest, ResendThatCannotBeIsRefused) {
+  const auto asked = [](uint64_t offset, uint64_t bytes) {
+    DataPath path({});
+    path.Append(16);
+    Arrive(path);
+    DataPath::Backup& backup = path.backup(0);
+    const auto slots = *MessageSlots::Make(backup.fabric, 1, 64);
+    LocalBytes message = slots->At(0);
+    message.bytes = message.bytes.first(kResendRequestBytes);
+    EncodeResendRequest(
+        {path.terms().epoch, kSession, RingOffset(offset), bytes},
+        message.bytes.first<kResendRequestBytes>());
+    EXPECT_TRUE(
+        backup.fabric.PostSend(backup.connection, WorkId(), message).ok());
+    backup.fabric.Run();
+    return path.Take();
+  };
+  const uint64_t record = RecordBytes(16);
+  EXPECT_TRUE(asked(0, record).ok()) << asked(0, record);
+  for (const auto& [offset, bytes] : {std::pair<uint64_t, uint64_t>{0, 0},
+                                      {0, record + kLineBytes},
+                                      {kLineBytes, record},
+                                      {1, record},
+                                      {0, record - 1},
+                                      {uint64_t{1} << 40, record}}) {
+    EXPECT_TRUE(absl::IsDataLoss(asked(offset, bytes)))
+        << offset << " " << bytes;
+  }
+}
+
+TEST(ResendTest, ComesBackAsItWas) {
+  std::byte asked[kResendRequestBytes];
+  const ResendRequest request{Epoch(3), kSession, RingOffset(64), 128};
+  EncodeResendRequest(request, asked);
+  EXPECT_EQ(DecodeResendRequest(asked), request);
+  EXPECT_FALSE(DecodeAck(asked).has_value());
+  asked[0] ^= std::byte{1};
+  EXPECT_FALSE(DecodeResendRequest(asked).has_value());
+  std::byte sent[kResentBytes];
+  const Resent resent{Epoch(3), kSession, RingOffset(64)};
+  EncodeResent(resent, sent);
+  EXPECT_EQ(DecodeResent(sent), resent);
+  EXPECT_FALSE(DecodeDurableUpdate(sent).has_value());
+  sent[0] ^= std::byte{1};
+  EXPECT_FALSE(DecodeResent(sent).has_value());
+}
+
+// The link has found it, and what is left is the scan's and the scrub's.
+TEST(BackupSessionTest, WhereTheLinkChecksPayloadsAreNotSummed) {
+  DataPath::Options options;
+  options.platform.transport = Transport::kInfiniBand;
+  DataPath path(options);
+  path.Append(100);
+  Arrive(path);
+  DataPath::Backup& backup = path.backup(0);
+  backup.pmem
+      .region()[backup.state.superline.ring_offset + kRecordHeaderBytes] ^=
+      std::byte{1};
+  EXPECT_TRUE(backup.session->Step().ok());
+  EXPECT_EQ(backup.session->persisted_lsn(), Lsn(1));
+}
+
+// Goal: other logs of the node don't wait for a large record, and its last byte
+// counts as its first.
+TEST(BackupSessionTest, LargeRecordIsSummedInSlices) {
+  constexpr size_t kBytes = (size_t{3} << 20) + 1;
+  for (const bool is_damaged : {false, true}) {
+    DataPath path({.ring_capacity = uint64_t{8} << 20});
+    path.Append(kBytes);
+    Arrive(path);
+    DataPath::Backup& backup = path.backup(0);
+    if (is_damaged) {
+      PlaceOf(backup, RingOffset(0))[kRecordHeaderBytes + kBytes - 1] ^=
+          std::byte{1};
+    }
+    int steps = 1;
+    ASSERT_TRUE(backup.session->Step().ok());
+    for (; backup.session->has_more(); ++steps) {
+      EXPECT_EQ(backup.session->persisted_lsn(), Lsn(0));
+      ASSERT_TRUE(backup.session->Step().ok());
+    }
+    EXPECT_EQ(steps, 4);
+    EXPECT_EQ(backup.session->persisted_lsn(), Lsn(is_damaged ? 0 : 1));
+    EXPECT_EQ(backup.session->TakeNews().empty(), !is_damaged);
+  }
 }
 
 // B5: each header names what was durable when it was written.

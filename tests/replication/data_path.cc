@@ -99,7 +99,9 @@ absl::Status DataPath::Round() {
   fabric_.Run();
   for (const auto& b : backups_) {
     ALPHEUS_RETURN_IF_ERROR(b->Take());
-    ALPHEUS_RETURN_IF_ERROR(b->session->Step());
+    do {
+      ALPHEUS_RETURN_IF_ERROR(b->session->Step());
+    } while (b->session->has_more());
     b->counted.HandOver();
     b->fabric.Run();
     ALPHEUS_RETURN_IF_ERROR(b->Take());

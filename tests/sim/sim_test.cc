@@ -302,6 +302,16 @@ TEST(SimTest, AllGuestsAtOnceDisturbNobody) {
   EXPECT_GT(totals.counters.changes_made, totals.seeds);
 }
 
+// A3.4, INV-22.
+TEST(SimTest, BitsThatFlipOnTheirWayAreNotAcknowledged) {
+  Fixed fixed;
+  fixed.faults = {sim::FaultKind::kFlipInTransit, sim::FaultKind::kKillPrimary};
+  fixed.platform = Platform();
+  const sim::Totals totals = ExpectGood(1, 20, fixed);
+  const auto kind = static_cast<size_t>(sim::FaultKind::kFlipInTransit);
+  EXPECT_GT(totals.counters.faults[kind], totals.seeds);
+}
+
 TEST(SimTest, GuestsSeeWhatStaysAndDisturbNobody) {
   Fixed fixed;
   fixed.guests = {.tail = true, .stranger = true};
@@ -309,6 +319,7 @@ TEST(SimTest, GuestsSeeWhatStaysAndDisturbNobody) {
   EXPECT_GT(totals.counters.tails, totals.seeds);
   EXPECT_GT(totals.counters.tail_records, totals.seeds);
   EXPECT_GT(totals.counters.tails_overtaken, 0u);
+  EXPECT_GT(totals.counters.tail_ends, totals.seeds);
   EXPECT_GT(totals.counters.strangers_refused, totals.seeds);
   EXPECT_GT(totals.counters.replays, 0u);
   EXPECT_GT(totals.counters.nonsense_refused, totals.seeds);

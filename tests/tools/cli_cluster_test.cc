@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <string>
@@ -18,8 +19,10 @@ namespace {
 
 using ::alpheus::demo::ProgramResult;
 using ::nlohmann::json;
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class CliClusterTest : public ::testing::Test {
  protected:
@@ -63,7 +66,17 @@ TEST_F(CliClusterTest, StatusVerifyAndInspectShowEachReplica) {
   RunWell(Of("append", {"--node", "1"}), "one\ntwo\n");
   const std::string status = RunWell(Of("status"));
   EXPECT_THAT(status, HasSubstr("3 of 3 replicas reached, W is 2"));
-  for (const json& replica : ParseLines(RunWell(Of("status", {"--json"})))) {
+  EXPECT_THAT(status, HasSubstr("no primary writes the log; 3 in sync"));
+  const auto said = ParseLines(RunWell(Of("status", {"--json"})));
+  ASSERT_EQ(said.size(), 1u);  // one object
+  EXPECT_EQ(said[0]["primary"], nullptr);
+  EXPECT_EQ(said[0]["in_sync"], json({1, 2, 3}));
+  EXPECT_EQ(said[0]["durable_lsn"], 2);
+  EXPECT_EQ(said[0]["ring"]["used"], 128);  // two records of a line each
+  EXPECT_EQ(said[0]["epochs"]["used"], 1);
+  EXPECT_TRUE(said[0]["can_be_opened"]);
+  EXPECT_EQ(said[0]["warnings"], json::array());
+  for (const json& replica : said[0]["replicas"]) {
     EXPECT_TRUE(replica["reached"]) << replica;
     EXPECT_EQ(replica["state"], "in the newest epoch") << replica;
   }
@@ -85,11 +98,15 @@ TEST_F(CliClusterTest, NodeThatIsAwayIsNamedAndTold) {
   Format();
   RunWell(Of("append", {"--node", "1"}), "one\n");
   cluster_.Stop(2);
-  for (const char* command : {"status", "verify", "inspect"}) {
+  for (const char* command : {"verify", "inspect"}) {
     const ProgramResult result = RunAlpheus(Of(command));
     EXPECT_EQ(result.end.exit_status, kUnavailable) << result.error;
     EXPECT_THAT(result.error, HasSubstr("nobody answers")) << command;
   }
+  // Two are enough to go on; who wants all says so.
+  EXPECT_THAT(RunWell(Of("status")), HasSubstr("nobody answers"));
+  const ProgramResult all = RunAlpheus(Of("status", {"--all"}));
+  EXPECT_EQ(all.end.exit_status, kUnavailable) << all.error;
   EXPECT_EQ(RunWell(Of("cat")), "one\n");
   cluster_.Stop(1);
   cluster_.Stop(3);
@@ -114,6 +131,84 @@ TEST_F(CliClusterTest, DamagedReplicaIsNamedAndTold) {
   EXPECT_EQ(RunWell(Of("cat")), "one\ntwo\n");
   // Two replicas are enough, and the third stays as it is.
   EXPECT_EQ(RunWell(Of("append", {"--node", "2"}), "three\n"), "3\n");
+}
+
+// Goal: who writes and who is in sync, also of the replica that the primary has
+// for itself, and how long the ring will last.
+TEST_F(CliClusterTest, StatusBesideAPrimaryTellsTheTruth) {
+  Format();
+  for (const bool own : {false, true}) {
+    Arguments append = Of("append", {"--node", "2", "--ack"});
+    if (own) {
+      append.insert(append.end(), {"--file", cluster_.ReplicaPath(2)});
+    }
+    auto writer = demo::ChildProcess::Start(AlpheusProgram(append));
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    std::string acked;
+    ASSERT_EQ(write(writer->input().get(), "one\n", 4), 4);
+    while (acked.empty()) {
+      pollfd readable{writer->output().get(), POLLIN, 0};
+      ASSERT_EQ(poll(&readable, 1, 60'000), 1);
+      ASSERT_TRUE(demo::ReadSome(writer->output().get(), &acked));
+    }
+    // A backup may still be joining.
+    json said;
+    do {
+      said =
+          ParseLines(
+              RunAlpheus(Of("status", {"--json", "--sample-ms", "0"})).output)
+              .at(0);
+    } while (said["in_sync"] != json({1, 2, 3}));
+    ASSERT_EQ(said["primary"], 2) << said;
+    EXPECT_EQ(said["replicas"][1]["primary_has_it"], own) << said;
+    EXPECT_GT(said["ring"]["used"], 0) << said;
+    EXPECT_THAT(RunWell(Of("status", {"--sample-ms", "0"})),
+                AllOf(HasSubstr("node 2 is primary"), HasSubstr("3 in sync")));
+    // Nobody ends it by chance.
+    const ProgramResult cleanup = RunAlpheus(Of("cleanup", {"--all"}));
+    EXPECT_EQ(cleanup.end.exit_status, kFailed);
+    EXPECT_THAT(cleanup.error,
+                AllOf(HasSubstr("node 2 writes it"), HasSubstr("--take-over")));
+    writer->input().Close();
+    EXPECT_EQ(writer->Wait().exit_status, kGood);
+  }
+}
+
+TEST_F(CliClusterTest, StatusWarnsBeforeTheRingIsFull) {
+  Format();
+  std::string lines;
+  for (int i = 0; i < 8; ++i) lines += std::string(999, 'x') + "\n";
+  json said;
+  do {
+    EXPECT_THAT(RunAlpheus(Of("status")).error, IsEmpty());
+    RunWell(Of("append", {"--node", "1"}), lines);
+    said = ParseLines(RunWell(Of("status", {"--json"}))).at(0);
+  } while (said["ring"]["percent"] < 80);
+  EXPECT_EQ(said["warnings"].size(), 1u);
+  const ProgramResult result = RunAlpheus(Of("status"));
+  EXPECT_EQ(result.end.exit_status, kGood) << result.error;
+  EXPECT_THAT(result.error,
+              AllOf(HasSubstr("warning: the ring is"), HasSubstr("% full"),
+                    HasSubstr("alpheus cleanup --cluster")));
+}
+
+TEST_F(CliClusterTest, CleanupMovesTheHead) {
+  Format();
+  RunWell(Of("append", {"--node", "1"}), "one\ntwo\nthree\n");
+  EXPECT_EQ(RunWell(Of("cleanup", {"--through", "1"})), "2\n");
+  EXPECT_EQ(RunWell(Of("cat")), "two\nthree\n");
+  EXPECT_EQ(RunWell(Of("cleanup", {"--through", "2", "--node", "3"})), "3\n");
+  EXPECT_EQ(RunWell(Of("cat")), "three\n");
+  const ProgramResult one = RunAlpheus(Of("cleanup", {"--lsn", "3"}));
+  EXPECT_NE(one.end.exit_status, kGood);
+  EXPECT_THAT(one.error, HasSubstr("--through or --all"));
+  const ProgramResult never = RunAlpheus(Of("cleanup", {"--through", "9"}));
+  EXPECT_EQ(never.end.exit_status, kFailed);
+  EXPECT_THAT(never.error, AllOf(HasSubstr("LSN 9 was never given"),
+                                 HasSubstr("the last one is 3")));
+  EXPECT_EQ(RunWell(Of("cleanup", {"--all"})), "4\n");
+  EXPECT_EQ(RunWell(Of("cat")), "");
+  EXPECT_EQ(RunWell(Of("append", {"--node", "1"}), "four\n"), "4\n");
 }
 
 TEST_F(CliClusterTest, TailShowsWhatIsDurable) {

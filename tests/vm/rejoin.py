@@ -235,7 +235,7 @@ class Rejoin:
 
     def check(self, log):
         """All members serve their replica, and each has everything."""
-        self.primaries.do(f"until alpheus status {source(log)}; do sleep 0.2; "
+        self.primaries.do(f"until alpheus status --all {source(log)}; do sleep 0.2; "
                           "done")
         said = self.primaries.do(f"patiently alpheus verify {source(log)}")
         if not any("the same on nodes 1, 2, 3" in line for line in said):

@@ -35,7 +35,7 @@ patiently() {
 # made its one all the same.
 format() {
   alpheus format --cluster "$1.toml" --log "$2" --size 8MiB ||
-    patiently alpheus status --cluster "$1.toml" --log "$2"
+    patiently alpheus status --all --cluster "$1.toml" --log "$2"
 }
 
 # medium CLUSTER DEVICE: where the backup has log devdax.

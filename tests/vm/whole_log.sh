@@ -44,7 +44,7 @@ seq -f "record %.0f" 1 2000 >records
 alpheus append --node 1 --file node1/main.alpheus <records 2>appended
 cat appended
 # The daemon has its file again a moment after the primary has ended.
-until alpheus status >status; do sleep 0.2; done
+until alpheus status --all >status; do sleep 0.2; done
 cat status
 # An emulated guest may keep a node from its processor for longer than others
 # wait for its answer: exit status 4, which says nothing about the log.
@@ -75,5 +75,5 @@ if grep "$landing" said3; then exit 1; fi
 kill "${nodes[@]}"
 wait
 start
-until alpheus status >status; do sleep 0.2; done
+until alpheus status --all >status; do sleep 0.2; done
 verify

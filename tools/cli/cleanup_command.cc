@@ -13,8 +13,12 @@
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
 #include "log/base/status_macros.h"
+#include "quorum/cluster_file.h"
+#include "quorum/configuration.h"
 #include "tools/cli/arguments.h"
+#include "tools/cli/cluster_status.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/log_source.h"
 #include "tools/cli/parser.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
@@ -23,7 +27,8 @@ namespace alpheus::cli {
 namespace {
 
 struct CleanupArguments {
-  std::string file;
+  LogSource source;
+  bool take_over = false;
   std::optional<uint64_t> through;
   std::vector<uint64_t> lsns;
   bool all = false;
@@ -73,6 +78,12 @@ absl::Status CheckArguments(const CleanupArguments& arguments) {
   const bool has_zero = arguments.through == 0u ||
                         std::find(arguments.lsns.begin(), arguments.lsns.end(),
                                   0u) != arguments.lsns.end();
+  // The mark of one record is a hint on one replica, and this process has none.
+  if (arguments.source.is_cluster() && !arguments.lsns.empty()) {
+    return absl::InvalidArgumentError(
+        "--lsn: a cluster's log is cleaned from its oldest record on; give "
+        "--through or --all");
+  }
   if (!has_zero) return absl::OkStatus();
   return absl::InvalidArgumentError("LSN 0: LSNs begin with 1");
 }
@@ -82,7 +93,7 @@ absl::Status CheckArguments(const CleanupArguments& arguments) {
 absl::Status CheckRequest(const CleanupArguments& arguments) {
   ALPHEUS_RETURN_IF_ERROR(CheckArguments(arguments));
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<LogReader> reader,
-                           LogReader::Open(arguments.file));
+                           LogReader::Open(arguments.source.file));
   if (arguments.all || reader->info().has_writer) return absl::OkStatus();
   StatesByLsn states;
   for (const uint64_t lsn : arguments.lsns) states[Lsn(lsn)];
@@ -91,12 +102,13 @@ absl::Status CheckRequest(const CleanupArguments& arguments) {
   const absl::Status read = FindStates(reader.get(), &states, &end);
   if (!read.ok() && !absl::IsDataLoss(read)) return read;
   if (arguments.through && Lsn(*arguments.through) > end) {
-    return read.ok() ? NeverGiven(arguments.file, Lsn(*arguments.through), end)
-                     : read;
+    return read.ok()
+               ? NeverGiven(arguments.source.file, Lsn(*arguments.through), end)
+               : read;
   }
   for (const auto& [lsn, state] : states) {
     const absl::Status checked =
-        CheckLsn(arguments.file, lsn, state, head, end);
+        CheckLsn(arguments.source.file, lsn, state, head, end);
     if (!checked.ok()) return read.ok() ? checked : read;
   }
   return absl::OkStatus();
@@ -111,13 +123,58 @@ absl::StatusOr<Lsn> EndLsn(const std::string& file) {
 absl::StatusOr<std::unique_ptr<Log>> OpenLog(
     const CleanupArguments& arguments) {
   LogOptions options;
-  options.path = arguments.file;
+  options.path = arguments.source.file;
   options.cleanup_through = Lsn(arguments.through.value_or(0));
   absl::StatusOr<std::unique_ptr<Log>> log = Log::Open(options);
   if (!arguments.all || !absl::IsResourceExhausted(log.status())) return log;
   // The epoch table is full of epochs that own the records to be cleaned.
-  ALPHEUS_ASSIGN_OR_RETURN(options.cleanup_through, EndLsn(arguments.file));
+  ALPHEUS_ASSIGN_OR_RETURN(options.cleanup_through,
+                           EndLsn(arguments.source.file));
   return Log::Open(options);
+}
+
+// Whoever opens the log ends the primary before it: nobody cleans so by chance.
+absl::Status CheckNobodyWrites(const CleanupArguments& arguments,
+                               const ClusterStatus& status) {
+  if (status.primary == 0 || arguments.take_over) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "log ", arguments.source.log, ": node ", status.primary,
+      " writes it, in epoch ", status.newest.value,
+      ", and opening it here would end that. Clean in the program that writes "
+      "(Log::CleanupThrough), stop it, or give --take-over. Nothing was "
+      "changed"));
+}
+
+// Any member that may be primary; this process keeps no replica.
+absl::StatusOr<uint64_t> NodeToOpenAs(const LogSource& source) {
+  if (source.node != 0) return source.node;
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
+                           LoadClusterFile(source.cluster));
+  const auto found = std::ranges::find_if(
+      cluster.members, [](const ClusterMember& m) { return m.may_be_primary; });
+  return found->node.value;  // C3 (configuration.h): there is one
+}
+
+absl::StatusOr<std::unique_ptr<Log>> OpenClusterLog(
+    const CleanupArguments& arguments) {
+  const LogSource& source = arguments.source;
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterStatus status,
+                           TakeStatus(source, /*sample_ms=*/0));
+  ALPHEUS_RETURN_IF_ERROR(CheckNobodyWrites(arguments, status));
+  LogOptions options;
+  options.replication.cluster_file = source.cluster;
+  options.replication.log_name = source.log;
+  ALPHEUS_ASSIGN_OR_RETURN(options.replication.node, NodeToOpenAs(source));
+  options.cleanup_through = Lsn(arguments.through.value_or(0));
+  absl::StatusOr<std::unique_ptr<Log>> log = Log::Open(options);
+  if (arguments.all && absl::IsResourceExhausted(log.status())) {
+    options.cleanup_through = status.durable_lsn;
+    log = Log::Open(options);
+  }
+  if (log.ok()) return log;
+  return absl::Status(
+      log.status().code(),
+      absl::StrCat("log ", source.log, ": ", log.status().message()));
 }
 
 absl::Status Clean(const CleanupArguments& arguments, Log* log) {
@@ -134,8 +191,12 @@ absl::Status RunCleanup(CleanupArguments arguments) {
   arguments.lsns.erase(
       std::unique(arguments.lsns.begin(), arguments.lsns.end()),
       arguments.lsns.end());
-  ALPHEUS_RETURN_IF_ERROR(CheckRequest(arguments));
-  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(arguments));
+  const bool is_cluster = arguments.source.is_cluster();
+  ALPHEUS_RETURN_IF_ERROR(is_cluster ? CheckArguments(arguments)
+                                     : CheckRequest(arguments));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Log> log,
+      is_cluster ? OpenClusterLog(arguments) : OpenLog(arguments));
   absl::Status cleaned = Clean(arguments, log.get());
   const Lsn head = log->head_lsn();
   absl::Status closed = log->Close();
@@ -168,8 +229,14 @@ void AddCleanupCommand(CLI::App* app, Command* chosen) {
   CLI::App* command = AddSubcommand(
       app, "cleanup",
       "Mark records as no longer needed, so that their space can be reused. "
-      "Prints the head: the oldest LSN that is not cleaned.");
-  AddFileOption(command, &arguments->file);
+      "Prints the head: the oldest LSN that is not cleaned. A cluster's log "
+      "is opened for it, like by `append`, as long as no primary writes it; "
+      "with --take-over that one is ended.");
+  AddReadSourceOptions(command, &arguments->source,
+                       "The member of the cluster to be as primary; default: "
+                       "the first that may be");
+  AddFlag(command, "--take-over", &arguments->take_over,
+          "Open the cluster's log though a primary writes it, which ends that");
   AddWhatOptions(command, arguments.get());
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] { return RunCleanup(*arguments); };

@@ -56,13 +56,12 @@ void AddClusterOptions(CLI::App* command, LogSource* source) {
       .ShowDefault();
 }
 
-void AddReadSourceOptions(CLI::App* command, LogSource* source) {
+void AddReadSourceOptions(CLI::App* command, LogSource* source,
+                          const char* node_meaning) {
   AddOption(command, "--file", &source->file,
             "Region file or DAX device of the log");
   AddClusterOptions(command, source);
-  AddNodeOption(command, source,
-                "Only the replica of this node of the cluster: what it holds, "
-                "which may be more than is durable, or less");
+  AddNodeOption(command, source, node_meaning);
   FindOption(command, "--cluster").Excludes(FindOption(command, "--file"));
   RequireEither(command, source);
 }
@@ -100,7 +99,7 @@ absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
                  static_cast<unsigned long long>(replica.node),
                  std::string(replica.status.message()).c_str());
   }
-  if (source.node == 0) TellBound(*reader);
+  if (source.node == 0 && reader->outdated().ok()) TellBound(*reader);
   return reader;
 }
 

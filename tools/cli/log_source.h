@@ -32,7 +32,11 @@ void AddClusterOptions(CLI::App* command, LogSource* source);
 Option AddNodeOption(CLI::App* command, LogSource* source, const char* meaning);
 
 // Either --file, or --cluster with --log and --node.
-void AddReadSourceOptions(CLI::App* command, LogSource* source);
+void AddReadSourceOptions(
+    CLI::App* command, LogSource* source,
+    const char* node_meaning =
+        "Only the replica of this node of the cluster: what it holds, which "
+        "may be more than is durable, or less");
 
 // Either --file, or --cluster with --log.
 void AddFormatSourceOptions(CLI::App* command, LogSource* source);

@@ -88,8 +88,43 @@ class TailWriter {
   Output output_;
 };
 
-// What is durable and can't be read from any node in reach.
+// Tells whoever follows that it may be behind, once, and that this is over.
+class DoubtTeller {
+ public:
+  explicit DoubtTeller(uint32_t timeout_ms) : timeout_(timeout_ms) {}
+
+  void Look(const ClusterTail& tail) {
+    const absl::Status doubt =
+        tail.is_settled() ? tail.doubt() : absl::OkStatus();
+    if (doubt.ok()) {
+      if (is_told_) {
+        std::fprintf(stderr,
+                     "alpheus: enough nodes are in reach again to know all\n");
+      }
+      until_ = Deadline::In(timeout_);
+      is_told_ = false;
+    } else if (!is_told_ && Deadline::In({}).at_nanos() >= until_.at_nanos()) {
+      is_told_ = true;
+      std::fprintf(stderr, "alpheus: shown up to LSN %llu, and on: %s\n",
+                   static_cast<unsigned long long>(tail.next_lsn().value - 1),
+                   std::string(doubt.message()).c_str());
+    }
+  }
+
+ private:
+  const std::chrono::milliseconds timeout_;
+  Deadline until_ = Deadline::In(timeout_);
+  bool is_told_ = false;
+};
+
+// What is durable and can't be read from any node in reach, or not known.
 absl::Status Stuck(const TailArguments& arguments, const ClusterTail& tail) {
+  const absl::Status doubt = tail.doubt();
+  if (!doubt.ok() && tail.next_lsn() > tail.durable_lsn()) {
+    return {doubt.code(),
+            absl::StrCat(doubt.message(), ". What is known was shown, up to ",
+                         "LSN ", tail.durable_lsn().value)};
+  }
   return absl::UnavailableError(absl::StrCat(
       "log ", arguments.source.log, ": LSN ", tail.next_lsn().value,
       " did not come for ", arguments.timeout_ms, " ms; durable for certain ",
@@ -103,6 +138,7 @@ absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
     return Deadline::In(std::chrono::milliseconds(arguments.timeout_ms));
   };
   Deadline until = in_time();
+  DoubtTeller teller(arguments.timeout_ms);
   while (is_interrupted == 0) {
     ALPHEUS_ASSIGN_OR_RETURN(const std::optional<TailRecord> record,
                              tail.Next(Deadline::In(kLook)));
@@ -112,7 +148,10 @@ absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
       continue;
     }
     ALPHEUS_RETURN_IF_ERROR(writer.Rest(tail));
-    if (arguments.follow) continue;
+    if (arguments.follow) {
+      teller.Look(tail);
+      continue;
+    }
     if (tail.is_caught_up()) return absl::OkStatus();
     const bool is_late = Deadline::In({}).at_nanos() >= until.at_nanos();
     if (is_late) return Stuck(arguments, tail);
@@ -155,7 +194,11 @@ void AddTailCommand(CLI::App* app, Command* chosen) {
       "being cleaned: if a record was cleaned before it was read the command "
       "ends with exit status 1 and names the LSN at which the log begins. It "
       "goes on with another node when one goes away; exit status 4 if none is "
-      "in reach. What it has written stays, whatever happens to the cluster. "
+      "in reach, or so few that they may all have missed what the others "
+      "acknowledged (with --follow it says so on standard error, and goes on), "
+      "and 1 as soon as a node shows that the members changed since the "
+      "cluster file was written. What it has written stays, whatever happens "
+      "to the cluster. "
       "At its end standard error names the LSN to go on --from.");
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();

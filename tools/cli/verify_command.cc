@@ -45,6 +45,10 @@ absl::Status VerifyCluster(const VerifyArguments& arguments) {
           &text, ToLine(DescribeUnreadable(replica.address, replica.status)));
     }
   }
+  if (!reader->outdated().ok()) {  // others may have more, or other records
+    ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
+    return reader->outdated();
+  }
   if (arguments.source.node == 0) {  // one alone agrees with nobody
     const absl::StatusOr<Agreement> agreement = CompareReplicas(reader.get());
     if (agreement.ok() && !arguments.json) {

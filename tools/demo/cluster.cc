@@ -237,8 +237,9 @@ bool Cluster::is_paused(int node) const { return At(node).is_paused; }
 absl::Status Cluster::AwaitServed(const std::string& log) {
   const int64_t end = Clock::Real().NowNanos() + kReadyNanosMax;
   for (;;) {
-    ALPHEUS_ASSIGN_OR_RETURN(const ProgramResult result,
-                             RunProgram(Alpheus("status", {"--log", log})));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const ProgramResult result,
+        RunProgram(Alpheus("status", {"--all", "--log", log})));
     ALPHEUS_RETURN_IF_ERROR(CheckHealth());
     if (result.end.exit_status == 0) return absl::OkStatus();
     if (Clock::Real().NowNanos() < end) continue;

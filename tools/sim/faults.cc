@@ -214,6 +214,7 @@ bool Inject(World& world, const Fault& fault) {
     case FaultKind::kSlowLink:
     case FaultKind::kNoReceives:
     case FaultKind::kOverrunQueue:
+    case FaultKind::kFlipInTransit:
       return InjectIntoNetwork(world, fault);
     case FaultKind::kFullRing:
     case FaultKind::kKeepReservation:

@@ -87,6 +87,9 @@ void History::Choose(uint64_t lsn, const Choice& choice) {
 
 void History::Acknowledged(PrimaryNumber primary, Lsn lsn) {
   uint64_t& to = acknowledged_to_[primary];
+  if (to < lsn.value) {
+    epoch_acknowledged_ = std::max(epoch_acknowledged_, epochs_[primary]);
+  }
   for (; to < lsn.value; ++to) {
     const uint64_t at_lsn = to + 1;
     ++acknowledged_;
@@ -116,6 +119,7 @@ void History::Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
                                            found->second, " and ", primary));
     return;
   }
+  epochs_[primary] = epoch;
   const Before& before = before_[primary];
   JudgeHead(head, before);
   std::set<OperationId> seen;

@@ -125,6 +125,8 @@ class History {
   void JudgeHeadOfMedium(int machine, Lsn head);
 
   uint64_t records_acknowledged() const { return acknowledged_; }
+  // The newest in which anything was.
+  Epoch epoch_acknowledged() const { return epoch_acknowledged_; }
   // Up to here all places are chosen.
   Lsn chosen_end() const;
 
@@ -181,6 +183,8 @@ class History {
   uint64_t unneeded_ = 0;  // up to here all are chosen and cleaned or aborted
   uint64_t emptied_ = 0;
   uint64_t acknowledged_ = 0;
+  std::map<PrimaryNumber, Epoch> epochs_;  // opened
+  Epoch epoch_acknowledged_;
 };
 
 }  // namespace alpheus::sim

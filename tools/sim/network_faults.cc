@@ -100,6 +100,20 @@ bool OverrunQueue(World& world, const Fault& fault) {
   return false;
 }
 
+// Whatever is written there next. Counted when it is; a link that checks what
+// it carries would send it again.
+bool FlipInTransit(World& world, const Fault& fault) {
+  SimNetwork& network = world.network();
+  const int host = HostOf(world, fault);
+  const uint64_t before = network.flips(host);
+  network.FlipNextWrite(host, true);
+  network.Schedule(fault.lasts_ns, [&world, host, before, kind = fault.kind] {
+    world.network().FlipNextWrite(host, false);
+    if (world.network().flips(host) != before) world.Count(kind);
+  });
+  return false;
+}
+
 }  // namespace
 
 bool InjectIntoNetwork(World& world, const Fault& fault) {
@@ -116,6 +130,8 @@ bool InjectIntoNetwork(World& world, const Fault& fault) {
       return HideReceives(world, fault);
     case FaultKind::kOverrunQueue:
       return OverrunQueue(world, fault);
+    case FaultKind::kFlipInTransit:
+      return FlipInTransit(world, fault);
     default:
       return false;
   }
@@ -127,6 +143,7 @@ void EndNetworkFaults(World& world) {
   for (int host = 0; host < hosts; ++host) {
     network.HideReceives(host, false);
     network.LimitCompletions(host);
+    network.FlipNextWrite(host, false);
     for (int to = 0; to < hosts; ++to) network.SlowDown(host, to, 0);
   }
 }

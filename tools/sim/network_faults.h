@@ -5,7 +5,8 @@
 // has no receives left, so that what comes is tried again and then refused, its
 // last part at least; or its completion queue is too short, and one completion
 // too many breaks all of its connections. Neither happens to an adapter that is
-// used as it should be: these are what others do who share it.
+// used as it should be: these are what others do who share it. Or one bit of
+// what is written to a replica is another one, where the link checks nothing.
 //
 // Thread safety: one thread.
 // References: sim_network.h; fabric.h, X6 and X9; protocol R1, R3.
@@ -17,8 +18,8 @@
 
 namespace alpheus::sim {
 
-// As Inject, of FaultKind::kCutLink to kOverrunQueue. What happens to an
-// adapter counts once it struck something.
+// As Inject, of FaultKind::kCutLink to kOverrunQueue, and kFlipInTransit. What
+// happens to an adapter counts once it struck something.
 bool InjectIntoNetwork(World& world, const Fault& fault);
 
 // Ends all of them but cuts, which World::MendLink does.

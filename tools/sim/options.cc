@@ -46,12 +46,13 @@ constexpr std::array<std::string_view, kFaultKinds> kNames = {
     "lose-line",
     "misdirect-line",
     "misdirect-record",
-    "fail-fence"};
+    "fail-fence",
+    "flip-in-transit"};
 
 // How common each is where it is on at all.
 constexpr std::array<uint32_t, kFaultKinds> kWeights = {
     8, 4, 6, 2, 4, 4, 4, 3, 3, 2, 3, 3, 3, 3, 3, 2, 2, 3,
-    3, 4, 2, 2, 1, 1, 1, 1, 2, 2, 3, 2, 2, 1, 1, 1, 3};
+    3, 4, 2, 2, 1, 1, 1, 1, 2, 2, 3, 2, 2, 1, 1, 1, 3, 3};
 
 constexpr std::array<std::string_view, 3> kWorkloads = {"mixed", "wal",
                                                         "rocksdb"};
@@ -176,9 +177,10 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   options.faults = 37 + static_cast<int>(random.Below(26));
   options.fault_gap_ns_max = int64_t{1'000'000} << random.Below(3);
   for (size_t i = 0; i < kFaultKinds; ++i) {
+    const auto kind = static_cast<FaultKind>(i);
     const bool is_on = fixed.faults
-                           ? fixed.faults->contains(static_cast<FaultKind>(i))
-                           : !one_in(3);
+                           ? fixed.faults->contains(kind)
+                           : kind != FaultKind::kFlipInTransit && !one_in(3);
     options.weights[i] = is_on ? kWeights[i] : 0;
   }
   const Workload drawn = one_in(2) ? Workload::kWal : Workload::kMixed;

@@ -60,8 +60,11 @@ enum class FaultKind {
   kMisdirectLine,
   kMisdirectRecord,
   kFailFence,  // of a process that runs: the medium reports an error
+  // Where it is asked for only: seeds of before have the schedules that they
+  // had.
+  kFlipInTransit,  // one bit of what comes to a replica over an unchecked link
 };
-inline constexpr size_t kFaultKinds = 35;
+inline constexpr size_t kFaultKinds = 36;
 
 bool IsOfMembership(FaultKind kind);
 bool IsOfStorage(FaultKind kind);

@@ -22,6 +22,8 @@ constexpr uint64_t kNear = 16;
 constexpr uint64_t kDeafOdds = 4;
 // One of so many asks one replica only.
 constexpr uint64_t kOneSourceOdds = 4;
+// One look of so many asks all anew.
+constexpr uint64_t kAnewOdds = 8;
 
 }  // namespace
 
@@ -50,8 +52,10 @@ RemoteTail::Options TailClient::DrawTail() {
   options.cluster_id = kClusterId;
   options.log_id = kLogId;
   const MemberList& list = world_.lists().of(world_.options().tail_machine);
+  options.configuration_id = list_id_ = list.id;
   options.write_quorum = list.write_quorum;
   const bool asks_one = random_.Below(kOneSourceOdds) == 0;
+  asks_all_ = !asks_one;
   const uint64_t source = random_.Below(list.machines.size());
   for (size_t i = 0; i < list.machines.size(); ++i) {
     const World::Machine& machine = world_.machine(list.machines[i]);
@@ -72,6 +76,7 @@ void TailClient::Begin() {
   tail_ = nullptr;
   RemoteTail::Options options = DrawTail();
   next_ = options.from;
+  asked_after_.reset();
   tail_ = std::make_unique<RemoteTail>(fabric_, clock_, std::move(options));
   ends_at_ = world_.now() + (kLifeNanosMin << random_.Below(6));
   ++world_.counters().tails;
@@ -114,8 +119,34 @@ void TailClient::Judge(const absl::Status& status) {
     return world_.history().Overtaken(tail_->next_lsn(), tail_->head_lsn());
   }
   if (absl::IsDataLoss(status) && HasStorageFaults(world_.options())) return;
+  // An operator wrote another list since.
+  const bool has_newer_list =
+      world_.lists().list(world_.lists().count() - 1).id > list_id_;
+  if (absl::IsFailedPrecondition(status) && has_newer_list) {
+    ++world_.counters().tails_outdated;
+    return;
+  }
   world_.referee().Violate(
       "API", absl::StrCat("a tail ends with ", status.ToString()));
+}
+
+// A medium that was lost or changed may have had the newest epoch.
+void TailClient::JudgeEnd() {
+  if (!asks_all_ || HasStorageFaults(world_.options())) return;
+  if (!asked_after_) {
+    if (random_.Below(kAnewOdds) != 0) return;
+    asked_after_ = world_.history().epoch_acknowledged();
+    return tail_->AskAnew();
+  }
+  if (!tail_->is_caught_up()) return;
+  ++world_.counters().tail_ends;
+  if (tail_->newest_epoch() < *asked_after_) {
+    world_.referee().Violate(
+        "Y5", absl::StrCat("a tail says that there is no more, of epoch ",
+                           tail_->newest_epoch().value, ", and epoch ",
+                           asked_after_->value, " had acknowledged records"));
+  }
+  asked_after_.reset();
 }
 
 void TailClient::Run() {
@@ -123,6 +154,7 @@ void TailClient::Run() {
     if (tail_ == nullptr || world_.now() >= ends_at_) Begin();
     const bool any = Turn();
     Show();
+    if (tail_->status().ok()) JudgeEnd();
     if (!tail_->status().ok()) {
       Judge(tail_->status());
       tail_ = nullptr;

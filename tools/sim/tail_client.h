@@ -6,7 +6,9 @@
 // that their cuts are its own, and asks all replicas or a drawn one. What it is
 // shown is told to the history, as what an opening shows is: from then on it is
 // chosen, and no later opening may lack it or have another record there (Y1,
-// Y2 of remote_tail.h).
+// Y2 of remote_tail.h). Now and then it asks all anew, and when it says that
+// there is no more it must have heard of the newest epoch that had acknowledged
+// anything (Y5).
 //
 // Thread safety: one thread.
 // References: docs/reading.md; history.h.
@@ -16,6 +18,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,6 +44,8 @@ class TailClient {
   bool Turn();
   void Show();
   void Judge(const absl::Status& status);
+  // Y5.
+  void JudgeEnd();
 
   World& world_;
   const int host_;
@@ -49,6 +54,11 @@ class TailClient {
   ProcessFabric fabric_;
   std::unique_ptr<RemoteTail> tail_;
   int64_t ends_at_ = 0;
+  bool asks_all_ = false;
+  uint64_t list_id_ = 0;
+  // The newest epoch that had acknowledged anything when the tail was told to
+  // ask anew; nothing: it was not.
+  std::optional<Epoch> asked_after_;
   bool is_overtaken_ = false;  // the last one
   // What must be shown next; 0: any, the tail begins at the head.
   Lsn next_;

@@ -95,7 +95,7 @@ std::string Describe(const Totals& totals) {
   absl::StrAppendFormat(
       &text,
       "tails      %12d, which were shown %d records; %d "
-      "were overtaken by the head\n"
+      "were overtaken by the head, %d by another list of members; %d ends\n"
       "strangers  %12d, %d refused; %d recorded handshakes\n"
       "changes    %12d of members, %d made, %d of lost "
       "replicas, %d refused; %d beside another one, %d machines stopped for "
@@ -103,8 +103,9 @@ std::string Describe(const Totals& totals) {
       "storage    %12d regions refused; %d seeds that need "
       "not go on\n",
       counters.tails, counters.tail_records, counters.tails_overtaken,
-      counters.strangers, counters.strangers_refused, counters.replays,
-      counters.changes, counters.changes_made, counters.replacements_made,
+      counters.tails_outdated, counters.tail_ends, counters.strangers,
+      counters.strangers_refused, counters.replays, counters.changes,
+      counters.changes_made, counters.replacements_made,
       counters.changes_refused, counters.rival_changes, counters.stopped,
       counters.regions_refused, counters.progress_undemanded);
   absl::StrAppendFormat(

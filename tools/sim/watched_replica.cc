@@ -121,6 +121,8 @@ class WatchedLog final : public Watched<ServedLog> {
     return inner().Take(completion);
   }
   absl::Status Step() override { return inner().Step(); }
+  bool has_more() const override { return inner().has_more(); }
+  std::string TakeNews() override { return inner().TakeNews(); }
   absl::Status PersistWatermark() override {
     return inner().PersistWatermark();
   }

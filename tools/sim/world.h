@@ -131,6 +131,8 @@ class World {
     uint64_t tails = 0;              // of a client that only reads
     uint64_t tail_records = 0;       // that they were shown
     uint64_t tails_overtaken = 0;    // by the head
+    uint64_t tails_outdated = 0;     // by another list of members
+    uint64_t tail_ends = 0;          // "no more", all asked anew
     uint64_t strangers = 0;          // that asked for something
     uint64_t strangers_refused = 0;  // and were told so
     uint64_t replays = 0;            // of these, of a recorded handshake

@@ -53,6 +53,28 @@ struct ClusterReaderOptions {
   bool without_records = false;
 };
 
+// How a replica stands, as its node says, also of one that a primary of its
+// machine has as its own.
+struct ReplicaStanding {
+  Epoch log_epoch;
+  bool repairing = false;
+  // A primary of that epoch is connected to it, or has it as its own, and
+  // counts what it persists.
+  bool in_session = false;
+  bool is_own = false;        // the primary's own
+  uint64_t primary_node = 0;  // whom it promised last; 0: nobody
+  uint64_t configuration_id = 0;
+  Lsn head_lsn;
+  uint64_t head_offset = 0;  // monotone
+  Lsn persisted_lsn;
+  Lsn durable_lsn;
+  // Monotone, behind its last record; nothing: its node has not looked since it
+  // started, or serves it not.
+  std::optional<uint64_t> end_offset;
+  uint64_t ring_capacity = 0;  // bytes
+  uint64_t epoch_count = 0;    // in its table, of kEpochTableCapacity
+};
+
 // One member of the configuration.
 struct ReplicaReading {
   uint64_t node = 0;
@@ -66,6 +88,8 @@ struct ReplicaReading {
   std::optional<RegionInfo> info;  // of a region that can be read
   // Of all its records; nothing if without_records.
   std::optional<VerifyReport> report;
+  // If without_records, of a node that answered.
+  std::optional<ReplicaStanding> standing = {};
   // How many peers the node refused since it started, by reason ("wrong key");
   // only reasons that it had.
   std::vector<std::pair<std::string, uint64_t>> refusals = {};
@@ -86,10 +110,20 @@ class ClusterReader {
   ~ClusterReader();
 
   const std::vector<ReplicaReading>& replicas() const;
-  // N, W and R of the cluster file.
+  // Id, N, W and R of the cluster file.
+  uint64_t configuration_id() const;
   uint32_t replica_count() const;
   uint32_t write_quorum() const;
   uint32_t read_quorum() const;
+
+  // OK, or FailedPrecondition: a node that answered has a newer configuration
+  // than the cluster file. The members changed, and others may have the rest of
+  // the log: what the file's members say may be all true and not the end.
+  absl::Status outdated() const;
+
+  // Asks the nodes once more how their replicas stand, and nothing else.
+  // Requires: without_records.
+  std::vector<std::optional<ReplicaStanding>> AskStandings();
 
   // P1, P2. Without records, from what the regions say of themselves.
   Lsn durable_lsn() const;
@@ -105,7 +139,8 @@ class ClusterReader {
   // read.
   // Errors: DataLoss (damage: after the last record before it); Unavailable
   // (no replica in reach has the last of them: after the others); that of the
-  // first replica if none could be read; whatever `visit` returns.
+  // first replica if none could be read; FailedPrecondition (outdated(): before
+  // the first record); whatever `visit` returns.
   absl::Status ForEachDurable(
       const std::function<absl::Status(const ReaderRecord&)>& visit);
 

@@ -35,6 +35,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "alpheus/tail_record.h"
 #include "log/base/deadline.h"
@@ -68,7 +69,9 @@ class ClusterTail {
   // it); after both the tail is of no more use. Unavailable (no node is in
   // reach; calling again tries again); NotFound, FailedPrecondition (what all
   // nodes say: no such log, another cluster, other N and W than the cluster
-  // file says).
+  // file says); FailedPrecondition for good, as soon as one node shows a newer
+  // configuration than the cluster file: the members changed, and others may
+  // have the rest of the log. Begin anew by the newest file, at next_lsn().
   absl::StatusOr<std::optional<TailRecord>> Next(Deadline deadline);
 
   // Highest LSN that is known to be durable. Never goes back.
@@ -82,8 +85,13 @@ class ClusterTail {
   // the beginning: by what they said then, durable_lsn() is not older than that
   // call.
   bool is_settled() const;
-  // And all that was found to be durable has been shown.
+  // And all that was found to be durable has been shown, and nothing is in
+  // doubt.
   bool is_caught_up() const;
+  // OK, or Unavailable: so few nodes are in reach that more may be durable than
+  // all of them know of, in a newer epoch than theirs; which nodes are missing,
+  // and why. Of a tail that asks one node: that one promised a newer epoch.
+  absl::Status doubt() const;
   // Whose replica is read; 0: none yet.
   uint64_t node() const;
 

@@ -47,7 +47,8 @@ class LogTail {
   // Log::WaitDurable and OnDurable do.
   // Errors: OutOfRange (it was cleaned: begin anew at Log::head_lsn(), what
   // lies between is gone); DataLoss (it can't be read any more: LSN, offset);
-  // Aborted (the log's own replica was given up for another primary).
+  // Aborted (the log's own replica was given up for another primary); and, once
+  // all that is known to be durable was shown, why the log failed.
   absl::StatusOr<std::optional<TailRecord>> Next();
 
   // What was durable at the last Next, or at the beginning: all records up to

@@ -119,6 +119,18 @@ Platform SimNetwork::PlatformOf(int host) const {
                                            : Platform();
 }
 
+void SimNetwork::MayFlip(int host, std::span<std::byte> written) {
+  Host& target = hosts_[host];
+  if (!target.flips_next || written.empty() ||
+      PlatformOf(host).transport == Transport::kInfiniBand) {
+    return;
+  }
+  target.flips_next = false;
+  ++target.flips;
+  written[random_.Below(written.size())] ^=
+      std::byte{1} << static_cast<int>(random_.Below(8));
+}
+
 void SimNetwork::AttachMemory(int host, ModelPersistence& memory) {
   hosts_[host].memories.push_back(&memory);
   hosts_[host].stages->Attach(memory);

@@ -148,6 +148,12 @@ class SimNetwork {
     hosts_[host].completions_max = most;
   }
 
+  // One bit of the next write that comes to the host is another one, and nobody
+  // is told: of a link whose own check is too short. Links of kInfiniBand check
+  // what they carry, and nothing happens there.
+  void FlipNextWrite(int host, bool flips) { hosts_[host].flips_next = flips; }
+  uint64_t flips(int host) const { return hosts_[host].flips; }
+
   // The program and the adapter are gone with all connections and
   // registrations, and nobody is told; what the adapter still had for attached
   // memory ends as S6 (staged_memory.h) says. What it had sent may still
@@ -244,6 +250,8 @@ class SimNetwork {
     uint64_t receives_hidden = 0;
     size_t completions_max = SIZE_MAX;
     uint64_t overruns = 0;
+    bool flips_next = false;
+    uint64_t flips = 0;
   };
 
   void Send(const ChannelId& channel, Message message);
@@ -255,6 +263,7 @@ class SimNetwork {
   int64_t Delay(int from, int to);
   int64_t StepDelay();
   bool Breaks();
+  void MayFlip(int host, std::span<std::byte> written);
   void Trace(int host, ConnectionId connection, std::string_view what);
   void NoteActivity(int host) {
     if (on_activity_) on_activity_(host);

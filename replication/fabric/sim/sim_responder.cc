@@ -120,6 +120,9 @@ void SimFabric::Start(ConnectionId connection) {
     return;
   }
   pair->landing_key = work.remote.key;
+  if (IsWrite(work.operation)) {
+    network_.MayFlip(host_, pair->inbound.front().data);
+  }
   if (!IsWrite(work.operation)) stages_.PushForRead(connection.value);  // S5
   switch (work.operation) {
     case Operation::kFlush:

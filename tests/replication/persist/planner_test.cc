@@ -78,6 +78,18 @@ TEST(PlannerTest, RecordsAreSingletonsByWriteImmediate) {
   EXPECT_EQ(PlanToString(RecordPlanOfBackup()), kWeakest);
 }
 
+// Where nobody has checked the bytes none counts before the backup has.
+TEST(PlannerTest, SessionsWaitForTheBackupWhereTheLinkChecksNothing) {
+  for (const Platform& platform : AllPlatforms()) {
+    const bool checks = platform.transport == Transport::kInfiniBand;
+    EXPECT_EQ(ChecksBytes(platform), checks);
+    EXPECT_EQ(
+        PlanToString(*MakeSessionPlan(platform)),
+        PlanToString(checks ? *MakeRecordPlan(platform) : RecordPlanOfBackup()))
+        << PlatformToString(platform);
+  }
+}
+
 // The model says so of each method, on each configuration that it is for.
 TEST(PlannerTest, MethodsAreEnoughWhereTheySay) {
   for (const Method& method : Methods()) {

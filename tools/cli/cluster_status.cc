@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/cluster_status.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "log/base/clock.h"
+#include "log/base/status_macros.h"
+#include "log/format/epoch_table.h"
+
+namespace alpheus::cli {
+namespace {
+
+using Standings = std::vector<std::optional<ReplicaStanding>>;
+
+// From here on whoever runs the log has little time left.
+constexpr uint64_t kFullPercent = 80;
+constexpr double kSecondsShort = 3600;
+constexpr uint64_t kEpochsMany = kEpochTableCapacity * 3 / 4;
+
+Epoch EpochOf(const ReplicaReading& replica) {
+  if (replica.info) return replica.info->log_epoch;
+  return replica.standing ? replica.standing->log_epoch : Epoch();
+}
+
+bool IsRepairing(const ReplicaReading& replica) {
+  return replica.info ? replica.info->repairing
+                      : replica.standing && replica.standing->repairing;
+}
+
+// T2, of those that have the newest epoch.
+std::optional<RingFill> FillOf(const Standings& standings, Epoch newest) {
+  std::optional<uint64_t> end;
+  std::optional<uint64_t> head;
+  RingFill fill;
+  for (const auto& standing : standings) {
+    if (!standing || standing->log_epoch != newest || standing->repairing) {
+      continue;
+    }
+    fill.capacity = standing->ring_capacity;
+    head =
+        std::min(head.value_or(standing->head_offset), standing->head_offset);
+    if (standing->end_offset) {
+      end = std::max(end.value_or(0), *standing->end_offset);
+    }
+  }
+  if (!end || !head) return std::nullopt;
+  fill.used = std::min(fill.capacity, *end - std::min(*end, *head));
+  return fill;
+}
+
+// Nobody has looked since the nodes started: one image tells.
+std::optional<RingFill> FillByReading(const LogSource& source,
+                                      const ClusterStatus& status) {
+  for (const ReplicaReading& replica : status.replicas) {
+    if (!replica.info || !replica.status.ok() || replica.info->repairing ||
+        replica.info->log_epoch != status.newest) {
+      continue;
+    }
+    ClusterReaderOptions options;
+    options.cluster_file = source.cluster;
+    options.log_name = source.log;
+    options.node = replica.node;
+    const auto reader = ClusterReader::Open(options);
+    if (!reader.ok()) continue;
+    const ReplicaReading& read = (*reader)->replicas().front();
+    if (!read.status.ok() || !read.report) continue;
+    RingFill fill;
+    fill.capacity = read.info->ring_capacity;
+    fill.used = read.report->tail_offset - read.info->head_offset;
+    return fill;
+  }
+  return std::nullopt;
+}
+
+std::string DurationText(double seconds) {
+  if (seconds < 120) return absl::StrFormat("%.0f s", seconds);
+  if (seconds < 7200) return absl::StrFormat("%.0f min", seconds / 60);
+  if (seconds < 172800) return absl::StrFormat("%.0f h", seconds / 3600);
+  return absl::StrFormat("%.0f days", seconds / 86400);
+}
+
+std::string BytesText(double bytes) {
+  if (bytes < 1024) return absl::StrFormat("%.0f bytes", bytes);
+  if (bytes < 1024.0 * 1024) return absl::StrFormat("%.1f KiB", bytes / 1024);
+  if (bytes < 1024.0 * 1024 * 1024) {
+    return absl::StrFormat("%.1f MiB", bytes / 1024 / 1024);
+  }
+  return absl::StrFormat("%.1f GiB", bytes / 1024 / 1024 / 1024);
+}
+
+// What each node says, and who is in sync.
+void JudgeReplicas(ClusterStatus* status) {
+  for (const ReplicaReading& replica : status->replicas) {
+    status->newest = std::max(status->newest, EpochOf(replica));
+  }
+  for (const ReplicaReading& replica : status->replicas) {
+    const auto& standing = replica.standing;
+    if (!standing) continue;
+    status->epoch_count = std::max(status->epoch_count, standing->epoch_count);
+    if (standing->in_session && standing->log_epoch == status->newest) {
+      status->primary = standing->primary_node;
+    }
+  }
+  for (size_t i = 0; i < status->replicas.size(); ++i) {
+    const ReplicaReading& replica = status->replicas[i];
+    const auto& standing = replica.standing;
+    const bool is_own = standing && standing->is_own && standing->in_session;
+    const bool is_whole = replica.status.ok() || is_own;
+    const bool has_session = standing && standing->in_session;
+    status->reached += status->IsKnown(i) ? 1 : 0;
+    status->in_sync.push_back(status->IsKnown(i) && is_whole &&
+                              !IsRepairing(replica) &&
+                              EpochOf(replica) == status->newest &&
+                              (status->primary == 0 || has_session));
+  }
+}
+
+// Fill and rate: a log that is written is looked at twice.
+void JudgeRing(const LogSource& source, uint32_t sample_ms,
+               ClusterReader* reader, ClusterStatus* status) {
+  Standings standings;
+  for (const ReplicaReading& replica : status->replicas) {
+    standings.push_back(replica.standing);
+  }
+  status->ring = FillOf(standings, status->newest);
+  if (!status->ring) status->ring = FillByReading(source, *status);
+  if (!status->ring || status->primary == 0 || sample_ms == 0) return;
+  const int64_t begin = Clock::Real().NowNanos();
+  std::this_thread::sleep_for(std::chrono::milliseconds(sample_ms));
+  const std::optional<RingFill> later =
+      FillOf(reader->AskStandings(), status->newest);
+  const int64_t passed_ns = Clock::Real().NowNanos() - begin;
+  if (!later || later->used <= status->ring->used) return;
+  const auto more = static_cast<double>(later->used - status->ring->used);
+  status->ring = later;
+  status->ring->bytes_per_second = more * 1e9 / static_cast<double>(passed_ns);
+}
+
+void Warn(ClusterStatus* status) {
+  const std::string clean = absl::StrCat(
+      "clean what is no longer needed: Log::CleanupThrough in the "
+      "program that writes, or `alpheus cleanup --cluster FILE "
+      "--log ",
+      status->log, "` while none does");
+  if (status->ring) {
+    const auto seconds = status->ring->SecondsUntilFull();
+    const bool is_soon = seconds && *seconds < kSecondsShort;
+    if (status->ring->percent() >= kFullPercent || is_soon) {
+      status->warnings.push_back(absl::StrCat(
+          "the ring is ", status->ring->percent(), " % full",
+          is_soon ? absl::StrCat(", and all of it in ", DurationText(*seconds))
+                  : "",
+          ": ", clean));
+    }
+  }
+  if (status->epoch_count >= kEpochsMany) {
+    status->warnings.push_back(absl::StrCat(
+        status->epoch_count, " of ", kEpochTableCapacity,
+        " openings have live records, and with all of them the log can't be "
+        "opened: ",
+        clean));
+  }
+}
+
+void AddCounts(const std::vector<std::pair<std::string, uint64_t>>& counts,
+               absl::string_view what, std::string* text) {
+  if (counts.empty()) return;
+  absl::StrAppend(text, "  ", what, ": ",
+                  absl::StrJoin(counts, ", ",
+                                [](std::string* out, const auto& count) {
+                                  absl::StrAppend(out, count.second, " ",
+                                                  count.first);
+                                }),
+                  "\n");
+}
+
+std::string WhatIsMissing(uint32_t needed, uint32_t there,
+                          absl::string_view which) {
+  return absl::StrCat(
+      "Opening the log takes ", needed, " replicas", which, ": ",
+      needed - there, " more must be served by their nodes",
+      there + 1 == needed ? ", or one be of the primary that opens it\n"
+                          : "\n");
+}
+
+// A node that has its replica, or whose primary has it, may open it.
+std::string WhatOpeningLacks(const ClusterStatus& status) {
+  const uint32_t needed = std::max(status.write_quorum, status.read_quorum);
+  // Fewer could not say that a record which nobody has is not durable (A4.4).
+  const uint32_t telling = status.replica_count - status.write_quorum + 1;
+  const uint32_t usable = status.Usable();
+  if (usable < needed) return WhatIsMissing(needed, usable, "");
+  if (usable - status.Unknowing() >= telling) return "";
+  return WhatIsMissing(telling, usable - status.Unknowing(),
+                       " that are not repairing");
+}
+
+Json JsonOf(const ClusterStatus& status, size_t index) {
+  const ReplicaReading& replica = status.replicas[index];
+  Json json;
+  json["node"] = replica.node;
+  json["address"] = replica.address;
+  json["reached"] = status.IsKnown(index);
+  json["served"] = replica.info.has_value();
+  json["in_sync"] = static_cast<bool>(status.in_sync[index]);
+  if (status.IsKnown(index)) {
+    const auto& standing = replica.standing;
+    json["log_epoch"] = EpochOf(replica).value;
+    json["repairing"] = IsRepairing(replica);
+    json["head_lsn"] =
+        replica.info ? replica.info->head_lsn.value : standing->head_lsn.value;
+    json["watermark_lsn"] = replica.info ? replica.info->watermark_lsn.value
+                                         : standing->persisted_lsn.value;
+    json["ring_capacity"] =
+        replica.info ? replica.info->ring_capacity : standing->ring_capacity;
+  }
+  if (replica.info) {
+    json["promised_epoch"] = replica.info->promised_epoch.value;
+  }
+  if (replica.standing) {
+    json["persisted_lsn"] = replica.standing->persisted_lsn.value;
+    json["configuration_id"] = replica.standing->configuration_id;
+    json["primary_has_it"] = replica.standing->is_own;
+  }
+  json["state"] = status.StateOf(index);
+  json["refused"] = Json::object();
+  for (const auto& [reason, count] : replica.refusals) {
+    json["refused"][reason] = count;
+  }
+  json["scrubbed"] = Json::object();
+  for (const auto& [what, count] : replica.scrubbed) {
+    json["scrubbed"][what] = count;
+  }
+  return json;
+}
+
+std::string TextOf(const ClusterStatus& status, size_t index) {
+  const ReplicaReading& replica = status.replicas[index];
+  std::string text =
+      absl::StrFormat("node %-5d %-21s ", replica.node, replica.address);
+  if (replica.info) {
+    absl::StrAppendFormat(
+        &text, "epoch %d promised %d head %d watermark %d  ",
+        replica.info->log_epoch.value, replica.info->promised_epoch.value,
+        replica.info->head_lsn.value, replica.info->watermark_lsn.value);
+  } else if (replica.standing) {
+    absl::StrAppendFormat(&text, "epoch %d head %d watermark %d  ",
+                          replica.standing->log_epoch.value,
+                          replica.standing->head_lsn.value,
+                          replica.standing->persisted_lsn.value);
+  }
+  absl::StrAppend(&text, status.StateOf(index), "\n");
+  AddCounts(replica.refusals, "refused since it started", &text);
+  AddCounts(replica.scrubbed, "scrubbed since then", &text);
+  return text;
+}
+
+std::string RingText(const RingFill& ring) {
+  std::string text = absl::StrCat(
+      "ring ", ring.percent(),
+      " % full: ", BytesText(static_cast<double>(ring.used)), " of ",
+      BytesText(static_cast<double>(ring.capacity)), " used");
+  if (const auto seconds = ring.SecondsUntilFull()) {
+    absl::StrAppend(&text, "; full in ", DurationText(*seconds), " at ",
+                    BytesText(*ring.bytes_per_second), "/s");
+  }
+  return absl::StrCat(text, "\n");
+}
+
+}  // namespace
+
+std::optional<double> RingFill::SecondsUntilFull() const {
+  if (!bytes_per_second || *bytes_per_second <= 0) return std::nullopt;
+  return static_cast<double>(free()) / *bytes_per_second;
+}
+
+bool ClusterStatus::IsKnown(size_t index) const {
+  return replicas[index].info.has_value() ||
+         replicas[index].standing.has_value();
+}
+
+uint32_t ClusterStatus::InSync() const {
+  return static_cast<uint32_t>(std::ranges::count(in_sync, true));
+}
+
+// A primary's own counts: its node has it again when the primary has gone.
+uint32_t ClusterStatus::Usable() const {
+  return static_cast<uint32_t>(
+      std::ranges::count_if(replicas, [](const ReplicaReading& replica) {
+        const bool is_own = replica.standing && replica.standing->is_own;
+        return (replica.info && replica.status.ok()) || is_own;
+      }));
+}
+
+uint32_t ClusterStatus::Repairing() const {
+  return static_cast<uint32_t>(
+      std::ranges::count_if(replicas, [](const ReplicaReading& replica) {
+        return replica.status.ok() && IsRepairing(replica);
+      }));
+}
+
+uint32_t ClusterStatus::Unknowing() const {
+  return static_cast<uint32_t>(
+      std::ranges::count_if(replicas, [this](const ReplicaReading& replica) {
+        return replica.status.ok() && IsRepairing(replica) &&
+               EpochOf(replica) == newest;
+      }));
+}
+
+std::string ClusterStatus::StateOf(size_t index) const {
+  const ReplicaReading& replica = replicas[index];
+  const bool is_own = replica.standing && replica.standing->is_own;
+  if (is_own) {
+    return in_sync[index]
+               ? "in sync: the primary's own, which has it as long as it runs"
+               : "a process of its machine has it, and is not in sync";
+  }
+  if (!replica.status.ok()) {
+    // The address stands before it already.
+    absl::string_view message = replica.status.message();
+    absl::ConsumePrefix(&message, absl::StrCat(replica.address, ": "));
+    return absl::StrCat(absl::StatusCodeToString(replica.status.code()), ": ",
+                        message);
+  }
+  if (replica.info->repairing) {
+    return "repairing: holds nothing that counts until an opening repairs it";
+  }
+  if (replica.info->log_epoch < newest) {
+    return "behind: not in the newest epoch, holds nothing of it";
+  }
+  if (newest == Epoch()) return "empty: never opened";
+  if (primary == 0) return "in the newest epoch";
+  return in_sync[index] ? "in sync" : "not in sync: the primary has lost it";
+}
+
+std::string ClusterStatus::ToText() const {
+  std::string text;
+  for (size_t i = 0; i < replicas.size(); ++i) {
+    absl::StrAppend(&text, TextOf(*this, i));
+  }
+  absl::StrAppend(&text, reached, " of ", replicas.size(),
+                  " replicas reached, W is ", write_quorum, ", R is ",
+                  read_quorum);
+  if (reached > 0) {
+    absl::StrAppend(&text, "; durable up to LSN ", durable_lsn.value,
+                    " at least");
+  }
+  absl::StrAppend(
+      &text, "\n",
+      primary == 0
+          ? "no primary writes the log"
+          : absl::StrCat("node ", primary, " is primary, epoch ", newest.value),
+      "; ", InSync(), " in sync", InSync() < write_quorum ? ", too few" : "",
+      "\n");
+  if (ring) absl::StrAppend(&text, RingText(*ring));
+  if (const uint32_t count = Repairing(); count > 0) {
+    absl::StrAppend(&text, "Of those reached ", count,
+                    count == 1 ? " is" : " are",
+                    " repairing: no record counts there\n");
+  }
+  return absl::StrCat(text, WhatOpeningLacks(*this));
+}
+
+Json ClusterStatus::ToJson() const {
+  Json json;
+  json["log"] = log;
+  json["configuration_id"] = configuration_id;
+  json["replica_count"] = replica_count;
+  json["write_quorum"] = write_quorum;
+  json["read_quorum"] = read_quorum;
+  json["reached"] = reached;
+  json["primary"] = primary == 0 ? Json() : Json(primary);
+  json["epoch"] = newest.value;
+  json["in_sync"] = Json::array();
+  json["replicas"] = Json::array();
+  for (size_t i = 0; i < replicas.size(); ++i) {
+    if (in_sync[i]) json["in_sync"].push_back(replicas[i].node);
+    json["replicas"].push_back(JsonOf(*this, i));
+  }
+  json["durable_lsn"] = reached == 0 ? Json() : Json(durable_lsn.value);
+  json["can_be_opened"] = WhatOpeningLacks(*this).empty();
+  json["epochs"] = {{"used", epoch_count}, {"capacity", kEpochTableCapacity}};
+  json["ring"] = Json();
+  if (ring) {
+    const auto seconds = ring->SecondsUntilFull();
+    json["ring"] = {
+        {"capacity", ring->capacity},
+        {"used", ring->used},
+        {"free", ring->free()},
+        {"percent", ring->percent()},
+        {"bytes_per_second",
+         ring->bytes_per_second ? Json(*ring->bytes_per_second) : Json()},
+        {"seconds_until_full", seconds ? Json(*seconds) : Json()}};
+  }
+  json["warnings"] = warnings;
+  return json;
+}
+
+absl::Status ClusterStatus::Verdict() const {
+  absl::Status worst = WorstOf(replicas);
+  const bool is_of_all =
+      absl::IsDataLoss(worst) || absl::IsFailedPrecondition(worst);
+  if (is_of_all || InSync() < write_quorum) {
+    if (!worst.ok()) return worst;
+    return absl::UnavailableError(absl::StrCat(
+        "log ", log, ": ", InSync(), " replicas are in sync, W is ",
+        write_quorum, "; the next opening brings them together"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ClusterStatus> TakeStatus(const LogSource& source,
+                                         uint32_t sample_ms) {
+  ClusterReaderOptions options;
+  options.cluster_file = source.cluster;
+  options.log_name = source.log;
+  options.without_records = true;
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           ClusterReader::Open(options));
+  ClusterStatus status;
+  status.log = source.log;
+  status.configuration_id = reader->configuration_id();
+  status.replica_count = reader->replica_count();
+  status.write_quorum = reader->write_quorum();
+  status.read_quorum = reader->read_quorum();
+  status.durable_lsn = reader->durable_lsn();
+  status.replicas = reader->replicas();
+  JudgeReplicas(&status);
+  JudgeRing(source, sample_ms, reader.get(), &status);
+  Warn(&status);
+  return status;
+}
+
+}  // namespace alpheus::cli

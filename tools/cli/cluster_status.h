@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// cluster_status: what the nodes of a cluster say about one log, put together.
+//
+// Idea: a node knows how its own replica stands, and that a primary is
+// connected to it. Who is primary, who is in sync, how full the ring is and how
+// long it will last follow from all of them.
+//
+// Invariants:
+//   T1. In sync is a replica of the newest epoch that is not repairing and,
+//   while
+//       a primary of that epoch is there, in a session with it, or its own. A
+//       log that nobody writes has nobody in session: then all of the newest
+//       epoch are.
+//   T2. What is used is from the least head to the furthest end that is known:
+//       never too little.
+// Thread safety: pure, but for the questions of TakeStatus.
+// References: protocol A3.3, A6, A7; alpheus/cluster_reader.h.
+#ifndef ALPHEUS_TOOLS_CLI_CLUSTER_STATUS_H_
+#define ALPHEUS_TOOLS_CLI_CLUSTER_STATUS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "alpheus/cluster_reader.h"
+#include "log/base/ids.h"
+#include "tools/cli/json_output.h"
+#include "tools/cli/log_source.h"
+
+namespace alpheus::cli {
+
+// Of the ring of each replica; all are as large.
+struct RingFill {
+  uint64_t capacity = 0;  // bytes
+  uint64_t used = 0;
+  // By how much more it gets each second now; nothing: it does not, or it was
+  // not looked at.
+  std::optional<double> bytes_per_second;
+
+  uint64_t free() const { return capacity - used; }
+  uint64_t percent() const { return capacity == 0 ? 0 : used * 100 / capacity; }
+  // Nothing: never, as it goes now.
+  std::optional<double> SecondsUntilFull() const;
+};
+
+struct ClusterStatus {
+  std::string log;
+  uint64_t configuration_id = 0;  // of the cluster file
+  uint32_t replica_count = 0;     // N
+  uint32_t write_quorum = 0;      // W
+  uint32_t read_quorum = 0;       // R
+  Lsn durable_lsn;                // at least
+  std::vector<ReplicaReading> replicas;
+
+  Epoch newest;                  // log epoch
+  uint64_t primary = 0;          // node; 0: none that a node in reach knows of
+  std::vector<bool> in_sync;     // by replica
+  uint32_t reached = 0;          // their replicas' state is known
+  std::optional<RingFill> ring;  // nothing: nobody knows the end
+  uint64_t epoch_count = 0;      // the largest table's
+  std::vector<std::string> warnings;
+
+  uint32_t InSync() const;
+  bool IsKnown(size_t index) const;  // what the replica says of itself
+  // Of those that are served: may promise an epoch. Of these, those that know
+  // nothing of the newest epoch's records, and are not below it (A4.3).
+  uint32_t Usable() const;
+  uint32_t Repairing() const;
+  uint32_t Unknowing() const;
+  std::string StateOf(size_t index) const;
+
+  std::string ToText() const;
+  Json ToJson() const;  // one object
+  // OK if W are in sync and none is damaged, or of another list of members.
+  absl::Status Verdict() const;
+  // OK if all are served by their nodes, and whole.
+  absl::Status VerdictOfAll() const { return WorstOf(replicas); }
+};
+
+// Asks the nodes, and those of a log that is being written once more after
+// `sample_ms`. Errors: as ClusterReader::Open.
+absl::StatusOr<ClusterStatus> TakeStatus(const LogSource& source,
+                                         uint32_t sample_ms);
+
+}  // namespace alpheus::cli
+
+#endif  // ALPHEUS_TOOLS_CLI_CLUSTER_STATUS_H_
