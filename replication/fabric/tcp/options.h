@@ -28,6 +28,11 @@ struct TcpFabricOptions {
   // its delay.
   uint64_t window_bytes = uint64_t{4} << 20;
 
+  // What all connections together keep of peers' requests that wait for a
+  // receive, or for their peer to take answers. Beyond it nothing more is read
+  // from those.
+  uint64_t kept_bytes_max = uint64_t{16} << 20;
+
   // Connections from elsewhere that have said nothing yet; more are refused.
   uint32_t anonymous_max = 64;
 
@@ -47,6 +52,7 @@ struct TcpFabricCounters {
   uint64_t wait_calls = 0;     // epoll_wait
   uint64_t refused = 0;        // peers that were not understood
   uint64_t accept_pauses = 0;  // for want of descriptors
+  uint64_t kept_bytes = 0;     // now, as kept_bytes_max bounds them
 };
 
 }  // namespace alpheus

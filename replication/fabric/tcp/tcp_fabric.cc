@@ -224,7 +224,9 @@ void TcpFabric::Wake() { poller_.Wake(); }
 
 TcpFabricCounters TcpFabric::counters() const {
   Lock lock(*this);
-  return counters_;
+  TcpFabricCounters now = counters_;
+  now.kept_bytes = shared_.kept_bytes;
+  return now;
 }
 
 void TcpFabric::SetCut(std::string_view host, bool is_cut) {

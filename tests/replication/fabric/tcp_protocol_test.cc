@@ -203,17 +203,6 @@ TEST_F(TcpProtocolTest, NoMoreIsKeptThanTheOwnWindow) {
   EXPECT_GE((sequence - 1) * kBytes, window);
 }
 
-TEST_F(TcpProtocolTest, RepliesThatNobodyTakesAreBounded) {
-  const tcp::Descriptor raw = ConnectRaw();
-  AcceptRaw(raw);
-  for (uint64_t sequence = 1; sequence <= 64; ++sequence) {
-    SendRaw(raw, RawMessage(Request(WireOpcode::kRead, 1 << 20, 0, sequence)));
-    if (Refused() > 0) break;
-  }
-  EXPECT_TRUE(Await(1, Kind::kDisconnected));
-  EXPECT_EQ(Refused(), 1U);
-}
-
 TEST_F(TcpProtocolTest, ConnectionsThatHaveSaidNothingAreLimited) {
   TcpFabricOptions options;
   options.anonymous_max = 2;
