@@ -127,7 +127,6 @@ absl::StatusOr<ReplicaServer::Connection> ReplicaServer::Admit(
                     absl::NotFoundError("the log is not kept by this node"));
     }
   }
-  if (!options_.credentials.key.is_set()) ALPHEUS_RETURN_IF_ERROR(CheckRoom());
   ALPHEUS_ASSIGN_OR_RETURN(connection.slots,
                            MessageSlots::Make(fabric_, 2, kMessageBytesMax));
   return connection;
@@ -188,7 +187,13 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
                                "others came, and it had proved no key yet")));
   }
   ++counters_.accepted;
-  connections_.emplace(event.connection, *std::move(admitted));
+  Connection& connection =
+      connections_.emplace(event.connection, *std::move(admitted))
+          .first->second;
+  // Newcomers are never refused for want of room.
+  if (connection.is_proved()) {
+    TakePlace(connection, Place::kNew).IgnoreError();
+  }
   status = fabric_.Accept(event.connection, EncodeWelcome(welcome));
   if (!status.ok()) End(event.connection, status);
 }
@@ -201,31 +206,6 @@ absl::Status ReplicaServer::PostRequestReceive(const Connection& connection) {
 ReplicaServer::Connection* ReplicaServer::Find(ConnectionId id) {
   const auto found = connections_.find(id);
   return found == connections_.end() ? nullptr : &found->second;
-}
-
-absl::Status ReplicaServer::CheckRoom() const {
-  const auto waiting =
-      std::ranges::count_if(connections_, [](const auto& entry) {
-        return entry.second.is_proved() && !entry.second.is_holder();
-      });
-  if (static_cast<size_t>(waiting) < options_.waiting_connections_max) {
-    return absl::OkStatus();
-  }
-  return Refuse(Refusal::kNoRoom,
-                absl::ResourceExhaustedError("too many connections wait here"));
-}
-
-ReplicaServer::Connection* ReplicaServer::OldestTooMany() {
-  Connection* oldest = nullptr;
-  size_t count = 0;
-  for (auto& [id, connection] : connections_) {
-    if (connection.is_proved()) continue;
-    ++count;
-    if (oldest == nullptr || connection.accepted_at < oldest->accepted_at) {
-      oldest = &connection;
-    }
-  }
-  return count < options_.unproved_connections_max ? nullptr : oldest;
 }
 
 void ReplicaServer::VoidKeys(Connection& connection) {
@@ -335,10 +315,12 @@ void ReplicaServer::OnControl(Connection& connection,
                               const Completion& completion) {
   if (SaysThatPeerIsGone(completion.status)) return EndGone(connection);
   if (completion.status != CompletionStatus::kOk) {
-    return End(connection.id,
+    return End(
+        connection.id,
+        Refuse(Refusal::kMalformed,
                absl::InvalidArgumentError(absl::StrCat(
                    OperationName(completion.operation), " of a message: ",
-                   CompletionStatusName(completion.status))));
+                   CompletionStatusName(completion.status)))));
   }
   connection.heard_at = clock_.NowNanos();
   if (completion.work == kReplyWork) {

@@ -59,7 +59,12 @@
 //   V4. Memory is bounded: connections without a promise are limited in number
 //       and in the time they may be silent; each log has one holder. Those
 //       without a proof are counted by themselves, and the oldest makes room:
-//       strangers take no place of those who have the key.
+//       strangers take no place of those who have the key. Those with one have
+//       places by what they asked for last: who is new, looks at a region,
+//       follows, or asks for anything else takes no place of another kind, and
+//       the one that was silent for longest makes room. So readers, however
+//       many, keep out no opening and no look; followers that go on asking are
+//       refused when there are too many.
 //   V5. A primary is told of a promise only if whoever asks for it has proved
 //       the key, and if it is above the primary's. Of a log that is not this
 //       server's nothing is promised; nobody but who asks for promises makes a
@@ -104,8 +109,10 @@ struct ReplicaServerOptions {
   NodeId node;
   // Of all its replicas; primaries are told.
   Platform platform = {};
-  // Connections without a promise: that many, and silent for that long (V4).
+  // Connections without a promise: that many of each kind, and silent for that
+  // long (V4); more than 0.
   size_t waiting_connections_max = 32;
+  size_t followers_max = 64;
   int64_t silence_ns_max = 30'000'000'000;
   // Without a proof of the key, where there is one: that many, for that long.
   size_t unproved_connections_max = 32;
@@ -187,6 +194,11 @@ class ReplicaServer {
   // Persists and acknowledges what arrived, and looks at the clock. To be
   // called after completions were taken, and at NextDeadline.
   void Poll();
+  // The fabric ended a peer, or is about to, before this server heard of it:
+  // counted and told as those that the server ends. Requires: `why` has a
+  // reason (refusals.h).
+  void NoteRefused(const std::string& peer, const absl::Status& why);
+
   // When Poll has something to do by itself; not set: never.
   Deadline NextDeadline() const;
 
@@ -208,6 +220,9 @@ class ReplicaServer {
     kEnding,
   };
 
+  // What one without a promise was for last (V4).
+  enum class Place { kNew, kLooking, kFollowing, kAsking };
+
   struct Connection {
     ConnectionId id;
     std::string peer;
@@ -218,6 +233,7 @@ class ReplicaServer {
     AskPromise asked;  // kWaiting
     Fetch fetch;       // kFetching
     Phase phase = Phase::kControl;
+    Place place = Place::kNew;
     Promise promise;  // the last one that it got
     std::optional<ReplicaHandshake> handshake;
     int64_t accepted_at = 0;  // nanoseconds
@@ -252,7 +268,12 @@ class ReplicaServer {
   absl::StatusOr<std::optional<Welcome>> LookAtHeld(const Hello& hello) const;
   absl::Status PostRequestReceive(const Connection& connection);
   Connection* Find(ConnectionId id);
-  absl::Status CheckRoom() const;
+  bool HasPlace(const Connection& connection, Place place) const;
+  static Place PlaceFor(const Message& request);
+  size_t PlacesOf(Place place) const;
+  Connection* LongestSilent(Place place, const Connection& but);
+  // Another one may make room for it.
+  absl::Status TakePlace(Connection& connection, Place place);
   // Without a proof; nullptr if there are fewer than may be.
   Connection* OldestTooMany();
   // The two ways to end: at once; or when Failed has been said.

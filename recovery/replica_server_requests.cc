@@ -24,6 +24,9 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
   if (is_proof || (!connection.is_proved() && !IsMutant("kProofUnasked"))) {
     return OnHandshake(connection, message);
   }
+  if (const Place place = PlaceFor(message); place != connection.place) {
+    ALPHEUS_RETURN_IF_ERROR(TakePlace(connection, place));
+  }
   if (connection.held.has_value()) return ReplyOfHeld(connection, message);
   if (const auto* format = std::get_if<Format>(&message)) {
     return OnFormat(connection, *format);
@@ -67,11 +70,20 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
 
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHandshake(
     Connection& connection, const Message& message) {
+  const bool was_proved = connection.is_proved();
+  ALPHEUS_ASSIGN_OR_RETURN(Message reply, connection.handshake->Take(message));
   // Whoever has proved the key waits among those who have.
-  if (std::holds_alternative<Prove>(message)) {
-    ALPHEUS_RETURN_IF_ERROR(CheckRoom());
+  if (!was_proved && connection.is_proved()) {
+    ALPHEUS_RETURN_IF_ERROR(TakePlace(connection, Place::kNew));
   }
-  return connection.handshake->Take(message);
+  return reply;
+}
+
+// A reader that follows has looked at the region before.
+ReplicaServer::Place ReplicaServer::PlaceFor(const Message& request) {
+  if (std::holds_alternative<View>(request)) return Place::kLooking;
+  if (std::holds_alternative<Follow>(request)) return Place::kFollowing;
+  return Place::kAsking;
 }
 
 // Reading disturbs nobody: the key goes with the connection. There is one key

@@ -68,6 +68,9 @@ ReplicaServerOptions Node::ServerOptions() {
   server.node = NodeId(options_.node);
   server.platform = options_.platform;
   server.credentials = {cluster_.key, &random_};
+  server.unproved_connections_max = options_.unproved_max;
+  server.waiting_connections_max = options_.waiting_max;
+  server.followers_max = options_.followers_max;
   server.scrubbing = Scrubbing();
   server.creator = this;
   server.report = options_.tell;
@@ -101,9 +104,14 @@ absl::Status Node::Begin() {
   }
   const std::string own =
       options_.listen.empty() ? self->address.ToString() : options_.listen;
+  AdapterOptions adapter;
+  adapter.tell = options_.tell;
+  adapter.on_refused = [this](std::string_view peer, StrangerEnd why) {
+    NoteRefused(peer, why);
+  };
+  adapter.silent_max = static_cast<uint32_t>(options_.silent_max);
   ALPHEUS_ASSIGN_OR_RETURN(
-      fabric_,
-      options_.open_adapter(cluster_, self->node, random_, options_.tell));
+      fabric_, options_.open_adapter(cluster_, self->node, random_, adapter));
   ALPHEUS_RETURN_IF_ERROR(TellPlatform());
   TellKey();
   server_ =
@@ -138,6 +146,19 @@ void Node::TellKey() const {
           : "cluster key: none. Whoever reaches this node's address may open "
             "its logs, read them, and end their primaries; name a key_file in "
             "the cluster file");
+}
+
+// Nobody connects before the server is there.
+void Node::NoteRefused(std::string_view peer, StrangerEnd why) {
+  const bool is_silent = why == StrangerEnd::kSaidNothing;
+  const absl::Status status =
+      is_silent ? absl::DeadlineExceededError(
+                      "it said nothing in time, or until others came")
+                : absl::InvalidArgumentError(
+                      "what it said is no message of a node or a primary");
+  server_->NoteRefused(
+      std::string(peer),
+      Refuse(is_silent ? Refusal::kTooSlow : Refusal::kMalformed, status));
 }
 
 absl::Status Node::FindFiles() {

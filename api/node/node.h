@@ -35,6 +35,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -67,6 +68,13 @@ struct NodeOptions {
   uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
   // From the end of a pass over a log to the next one.
   uint64_t scrub_interval_seconds = 24 * uint64_t{3'600};
+  // Connections that a peer may have without a promise: such as have not said
+  // hello; not proved the key; were proved and wait, of each kind; and follow
+  // (replica_server.h, V4). More than 0.
+  uint64_t silent_max = 64;
+  uint64_t unproved_max = 32;
+  uint64_t waiting_max = 32;
+  uint64_t followers_max = 64;
   // What persists pages of a plain file.
   MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
   AdapterOpener open_adapter = OpenAdapter;
@@ -109,6 +117,7 @@ class Node final : private LogCreator {
   ScrubbingOptions Scrubbing() const;
   absl::Status TellPlatform() const;
   void TellKey() const;
+  void NoteRefused(std::string_view peer, StrangerEnd why);
   absl::Status FindFiles();
   void TryToServe(const std::string& log_name);
   absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,

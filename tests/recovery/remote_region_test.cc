@@ -26,10 +26,11 @@ using ::testing::HasSubstr;
 constexpr int64_t kMillisecond = 1'000'000;
 // Whoever reads is on a host where the world has nobody.
 constexpr int kReaderHost = 3;
+constexpr int kLiarHost = 4;
 
 ServedWorld::Options WithReader(int64_t silence_ns_max = 1'000'000'000'000) {
   ServedWorld::Options options;
-  options.network.hosts = kReaderHost + 1;
+  options.network.hosts = kLiarHost + 1;
   options.server.silence_ns_max = silence_ns_max;
   return options;
 }
@@ -229,7 +230,7 @@ TEST(RemoteRegionTest, NodeThatClaimsMoreThanARegionGetsNoMemory) {
     Viewed viewed;
     viewed.region_key = RegionKey(7);
     viewed.region_bytes = claimed.region_bytes;
-    LyingNode node(world, kReaderHost - 1,
+    LyingNode node(world, kLiarHost,
                    {kNode, 101, claimed.ring_capacity, Epoch(1), 1, {}},
                    viewed);
     Reader reader(world, kNode, {}, kLogA, node.address());

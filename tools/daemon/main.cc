@@ -24,6 +24,28 @@ void Tell(const std::string& sentence) {
   std::fprintf(stderr, "alpheusd: %s\n", sentence.c_str());
 }
 
+// Of connections without a promise.
+void AddPlaces(CLI::App* app, NodeOptions* options) {
+  constexpr uint64_t kPlacesMax = 65'536;
+  const auto add = [&](const char* name, uint64_t* places, const char* what) {
+    cli::AddOption(app, name, places, what)
+        .Decimal()
+        .Range(uint64_t{1}, kPlacesMax)
+        .ShowDefault();
+  };
+  add("--silent-max", &options->silent_max,
+      "Connections that have not said hello; the oldest makes room");
+  add("--unproved-max", &options->unproved_max,
+      "Connections that have not proved the key; the oldest makes room");
+  add("--waiting-max", &options->waiting_max,
+      "Connections that wait, of each of three kinds: those that ask for "
+      "something, that look at a replica, and that have asked for nothing "
+      "yet; who was silent for longest makes room");
+  add("--followers-max", &options->followers_max,
+      "Readers that follow logs of this node (alpheus tail --follow); more "
+      "are refused");
+}
+
 void AddOptions(cli::Parser* parser, NodeOptions* options) {
   // What a typing error could change is refused, as in the cluster file.
   parser->AddConfigOption("--config", "File with these options, as TOML");
@@ -50,6 +72,7 @@ void AddOptions(cli::Parser* parser, NodeOptions* options) {
       "What keeps records when the power goes, as words with commas between "
       "them; see the sample configuration")
       .ShowDefault(PlatformToString(options->platform));
+  AddPlaces(app, options);
   cli::AddOption(app, "--yield-turns", &options->yield_turns,
                  "Turns without sleeping after the last activity; each "
                  "yields the core. 0: sleeps at once")

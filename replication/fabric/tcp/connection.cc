@@ -116,7 +116,7 @@ size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
     const std::optional<WireHeader> header =
         DecodeHeader(rest.first<kWireHeaderBytes>(), BoundsOf(shared_.options));
     if (!header || !OnHeader(*header, now)) {
-      ++shared_.counters.refused;
+      NoteRefused(StrangerEnd::kNotUnderstood);
       Break(CompletionStatus::kFlushed, now);
       break;
     }
@@ -199,7 +199,7 @@ void Connection::CheckResponder(int64_t now) {
     case Responder::Health::kBroken:
       return Break(CompletionStatus::kFlushed, now);
     case Responder::Health::kNonsense:
-      ++shared_.counters.refused;
+      NoteRefused(StrangerEnd::kNotUnderstood);
       return Break(CompletionStatus::kFlushed, now);
   }
   if (!responder_.is_parked()) {

@@ -82,6 +82,10 @@ class Connection {
 
   State state() const { return state_; }
   const std::string& peer() const { return peer_; }
+  // The application does not know of it yet, or no more.
+  bool is_stranger() const {
+    return state_ == State::kAnonymous || state_ == State::kLingering;
+  }
   bool is_established() const { return state_ == State::kEstablished; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
@@ -91,6 +95,8 @@ class Connection {
   void Reject(std::string_view private_data, int64_t now);
   // What was posted completes with kFlushed; no event.
   void Close(int64_t now);
+  // For others that came. Requires: is_stranger().
+  void MakeRoom();
   void PostReceive(WorkId work, const LocalBytes& into, int64_t now);
 
   // Send would do nothing but acknowledge.
@@ -147,6 +153,7 @@ class Connection {
   void ExcuseOwnPause(int64_t now);
   void Watch();
 
+  void NoteRefused(StrangerEnd why);
   // Ends. `first` is for the request that waits longest.
   void Break(CompletionStatus first, int64_t now);
   void BreakWithNak(WireFailure failure, int64_t now);

@@ -77,6 +77,7 @@ bool Connection::OnTimers(int64_t now) {
     return true;
   }
   if (!HearsSilence()) {
+    if (state_ == State::kAnonymous) NoteRefused(StrangerEnd::kSaidNothing);
     Break(CompletionStatus::kFlushed, now);
     return true;
   }
@@ -166,6 +167,17 @@ void Connection::Close(int64_t now) {
   state_ = State::kDead;
   requester_.Fail(CompletionStatus::kFlushed);
   responder_.Fail();
+}
+
+void Connection::NoteRefused(StrangerEnd why) {
+  ++shared_.counters.refused;
+  if (shared_.options.on_refused) shared_.options.on_refused(peer_, why);
+}
+
+void Connection::MakeRoom() {
+  if (state_ == State::kAnonymous) NoteRefused(StrangerEnd::kSaidNothing);
+  DropSocket();
+  state_ = State::kDead;
 }
 
 void Connection::StartLinger(int64_t now) {

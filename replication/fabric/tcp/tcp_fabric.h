@@ -23,6 +23,8 @@
 //   T6. Nothing is left of a connection that was closed or rejected.
 //   T7. Without descriptors nothing ends and nothing spins: connecting fails,
 //       and whoever wants to connect waits until there are some.
+//   T8. Who says nothing keeps nobody out: of the host that has most of such
+//       connections the oldest makes room.
 // Thread safety: all members concurrently.
 // References: docs/fabric_wire.md.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
@@ -103,6 +105,7 @@ class TcpFabric final : public WorkRequestFabric {
   bool ReceiveWithoutAsking(int64_t now, bool* moved)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReceiveReady(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeRoomForStranger() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AcceptWaiting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // While descriptors are short (EMFILE, ENFILE).
   void PauseAccepting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
