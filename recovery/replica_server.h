@@ -71,6 +71,9 @@
 //       primary give way.
 //   V6. What a primary shows goes to who asked for it, and is no more than
 //       that.
+//   V7. Work in which memory runs out ends all connections of its log, and the
+//       log is served no more until it is opened anew: nothing that is half
+//       done is gone on with, and other logs go on.
 // Thread safety: one thread.
 // References: protocol A2, A4.2, A4.5, A7, H6, H16, H17, H21, R1, R2;
 // messages.h; docs/recovery_wire.md.
@@ -83,6 +86,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -146,6 +150,11 @@ struct ReplicaServerOptions {
   // Is told that a process that held such a log may have let go; AddLog may
   // follow, not from inside the call.
   std::function<void(Uuid log_id)> let_go;
+  // What messages call a log; not set: by its id.
+  std::function<std::string(Uuid log_id)> name_of;
+  // Gets one sentence for each promise, each session and the end of each
+  // primary: what an operator wants to find in a file of messages.
+  std::function<void(const std::string&)> note;
   // Gets one sentence for each connection that ends by an error; that a peer
   // has gone is none. Of refusals, the first of a host and reason (refusals.h).
   std::function<void(const std::string&)> report;
@@ -185,9 +194,14 @@ class ReplicaServer {
   // Those whose medium failed: nobody is promised anything by them any more.
   // Remove them, and add them again once they are opened anew.
   std::vector<Uuid> LogsWithFailedMedium() const;
+  // Those in whose work memory ran out, or something else that no status says:
+  // their connections have ended, and what the replica's objects hold may be
+  // half done. Remove them, and add them again once they are opened anew.
+  std::vector<Uuid> StarvedLogs() const;
 
   // What the fabric's Poll brought. False: it is of no connection of this
   // server; every request to connect is.
+  // Where memory runs out, what it was needed for ends (V7).
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
@@ -201,6 +215,10 @@ class ReplicaServer {
 
   // When Poll has something to do by itself; not set: never.
   Deadline NextDeadline() const;
+
+  // Takes credentials, numbers of places and of scrubbing as these options
+  // have them; connections keep what they have proved and their places.
+  void Reconfigure(const ReplicaServerOptions& options);
 
   const Counters& counters() const { return counters_; }
   const Refusals& refusals() const { return refusals_; }
@@ -262,6 +280,13 @@ class ReplicaServer {
     }
   };
 
+  // V7.
+  template <class Work>
+  void Guard(ConnectionId id, const Work& work);
+  void Starve(ConnectionId id, ServedLog* log, const absl::Status& why);
+  bool TakeOne(const ConnectionEvent& event);
+  bool TakeOne(const Completion& completion);
+
   // Connections.
   absl::StatusOr<Connection> Admit(const ConnectionEvent& event);
   void OnRequested(const ConnectionEvent& event);
@@ -286,7 +311,9 @@ class ReplicaServer {
   absl::Status EndHolding(Connection& connection);
   void VoidKeys(Connection& connection);
   void Report(const Connection& connection, const absl::Status& why);
-  static std::string Describe(const Connection& connection);
+  std::string NameOf(Uuid log_id) const;
+  std::string Describe(const Connection& connection) const;
+  void Note(const Connection& connection, const std::string& what) const;
   // Counts it if it is a refusal, and is silent if it is not the first.
   void Tell(const std::string& peer, const absl::Status& why,
             const std::string& what);
@@ -390,8 +417,10 @@ class ReplicaServer {
 
   Fabric& fabric_;
   const Clock& clock_;
-  const ReplicaServerOptions options_;
+  ReplicaServerOptions options_;
   std::map<Uuid, std::unique_ptr<ServedLog>> logs_;
+  std::set<const ServedLog*> starved_;  // of them
+  bool all_starved_ = false;            // there was no memory to say which
   std::map<ConnectionId, Connection> connections_;
   std::map<Uuid, Holder> holders_;
   ConnectionId worked_;  // whose slice was the last one

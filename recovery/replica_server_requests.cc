@@ -245,6 +245,8 @@ absl::StatusOr<Message> ReplicaServer::Answered(Connection& connection) {
   ALPHEUS_ASSIGN_OR_RETURN(promised.ring_key,
                            GiveOut(connection, log.ring(), access));
   ++counters_.promised;
+  Note(connection,
+       absl::StrCat("is promised epoch ", connection.promise.epoch.value));
   return promised;
 }
 
@@ -264,6 +266,9 @@ void ReplicaServer::Fence(Connection& holder) {
   }
   for (const ConnectionId id : others) {
     ++counters_.fenced;
+    Note(*Find(id),
+         absl::StrCat("gives way to node ", holder.hello.primary.node.value,
+                      ", with epoch ", Find(id)->promise.epoch.value));
     End(id, absl::OkStatus());
   }
   VoidKeys(holder);
@@ -348,6 +353,11 @@ absl::StatusOr<Message> ReplicaServer::AfterInstall(Connection& connection) {
       fabric_, connection.id));
   connection.phase = Phase::kSession;
   ++counters_.installed;
+  const Followed said = connection.log->followed();
+  Note(connection,
+       absl::StrCat("writes epoch ", installation.epoch.value, ", of ",
+                    said.replica_count, " members, ", said.write_quorum,
+                    " of which persist each record"));
   return Installed{};
 }
 

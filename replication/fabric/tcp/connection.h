@@ -95,6 +95,8 @@ class Connection {
   void Reject(std::string_view private_data, int64_t now);
   // What was posted completes with kFlushed; no event.
   void Close(int64_t now);
+  // Memory ran out in it.
+  void Abandon(int64_t now) { Break(CompletionStatus::kFlushed, now); }
   // For others that came. Requires: is_stranger().
   void MakeRoom();
   void PostReceive(WorkId work, const LocalBytes& into, int64_t now);

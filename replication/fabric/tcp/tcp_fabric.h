@@ -104,6 +104,10 @@ class TcpFabric final : public WorkRequestFabric {
   // false, and epoll is to be asked.
   bool ReceiveWithoutAsking(int64_t now, bool* moved)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Where memory runs out the connection breaks, and no other.
+  template <class Work>
+  bool Guard(tcp::Connection& connection, int64_t now, const Work& work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReceiveReady(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoomForStranger() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AcceptWaiting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "log/base/within_memory.h"
 #include "replication/fabric/socket_address.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/tcp/tcp_fabric_lock.h"
@@ -173,10 +174,17 @@ bool TcpFabric::AcceptWaiting(int64_t now) {
     moved = true;
     is_exhausted_ = false;
     MakeRoomForStranger();
-    Add(std::move(accepted.socket), std::move(accepted.peer), std::nullopt,
-        IsMutant("kTcpSilentStay")
-            ? Deadline()
-            : Deadline::AtNanos(now + options_.limits.retry_ns));
+    const absl::Status added = WithinMemory([&] {
+      Add(std::move(accepted.socket), std::move(accepted.peer), std::nullopt,
+          IsMutant("kTcpSilentStay")
+              ? Deadline()
+              : Deadline::AtNanos(now + options_.limits.retry_ns));
+      return absl::OkStatus();
+    });
+    if (!added.ok()) {
+      PauseAccepting(now);
+      return moved;
+    }
   }
 }
 
