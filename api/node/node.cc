@@ -219,6 +219,13 @@ absl::Status Node::TellPlatform() const {
 }
 
 void Node::TellKey() const {
+  std::string members;
+  for (const ClusterMember& member : cluster_.members) {
+    absl::StrAppend(&members, members.empty() ? "" : ", ", "node ",
+                    member.node.value, " at ", member.address.ToString());
+  }
+  options_.tell(absl::StrCat("cluster ", cluster_.cluster_id.ToString(),
+                             ", configuration ", cluster_.id, ": ", members));
   options_.tell(
       cluster_.key.is_set()
           ? absl::StrCat("cluster key: ", cluster_.key_file)
@@ -577,6 +584,7 @@ void Node::TakeChange() {
   }
   if (!change.has_value()) return;
   // The rest is as it was, and looked at by other threads.
+  cluster_.id = change->cluster.id;
   cluster_.members = std::move(change->cluster.members);
   cluster_.key_file = std::move(change->cluster.key_file);
   cluster_.key = change->cluster.key;

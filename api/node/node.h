@@ -145,6 +145,7 @@ class Node final : private LogCreator {
   ReplicaServerOptions ServerOptions();
   ScrubbingOptions Scrubbing() const;
   absl::Status TellPlatform() const;
+  // And the members.
   void TellKey() const;
   void NoteRefused(std::string_view peer, StrangerEnd why);
   // Of those that are not known yet; registers them only.

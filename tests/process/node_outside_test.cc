@@ -5,9 +5,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -21,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/clock.h"
+#include "replication/fabric/tcp/socket.h"
 #include "tests/testing/temp_directory.h"
 #include "tools/demo/child_process.h"
 
@@ -31,17 +30,11 @@ using ::testing::MatchesRegex;
 
 constexpr int64_t kPatienceNanos = 60'000'000'000;
 
-// That nobody has now.
-int FreePort() {
-  const demo::OwnedFd probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(bind(probe.get(), any, bytes), 0);
-  EXPECT_EQ(getsockname(probe.get(), any, &bytes), 0);
-  return ntohs(address.sin_port);
+// Host and port that nobody has now.
+std::string FreeAddress() {
+  const auto listener = tcp::ListenOn("127.0.0.1:0");
+  EXPECT_TRUE(listener.ok()) << listener.status();
+  return listener.ok() ? listener->address : std::string();
 }
 
 // A cluster of one node, which is enough to write.
@@ -68,7 +61,7 @@ class NodeOutsideTest : public ::testing::Test {
         << "cluster_id = '9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a'\n"
         << "configuration_id = " << configuration << "\n"
         << "key_file = 'cluster.key'\n"
-        << "[[member]]\nnode = 1\naddress = 'localhost:" << port_ << "'\n";
+        << "[[member]]\nnode = 1\naddress = '" << address_ << "'\n";
   }
   void Start() {
     auto started =
@@ -129,7 +122,7 @@ class NodeOutsideTest : public ::testing::Test {
   const TempDirectory directory_;
   const std::string replicas_ = directory_.File("n1");
   const std::string cluster_ = directory_.File("cluster.toml");
-  const int port_ = FreePort();
+  const std::string address_ = FreeAddress();
   std::optional<demo::ChildProcess> node_;
   std::string said_;
 };

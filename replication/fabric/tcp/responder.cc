@@ -165,8 +165,7 @@ void Responder::BeginSend() {
   is_parked_ = receives_.empty();
   if (is_parked_) {
     // All of it would have to be kept meanwhile (E4).
-    if (current_.length + kWireHeaderBytes > window_bytes_ &&
-        !IsMutant("kTcpKeepsWithoutBound")) {
+    if (current_.length + kWireHeaderBytes > window_bytes_) {
       FailWith(WireFailure::kReceiverNotReady);
     }
     return;
