@@ -382,6 +382,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
                            file->Serve(identity));
   Held& held = files_[format.log_name];
   held.file = std::move(file);
+  held.inode = InodeOf(PathOf(format.log_name));
   held.is_served = true;
   options_.tell(absl::StrCat("log ", format.log_name, ": formatted ",
                              PathOf(format.log_name)));
