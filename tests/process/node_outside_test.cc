@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -115,7 +116,9 @@ class NodeOutsideTest : public ::testing::Test {
   }
   // Of the node's process, from now on.
   void Limit(__rlimit_resource resource, rlim_t most) {
-    const rlimit limit{most, RLIM_INFINITY};
+    rlimit limit{};
+    ASSERT_EQ(prlimit(node_->pid(), resource, nullptr, &limit), 0);
+    limit.rlim_cur = std::min(most, limit.rlim_max);
     ASSERT_EQ(prlimit(node_->pid(), resource, &limit, nullptr), 0);
   }
 
@@ -251,7 +254,10 @@ TEST_F(NodeOutsideTest, MessagesAreLinesWithTimes) {
   ASSERT_TRUE(Says("is promised epoch"));
   ASSERT_TRUE(Says("writes epoch"));
   ASSERT_TRUE(Says(", of 1 members, 1 of which persist each record"));
-  WriteKey('b');
+  std::ofstream(cluster_)
+      << "cluster_id = '00000000-0000-0001-0000-000000000002'\n"
+      << "key_file = 'cluster.key'\n"
+      << "[[member]]\nnode = 1\naddress = '" << address_ << "'\n";
   EXPECT_NE(Status("main"), 0);
   ASSERT_TRUE(Says("More of this host's are counted, not told"));
   ExpectEndsWell(SIGTERM);
