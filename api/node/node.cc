@@ -60,7 +60,7 @@ bool IsBlankDevice(const std::filesystem::path& path) {
 
 // Zeros if there is none.
 std::pair<dev_t, ino_t> InodeOf(const std::string& path) {
-  struct stat found {};
+  struct stat found = {};
   if (stat(path.c_str(), &found) != 0) return {};
   return {found.st_dev, found.st_ino};
 }

@@ -174,13 +174,16 @@ bool TcpFabric::AcceptWaiting(int64_t now) {
     moved = true;
     is_exhausted_ = false;
     MakeRoomForStranger();
-    const absl::Status added = WithinMemory([&] {
-      Add(std::move(accepted.socket), std::move(accepted.peer), std::nullopt,
-          IsMutant("kTcpSilentStay")
-              ? Deadline()
-              : Deadline::AtNanos(now + options_.limits.retry_ns));
-      return absl::OkStatus();
-    });
+    // Under the lock that this function needs.
+    const absl::Status added =
+        WithinMemory([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          Add(std::move(accepted.socket), std::move(accepted.peer),
+              std::nullopt,
+              IsMutant("kTcpSilentStay")
+                  ? Deadline()
+                  : Deadline::AtNanos(now + options_.limits.retry_ns));
+          return absl::OkStatus();
+        });
     if (!added.ok()) {
       PauseAccepting(now);
       return moved;

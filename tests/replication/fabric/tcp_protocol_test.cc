@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -249,7 +250,8 @@ TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
   for (int i = 0; i < 20; ++i) flood.push_back(ConnectRaw());
   ASSERT_TRUE(turn_until([&] { return refused.size() == 17; }));
   EXPECT_THAT(refused, ::testing::Each("127.0.0.3"));
-  for (const tcp::Descriptor* raw : {&lone, &flood.back()}) {
+  for (const tcp::Descriptor* raw :
+       std::array<const tcp::Descriptor*, 2>{&lone, &flood.back()}) {
     const auto hello = RawHello(tcp::kWireVersion);
     iovec piece{const_cast<std::byte*>(hello.data()), hello.size()};
     ASSERT_EQ(tcp::SendSome(*raw, {&piece, 1}).bytes, hello.size());
@@ -268,7 +270,9 @@ TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
   TcpFabric small(options, world_.clock(), random);
   address_ = *small.Listen("127.0.0.1:0");
   const tcp::Descriptor raw = ConnectRaw();
-  std::string request = "GET / HTTP/1.1\r\nHost: node.example:7401\r\n\r\n....";
+  // Longer than a header is.
+  std::string request = "GET / HTTP/1.1\r\nHost: node.example:7401\r\n\r\n" +
+                        std::string(100, '.');
   iovec piece{request.data(), request.size()};
   for (int i = 0; i < 1000 && refused.empty(); ++i) {
     if (piece.iov_len > 0)
