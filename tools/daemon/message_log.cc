@@ -145,7 +145,8 @@ MessageLog::MessageLog(int fd, std::string_view program)
   try {
     std::thread([queue = queue_] { queue->Run(); }).detach();
     queue_->is_threaded = true;
-  } catch (const std::system_error&) {  // M1: there may be none
+  } catch (const std::system_error&) {
+    queue_->is_threaded = false;  // M1: there may be none
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -48,7 +48,7 @@ absl::Status Signals::Start(std::function<void()> end,
   reload_ = std::move(reload);
   try {
     thread_ = std::thread([this] { Wait(); });
-  } catch (const std::system_error& error) {
+  } catch (const std::system_error&) {
     return absl::ResourceExhaustedError(
         "no thread could be started to wait for signals. Raise the limit on "
         "processes (ulimit -u, TasksMax of the service) and start again");
