@@ -45,7 +45,8 @@ DOORS = (
     ("sockets", r"(sys/(socket|un)\.h|netdb\.h|netinet/|arpa/)",
      # and a benchmark's floor, which must not stand on what it measures.
      ("replication/fabric/tcp/", "replication/fabric/socket_address.h",
-      "replication/fabric/socket_address.cc", "bench/replicated/raw_socket.cc",
+      "replication/fabric/socket_address.cc", "quorum/host_numbers.cc",
+      "bench/replicated/raw_socket.cc",
       "tests/testing/counted_sends.cc",
       "tests/bench/replicated/free_ports_test.cc",
       "bench/replicated/system_calls.cc")),
@@ -80,7 +81,8 @@ CALLS = (
      r"|\b(clock_gettime|gettimeofday|timespec_get|ftime|__?rdtscp?)\s*\("
      r"|\b__builtin_ia32_rdtscp?\b|\bstd::(time|clock)\s*\("
      rf"|{FREE}time\s*\(",
-     ("log/base/", "bench/"), "time comes from an injected Clock"),
+     ("log/base/", "bench/", "tools/daemon/message_log.cc"),
+     "time comes from an injected Clock"),
     ("random",
      r"\bstd::(random_device|mt19937(_64)?|default_random_engine|minstd_rand0?"
      r"|ranlux\w+|knuth_b|rand|srand)\b|\babsl::(\w*BitGen)\b"
@@ -97,7 +99,8 @@ CALLS = (
      r"\bstd::(thread|jthread|async)\b|\bpthread_create\b|\bthrd_create\b",
      ("api/node/", "tools/", "tests/", "bench/"),
      "protocol code is driven by Poll and starts no thread"),
-    ("exception", r"\b(throw|try|catch)\b", ("tools/",),
+    ("exception", r"\b(throw|try|catch)\b",
+     ("tools/", "log/base/within_memory.h"),
      "errors are absl::Status"),
     ("goto", r"\bgoto\b", (), "no goto"),
     # In place of clang-tidy's concurrency-mt-unsafe, which also takes glibc's

@@ -23,8 +23,8 @@ struct Address {
   std::string ToString() const;
 };
 
-// "name:port", "1.2.3.4:port" or "[fe80::1%eth0]:port". One address has one
-// form here, but for what a name server makes of it: two that differ are two.
+// "name:port", "1.2.3.4:port" or "[fe80::1%eth0]:port". Where a name leads is
+// found out later (host_numbers.h).
 // Errors: InvalidArgument (anything else).
 absl::StatusOr<Address> ParseAddress(std::string_view text);
 

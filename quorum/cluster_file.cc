@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "quorum/ballot.h"
@@ -307,31 +306,59 @@ absl::StatusOr<ClusterConfiguration> ReadCluster(std::string_view file,
   return cluster;
 }
 
-bool IsLoopback(const Address& address) {
-  return address.host == "localhost" || address.host == "::1" ||
-         absl::StartsWith(address.host, "127.");
+// Members by the numbers of their hosts, which fabrics take; `*reached_node` is
+// one that other machines reach, if there is any.
+absl::Status ResolveMembers(const std::string& path, const HostLookup& look_up,
+                            ClusterConfiguration& cluster,
+                            std::optional<NodeId>* reached_node) {
+  std::vector<ClusterMember> resolved;
+  for (const ClusterMember& member : cluster.members) {
+    absl::StatusOr<ResolvedAddress> found =
+        ResolveAddress(member.address, look_up);
+    absl::Status status = found.status();
+    if (status.ok() && IsUnspecifiedNumber(found->address.host)) {
+      status = absl::InvalidArgumentError(absl::StrCat(
+          member.address.ToString(),
+          ": this means all addresses of a machine, and leads to none. Write "
+          "the one by which others reach the node; what it listens on is an "
+          "option of alpheusd"));
+    }
+    if (status.ok()) {
+      ClusterMember one = member;
+      one.address = found->address;
+      resolved.push_back(std::move(one));
+      status = CheckMembers(resolved);
+      if (!found->is_loopback) *reached_node = member.node;
+    }
+    if (!status.ok()) {
+      return {status.code(), absl::StrCat(path, ": node ", member.node.value,
+                                          ": ", status.message())};
+    }
+  }
+  cluster.members = std::move(resolved);
+  return absl::OkStatus();
 }
 
 // Without a key whoever reaches a node may end its primary and overwrite its
 // replica: not by oversight.
 absl::Status CheckMayHaveNoKey(const ClusterConfiguration& cluster,
-                               const std::string& path) {
-  if (cluster.insecure_without_key) return absl::OkStatus();
-  for (const ClusterMember& member : cluster.members) {
-    if (IsLoopback(member.address)) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        path, ": no key_file, and node ", member.node.value, " at ",
-        member.address.ToString(),
-        " can be reached from other machines: whoever reaches it could open "
-        "the log. Make a key by `alpheus key new FILE`, give all nodes a copy "
-        "and name it (key_file); or say insecure_without_key = true, if the "
-        "network keeps strangers out"));
-  }
-  return absl::OkStatus();
+                               const std::string& path,
+                               std::optional<NodeId> reached_node) {
+  if (cluster.insecure_without_key || !reached_node) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, ": no key_file, and node ", reached_node->value, " at ",
+      FindMember(cluster, *reached_node)->address.ToString(),
+      " can be reached from other machines: whoever reaches it could open "
+      "the log. Make a key by `alpheus key new FILE`, give all nodes a copy "
+      "and name it (key_file); or say insecure_without_key = true, if the "
+      "network keeps strangers out"));
 }
 
-absl::Status LoadKey(ClusterConfiguration& cluster, const std::string& path) {
-  if (cluster.key_file.empty()) return CheckMayHaveNoKey(cluster, path);
+absl::Status LoadKey(ClusterConfiguration& cluster, const std::string& path,
+                     std::optional<NodeId> reached_node) {
+  if (cluster.key_file.empty()) {
+    return CheckMayHaveNoKey(cluster, path, reached_node);
+  }
   cluster.key_file =
       (std::filesystem::path(path).parent_path() / cluster.key_file).string();
   ALPHEUS_ASSIGN_OR_RETURN(cluster.key, LoadClusterKey(cluster.key_file));
@@ -352,7 +379,8 @@ absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
   return ReadCluster(name, parsed.table());
 }
 
-absl::StatusOr<ClusterConfiguration> LoadClusterFile(const std::string& path) {
+absl::StatusOr<ClusterConfiguration> LoadClusterFile(
+    const std::string& path, const HostLookup& look_up) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
       std::fopen(path.c_str(), "rbe"), std::fclose);
   if (file == nullptr) {
@@ -373,7 +401,10 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(const std::string& path) {
   }
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
                            ParseClusterFile(text, path));
-  ALPHEUS_RETURN_IF_ERROR(LoadKey(cluster, path));
+  std::optional<NodeId> reached_node;
+  ALPHEUS_RETURN_IF_ERROR(
+      ResolveMembers(path, look_up, cluster, &reached_node));
+  ALPHEUS_RETURN_IF_ERROR(LoadKey(cluster, path, reached_node));
   return cluster;
 }
 

@@ -14,7 +14,8 @@
 //   node = 1
 //   address = "10.0.0.1:7400"
 //
-// Thread safety: pure functions; LoadClusterFile reads a file, which may block.
+// Thread safety: pure functions; LoadClusterFile reads a file and asks for
+// hosts, which may block.
 #ifndef ALPHEUS_QUORUM_CLUSTER_FILE_H_
 #define ALPHEUS_QUORUM_CLUSTER_FILE_H_
 
@@ -24,6 +25,7 @@
 
 #include "absl/status/statusor.h"
 #include "quorum/configuration.h"
+#include "quorum/host_numbers.h"
 
 namespace alpheus {
 
@@ -40,9 +42,11 @@ absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
 // With the key that the file names, relative to where it lies itself.
 // Errors: as ParseClusterFile and LoadClusterKey; InvalidArgument (too large);
 // FailedPrecondition (no key, a member that other machines reach, and not
-// insecure_without_key); what the system says of a file that can't be opened or
-// read.
-absl::StatusOr<ClusterConfiguration> LoadClusterFile(const std::string& path);
+// insecure_without_key); NotFound, Unavailable (a host that nobody knows); what
+// the system says of a file that can't be opened or read.
+// Members' hosts are numbers then, as `look_up` gives them.
+absl::StatusOr<ClusterConfiguration> LoadClusterFile(
+    const std::string& path, const HostLookup& look_up = LookUpHost);
 
 }  // namespace alpheus
 

@@ -11,6 +11,7 @@
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
+#include "recovery/welcome_check.h"
 
 namespace alpheus {
 namespace {
@@ -91,6 +92,15 @@ bool RemoteRegion::Take(const Completion& completion) {
   return true;
 }
 
+// Neither less than its ring and what stands before it, nor more: memory for an
+// image is made by what the node says.
+bool RemoteRegion::IsRegion(const Viewed& viewed, uint64_t ring_capacity) {
+  const absl::StatusOr<Layout> largest =
+      Layout::ForRing(ring_capacity, kEpochTableCapacity);
+  return largest.ok() && viewed.region_bytes >= kTableOffset + ring_capacity &&
+         viewed.region_bytes <= largest->region_bytes;
+}
+
 void RemoteRegion::AskAgainIfItHelps() {
   if (stage_ == Stage::kDone || !absl::IsUnavailable(status())) return;
   if (IsMutant("kViewIsNotReopened")) return;
@@ -103,9 +113,10 @@ void RemoteRegion::AskAgainIfItHelps() {
 absl::Status RemoteRegion::TakeReply(const Message& reply) {
   const auto* viewed = std::get_if<Viewed>(&reply);
   const Welcome& welcome = *inquiry_->welcome();
-  if (viewed == nullptr ||
-      viewed->region_bytes < kTableOffset + welcome.ring_capacity) {
-    return absl::DataLossError("the node said what no node says to a View");
+  ALPHEUS_RETURN_IF_ERROR(CheckWelcome(welcome));
+  if (viewed == nullptr || !IsRegion(*viewed, welcome.ring_capacity)) {
+    return absl::DataLossError(
+        "the node said what no node says to a View. Look at that node");
   }
   remote_key_ = viewed->region_key;
   refusals_ = viewed->refusals;

@@ -90,6 +90,7 @@ class RemoteRegion {
   // Asks for a view, for the first time or again.
   void Ask();
   void AskAgainIfItHelps();
+  static bool IsRegion(const Viewed& viewed, uint64_t ring_capacity);
   absl::Status TakeReply(const Message& reply);
   absl::Status Begin(const Viewed& viewed);
   void BeginStage(Stage stage, uint64_t begin, uint64_t end);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "log/base/within_memory.h"
 
 namespace alpheus {
 namespace {
@@ -70,6 +71,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaServer::RemoveLog(
   }
   for (const ConnectionId id : of_log) End(id, absl::OkStatus());
   scrubbing_.Forget(log_id);
+  starved_.erase(found->second.get());
   std::unique_ptr<ServedLog> log = std::move(found->second);
   logs_.erase(found);
   return log;
@@ -83,9 +85,87 @@ std::vector<Uuid> ReplicaServer::LogsWithFailedMedium() const {
   return failed;
 }
 
-// --- Connections -------------------------------------------------------------
+std::vector<Uuid> ReplicaServer::StarvedLogs() const {
+  std::vector<Uuid> starved;
+  for (const auto& [id, log] : logs_) {
+    if (all_starved_ || starved_.contains(log.get())) starved.push_back(id);
+  }
+  return starved;
+}
+
+void ReplicaServer::Reconfigure(const ReplicaServerOptions& options) {
+  options_.credentials = options.credentials;
+  options_.waiting_connections_max = options.waiting_connections_max;
+  options_.unproved_connections_max = options.unproved_connections_max;
+  options_.followers_max = options.followers_max;
+  options_.scrubbing = options.scrubbing;
+  scrubbing_.Reconfigure(options.credentials, options.scrubbing);
+}
+
+// --- Memory ------------------------------------------------------------------
+
+template <class Work>
+void ReplicaServer::Guard(ConnectionId id, const Work& work) {
+  Connection* const connection = Find(id);
+  ServedLog* const log = connection == nullptr ? nullptr : connection->log;
+  const absl::Status status = WithinMemory(work);
+  if (!status.ok()) Starve(id, log, status);
+}
+
+void ReplicaServer::Starve(ConnectionId id, ServedLog* log,
+                           const absl::Status& why) {
+  const auto is_of_log = [log](const auto& entry) {
+    return entry.second.log == log;
+  };
+  if (log == nullptr) {
+    Find(id) == nullptr ? fabric_.Close(id).IgnoreError()
+                        : End(id, absl::OkStatus());
+  } else {
+    for (auto of = std::ranges::find_if(connections_, is_of_log);
+         of != connections_.end();
+         of = std::ranges::find_if(connections_, is_of_log)) {
+      End(of->first, absl::OkStatus());
+    }
+    const absl::Status noted = WithinMemory([&] {
+      starved_.insert(log);
+      return absl::OkStatus();
+    });
+    all_starved_ |= !noted.ok();
+  }
+  ++counters_.failed;
+  const absl::Status told = WithinMemory([&] {
+    if (options_.report) {
+      options_.report(absl::StrCat(
+          "node ", options_.node.value, ", ",
+          log == nullptr ? "a connection" : "log " + NameOf(log->log_id()),
+          ": ", why.message()));
+    }
+    return absl::OkStatus();
+  });
+  told.IgnoreError();  // it is counted
+}
 
 bool ReplicaServer::Take(const ConnectionEvent& event) {
+  bool taken = true;
+  Guard(event.connection, [&] {
+    taken = TakeOne(event);
+    return absl::OkStatus();
+  });
+  return taken;
+}
+
+bool ReplicaServer::Take(const Completion& completion) {
+  bool taken = true;
+  Guard(completion.connection, [&] {
+    taken = TakeOne(completion);
+    return absl::OkStatus();
+  });
+  return taken;
+}
+
+// --- Connections -------------------------------------------------------------
+
+bool ReplicaServer::TakeOne(const ConnectionEvent& event) {
   if (event.kind == ConnectionEvent::Kind::kRequested) {
     OnRequested(event);
     return true;
@@ -117,7 +197,12 @@ absl::StatusOr<ReplicaServer::Connection> ReplicaServer::Admit(
         Refusal::kOtherCluster,
         absl::FailedPreconditionError("this node is of another cluster"));
   }
-  const auto log = logs_.find(connection.hello.log_id);
+  auto log = logs_.find(connection.hello.log_id);
+  if (log == logs_.end() && options_.unserved) {
+    // It may come to be served by that: who had its file is gone.
+    options_.unserved(connection.hello.log_id).IgnoreError();
+    log = logs_.find(connection.hello.log_id);
+  }
   if (log != logs_.end()) {
     connection.log = log->second.get();
   } else {
@@ -127,7 +212,6 @@ absl::StatusOr<ReplicaServer::Connection> ReplicaServer::Admit(
                     absl::NotFoundError("the log is not kept by this node"));
     }
   }
-  if (!options_.credentials.key.is_set()) ALPHEUS_RETURN_IF_ERROR(CheckRoom());
   ALPHEUS_ASSIGN_OR_RETURN(connection.slots,
                            MessageSlots::Make(fabric_, 2, kMessageBytesMax));
   return connection;
@@ -188,7 +272,13 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
                                "others came, and it had proved no key yet")));
   }
   ++counters_.accepted;
-  connections_.emplace(event.connection, *std::move(admitted));
+  Connection& connection =
+      connections_.emplace(event.connection, *std::move(admitted))
+          .first->second;
+  // Newcomers are never refused for want of room.
+  if (connection.is_proved()) {
+    TakePlace(connection, Place::kNew).IgnoreError();
+  }
   status = fabric_.Accept(event.connection, EncodeWelcome(welcome));
   if (!status.ok()) End(event.connection, status);
 }
@@ -201,31 +291,6 @@ absl::Status ReplicaServer::PostRequestReceive(const Connection& connection) {
 ReplicaServer::Connection* ReplicaServer::Find(ConnectionId id) {
   const auto found = connections_.find(id);
   return found == connections_.end() ? nullptr : &found->second;
-}
-
-absl::Status ReplicaServer::CheckRoom() const {
-  const auto waiting =
-      std::ranges::count_if(connections_, [](const auto& entry) {
-        return entry.second.is_proved() && !entry.second.is_holder();
-      });
-  if (static_cast<size_t>(waiting) < options_.waiting_connections_max) {
-    return absl::OkStatus();
-  }
-  return Refuse(Refusal::kNoRoom,
-                absl::ResourceExhaustedError("too many connections wait here"));
-}
-
-ReplicaServer::Connection* ReplicaServer::OldestTooMany() {
-  Connection* oldest = nullptr;
-  size_t count = 0;
-  for (auto& [id, connection] : connections_) {
-    if (connection.is_proved()) continue;
-    ++count;
-    if (oldest == nullptr || connection.accepted_at < oldest->accepted_at) {
-      oldest = &connection;
-    }
-  }
-  return count < options_.unproved_connections_max ? nullptr : oldest;
 }
 
 void ReplicaServer::VoidKeys(Connection& connection) {
@@ -264,7 +329,11 @@ void ReplicaServer::End(ConnectionId id, const absl::Status& why) {
 
 // Primaries come and go: no news.
 void ReplicaServer::EndGone(const Connection& connection) {
-  if (connection.is_holder()) ++counters_.gone;
+  if (connection.is_holder()) {
+    ++counters_.gone;
+    Note(connection,
+         absl::StrCat("is gone, with epoch ", connection.promise.epoch.value));
+  }
   End(connection.id, absl::OkStatus());
 }
 
@@ -286,9 +355,23 @@ void ReplicaServer::Report(const Connection& connection,
   Tell(connection.peer, why, absl::StrCat(Describe(connection), ", ends"));
 }
 
-std::string ReplicaServer::Describe(const Connection& connection) {
+std::string ReplicaServer::NameOf(Uuid log_id) const {
+  return options_.name_of ? options_.name_of(log_id) : log_id.ToString();
+}
+
+void ReplicaServer::Note(const Connection& connection,
+                         const std::string& what) const {
+  if (!options_.note) return;
+  options_.note(absl::StrCat("log ", NameOf(connection.hello.log_id),
+                             ": the primary of node ",
+                             connection.hello.primary.node.value, ", process ",
+                             absl::Hex(connection.hello.primary.incarnation),
+                             " at ", connection.peer, ", ", what));
+}
+
+std::string ReplicaServer::Describe(const Connection& connection) const {
   return absl::StrCat(
-      "log ", connection.hello.log_id.ToString(), ": the connection of node ",
+      "log ", NameOf(connection.hello.log_id), ": the connection of node ",
       connection.hello.primary.node.value, ", process ",
       absl::Hex(connection.hello.primary.incarnation), " at ", connection.peer,
       ", with the promise of epoch ", connection.promise.epoch.value);
@@ -307,7 +390,7 @@ void ReplicaServer::Tell(const std::string& peer, const absl::Status& why,
 
 // --- Requests ----------------------------------------------------------------
 
-bool ReplicaServer::Take(const Completion& completion) {
+bool ReplicaServer::TakeOne(const Completion& completion) {
   Connection* const connection = Find(completion.connection);
   if (connection == nullptr) return scrubbing_.Take(completion);
   const bool is_control =
@@ -335,10 +418,12 @@ void ReplicaServer::OnControl(Connection& connection,
                               const Completion& completion) {
   if (SaysThatPeerIsGone(completion.status)) return EndGone(connection);
   if (completion.status != CompletionStatus::kOk) {
-    return End(connection.id,
+    return End(
+        connection.id,
+        Refuse(Refusal::kMalformed,
                absl::InvalidArgumentError(absl::StrCat(
                    OperationName(completion.operation), " of a message: ",
-                   CompletionStatusName(completion.status))));
+                   CompletionStatusName(completion.status)))));
   }
   connection.heard_at = clock_.NowNanos();
   if (completion.work == kReplyWork) {
@@ -427,9 +512,15 @@ void ReplicaServer::WorkOn() {
   const uint64_t slice = IsMutant("kScanInOneGo")
                              ? connection->log->ring().size()
                              : options_.slice_bytes;
-  const absl::StatusOr<bool> done = connection->log->Continue(slice);
-  if (!done.ok()) return Fail(*connection, done.status());
-  if (*done) SendReply(*connection, AfterWork(*connection));
+  Guard(connection->id, [&] {
+    const absl::StatusOr<bool> done = connection->log->Continue(slice);
+    if (!done.ok()) {
+      Fail(*connection, done.status());
+    } else if (*done) {
+      SendReply(*connection, AfterWork(*connection));
+    }
+    return absl::OkStatus();
+  });
 }
 
 // --- Time --------------------------------------------------------------------
@@ -452,7 +543,11 @@ void ReplicaServer::Poll() {
                                            : End(connection.id, why);
     }
   }
-  scrubbing_.Poll([this](Uuid log_id) { return IsBeingOpened(log_id); });
+  const absl::Status scrubbed = WithinMemory([&] {
+    scrubbing_.Poll([this](Uuid log_id) { return IsBeingOpened(log_id); });
+    return absl::OkStatus();
+  });
+  if (!scrubbed.ok()) scrubbing_.GiveUpPass();
 }
 
 bool ReplicaServer::IsBeingOpened(Uuid log_id) const {
@@ -468,12 +563,18 @@ void ReplicaServer::StepSessions() {
   for (auto next = connections_.begin(); next != connections_.end();) {
     const Connection& connection = (next++)->second;
     if (connection.phase != Phase::kSession) continue;
-    const absl::Status status = connection.log->Step();
-    const std::string news = connection.log->TakeNews();
-    if (!news.empty() && options_.report) {
-      options_.report(absl::StrCat(Describe(connection), ": ", news));
-    }
-    if (!status.ok()) End(connection.id, status);
+    // It may take others of its log with it: those that come next, too.
+    const ConnectionId id = connection.id;
+    Guard(id, [&] {
+      const absl::Status status = connection.log->Step();
+      const std::string news = connection.log->TakeNews();
+      if (!news.empty() && options_.report) {
+        options_.report(absl::StrCat(Describe(connection), ": ", news));
+      }
+      if (!status.ok()) End(id, status);
+      return absl::OkStatus();
+    });
+    next = connections_.upper_bound(id);
   }
 }
 

@@ -59,13 +59,21 @@
 //   V4. Memory is bounded: connections without a promise are limited in number
 //       and in the time they may be silent; each log has one holder. Those
 //       without a proof are counted by themselves, and the oldest makes room:
-//       strangers take no place of those who have the key.
+//       strangers take no place of those who have the key. Those with one have
+//       places by what they asked for last: who is new, looks at a region,
+//       follows, or asks for anything else takes no place of another kind, and
+//       the one that was silent for longest makes room. So readers, however
+//       many, keep out no opening and no look; followers that go on asking are
+//       refused when there are too many.
 //   V5. A primary is told of a promise only if whoever asks for it has proved
 //       the key, and if it is above the primary's. Of a log that is not this
 //       server's nothing is promised; nobody but who asks for promises makes a
 //       primary give way.
 //   V6. What a primary shows goes to who asked for it, and is no more than
 //       that.
+//   V7. Work in which memory runs out ends all connections of its log, and the
+//       log is served no more until it is opened anew: nothing that is half
+//       done is gone on with, and other logs go on.
 // Thread safety: one thread.
 // References: protocol A2, A4.2, A4.5, A7, H6, H16, H17, H21, R1, R2;
 // messages.h; docs/recovery_wire.md.
@@ -78,6 +86,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -104,8 +113,10 @@ struct ReplicaServerOptions {
   NodeId node;
   // Of all its replicas; primaries are told.
   Platform platform = {};
-  // Connections without a promise: that many, and silent for that long (V4).
+  // Connections without a promise: that many of each kind, and silent for that
+  // long (V4); more than 0.
   size_t waiting_connections_max = 32;
+  size_t followers_max = 64;
   int64_t silence_ns_max = 30'000'000'000;
   // Without a proof of the key, where there is one: that many, for that long.
   size_t unproved_connections_max = 32;
@@ -141,6 +152,11 @@ struct ReplicaServerOptions {
   // Is told that a process that held such a log may have let go; AddLog may
   // follow, not from inside the call.
   std::function<void(Uuid log_id)> let_go;
+  // What messages call a log; not set: by its id.
+  std::function<std::string(Uuid log_id)> name_of;
+  // Gets one sentence for each promise, each session and the end of each
+  // primary: what an operator wants to find in a file of messages.
+  std::function<void(const std::string&)> note;
   // Gets one sentence for each connection that ends by an error; that a peer
   // has gone is none. Of refusals, the first of a host and reason (refusals.h).
   std::function<void(const std::string&)> report;
@@ -180,17 +196,31 @@ class ReplicaServer {
   // Those whose medium failed: nobody is promised anything by them any more.
   // Remove them, and add them again once they are opened anew.
   std::vector<Uuid> LogsWithFailedMedium() const;
+  // Those in whose work memory ran out, or something else that no status says:
+  // their connections have ended, and what the replica's objects hold may be
+  // half done. Remove them, and add them again once they are opened anew.
+  std::vector<Uuid> StarvedLogs() const;
 
   // What the fabric's Poll brought. False: it is of no connection of this
   // server; every request to connect is.
+  // Where memory runs out, what it was needed for ends (V7).
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
   // Persists and acknowledges what arrived, and looks at the clock. To be
   // called after completions were taken, and at NextDeadline.
   void Poll();
+  // The fabric ended a peer, or is about to, before this server heard of it:
+  // counted and told as those that the server ends. Requires: `why` has a
+  // reason (refusals.h).
+  void NoteRefused(const std::string& peer, const absl::Status& why);
+
   // When Poll has something to do by itself; not set: never.
   Deadline NextDeadline() const;
+
+  // Takes credentials, numbers of places and of scrubbing as these options
+  // have them; connections keep what they have proved and their places.
+  void Reconfigure(const ReplicaServerOptions& options);
 
   const Counters& counters() const { return counters_; }
   const Refusals& refusals() const { return refusals_; }
@@ -210,6 +240,9 @@ class ReplicaServer {
     kEnding,
   };
 
+  // What one without a promise was for last (V4).
+  enum class Place { kNew, kLooking, kFollowing, kAsking };
+
   struct Connection {
     ConnectionId id;
     std::string peer;
@@ -220,6 +253,7 @@ class ReplicaServer {
     AskPromise asked;  // kWaiting
     Fetch fetch;       // kFetching
     Phase phase = Phase::kControl;
+    Place place = Place::kNew;
     Promise promise;  // the last one that it got
     std::optional<ReplicaHandshake> handshake;
     int64_t accepted_at = 0;  // nanoseconds
@@ -248,13 +282,25 @@ class ReplicaServer {
     }
   };
 
+  // V7.
+  template <class Work>
+  void Guard(ConnectionId id, const Work& work);
+  void Starve(ConnectionId id, ServedLog* log, const absl::Status& why);
+  bool TakeOne(const ConnectionEvent& event);
+  bool TakeOne(const Completion& completion);
+
   // Connections.
   absl::StatusOr<Connection> Admit(const ConnectionEvent& event);
   void OnRequested(const ConnectionEvent& event);
   absl::StatusOr<std::optional<Welcome>> LookAtHeld(const Hello& hello) const;
   absl::Status PostRequestReceive(const Connection& connection);
   Connection* Find(ConnectionId id);
-  absl::Status CheckRoom() const;
+  bool HasPlace(const Connection& connection, Place place) const;
+  static Place PlaceFor(const Message& request);
+  size_t PlacesOf(Place place) const;
+  Connection* LongestSilent(Place place, const Connection& but);
+  // Another one may make room for it.
+  absl::Status TakePlace(Connection& connection, Place place);
   // Without a proof; nullptr if there are fewer than may be.
   Connection* OldestTooMany();
   // The two ways to end: at once; or when Failed has been said.
@@ -267,7 +313,9 @@ class ReplicaServer {
   absl::Status EndHolding(Connection& connection);
   void VoidKeys(Connection& connection);
   void Report(const Connection& connection, const absl::Status& why);
-  static std::string Describe(const Connection& connection);
+  std::string NameOf(Uuid log_id) const;
+  std::string Describe(const Connection& connection) const;
+  void Note(const Connection& connection, const std::string& what) const;
   // Counts it if it is a refusal, and is silent if it is not the first.
   void Tell(const std::string& peer, const absl::Status& why,
             const std::string& what);
@@ -373,8 +421,10 @@ class ReplicaServer {
 
   Fabric& fabric_;
   const Clock& clock_;
-  const ReplicaServerOptions options_;
+  ReplicaServerOptions options_;
   std::map<Uuid, std::unique_ptr<ServedLog>> logs_;
+  std::set<const ServedLog*> starved_;  // of them
+  bool all_starved_ = false;            // there was no memory to say which
   std::map<ConnectionId, Connection> connections_;
   std::map<Uuid, Holder> holders_;
   ConnectionId worked_;  // whose slice was the last one

@@ -24,6 +24,9 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
   if (is_proof || (!connection.is_proved() && !IsMutant("kProofUnasked"))) {
     return OnHandshake(connection, message);
   }
+  if (const Place place = PlaceFor(message); place != connection.place) {
+    ALPHEUS_RETURN_IF_ERROR(TakePlace(connection, place));
+  }
   if (connection.held.has_value()) return ReplyOfHeld(connection, message);
   if (const auto* format = std::get_if<Format>(&message)) {
     return OnFormat(connection, *format);
@@ -67,11 +70,20 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
 
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHandshake(
     Connection& connection, const Message& message) {
+  const bool was_proved = connection.is_proved();
+  ALPHEUS_ASSIGN_OR_RETURN(Message reply, connection.handshake->Take(message));
   // Whoever has proved the key waits among those who have.
-  if (std::holds_alternative<Prove>(message)) {
-    ALPHEUS_RETURN_IF_ERROR(CheckRoom());
+  if (!was_proved && connection.is_proved()) {
+    ALPHEUS_RETURN_IF_ERROR(TakePlace(connection, Place::kNew));
   }
-  return connection.handshake->Take(message);
+  return reply;
+}
+
+// A reader that follows has looked at the region before.
+ReplicaServer::Place ReplicaServer::PlaceFor(const Message& request) {
+  if (std::holds_alternative<View>(request)) return Place::kLooking;
+  if (std::holds_alternative<Follow>(request)) return Place::kFollowing;
+  return Place::kAsking;
 }
 
 // Reading disturbs nobody: the key goes with the connection. There is one key
@@ -233,6 +245,8 @@ absl::StatusOr<Message> ReplicaServer::Answered(Connection& connection) {
   ALPHEUS_ASSIGN_OR_RETURN(promised.ring_key,
                            GiveOut(connection, log.ring(), access));
   ++counters_.promised;
+  Note(connection,
+       absl::StrCat("is promised epoch ", connection.promise.epoch.value));
   return promised;
 }
 
@@ -252,6 +266,9 @@ void ReplicaServer::Fence(Connection& holder) {
   }
   for (const ConnectionId id : others) {
     ++counters_.fenced;
+    Note(*Find(id),
+         absl::StrCat("gives way to node ", holder.hello.primary.node.value,
+                      ", with epoch ", Find(id)->promise.epoch.value));
     End(id, absl::OkStatus());
   }
   VoidKeys(holder);
@@ -336,6 +353,11 @@ absl::StatusOr<Message> ReplicaServer::AfterInstall(Connection& connection) {
       fabric_, connection.id));
   connection.phase = Phase::kSession;
   ++counters_.installed;
+  const Followed said = connection.log->followed();
+  Note(connection,
+       absl::StrCat("writes epoch ", installation.epoch.value, ", of ",
+                    said.replica_count, " members, ", said.write_quorum,
+                    " of which persist each record"));
   return Installed{};
 }
 

@@ -270,6 +270,21 @@ void Scrubbing::DropPass() {
   source_.reset();
 }
 
+void Scrubbing::GiveUpPass() {
+  if (pass_ == nullptr) return;
+  LogState& state = logs_[pass_->log_id];
+  state.is_asked = false;
+  state.due_at = clock_.NowNanos() + options_.interval_ns;
+  DropPass();
+}
+
+void Scrubbing::Reconfigure(const Credentials& credentials,
+                            ScrubbingOptions options) {
+  DropPass();  // it counts peers by their place in the list
+  node_.credentials = credentials;
+  options_ = std::move(options);
+}
+
 void Scrubbing::Tell(const std::string& what) const {
   if (!node_.report) return;
   node_.report(absl::StrCat("node ", node_.node.value, ", log ",

@@ -112,6 +112,11 @@ class Scrubbing {
 
   Scrubbed StateOf(Uuid log_id) const;
 
+  // Memory ran out in Poll: the pass ends, and the next one is due as ever.
+  void GiveUpPass();
+  // A pass that runs begins anew.
+  void Reconfigure(const Credentials& credentials, ScrubbingOptions options);
+
  private:
   struct LogState {
     ScrubbedReplica* replica = nullptr;  // nullptr: it was forgotten
@@ -170,8 +175,8 @@ class Scrubbing {
 
   Fabric& fabric_;
   const Clock& clock_;
-  const Node node_;
-  const ScrubbingOptions options_;
+  Node node_;
+  ScrubbingOptions options_;
   std::map<Uuid, LogState> logs_;
   std::unique_ptr<Pass> pass_;  // nullptr: none
 

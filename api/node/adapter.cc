@@ -39,19 +39,22 @@ absl::StatusOr<std::string> ChooseSource(const ClusterConfiguration& cluster,
 
 absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
     const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
-    const std::function<void(const std::string&)>& tell) {
+    const AdapterOptions& options) {
   if (cluster.fabric == ClusterFabric::kTcp) {
-    TcpFabricOptions options;
-    options.report = tell;
-    return std::make_unique<TcpFabric>(options, Clock::Real(), random);
+    TcpFabricOptions tcp;
+    tcp.report = options.tell;
+    tcp.on_refused = options.on_refused;
+    tcp.anonymous_max = options.silent_max;
+    return std::make_unique<TcpFabric>(tcp, Clock::Real(), random);
   }
-  VerbsFabricOptions options;
-  ALPHEUS_ASSIGN_OR_RETURN(options.source_host, ChooseSource(cluster, near));
+  VerbsFabricOptions verbs;
+  verbs.anonymous_max = options.silent_max;
+  ALPHEUS_ASSIGN_OR_RETURN(verbs.source_host, ChooseSource(cluster, near));
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<VerbsFabric> fabric,
-                           VerbsFabric::Open(options, Clock::Real(), random));
-  if (tell != nullptr) {
-    tell(absl::StrCat("fabric: verbs, adapter ", fabric->device(), ", from ",
-                      options.source_host));
+                           VerbsFabric::Open(verbs, Clock::Real(), random));
+  if (options.tell != nullptr) {
+    options.tell(absl::StrCat("fabric: verbs, adapter ", fabric->device(),
+                              ", from ", verbs.source_host));
   }
   return fabric;
 }

@@ -10,9 +10,11 @@
 #ifndef ALPHEUS_API_NODE_ADAPTER_H_
 #define ALPHEUS_API_NODE_ADAPTER_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
@@ -22,19 +24,29 @@
 
 namespace alpheus {
 
+struct AdapterOptions {
+  // Gets a sentence for what an operator may want to know.
+  std::function<void(const std::string&)> tell = nullptr;
+  // Is told of each peer that the adapter ended by itself. Runs under the
+  // adapter's lock: it must not call the adapter.
+  std::function<void(std::string_view peer, StrangerEnd why)> on_refused =
+      nullptr;
+  // Connections that have said nothing yet.
+  uint32_t silent_max = 64;
+};
+
 // `near`: the member that this process is, if it is one; else NodeId(0).
-// `tell` gets a sentence for what an operator may want to know. `random` must
-// outlive the fabric.
+// `random` must outlive the fabric.
 // Errors: of fabric = "verbs": NotFound (no adapter with RDMA), Unavailable (no
 // member is reached from one; the adapter lacks what it needs).
 absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
     const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
-    const std::function<void(const std::string&)>& tell = nullptr);
+    const AdapterOptions& options = {});
 
 // Its type; tests have nodes open others.
 using AdapterOpener = absl::StatusOr<std::unique_ptr<Fabric>> (*)(
     const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
-    const std::function<void(const std::string&)>& tell);
+    const AdapterOptions& options);
 
 // An adapter with its randomness, in the order of their use.
 struct Connectivity {

@@ -2,6 +2,7 @@
 #include "api/node/log_members.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
 #include "log/core/region_state.h"
+#include "log/pmem/region.h"
 #include "recovery/answer.h"
 #include "recovery/log_creation.h"
 #include "recovery/remote_region.h"
@@ -23,7 +25,7 @@ PrimaryId NewProcess(const LogMembersOptions& options, RandomSource& random) {
 absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
                                         const LogMembersOptions& options,
                                         const PeerAddress& peer) {
-  std::vector<std::byte> image;
+  std::optional<Region> image;
   RemoteRegion remote(
       fabric,
       {.at = {.address = peer.address,
@@ -35,8 +37,9 @@ absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
        .deadline = [&] { return options.deadline; },
        .without_ring = true},
       [&](uint64_t bytes) -> absl::StatusOr<std::span<std::byte>> {
-        image.resize(bytes);
-        return std::span(image);
+        ALPHEUS_ASSIGN_OR_RETURN(image,
+                                 Region::Anonymous(bytes, DescribePeer(peer)));
+        return image->bytes();
       });
   FabricPump pump(fabric);
   pump.Add({[&](const ConnectionEvent& e) { return remote.Take(e); },
@@ -50,7 +53,7 @@ absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
   }
   ALPHEUS_RETURN_IF_ERROR(remote.status());
   ALPHEUS_ASSIGN_OR_RETURN(const RegionState state,
-                           ReadRegionState(image, DescribePeer(peer)));
+                           ReadRegionState(image->bytes(), DescribePeer(peer)));
   return state.superline;
 }
 

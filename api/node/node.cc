@@ -2,6 +2,8 @@
 #include "api/node/node.h"
 
 #include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,11 +16,14 @@
 #include "api/node/fabric_pump.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "log/base/within_memory.h"
 #include "log/format/layout.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/region.h"
 #include "quorum/cluster_file.h"
+#include "quorum/host_numbers.h"
 #include "quorum/log_id.h"
+#include "replication/fabric/socket_address.h"
 #include "replication/persist/declaration.h"
 #include "replication/persist/planner.h"
 
@@ -32,8 +37,12 @@ constexpr int64_t kLookAgainNanos = 200'000'000;
 constexpr uint32_t kBusyTurns = 4096;
 // Of idle turns, one in so many looks at the clock.
 constexpr uint32_t kTurnsPerLook = 4;
-// Whoever asked for a file has so long to take its lock.
-constexpr int64_t kReleasedNanos = 2'000'000'000;
+// Whoever asked for a file has so long to take its lock; then others may ask
+// for the log, and so much later it is looked at without that.
+constexpr int64_t kReleasedNanos = 100'000'000;
+constexpr int64_t kReleasedLookNanos = 2'000'000'000;
+// How often the directory is looked at while things happen.
+constexpr int64_t kDirectoryLookNanos = 1'000'000'000;
 // Ten years: its nanoseconds are a number.
 constexpr uint64_t kScrubIntervalSecondsMax = 315'360'000;
 
@@ -47,6 +56,13 @@ bool IsBlankDevice(const std::filesystem::path& path) {
          std::ranges::all_of(
              region->bytes().first(kTableOffset),
              [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+// Zeros if there is none.
+std::pair<dev_t, ino_t> InodeOf(const std::string& path) {
+  struct stat found = {};
+  if (stat(path.c_str(), &found) != 0) return {};
+  return {found.st_dev, found.st_ino};
 }
 
 }  // namespace
@@ -68,9 +84,19 @@ ReplicaServerOptions Node::ServerOptions() {
   server.node = NodeId(options_.node);
   server.platform = options_.platform;
   server.credentials = {cluster_.key, &random_};
+  server.unproved_connections_max = options_.unproved_max;
+  server.waiting_connections_max = options_.waiting_max;
+  server.followers_max = options_.followers_max;
   server.scrubbing = Scrubbing();
   server.creator = this;
   server.report = options_.tell;
+  server.note = options_.tell;
+  server.name_of = [this](Uuid log_id) {
+    for (const auto& [log_name, held] : files_) {
+      if (LogIdOf(cluster_.cluster_id, log_name) == log_id) return log_name;
+    }
+    return log_id.ToString();
+  };
   server.release = [this](Uuid log_id) { to_release_.push_back(log_id); };
   server.unserved = [this](Uuid log_id) { return Unserved(log_id); };
   server.held = [this](Uuid log_id) {
@@ -97,23 +123,84 @@ ScrubbingOptions Node::Scrubbing() const {
   return scrubbing;
 }
 
-absl::Status Node::Begin() {
+absl::StatusOr<std::string> Node::Check(const NodeOptions& options) {
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration cluster,
+                           LoadClusterFile(options.cluster_file));
+  const Node node(options, cluster);
+  ALPHEUS_ASSIGN_OR_RETURN(const std::string address, node.OwnAddress());
+  ALPHEUS_RETURN_IF_ERROR(MakeRecordPlan(options.platform).status());
+  std::error_code error;
+  if (!std::filesystem::is_directory(options.directory, error) ||
+      access(options.directory.c_str(), R_OK | W_OK | X_OK) != 0) {
+    return absl::NotFoundError(
+        absl::StrCat(options.directory,
+                     ": the directory of the replicas must exist, and this "
+                     "user must be able to write there"));
+  }
+  return absl::StrCat("node ", options.node, " of cluster ",
+                      cluster.cluster_id.ToString(), ", ",
+                      cluster.members.size(), " members, at ", address, ", ",
+                      cluster.key.is_set() ? "with" : "without", " a key");
+}
+
+absl::StatusOr<std::string> Node::OwnAddress() const {
   const ClusterMember* const self = FindMember(cluster_, NodeId(options_.node));
   if (self == nullptr) {
     return absl::NotFoundError(absl::StrCat(options_.cluster_file, ": node ",
                                             options_.node,
                                             " is no member of the cluster"));
   }
-  const std::string own =
-      options_.listen.empty() ? self->address.ToString() : options_.listen;
+  if (options_.listen.empty()) return self->address.ToString();
+  const size_t colon = options_.listen.rfind(':');
+  if (colon == std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen ", options_.listen,
+                     ": it has no port. Write host:port, or [host]:port for an "
+                     "IPv6 number"));
+  }
+  const std::string host(HostOf(options_.listen));
+  const absl::StatusOr<std::vector<std::string>> numbers = LookUpHost(host);
+  if (!numbers.ok()) {
+    return absl::Status(
+        numbers.status().code(),
+        absl::StrCat("--listen ", options_.listen, ": ",
+                     numbers.status().message(),
+                     ". Write the number of one of this machine's addresses"));
+  }
+  if (!cluster_.key.is_set() && !cluster_.insecure_without_key &&
+      !std::ranges::all_of(*numbers, IsLoopbackNumber)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "--listen ", options_.listen, ": other machines reach this, and ",
+        options_.cluster_file,
+        " names no key_file: whoever reaches the node could open its logs. "
+        "Make "
+        "a key by `alpheus key new FILE`, give all nodes a copy and name it "
+        "(key_file); or say insecure_without_key = true there, if the network "
+        "keeps strangers out"));
+  }
+  const std::string& number = numbers->front();
+  return number.find(':') == std::string::npos
+             ? absl::StrCat(number, options_.listen.substr(colon))
+             : absl::StrCat("[", number, "]", options_.listen.substr(colon));
+}
+
+absl::Status Node::Begin() {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::string own, OwnAddress());
+  AdapterOptions adapter;
+  adapter.tell = options_.tell;
+  adapter.on_refused = [this](std::string_view peer, StrangerEnd why) {
+    NoteRefused(peer, why);
+  };
+  adapter.silent_max = static_cast<uint32_t>(options_.silent_max);
   ALPHEUS_ASSIGN_OR_RETURN(
       fabric_,
-      options_.open_adapter(cluster_, self->node, random_, options_.tell));
+      options_.open_adapter(cluster_, NodeId(options_.node), random_, adapter));
   ALPHEUS_RETURN_IF_ERROR(TellPlatform());
   TellKey();
   server_ =
       std::make_unique<ReplicaServer>(*fabric_, Clock::Real(), ServerOptions());
   ALPHEUS_RETURN_IF_ERROR(FindFiles());
+  LookAgain();
   ALPHEUS_ASSIGN_OR_RETURN(address_, fabric_->Listen(own));
   return absl::OkStatus();
 }
@@ -137,6 +224,13 @@ absl::Status Node::TellPlatform() const {
 }
 
 void Node::TellKey() const {
+  std::string members;
+  for (const ClusterMember& member : cluster_.members) {
+    absl::StrAppend(&members, members.empty() ? "" : ", ", "node ",
+                    member.node.value, " at ", member.address.ToString());
+  }
+  options_.tell(absl::StrCat("cluster ", cluster_.cluster_id.ToString(),
+                             ", configuration ", cluster_.id, ": ", members));
   options_.tell(
       cluster_.key.is_set()
           ? absl::StrCat("cluster key: ", cluster_.key_file)
@@ -145,31 +239,58 @@ void Node::TellKey() const {
             "the cluster file");
 }
 
+// Nobody connects before the server is there.
+void Node::NoteRefused(std::string_view peer, StrangerEnd why) {
+  const bool is_silent = why == StrangerEnd::kSaidNothing;
+  const absl::Status status =
+      is_silent ? absl::DeadlineExceededError(
+                      "it said nothing in time, or until others came")
+                : absl::InvalidArgumentError(
+                      "what it said is no message of a node or a primary");
+  server_->NoteRefused(
+      std::string(peer),
+      Refuse(is_silent ? Refusal::kTooSlow : Refusal::kMalformed, status));
+}
+
 absl::Status Node::FindFiles() {
   std::error_code error;
+  // Before it is read: what comes meanwhile is found the next time.
+  directory_time_ = std::filesystem::last_write_time(options_.directory, error);
+  error.clear();
   for (const auto& entry :
        std::filesystem::directory_iterator(options_.directory, error)) {
     const std::filesystem::path& path = entry.path();
-    if (path.extension() != kExtension) continue;
     const std::string log_name = path.stem().string();
+    if (path.extension() != kExtension || files_.contains(log_name)) continue;
+    std::string why;
     if (absl::Status good = CheckLogName(log_name); !good.ok()) {
-      options_.tell(
-          absl::StrCat(path.string(), ": not served: ", good.message()));
-      continue;
-    }
-    if (IsBlankDevice(path)) {
-      options_.tell(absl::StrCat(
+      why = absl::StrCat(path.string(), ": not served: ", good.message());
+    } else if (IsBlankDevice(path)) {
+      why = absl::StrCat(
           "log ", log_name, ": ", path.string(),
           ": a blank device: no replica yet; `alpheus format --cluster` makes "
-          "one, or `alpheus replace` in the place of one that was lost"));
-      continue;
+          "one, or `alpheus replace` in the place of one that was lost");
     }
-    TryToServe(log_name);
+    if (why.empty()) {
+      files_[log_name].look_again_at = Clock::Real().NowNanos();
+    } else if (passed_over_.insert(log_name).second) {
+      options_.tell(why);
+    }
   }
   if (!error) return absl::OkStatus();
   return absl::NotFoundError(
       absl::StrCat(options_.directory, ": ", error.message(),
                    "; the directory of the replicas must exist"));
+}
+
+bool Node::HasDirectoryChanged() {
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(options_.directory, error);
+  return !error && time != directory_time_;
+}
+
+bool Node::IsReplaced(const std::string& log_name, const Held& held) const {
+  return held.file != nullptr && InodeOf(PathOf(log_name)) != held.inode;
 }
 
 std::string Node::PathOf(const std::string& log_name) const {
@@ -178,11 +299,16 @@ std::string Node::PathOf(const std::string& log_name) const {
 
 absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
     const std::string& log_name, Held& held) {
+  if (IsReplaced(log_name, held)) {  // K4
+    held.file.reset();
+    held.suspect = false;
+  }
   if (held.file == nullptr) {
     ALPHEUS_ASSIGN_OR_RETURN(
         held.file,
         ReplicaFile::Open(PathOf(log_name),
                           {.fabric = fabric_.get(), .sync = options_.sync}));
+    held.inode = InodeOf(PathOf(log_name));
   } else {
     held.file->ForgetFailure();
   }
@@ -195,9 +321,11 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
 void Node::TryToServe(const std::string& log_name) {
   Held& held = files_[log_name];
   const int64_t now = Clock::Real().NowNanos();
-  absl::StatusOr<std::unique_ptr<ServedLog>> log = Open(log_name, held);
-  absl::Status status = log.status();
-  if (log.ok()) status = server_->AddLog(*std::move(log));
+  const absl::Status status = WithinMemory([&]() -> absl::Status {
+    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
+                             Open(log_name, held));
+    return server_->AddLog(std::move(log));
+  });
   if (status.ok()) {
     options_.tell(
         absl::StrCat("log ", log_name, ": serving ", PathOf(log_name)));
@@ -210,7 +338,15 @@ void Node::TryToServe(const std::string& log_name) {
   held.suspect |= held.file != nullptr && held.file->medium_failed();
   // K2: to make a copy of it takes time.
   const bool is_costly = held.file != nullptr && !held.file->landing().empty();
-  if (!held.suspect) held.file.reset();
+  if (!held.suspect || absl::IsNotFound(status)) held.file.reset();
+  if (absl::IsNotFound(status)) {  // K4
+    options_.tell(absl::StrCat(
+        "log ", log_name, ": ", PathOf(log_name),
+        " is gone, and forgotten. Put it back, or make the replica anew by "
+        "`alpheus replace`"));
+    is_gone_ = true;
+    return;
+  }
   held.look_again_at = held.suspect || is_costly
                            ? held.retries.AfterFailureAt(now)
                            : now + kLookAgainNanos;
@@ -251,6 +387,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
                            file->Serve(identity));
   Held& held = files_[format.log_name];
   held.file = std::move(file);
+  held.inode = InodeOf(PathOf(format.log_name));
   held.is_served = true;
   options_.tell(absl::StrCat("log ", format.log_name, ": formatted ",
                              PathOf(format.log_name)));
@@ -258,8 +395,40 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   return log;
 }
 
+// K4: whoever asks for a log that is not known may ask for a file that has just
+// come.
+absl::Status Node::Unserved(Uuid log_id) {
+  LookNow(log_id);
+  const absl::Status why = WhyUnserved(log_id);
+  if (!why.ok() || !HasDirectoryChanged()) return why;
+  // Its errors are said where the directory is looked at by the clock.
+  FindFiles().IgnoreError();
+  looks_soon_ = true;
+  return WhyUnserved(log_id);
+}
+
+// A file that is locked is known in microseconds, so that strangers may have it
+// looked at; one that was released is left to who asked for it.
+void Node::LookNow(Uuid log_id) {
+  const int64_t now = Clock::Real().NowNanos();
+  for (auto file = files_.begin(); file != files_.end(); ++file) {
+    const Held& held = file->second;
+    const bool was_locked =
+        held.why.ok() || absl::IsFailedPrecondition(held.why);
+    if (LogIdOf(cluster_.cluster_id, file->first) != log_id) continue;
+    if (held.is_served || held.suspect || !was_locked ||
+        now < held.left_until) {
+      return;
+    }
+    is_gone_ = false;
+    TryToServe(file->first);
+    if (std::exchange(is_gone_, false)) files_.erase(file);
+    return;
+  }
+}
+
 // As much as a rejection holds.
-absl::Status Node::Unserved(Uuid log_id) const {
+absl::Status Node::WhyUnserved(Uuid log_id) const {
   for (const auto& [log_name, held] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
     return absl::IsDataLoss(held.why)
@@ -274,7 +443,7 @@ absl::StatusOr<Said> Node::OfHeld(
     Uuid log_id,
     std::optional<Said> (*read)(std::span<std::byte> region, Uuid cluster_id,
                                 Uuid log_id, NodeId node)) const {
-  const absl::Status unserved = Unserved(log_id);
+  const absl::Status unserved = WhyUnserved(log_id);
   if (!absl::IsUnavailable(unserved)) return unserved;
   for (const auto& [log_name, held] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
@@ -318,7 +487,8 @@ void Node::ReleaseAsked() {
       server_->RemoveLog(log_id).IgnoreError();
       held.is_served = false;
       held.file.reset();
-      held.look_again_at = Clock::Real().NowNanos() + kReleasedNanos;
+      held.left_until = Clock::Real().NowNanos() + kReleasedNanos;
+      held.look_again_at = Clock::Real().NowNanos() + kReleasedLookNanos;
       options_.tell(absl::StrCat("log ", log_name,
                                  ": released to a process of this machine"));
     }
@@ -345,14 +515,105 @@ void Node::CloseFailed() {
   }
 }
 
+// K5.
+void Node::CloseStarved() {
+  for (const Uuid& log_id : server_->StarvedLogs()) {
+    for (auto& [log_name, held] : files_) {
+      if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
+      server_->RemoveLog(log_id).IgnoreError();
+      held.is_served = false;
+      held.file.reset();
+      held.look_again_at =
+          held.retries.AfterFailureAt(Clock::Real().NowNanos());
+      options_.tell(absl::StrCat(
+          "log ", log_name,
+          ": memory ran out in its work; its file is opened anew"));
+    }
+  }
+}
+
 void Node::LookAgain() {
   CloseFailed();
   const int64_t now = Clock::Real().NowNanos();
-  for (auto& [log_name, held] : files_) {
-    if (!held.is_served && held.look_again_at <= now) {
-      TryToServe(log_name);
-    }
+  if (now >= look_at_directory_at_) {
+    look_at_directory_at_ = now + kDirectoryLookNanos;
+    if (HasDirectoryChanged()) FindFiles().IgnoreError();
   }
+  for (auto next = files_.begin(); next != files_.end();) {
+    const auto file = next++;
+    if (file->second.is_served || file->second.look_again_at > now) continue;
+    is_gone_ = false;
+    TryToServe(file->first);
+    if (std::exchange(is_gone_, false)) files_.erase(file);
+  }
+}
+
+// --- What an operator changes
+// -------------------------------------------------
+
+absl::StatusOr<ClusterConfiguration> Node::LoadAgain(
+    const NodeOptions& options) const {
+  ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
+                           LoadClusterFile(options.cluster_file));
+  const bool is_same = cluster.cluster_id == cluster_.cluster_id &&
+                       cluster.fabric == cluster_.fabric &&
+                       FindMember(cluster, NodeId(options_.node)) != nullptr;
+  if (is_same) return cluster;
+  return absl::FailedPreconditionError(absl::StrCat(
+      options.cluster_file,
+      ": another cluster, another fabric, or a list of "
+      "members without node ",
+      options_.node, ". That needs a restart; the node goes on as it was"));
+}
+
+// cluster_id, fabric and node never change, so that this may look at them.
+absl::Status Node::Reload(const NodeOptions& options) {
+  ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster, LoadAgain(options));
+  const NodeOptions& now = options_;
+  if (options.node != now.node || options.directory != now.directory ||
+      options.listen != now.listen || options.platform != now.platform ||
+      options.silent_max != now.silent_max) {
+    options.tell(
+        "reload: node, directory, listen, platform and silent-max are as they "
+        "were; they need a restart");
+  }
+  {
+    MutexLock lock(change_mutex_);
+    change_ = {options, std::move(cluster)};
+  }
+  has_change_.store(true, std::memory_order_release);
+  fabric_->Wake();
+  return absl::OkStatus();
+}
+
+void Node::TakeChange() {
+  std::optional<Change> change;
+  {
+    MutexLock lock(change_mutex_);
+    change = std::exchange(change_, std::nullopt);
+  }
+  if (!change.has_value()) return;
+  // The rest is as it was, and looked at by other threads.
+  cluster_.id = change->cluster.id;
+  cluster_.members = std::move(change->cluster.members);
+  cluster_.key_file = std::move(change->cluster.key_file);
+  cluster_.key = change->cluster.key;
+  options_.yield_turns = change->options.yield_turns;
+  options_.scrub_bytes_per_second = change->options.scrub_bytes_per_second;
+  options_.scrub_interval_seconds = change->options.scrub_interval_seconds;
+  options_.unproved_max = change->options.unproved_max;
+  options_.waiting_max = change->options.waiting_max;
+  options_.followers_max = change->options.followers_max;
+  server_->Reconfigure(ServerOptions());
+  TellKey();
+  if (const absl::Status found = FindFiles(); !found.ok()) {
+    options_.tell(std::string(found.message()));
+  }
+  for (auto& [log_name, held] : files_) {
+    if (!held.is_served) held.look_again_at = Clock::Real().NowNanos();
+  }
+  looks_soon_ = true;
+  options_.tell(absl::StrCat("reloaded ", options_.cluster_file));
 }
 
 Deadline Node::NextDeadline() const {
@@ -374,12 +635,22 @@ void Node::Run() {
   // When there is something to do though nothing comes; 0: perhaps now.
   int64_t due_at = 0;
   while (!stopped_.load(std::memory_order_acquire)) {
-    const bool any = pump.Turn();
+    if (has_change_.exchange(false, std::memory_order_acquire)) {
+      TakeChange();
+      due_at = 0;
+    }
+    bool any = true;
+    const absl::Status turned = WithinMemory([&] {
+      any = pump.Turn();
+      return absl::OkStatus();
+    });
+    turned.IgnoreError();  // what it was for comes again
     // Whoever waits for the next record only looks for it.
     const bool looks_at_clock = idle_turns % kTurnsPerLook == 0;
     if (any || due_at == 0 ||
         (looks_at_clock && Clock::Real().NowNanos() >= due_at)) {
       server_->Poll();
+      CloseStarved();
       if (!to_release_.empty()) ReleaseAsked();
       // On a machine that is busy it may never be idle for so many turns.
       const bool is_due = any ? ++busy_turns % kBusyTurns == 0 : IsLookDue();

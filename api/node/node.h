@@ -23,23 +23,36 @@
 //       holds nothing until an epoch has been installed on it anew. It is tried
 //       again and again, at most once a minute, and the lock is kept until its
 //       superline says so: whoever takes the file then knows.
-// Thread safety: Stop by any thread, and by signal handlers' threads; all else
-// by one thread.
-// References: protocol A4, A7; docs/replication.md.
+//   K4. What is known of a file holds as long as the file: one that was removed
+//       is forgotten, one that was put in its place is read anew, and a new one
+//       is found, a second after the next thing that happens, or as soon as
+//       somebody asks for its log.
+//   K5. Where memory runs out in the work for one log, its file is closed and
+//       opened anew; the others are served on.
+// Thread safety: Stop and Reload by any thread, and by signal handlers'
+// threads; all else by one thread. References: protocol A4, A7;
+// docs/replication.md.
 #ifndef ALPHEUS_API_NODE_NODE_H_
 #define ALPHEUS_API_NODE_NODE_H_
+
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "api/node/adapter.h"
@@ -47,6 +60,7 @@
 #include "api/node/retry_times.h"
 #include "log/base/clock.h"
 #include "log/base/ids.h"
+#include "log/base/mutex.h"
 #include "log/base/random.h"
 #include "quorum/configuration.h"
 #include "recovery/replica_server.h"
@@ -70,6 +84,13 @@ struct NodeOptions {
   uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
   // From the end of a pass over a log to the next one.
   uint64_t scrub_interval_seconds = 24 * uint64_t{3'600};
+  // Connections that a peer may have without a promise: such as have not said
+  // hello; not proved the key; were proved and wait, of each kind; and follow
+  // (replica_server.h, V4). More than 0.
+  uint64_t silent_max = 64;
+  uint64_t unproved_max = 32;
+  uint64_t waiting_max = 32;
+  uint64_t followers_max = 64;
   // What persists pages of a plain file.
   MsyncPersistence::SyncFunction sync = MsyncPersistence::SyncPages;
   AdapterOpener open_adapter = OpenAdapter;
@@ -84,11 +105,23 @@ class Node final : private LogCreator {
   // in use); InvalidArgument, Unavailable (address); Unimplemented (nothing is
   // built in that persists records on its platform).
   static absl::StatusOr<std::unique_ptr<Node>> Start(NodeOptions options);
+  // Whether Start could begin by these options and the files that they name,
+  // in one sentence. Opens no replica, and takes neither port nor lock. Errors:
+  // as Start.
+  static absl::StatusOr<std::string> Check(const NodeOptions& options);
   ~Node() override;
 
   // Serves until Stop is called, or was before.
   void Run();
   void Stop();
+
+  // Has the node go on with the cluster file as it is now, and of these options
+  // with yield_turns, scrubbing and the numbers of places; looks at its
+  // directory and at all files that are not served, too. Connections stay as
+  // they are. `tell` says what became of it, and which of the other options
+  // need a restart. Errors, with nothing changed: as LoadClusterFile;
+  // FailedPrecondition (another cluster, fabric or list without this node).
+  absl::Status Reload(const NodeOptions& options);
 
   // Where it listens.
   const std::string& address() const { return address_; }
@@ -97,8 +130,10 @@ class Node final : private LogCreator {
   // One of the files in the directory.
   struct Held {
     std::unique_ptr<ReplicaFile> file;  // while this node has its lock
+    std::pair<dev_t, ino_t> inode{};    // of `file`
     bool is_served = false;
     int64_t look_again_at = 0;  // else
+    int64_t left_until = 0;     // to who asked for it
     absl::Status why;           // why it could not be served
     bool memory_told = false;   // what its peers write to, and what follows
     bool suspect = false;       // its medium failed, and that is not on it yet
@@ -107,17 +142,29 @@ class Node final : private LogCreator {
 
   Node(NodeOptions options, ClusterConfiguration cluster);
 
+  absl::StatusOr<std::string> OwnAddress() const;
   absl::Status Begin();
   ReplicaServerOptions ServerOptions();
   ScrubbingOptions Scrubbing() const;
   absl::Status TellPlatform() const;
+  // And the members.
   void TellKey() const;
+  void NoteRefused(std::string_view peer, StrangerEnd why);
+  // Of those that are not known yet; registers them only.
   absl::Status FindFiles();
+  bool HasDirectoryChanged();
+  bool IsReplaced(const std::string& log_name, const Held& held) const;
+  absl::StatusOr<ClusterConfiguration> LoadAgain(
+      const NodeOptions& options) const;
+  void TakeChange();
   void TryToServe(const std::string& log_name);
+  // The same now, of a log whose file another process had.
+  void LookNow(Uuid log_id);
   absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,
                                                   Held& held);
   void TellMemory(const std::string& log_name, Held& held);
-  absl::Status Unserved(Uuid log_id) const;
+  absl::Status Unserved(Uuid log_id);
+  absl::Status WhyUnserved(Uuid log_id) const;
   // What `read` makes of a region that a process of this machine has.
   template <class Said>
   absl::StatusOr<Said> OfHeld(
@@ -128,6 +175,7 @@ class Node final : private LogCreator {
   bool IsLookDue() const;
   void ReleaseAsked();
   void CloseFailed();
+  void CloseStarved();
   void LookAgain();
   Deadline NextDeadline() const;
   std::string PathOf(const std::string& log_name) const;
@@ -135,16 +183,29 @@ class Node final : private LogCreator {
   absl::StatusOr<std::unique_ptr<ServedLog>> Create(
       Uuid log_id, const Format& format) override;
 
-  const NodeOptions options_;
-  const ClusterConfiguration cluster_;
+  struct Change {
+    NodeOptions options;
+    ClusterConfiguration cluster;
+  };
+
+  NodeOptions options_;
+  ClusterConfiguration cluster_;
   std::string address_;
   EntropyRandom random_;
   std::map<std::string, Held> files_;  // by log name; outlive the server
   std::vector<Uuid> to_release_;
   bool looks_soon_ = false;
+  bool is_gone_ = false;            // the file that TryToServe was to serve
   std::unique_ptr<Fabric> fabric_;  // from Begin on
   std::unique_ptr<ReplicaServer> server_;
+  // What was found in the directory and is no replica; told once.
+  std::set<std::string> passed_over_;
+  std::filesystem::file_time_type directory_time_;  // when it was read
+  int64_t look_at_directory_at_ = 0;
   std::atomic<bool> stopped_{false};
+  Mutex change_mutex_;
+  std::optional<Change> change_ ABSL_GUARDED_BY(change_mutex_);
+  std::atomic<bool> has_change_{false};
 };
 
 }  // namespace alpheus

@@ -162,6 +162,12 @@ struct ConnectionEvent {
   std::string peer;  // address, for messages
 };
 
+// Why an adapter ended a peer from elsewhere by itself.
+enum class StrangerEnd {
+  kSaidNothing,    // in time, or until others came
+  kNotUnderstood,  // what it said is no message
+};
+
 class Fabric {
  public:
   struct Limits {

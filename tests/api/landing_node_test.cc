@@ -69,9 +69,9 @@ class RefusingFabric final : private OwnedFabric, public FailingFabric {
 
 absl::StatusOr<std::unique_ptr<Fabric>> OpenRefusing(
     const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
-    const std::function<void(const std::string&)>& tell) {
+    const AdapterOptions& options) {
   absl::StatusOr<std::unique_ptr<Fabric>> inner =
-      OpenAdapter(cluster, near, random, tell);
+      OpenAdapter(cluster, near, random, options);
   if (!inner.ok()) return inner.status();
   return std::make_unique<RefusingFabric>(*std::move(inner));
 }

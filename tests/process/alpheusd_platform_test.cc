@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,16 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+// What a node said, without the first word of each line.
+std::string WithoutTimes(const std::string& said) {
+  std::istringstream lines(said);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    text += line.substr(std::min(line.find(' '), line.size())) + "\n";
+  }
+  return text;
+}
 
 class AlpheusdPlatformTest : public ::testing::Test {
  protected:
@@ -132,7 +144,8 @@ TEST_F(AlpheusdPlatformTest, SampleHasTheDefault) {
   const size_t at = text.find("# platform = ");
   ASSERT_NE(at, std::string::npos);
   const std::string line = text.substr(at + 2, text.find('\n', at) - at - 2);
-  EXPECT_EQ(Run({"--config", WriteConfig(line + "\n")}).error, Run({}).error);
+  EXPECT_EQ(WithoutTimes(Run({"--config", WriteConfig(line + "\n")}).error),
+            WithoutTimes(Run({}).error));
   EXPECT_EQ(line, "platform = \"dmp,ddio,dram,tcp\"");
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "quorum/cluster_key.h"
+#include "quorum/host_numbers.h"
 #include "tests/testing/temp_directory.h"
 
 namespace alpheus {
@@ -23,6 +25,22 @@ using ::testing::StartsWith;
 constexpr char kId[] = "cluster_id = '00000000-0000-0001-0000-000000000002'\n";
 constexpr char kNode1[] = "[[member]]\nnode = 1\naddress = 'a:1'\n";
 constexpr char kNode2[] = "[[member]]\nnode = 2\naddress = 'a:2'\n";
+
+// A name server of the test's own: numbers are what they are.
+absl::StatusOr<std::vector<std::string>> KnownHosts(const std::string& host) {
+  using Numbers = std::vector<std::string>;
+  static const std::map<std::string, Numbers> names = {
+      {"a", {"10.0.0.7"}},
+      {"127.example.com", {"192.0.2.1"}},
+      {"localhost.example.com", {"192.0.2.2"}},
+      {"half-here", {"127.0.0.1", "192.0.2.3"}},
+      {"own-name", {"127.0.1.1"}},
+  };
+  const auto found = names.find(host);
+  if (found != names.end()) return found->second;
+  if (host == "nobody") return absl::NotFoundError("nobody knows this name");
+  return LookUpHost(host);
+}
 
 void WriteText(const std::string& path, std::string_view text) {
   const auto bytes = AsBytes(text);
@@ -201,12 +219,11 @@ TEST(ClusterFileTest, SizesThatDoNotFitAreRefused) {
 
 // The sample says what the defaults are; here it is held to that.
 TEST(ClusterFileTest, SampleShowsEveryDefault) {
-  const auto sample = LoadClusterFile(ALPHEUS_SAMPLE_CLUSTER);
-  ASSERT_TRUE(sample.ok()) << sample.status();
-  EXPECT_EQ(sample->members.size(), 3u);
-
   const auto bytes = testing::ReadFile(ALPHEUS_SAMPLE_CLUSTER);
   std::string text(AsText(bytes));
+  const auto sample = ParseClusterFile(text, "sample");
+  ASSERT_TRUE(sample.ok()) << sample.status();
+  EXPECT_EQ(sample->members.size(), 3u);
   for (const char* key : {"configuration_id", "write_quorum", "read_quorum",
                           "insecure_without_key", "fabric", "may_be_primary"}) {
     const size_t at = text.find(std::string("\n# ") + key + " = ");
@@ -236,9 +253,9 @@ TEST(ClusterFileTest, LargestFileIsReadAndLargerOnesAreRefused) {
       std::string("insecure_without_key = true\n") + kId + kNode1;
   text.resize(kClusterFileBytesMax, '\n');
   WriteText(path, text);
-  EXPECT_TRUE(LoadClusterFile(path).ok());
+  EXPECT_TRUE(LoadClusterFile(path, KnownHosts).ok());
   WriteText(path, text + "\n");
-  const absl::Status status = LoadClusterFile(path).status();
+  const absl::Status status = LoadClusterFile(path, KnownHosts).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr(path + " has more than 262144 bytes"));
@@ -255,7 +272,7 @@ class ClusterFileKeyTest : public ::testing::Test {
                                             const char* member = kNode1) {
     const std::string path = directory_.File("c.toml");
     WriteText(path, line + "\n" + kId + member);
-    return LoadClusterFile(path);
+    return LoadClusterFile(path, KnownHosts);
   }
   std::string KeyFile() const { return directory_.File("the.key"); }
   void WriteKey(std::filesystem::perms mode) {
@@ -288,20 +305,56 @@ TEST_F(ClusterFileKeyTest, ThatCannotBeUsedIsRefused) {
 
 // Whom strangers can reach has a key, or says that it wants none.
 TEST_F(ClusterFileKeyTest, MayBeLeftOutOnOneMachineOnly) {
-  for (const char* host : {"127.0.0.1", "127.9.8.7", "localhost", "[::1]"}) {
+  for (const char* host :
+       {"127.0.0.1", "127.9.8.7", "localhost", "LocalHost", "[::1]", "127.1",
+        "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "own-name"}) {
     const std::string member =
         absl::StrCat("[[member]]\nnode = 1\naddress = '", host, ":1'\n");
     const auto cluster = Load("", member.c_str());
     ASSERT_TRUE(cluster.ok()) << cluster.status();
     EXPECT_FALSE(cluster->key.is_set());
   }
-  for (const char* host : {"10.0.0.1", "a", "[::2]"}) {
+  for (const char* host :
+       {"10.0.0.1", "a", "[::2]", "127.example.com", "localhost.example.com",
+        "[::ffff:10.0.0.1]", "half-here", "128.0.0.1"}) {
     const std::string member =
         absl::StrCat("[[member]]\nnode = 1\naddress = '", host, ":1'\n");
     const absl::Status refused = Load("", member.c_str()).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
     EXPECT_THAT(std::string(refused.message()), HasSubstr("alpheus key new"));
     EXPECT_TRUE(Load("insecure_without_key = true", member.c_str()).ok());
+  }
+}
+
+// Fabrics take numbers; two spellings of one place are one machine.
+TEST_F(ClusterFileKeyTest, MembersAreWhereTheirNamesLead) {
+  const auto named =
+      Load("insecure_without_key = true",
+           "[[member]]\nnode = 1\naddress = 'a:1'\n"
+           "[[member]]\nnode = 2\naddress = '[::FFFF:10.0.0.8]:1'\n");
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(named->members[0].address.ToString(), "10.0.0.7:1");
+  EXPECT_EQ(named->members[1].address.ToString(), "10.0.0.8:1");
+  const absl::Status twice =
+      Load("",
+           "[[member]]\nnode = 1\naddress = '127.0.0.1:1'\n"
+           "[[member]]\nnode = 2\naddress = '127.1:1'\n")
+          .status();
+  EXPECT_TRUE(absl::IsInvalidArgument(twice)) << twice;
+  EXPECT_THAT(std::string(twice.message()), HasSubstr("node 2"));
+}
+
+TEST_F(ClusterFileKeyTest, MembersThatLeadNowhereAreRefused) {
+  const absl::Status unknown =
+      Load("", "[[member]]\nnode = 1\naddress = 'nobody:1'\n").status();
+  EXPECT_TRUE(absl::IsNotFound(unknown)) << unknown;
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("/etc/hosts"));
+  for (const char* host : {"0.0.0.0", "[::]", "0"}) {
+    const std::string member =
+        absl::StrCat("[[member]]\nnode = 1\naddress = '", host, ":1'\n");
+    const absl::Status all = Load("", member.c_str()).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(all)) << host << all;
+    EXPECT_THAT(std::string(all.message()), HasSubstr("leads to none"));
   }
 }
 

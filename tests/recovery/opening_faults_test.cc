@@ -3,11 +3,14 @@
 // and of the time that others take.
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "recovery/messages.h"
 #include "recovery/welcome_check.h"
 #include "tests/recovery/opening_world.h"
 
@@ -142,6 +145,19 @@ TEST(OpeningFaultsTest, AnswerThatCannotBeCostsItsReplicaOnly) {
     const auto primary = world.Open(0);
     ExpectOpenedWithoutThird(*primary, c.why);
   }
+}
+
+// Memory for an answer is made by what the replica says of it.
+TEST(OpeningFaultsTest, AnswerThatNoRingHasIsNotRead) {
+  OpeningWorld world({});
+  ASSERT_TRUE(world.Open(0)->status().ok());
+  world.server(3).on_reply = [](std::vector<std::byte>& bytes) {
+    std::optional<Message> reply = DecodeMessage(kOpeningLog, bytes);
+    if (!reply || !std::holds_alternative<Promised>(*reply)) return;
+    std::get<Promised>(*reply).answer_bytes = uint64_t{1} << 50;
+    bytes = EncodeMessage(*reply);
+  };
+  ExpectOpenedWithoutThird(*world.Open(0), "bytes, expected 1 to");
 }
 
 TEST(OpeningFaultsTest, FullEpochTableIsSaidBeforeAnythingIsWritten) {

@@ -26,10 +26,11 @@ using ::testing::HasSubstr;
 constexpr int64_t kMillisecond = 1'000'000;
 // Whoever reads is on a host where the world has nobody.
 constexpr int kReaderHost = 3;
+constexpr int kLiarHost = 4;
 
 ServedWorld::Options WithReader(int64_t silence_ns_max = 1'000'000'000'000) {
   ServedWorld::Options options;
-  options.network.hosts = kReaderHost + 1;
+  options.network.hosts = kLiarHost + 1;
   options.server.silence_ns_max = silence_ns_max;
   return options;
 }
@@ -37,10 +38,11 @@ ServedWorld::Options WithReader(int64_t silence_ns_max = 1'000'000'000'000) {
 class Reader {
  public:
   explicit Reader(ServedWorld& world, NodeId node = kNode,
-                  const ClusterKey& key = {}, Uuid log_id = kLogA)
+                  const ClusterKey& key = {}, Uuid log_id = kLogA,
+                  std::string address = {})
       : world_(world) {
     RemoteRegion::Options options;
-    options.at.address = world.address();
+    options.at.address = address.empty() ? world.address() : address;
     options.at.node = node;
     options.at.credentials = {key, &random_};
     options.at.hello = {kCluster, log_id, {NodeId(7), 1}};
@@ -75,6 +77,50 @@ class Reader {
   Random random_{3};
   std::vector<std::byte> image_;
   std::optional<RemoteRegion> region_;
+};
+
+// A node that says of itself what no node says.
+class LyingNode {
+ public:
+  LyingNode(ServedWorld& world, int host, Welcome welcome, Viewed viewed)
+      : fabric_(world.network().fabric(host)),
+        welcome_(welcome),
+        viewed_(viewed),
+        address_(*fabric_.Listen(SimNetwork::Address(host, 1))),
+        slots_(*MessageSlots::Make(fabric_, 2, kMessageBytesMax)) {}
+
+  const std::string& address() const { return address_; }
+
+  void Step() {
+    std::vector<ConnectionEvent> events;
+    std::array<Completion, 4> completions;
+    const size_t count = fabric_.Poll(completions, &events);
+    for (const ConnectionEvent& event : events) {
+      if (event.kind != ConnectionEvent::Kind::kRequested) continue;
+      ASSERT_TRUE(
+          fabric_.PostReceive(event.connection, WorkId(1), slots_->At(0)).ok());
+      ASSERT_TRUE(
+          fabric_.Accept(event.connection, EncodeWelcome(welcome_)).ok());
+    }
+    for (const Completion& done : std::span(completions).first(count)) {
+      if (done.operation != Operation::kReceive ||
+          done.status != CompletionStatus::kOk) {
+        continue;
+      }
+      const std::vector<std::byte> reply = EncodeMessage(viewed_);
+      LocalBytes slot = slots_->At(1);
+      std::ranges::copy(reply, slot.bytes.begin());
+      slot.bytes = slot.bytes.first(reply.size());
+      ASSERT_TRUE(fabric_.PostSend(done.connection, WorkId(2), slot).ok());
+    }
+  }
+
+ private:
+  Fabric& fabric_;
+  const Welcome welcome_;
+  const Viewed viewed_;
+  const std::string address_;
+  const std::unique_ptr<MessageSlots> slots_;
 };
 
 void OpenEpochOnNode(ServedWorld& world, PrimaryLog& log, uint64_t epoch) {
@@ -167,6 +213,34 @@ TEST(RemoteRegionTest, ReplicaThatWasMadeAnewIsNotMixedWithTheOldOne) {
   reader.Finish();
   EXPECT_EQ(reader.status().code(), absl::StatusCode::kAborted)
       << reader.status();
+}
+
+// Memory for an image is made by what the node says of it.
+TEST(RemoteRegionTest, NodeThatClaimsMoreThanARegionGetsNoMemory) {
+  struct Case {
+    uint64_t ring_capacity;
+    uint64_t region_bytes;
+  };
+  constexpr uint64_t kPetabyte = uint64_t{1} << 50;
+  for (const Case& claimed :
+       {Case{kRingBytes, kPetabyte}, Case{kRingBytes, kRingBytes},
+        Case{kPetabyte, kPetabyte + (uint64_t{1} << 20)},
+        Case{64, (uint64_t{1} << 20)}}) {
+    ServedWorld world(WithReader());
+    Viewed viewed;
+    viewed.region_key = RegionKey(7);
+    viewed.region_bytes = claimed.region_bytes;
+    LyingNode node(world, kLiarHost,
+                   {kNode, 101, claimed.ring_capacity, Epoch(1), 1, {}},
+                   viewed);
+    Reader reader(world, kNode, {}, kLogA, node.address());
+    for (int i = 0; i < 1000 && reader.Step(); ++i) {
+      world.Run(50'000);
+      node.Step();
+    }
+    EXPECT_TRUE(absl::IsDataLoss(reader.status())) << reader.status();
+    EXPECT_TRUE(reader.image().empty());
+  }
 }
 
 // Goal: H17. Addresses in the cluster file were exchanged.

@@ -316,11 +316,19 @@ TEST_F(ReplicaServerKeyTest, ManyStrangersPushEachOtherOut) {
     EXPECT_EQ(strangers[i]->ended, i < 3) << i;
   }
   EXPECT_FALSE(friendly.ended);
-  // One more has its place among those with the key; then there is none.
-  Proved(2, 2);
-  Peer& late = world_->Connected(2, 3);
-  EXPECT_EQ(FailedWith(Prove(late)), absl::StatusCode::kResourceExhausted);
+  // Those with the key make room for each other only.
+  Peer& second = Proved(2, 2);
+  Peer& late = Proved(2, 3);
+  EXPECT_TRUE(friendly.ended);
+  EXPECT_FALSE(second.ended);
+  EXPECT_FALSE(late.ended);
   EXPECT_EQ(refusals().count(Refusal::kNoRoom), 1u);
+  // Who has it not pushes out none of them.
+  Peer& stranger = world_->Connected(2, 4);
+  world_->Ask(stranger, Challenge{{1, 2}});
+  world_->Ask(stranger, alpheus::Prove{});
+  EXPECT_EQ(refusals().count(Refusal::kNoRoom), 1u);
+  EXPECT_FALSE(second.ended);
   ExpectBystanderUndisturbed();
 }
 

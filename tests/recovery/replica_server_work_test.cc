@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "tests/recovery/served_world.h"
@@ -13,6 +16,7 @@ namespace alpheus::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -64,6 +68,42 @@ TEST(ReplicaServerWorkTest, SessionOfAnotherLogGoesOnDuringAScan) {
   ASSERT_THAT(asks.replies, SizeIs(1));
   EXPECT_TRUE(std::holds_alternative<Promised>(asks.replies[0]));
   EXPECT_GT(world.log(kLogA).slices, static_cast<int>(kRingBytes / kLineBytes));
+}
+
+// V7: memory runs out in the scan for a promise. Whoever else is connected to
+// that log is ended too, so that nothing is gone on with that is half done; the
+// session of another log is not.
+TEST(ReplicaServerWorkTest, MemoryThatRunsOutEndsTheWorkOfItsLog) {
+  ServedWorld world(InSlices());
+  PrimaryLog log(kLogB);
+  log.OpenEpoch(Epoch(5));
+  Peer& session = world.Connected(1, 1, kLogB);
+  world.GetInstalled(session, log);
+  Peer& reader = world.Connected(1, 2, kLogA);
+  world.log(kLogA).starves = true;
+  Peer& asks = world.Connected(2, 1, kLogA);
+  Ask(asks, Epoch(5));
+  world.Run(kMillisecond);
+  EXPECT_TRUE(asks.ended);
+  EXPECT_TRUE(reader.ended);
+  EXPECT_FALSE(session.ended);
+  EXPECT_THAT(world.server().StarvedLogs(), ElementsAre(kLogA));
+  ASSERT_THAT(world.reports(), SizeIs(1));
+  EXPECT_THAT(world.reports().front(), HasSubstr("memory ran out"));
+  const Lsn lsn = log.Append("goes on");
+  ASSERT_TRUE(session.session->Advance(log.End()).ok());
+  world.Run(kMillisecond);
+  EXPECT_EQ(session.session->acked_lsn(), lsn);
+  // The node opens it anew.
+  ASSERT_TRUE(world.server().RemoveLog(kLogA).ok());
+  EXPECT_THAT(world.server().StarvedLogs(), IsEmpty());
+  auto anew = std::make_unique<WatchedLog>(world.pmem(kLogA), nullptr);
+  ASSERT_TRUE(world.server().AddLog(std::move(anew)).ok());
+  Peer& again = world.Connected(2, 2, kLogA);
+  Ask(again, Epoch(6));
+  world.Run(kMillisecond);
+  ASSERT_THAT(again.replies, SizeIs(1));
+  EXPECT_TRUE(std::holds_alternative<Promised>(again.replies[0]));
 }
 
 // In turn, both would be as late as the last one.

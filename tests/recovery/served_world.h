@@ -168,6 +168,7 @@ class WatchedLog final : public ServedLog {
   int restored = 0;      // places
   bool forgets = false;  // what is restored
   bool is_memory = true;
+  bool starves = false;  // memory runs out in its work
 
  private:
   ServedReplica<ModelPersistence> inner_;

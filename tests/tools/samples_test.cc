@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -40,6 +42,18 @@ ProgramResult RunNodeWith(const Arguments& arguments) {
   auto result = demo::RunProgram(program);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *std::move(result) : ProgramResult();
+}
+
+// The samples in a directory of their own, with a key as `alpheus key new`
+// makes it.
+std::string CopySamples(const TempDirectory& directory) {
+  for (const char* sample : {kSample, kClusterSample}) {
+    std::filesystem::copy(sample, directory.path());
+  }
+  const std::string key = directory.File("cluster.key");
+  std::ofstream(key) << std::string(64, 'a') << "\n";
+  std::filesystem::permissions(key, std::filesystem::perms::owner_read);
+  return directory.File("cluster.toml");
 }
 
 ProgramResult RunNode(const std::string& config) {
@@ -91,6 +105,8 @@ TEST(SamplesTest, SampleOfANodeHasEveryOption) {
   std::set<std::string> options = OptionsOfTheProgram();
   EXPECT_EQ(options.erase("help"), 1u);
   EXPECT_EQ(options.erase("config"), 1u);
+  EXPECT_EQ(options.erase("version"), 1u);
+  EXPECT_EQ(options.erase("check-config"), 1u);
   std::set<std::string> keys;
   for (const auto& [key, setting] : ReadSample()) {
     keys.insert(key);
@@ -105,9 +121,19 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
   for (const auto& [key, setting] : sample) {
     if (setting.is_default) defaults.insert(key);
   }
-  ASSERT_THAT(defaults, UnorderedElementsAre(
-                            "listen", "platform", "scrub-bytes-per-second",
-                            "scrub-interval-seconds", "yield-turns"));
+  ASSERT_THAT(defaults,
+              UnorderedElementsAre(
+                  "followers-max", "listen", "platform",
+                  "scrub-bytes-per-second", "scrub-interval-seconds",
+                  "silent-max", "unproved-max", "waiting-max", "yield-turns"));
+  const NodeOptions options;
+  for (const auto& [key, places] :
+       std::map<std::string, uint64_t>{{"followers-max", options.followers_max},
+                                       {"silent-max", options.silent_max},
+                                       {"unproved-max", options.unproved_max},
+                                       {"waiting-max", options.waiting_max}}) {
+    EXPECT_EQ(sample.at(key).value, absl::StrCat(places)) << key;
+  }
   EXPECT_EQ(sample.at("yield-turns").value,
             absl::StrCat(NodeOptions().yield_turns));
   EXPECT_EQ(sample.at("scrub-bytes-per-second").value,
@@ -117,7 +143,8 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
   EXPECT_EQ(sample.at("platform").value,
             absl::StrCat("\"", PlatformToString(NodeOptions().platform), "\""));
   EXPECT_THAT(NodeOptions().listen, IsEmpty());  // the member's address
-  const auto cluster = LoadClusterFile(kClusterSample);
+  const TempDirectory directory;
+  const auto cluster = LoadClusterFile(CopySamples(directory));
   ASSERT_TRUE(cluster.ok()) << cluster.status();
   EXPECT_EQ(sample.at("node").value, "1");
   EXPECT_EQ(
@@ -130,13 +157,14 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
 // for its directory.
 TEST(SamplesTest, ProgramTakesTheSample) {
   const TempDirectory directory;
+  const std::string cluster = CopySamples(directory);
   for (const bool writes_out : {false, true}) {
-    const std::string config = directory.File("alpheusd.toml");
+    const std::string config = directory.File("node.toml");
     std::ofstream out(config);
     for (const auto& [key, setting] : ReadSample()) {
       if (setting.is_default && !writes_out) continue;
       std::string value = setting.value;
-      if (key == "cluster") value = absl::StrCat("\"", kClusterSample, "\"");
+      if (key == "cluster") value = absl::StrCat("\"", cluster, "\"");
       if (key == "directory") {
         value = absl::StrCat("\"", directory.File("nosuch"), "\"");
       }
@@ -149,9 +177,51 @@ TEST(SamplesTest, ProgramTakesTheSample) {
   }
 }
 
+// Untouched; only where they lie is another place.
+TEST(SamplesTest, SamplesWorkAsTheyAreWithAKey) {
+  const TempDirectory directory;
+  const std::string cluster = CopySamples(directory);
+  const auto check = [&](const std::string& replicas) {
+    return RunNodeWith({"--config", directory.File("alpheusd.toml"),
+                        "--cluster", cluster, "--directory", replicas,
+                        "--check-config"});
+  };
+  const ProgramResult good = check(directory.path());
+  EXPECT_EQ(good.end.exit_status, kGood) << good.error;
+  EXPECT_THAT(good.output, HasSubstr("node 1 of cluster 9f0c5f5e"));
+  EXPECT_THAT(good.output, HasSubstr("with a key: the configuration is good"));
+  const ProgramResult bad = check(directory.File("nosuch"));
+  EXPECT_EQ(bad.end.exit_status, kFailed) << bad.output;
+  EXPECT_THAT(bad.error, HasSubstr(directory.File("nosuch")));
+}
+
+// Where others reach it a node has a key.
+TEST(SamplesTest, ListeningEverywhereWithoutAKeyIsRefused) {
+  const TempDirectory directory;
+  const std::string cluster = directory.File("c.toml");
+  std::ofstream(cluster)
+      << "cluster_id = '9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a'\n"
+      << "[[member]]\nnode = 1\naddress = 'localhost:7401'\n";
+  for (const char* listen : {"0.0.0.0:7401", "[::]:7401", "192.0.2.1:7401",
+                             "[::ffff:0.0.0.0]:7401", "0:7401"}) {
+    const ProgramResult refused =
+        RunNodeWith({"--cluster", cluster, "--node", "1", "--directory",
+                     directory.path(), "--listen", listen});
+    EXPECT_EQ(refused.end.exit_status, kFailed) << listen;
+    EXPECT_THAT(refused.error, HasSubstr("alpheus key new")) << listen;
+  }
+  for (const char* listen :
+       {"127.0.0.1:7401", "localhost:7401", "127.1:7401"}) {
+    const ProgramResult taken =
+        RunNodeWith({"--cluster", cluster, "--node", "1", "--directory",
+                     directory.path(), "--check-config", "--listen", listen});
+    EXPECT_EQ(taken.end.exit_status, kGood) << taken.error;
+  }
+}
+
 TEST(SamplesTest, KeyThatIsNoOptionIsRefused) {
   const TempDirectory directory;
-  const std::string config = directory.File("alpheusd.toml");
+  const std::string config = directory.File("node.toml");
   std::ofstream(config) << "cluster = \"" << kClusterSample
                         << "\"\nnode = 1\ndirectory = \"" << directory.path()
                         << "\"\nyield_turns = 1\n";

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/parser.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <iostream>
+#include <sstream>
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "tools/cli/help_text.h"
 
 namespace alpheus::cli {
 
@@ -162,7 +166,10 @@ void RequireWhatIsMissing(CLI::App* command,
 }
 
 Parser::Parser(const std::string& description, const std::string& program)
-    : app_(std::make_unique<CLI::App>(description, program)) {}
+    : app_(std::make_unique<CLI::App>(description, program)) {
+  app_->set_version_flag("--version", program + " " ALPHEUS_PROJECT_VERSION,
+                         "Print the version and exit");
+}
 
 Parser::~Parser() = default;
 
@@ -193,7 +200,9 @@ std::optional<ExitStatus> Parser::Parse(const std::vector<std::string>& words,
         error << app_->get_name() << ": '" << word << "' is no command\n";
       }
     }
-    app_->exit(refusal, output, error);
+    std::ostringstream said;
+    app_->exit(refusal, said, error);
+    output << WrapHelp(said.str(), TerminalColumns(STDOUT_FILENO));
     return wants_help ? ExitStatus::kGood : ExitStatus::kUsage;
   }
   return std::nullopt;

@@ -2,32 +2,64 @@
 // alpheusd: runs one node of a cluster: keeps its replicas and serves them to
 // whoever is primary. See api/node/node.h; tools/samples/alpheusd.toml has
 // every option.
-#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
-#include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "api/node/node.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/exit_status.h"
 #include "tools/cli/parser.h"
 #include "tools/cli/standard_streams.h"
+#include "tools/daemon/message_log.h"
+#include "tools/daemon/signals.h"
 
 namespace alpheus {
 namespace {
 
-void Tell(const std::string& sentence) {
-  std::fprintf(stderr, "alpheusd: %s\n", sentence.c_str());
+struct Arguments {
+  NodeOptions node;
+  bool check_config = false;
+};
+
+// Of connections without a promise.
+void AddPlaces(CLI::App* app, NodeOptions* options) {
+  constexpr uint64_t kPlacesMax = 65'536;
+  const auto add = [&](const char* name, uint64_t* places, const char* what) {
+    cli::AddOption(app, name, places, what)
+        .Decimal()
+        .Range(uint64_t{1}, kPlacesMax)
+        .ShowDefault();
+  };
+  add("--silent-max", &options->silent_max,
+      "Connections that have not said hello; the oldest makes room");
+  add("--unproved-max", &options->unproved_max,
+      "Connections that have not proved the key; the oldest makes room");
+  add("--waiting-max", &options->waiting_max,
+      "Connections that wait, of each of three kinds: those that ask for "
+      "something, that look at a replica, and that have asked for nothing "
+      "yet; who was silent for longest makes room");
+  add("--followers-max", &options->followers_max,
+      "Readers that follow logs of this node (alpheus tail --follow); more "
+      "are refused");
 }
 
-void AddOptions(cli::Parser* parser, NodeOptions* options) {
+void AddOptions(cli::Parser* parser, Arguments* arguments) {
+  NodeOptions* const options = &arguments->node;
   // What a typing error could change is refused, as in the cluster file.
   parser->AddConfigOption("--config", "File with these options, as TOML");
   CLI::App* const app = parser->app();
+  cli::AddFlag(app, "--check-config", &arguments->check_config,
+               "Only says whether the node could start by these options and "
+               "files");
   cli::AddOption(app, "--cluster", &options->cluster_file,
                  "Cluster file: who keeps the logs, and where")
       .Required();
@@ -50,6 +82,7 @@ void AddOptions(cli::Parser* parser, NodeOptions* options) {
       "What keeps records when the power goes, as words with commas between "
       "them; see the sample configuration")
       .ShowDefault(PlatformToString(options->platform));
+  AddPlaces(app, options);
   cli::AddOption(app, "--yield-turns", &options->yield_turns,
                  "Turns without sleeping after the last activity; each "
                  "yields the core. 0: sleeps at once")
@@ -68,63 +101,82 @@ void AddOptions(cli::Parser* parser, NodeOptions* options) {
       .ShowDefault();
 }
 
-// SIGTERM and SIGINT end the node; a thread waits for them, so that nothing
-// runs inside a signal handler.
-class SignalWaiter {
- public:
-  // Before any other thread starts: they inherit what is blocked.
-  SignalWaiter() {
-    sigemptyset(&signals_);
-    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
-      sigaddset(&signals_, signal);
-    }
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+// As many files as the system lets this user open: each connection and each
+// replica is one.
+void RaiseFileLimit() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &files);  // else with what there is
+}
+
+constexpr char kDescription[] =
+    "A node of a replicated log: keeps and serves replicas.";
+
+// The options as they are now, of the same command line.
+void Reload(Node* node, const std::function<void(const std::string&)>& tell,
+            int argc, char** argv) {
+  cli::Parser parser(kDescription, "alpheusd");
+  Arguments arguments;
+  AddOptions(&parser, &arguments);
+  std::ostringstream said;
+  if (parser.Parse(std::vector<std::string>(argv + 1, argv + argc), said,
+                   said)) {
+    tell(absl::StrCat("nothing is reloaded: ", said.str()));
+    return;
   }
-  ~SignalWaiter() { Stop(); }
-
-  // When it returns the node is not used any more.
-  void Stop() {
-    if (!thread_.joinable()) return;
-    pthread_kill(thread_.native_handle(), SIGUSR1);
-    thread_.join();
+  arguments.node.tell = tell;
+  const absl::Status reloaded = node->Reload(arguments.node);
+  if (!reloaded.ok()) {
+    tell(absl::StrCat("nothing is reloaded: ", reloaded.message()));
   }
+}
 
-  void Start(Node* node) {
-    thread_ = std::thread([this, node] {
-      int signal = 0;
-      sigwait(&signals_, &signal);
-      node->Stop();
-    });
+cli::ExitStatus CheckConfig(const NodeOptions& options) {
+  const absl::StatusOr<std::string> checked = Node::Check(options);
+  if (!checked.ok()) {
+    std::fprintf(stderr, "alpheusd: %s\n",
+                 std::string(checked.status().message()).c_str());
+    return cli::ExitStatusOf(checked.status().code());
   }
+  std::printf("%s: the configuration is good\n", checked->c_str());
+  return std::fflush(stdout) == 0 ? cli::ExitStatus::kGood
+                                  : cli::ExitStatus::kFailed;
+}
 
- private:
-  sigset_t signals_;
-  std::thread thread_;
-};
-
-cli::ExitStatus Fail(const absl::Status& status) {
-  Tell(std::string(status.message()));
-  return cli::ExitStatusOf(status.code());
+cli::ExitStatus Run(const NodeOptions& options, Signals* signals, int argc,
+                    char** argv) {
+  const auto tell = options.tell;
+  const auto fail = [&](const absl::Status& status) {
+    tell(std::string(status.message()));
+    return cli::ExitStatusOf(status.code());
+  };
+  const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(options);
+  if (!node.ok()) return fail(node.status());
+  const absl::Status waits = signals->Start(
+      [&] { (*node)->Stop(); }, [&] { Reload(node->get(), tell, argc, argv); });
+  if (!waits.ok()) return fail(waits);
+  tell(absl::StrCat("node ", options.node, " listens on ", (*node)->address()));
+  (*node)->Run();
+  signals->Stop();
+  tell(absl::StrCat("node ", options.node, " ends"));
+  return cli::ExitStatus::kGood;
 }
 
 cli::ExitStatus Main(int argc, char** argv) {
   cli::GuardStandardStreams();
-  cli::Parser parser("A node of a replicated log: keeps and serves replicas.",
-                     "alpheusd");
-  NodeOptions options;
-  AddOptions(&parser, &options);
+  cli::Parser parser(kDescription, "alpheusd");
+  Arguments arguments;
+  AddOptions(&parser, &arguments);
   if (const auto end = parser.Parse(argc, argv)) return *end;
-  options.tell = Tell;
-  SignalWaiter signals;
-  const absl::StatusOr<std::unique_ptr<Node>> node = Node::Start(options);
-  if (!node.ok()) return Fail(node.status());
-  signals.Start(node->get());
-  Tell("node " + std::to_string(options.node) + " listens on " +
-       (*node)->address());
-  (*node)->Run();
-  signals.Stop();
-  Tell("node " + std::to_string(options.node) + " ends");
-  return cli::ExitStatus::kGood;
+  if (arguments.check_config) return CheckConfig(arguments.node);
+  Signals signals;
+  RaiseFileLimit();
+  MessageLog messages(STDERR_FILENO, "alpheusd");
+  arguments.node.tell = [&](const std::string& sentence) {
+    messages.Write(sentence);
+  };
+  return Run(arguments.node, &signals, argc, argv);
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ absl::Status Cluster::Start(int node) {
        "--directory", node_directory(node)});
   program.dies_with_starter = true;
   ALPHEUS_ASSIGN_OR_RETURN(ChildProcess process, ChildProcess::Start(program));
-  // What does not fit, it waits with; so there is room for much.
+  // What does not fit, it drops in the end; so there is room for much.
   (void)fcntl(process.error().get(), F_SETPIPE_SZ, kPipeBytesMax);
   At(node).process.emplace(std::move(process));
   return AwaitReady(node);

@@ -45,7 +45,7 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
       watches_out_(state_ == State::kConnecting),
       requester_(id, shared->regions, &shared->completions),
       responder_(id, shared->options.window_bytes, shared->regions,
-                 &shared->completions),
+                 &shared->completions, &shared->kept_bytes),
       message_bytes_max_(shared->options.limits.message_bytes_max),
       deadline_(deadline.at_nanos()),
       heard_at_(now) {
@@ -58,7 +58,11 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
 
 // --- Receiving --------------------------------------------------------------
 
-bool Connection::MayBeRead() const { return socket_.is_open() && !is_cut_; }
+bool Connection::MayBeRead() const {
+  const bool is_full = responder_.keeps() &&
+                       shared_.kept_bytes >= shared_.options.kept_bytes_max;
+  return socket_.is_open() && !is_cut_ && !is_full;
+}
 
 bool Connection::Receive(int64_t now) {
   if (!MayBeRead()) return false;
@@ -112,7 +116,7 @@ size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
     const std::optional<WireHeader> header =
         DecodeHeader(rest.first<kWireHeaderBytes>(), BoundsOf(shared_.options));
     if (!header || !OnHeader(*header, now)) {
-      ++shared_.counters.refused;
+      NoteRefused(StrangerEnd::kNotUnderstood);
       Break(CompletionStatus::kFlushed, now);
       break;
     }
@@ -133,9 +137,7 @@ bool Connection::OnHeader(const WireHeader& header, int64_t now) {
   }
   if (header.opcode == WireOpcode::kPing) {
     keep_alive_received_ += kWireHeaderBytes;
-    if (!IsMutant("kTcpPingUnanswered")) {
-      AppendKeepAlive(WireOpcode::kPong);
-    }
+    if (!IsMutant("kTcpPingUnanswered")) AppendPong();
     return true;
   }
   if (header.opcode == WireOpcode::kPong) {
@@ -197,7 +199,7 @@ void Connection::CheckResponder(int64_t now) {
     case Responder::Health::kBroken:
       return Break(CompletionStatus::kFlushed, now);
     case Responder::Health::kNonsense:
-      ++shared_.counters.refused;
+      NoteRefused(StrangerEnd::kNotUnderstood);
       return Break(CompletionStatus::kFlushed, now);
   }
   if (!responder_.is_parked()) {
@@ -234,31 +236,70 @@ void Connection::AppendKeepAlive(WireOpcode opcode) {
   if (is_alone) keep_alive_position_ = outbox_.end_position();
 }
 
+// One that waits answers all pings: whoever sends them and reads nothing has
+// this side keep no more.
+void Connection::AppendPong() {
+  if (pong_position_ > outbox_.sent_position()) return;
+  if (responder_.is_in_reply()) {
+    is_pong_due_ = true;
+    return;
+  }
+  AppendKeepAlive(WireOpcode::kPong);
+  pong_position_ = outbox_.end_position();
+}
+
 void Connection::AppendAnswers() {
-  if (responder_.executed() == responder_.answered()) return;
-  AppendControl(WireOpcode::kAck, responder_.executed(), 0);
+  if (responder_.executed() == responder_.answered() ||
+      !Responder::HasRoomForAnswers(outbox_)) {
+    return;
+  }
+  outbox_.AppendAnswer(EncodeHeader({.opcode = WireOpcode::kAck,
+                                     .immediate = 0,
+                                     .length = 0,
+                                     .key = 0,
+                                     .offset = 0,
+                                     .sequence = responder_.executed()}));
   responder_.set_answered(responder_.executed());
 }
 
-bool Connection::Send(int64_t now) {
-  if (is_established()) {
-    AppendAnswers();
-    if (requester_.unsent() > 0) {
-      const bool is_good = requester_.Send(&outbox_);
-      if (requester_.in_flight() > 0) Asked(now);
-      if (!is_good) {
-        Break(requester_.LocalFailure(), now);
-        return true;
-      }
-    }
+void Connection::Fill(int64_t now) {
+  if (responder_.waits_for_room()) {
+    responder_.GoOn(&outbox_);
+    CheckResponder(now);
+    if (!is_established() || responder_.is_in_reply()) return;
   }
-  return Flush(now);
+  if (std::exchange(is_ping_due_, false)) AppendKeepAlive(WireOpcode::kPing);
+  if (std::exchange(is_pong_due_, false)) AppendPong();
+  AppendAnswers();
+  if (requester_.unsent() == 0) return;
+  const bool is_good = requester_.Send(&outbox_);
+  if (requester_.in_flight() > 0) Asked(now);
+  if (!is_good) Break(requester_.LocalFailure(), now);
+}
+
+bool Connection::Send(int64_t now) {
+  bool moved = false;
+  bool goes_on = true;
+  const uint64_t turn_end = outbox_.end_position() + kTurnBytes;
+  while (goes_on) {
+    if (is_established()) {
+      Fill(now);
+      if (!is_established()) return true;
+    }
+    const bool flushed = Flush(now);
+    moved |= flushed;
+    // The rest of a long reply; others have their turn meanwhile.
+    goes_on = flushed && is_established() && responder_.waits_for_room() &&
+              outbox_.end_position() < turn_end;
+  }
+  return moved;
 }
 
 bool Connection::Flush(int64_t now) {
   bool moved = false;
   if (is_cut_ || !socket_.is_open() || state_ == State::kConnecting)
     return false;
+  const uint64_t sent_before = outbox_.sent_position();
   while (!outbox_.empty()) {
     std::array<iovec, kPiecesMax> pieces;
     const size_t count = outbox_.Gather(shared_.regions, pieces);
@@ -282,15 +323,20 @@ bool Connection::Flush(int64_t now) {
     EndSending(socket_);
     has_ended_sending_ = true;
   }
+  if (outbox_.empty()) {
+    stalled_at_ = kNever;
+  } else if (stalled_at_ == kNever || outbox_.sent_position() > sent_before) {
+    stalled_at_ = now;
+  }
   Watch();
   return moved;
 }
 
 void Connection::Watch() {
   if (!socket_.is_open()) return;
-  const bool in = !is_cut_;
-  const bool out =
-      !is_cut_ && (state_ == State::kConnecting || !outbox_.empty());
+  const bool in = MayBeRead();
+  const bool has_more = !outbox_.empty() || responder_.waits_for_room();
+  const bool out = !is_cut_ && (state_ == State::kConnecting || has_more);
   if (in == watches_in_ && out == watches_out_) return;
   watches_in_ = in;
   watches_out_ = out;

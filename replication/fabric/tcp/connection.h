@@ -12,6 +12,12 @@
 //       quarter of what is waited for counts at most (N2; X6 of fabric.h), and
 //       next_timer() comes as often, so that whoever sleeps till then and is on
 //       time loses nothing.
+//   N4. A peer is gone, too, when something waits for it and it has taken
+//       nothing for retry_ns, whatever it says meanwhile: it reads no answer.
+//   N5. Memory is bounded: of pongs one waits at most, of answers and of what
+//   is
+//       kept as much as E4 (responder.h) says, in all kept_bytes_max, and one
+//       buffer more for each connection.
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
@@ -47,7 +53,8 @@ struct Shared {
   std::span<std::byte> buffer;  // for what is received
   std::deque<Completion> completions;
   std::vector<ConnectionEvent> events;
-  int64_t looked_at = 0;  // when OnTimers had its last turn; 0: never
+  int64_t looked_at = 0;    // when OnTimers had its last turn; 0: never
+  uint64_t kept_bytes = 0;  // by all responders (N5)
 };
 
 class Connection {
@@ -75,6 +82,10 @@ class Connection {
 
   State state() const { return state_; }
   const std::string& peer() const { return peer_; }
+  // The application does not know of it yet, or no more.
+  bool is_stranger() const {
+    return state_ == State::kAnonymous || state_ == State::kLingering;
+  }
   bool is_established() const { return state_ == State::kEstablished; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
@@ -84,6 +95,10 @@ class Connection {
   void Reject(std::string_view private_data, int64_t now);
   // What was posted completes with kFlushed; no event.
   void Close(int64_t now);
+  // Memory ran out in it.
+  void Abandon(int64_t now) { Break(CompletionStatus::kFlushed, now); }
+  // For others that came. Requires: is_stranger().
+  void MakeRoom();
   void PostReceive(WorkId work, const LocalBytes& into, int64_t now);
 
   // Send would do nothing but acknowledge.
@@ -120,13 +135,17 @@ class Connection {
   void TakeLimits(const WireHello& hello);
   void AppendControl(WireOpcode opcode, uint64_t sequence, uint32_t immediate);
   void AppendKeepAlive(WireOpcode opcode);
+  void AppendPong();
   void AppendAnswers();
+  // What there is to send, as far as it may be appended now.
+  void Fill(int64_t now);
   bool Flush(int64_t now);
   void CheckResponder(int64_t now);
   void Heard(int64_t now);
   void Asked(int64_t now) {
     if (asked_at_ == kNever) asked_at_ = now;
   }
+  // Not while others keep so much that nothing more may be kept (N5).
   bool MayBeRead() const;
   // Whether silence of the peer breaks it (N2).
   bool HearsSilence() const;
@@ -136,6 +155,7 @@ class Connection {
   void ExcuseOwnPause(int64_t now);
   void Watch();
 
+  void NoteRefused(StrangerEnd why);
   // Ends. `first` is for the request that waits longest.
   void Break(CompletionStatus first, int64_t now);
   void BreakWithNak(WireFailure failure, int64_t now);
@@ -171,11 +191,15 @@ class Connection {
   // Keep-alive: bytes of this turn; up to where in the outbox.
   size_t keep_alive_received_ = 0;
   uint64_t keep_alive_position_ = 0;
+  uint64_t pong_position_ = 0;  // the last pong's end
+  bool is_ping_due_ = false;    // behind the reply that is being sent
+  bool is_pong_due_ = false;
 
   // Times of the adapter's clock.
   int64_t deadline_;  // of the handshake, or of lingering
   int64_t heard_at_;
   int64_t asked_at_ = kNever;
+  int64_t stalled_at_ = kNever;  // since when the peer takes nothing
   int64_t parked_at_ = kNever;
 };
 

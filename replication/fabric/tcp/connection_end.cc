@@ -35,6 +35,7 @@ int64_t Connection::NextDue() const {
   const int64_t retry = shared_.options.limits.retry_ns;
   int64_t next =
       asked_at_ == kNever ? heard_at_ + retry / 4 : asked_at_ + retry;
+  if (stalled_at_ != kNever) next = std::min(next, stalled_at_ + retry);
   if (parked_at_ != kNever) {
     next = std::min(next, parked_at_ + shared_.options.receiver_wait_ns);
   }
@@ -44,7 +45,7 @@ int64_t Connection::NextDue() const {
 int64_t Connection::next_timer() const {
   int64_t next = NextDue();
   if (!HearsSilence()) return next;
-  if (asked_at_ != kNever) {
+  if (asked_at_ != kNever || stalled_at_ != kNever) {
     next = std::min(
         next, shared_.looked_at + LookNanos(shared_.options.limits.retry_ns));
   }
@@ -64,6 +65,7 @@ void Connection::ExcuseOwnPause(int64_t now) {
     *since += std::max<int64_t>(0, passed - LookNanos(wait_ns));
   };
   excuse(shared_.options.limits.retry_ns, &asked_at_);
+  excuse(shared_.options.limits.retry_ns, &stalled_at_);
   excuse(shared_.options.receiver_wait_ns, &parked_at_);
 }
 
@@ -75,6 +77,7 @@ bool Connection::OnTimers(int64_t now) {
     return true;
   }
   if (!HearsSilence()) {
+    if (state_ == State::kAnonymous) NoteRefused(StrangerEnd::kSaidNothing);
     Break(CompletionStatus::kFlushed, now);
     return true;
   }
@@ -85,6 +88,11 @@ bool Connection::OnTimers(int64_t now) {
     CheckResponder(now);
     return true;
   }
+  if (stalled_at_ != kNever &&
+      now >= stalled_at_ + shared_.options.limits.retry_ns) {
+    Break(CompletionStatus::kPeerGone, now);  // N4
+    return true;
+  }
   if (asked_at_ != kNever) {
     if (now < asked_at_ + shared_.options.limits.retry_ns) return false;
     if (IsMutant("kTcpRetriesForEver")) return false;
@@ -93,7 +101,11 @@ bool Connection::OnTimers(int64_t now) {
   }
   if (IsMutant("kTcpNobodyAsks")) return false;
   // TCP's handshake asks by itself.
-  if (state_ != State::kConnecting) AppendKeepAlive(WireOpcode::kPing);
+  if (responder_.is_in_reply()) {
+    is_ping_due_ = true;
+  } else if (state_ != State::kConnecting) {
+    AppendKeepAlive(WireOpcode::kPing);
+  }
   Asked(now);
   Flush(now);
   return false;
@@ -155,6 +167,17 @@ void Connection::Close(int64_t now) {
   state_ = State::kDead;
   requester_.Fail(CompletionStatus::kFlushed);
   responder_.Fail();
+}
+
+void Connection::NoteRefused(StrangerEnd why) {
+  ++shared_.counters.refused;
+  if (shared_.options.on_refused) shared_.options.on_refused(peer_, why);
+}
+
+void Connection::MakeRoom() {
+  if (state_ == State::kAnonymous) NoteRefused(StrangerEnd::kSaidNothing);
+  DropSocket();
+  state_ = State::kDead;
 }
 
 void Connection::StartLinger(int64_t now) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "replication/fabric/fabric.h"
 
@@ -28,8 +29,18 @@ struct TcpFabricOptions {
   // its delay.
   uint64_t window_bytes = uint64_t{4} << 20;
 
-  // Connections from elsewhere that have said nothing yet; more are refused.
+  // What all connections together keep of peers' requests that wait for a
+  // receive, or for their peer to take answers. Beyond it nothing more is read
+  // from those.
+  uint64_t kept_bytes_max = uint64_t{16} << 20;
+
+  // Connections from elsewhere that have said nothing yet, or that were refused
+  // and hear why. For more the oldest of the host that has most makes room.
   uint32_t anonymous_max = 64;
+
+  // Is told of each peer that the adapter ends by itself. Runs under the
+  // adapter's lock: it must not call the adapter.
+  std::function<void(std::string_view peer, StrangerEnd why)> on_refused;
 
   // The number of the host to connect from; empty: as the kernel chooses.
   std::string source_host;
@@ -45,8 +56,9 @@ struct TcpFabricCounters {
   uint64_t send_calls = 0;     // sendmsg
   uint64_t receive_calls = 0;  // recv
   uint64_t wait_calls = 0;     // epoll_wait
-  uint64_t refused = 0;        // peers that were not understood
+  uint64_t refused = 0;        // peers that the adapter ended by itself
   uint64_t accept_pauses = 0;  // for want of descriptors
+  uint64_t kept_bytes = 0;     // now, as kept_bytes_max bounds them
 };
 
 }  // namespace alpheus

@@ -28,10 +28,19 @@ void Outbox::Append(std::span<const std::byte> bytes) {
   end_position_ += bytes.size();
 }
 
-void Outbox::AppendOwned(std::vector<std::byte> bytes) {
+void Outbox::AppendAnswer(std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
+  Append(bytes);
+  pieces_.back().answer_bytes += bytes.size();
+  answer_bytes_ += bytes.size();
+}
+
+void Outbox::AppendAnswer(std::vector<std::byte> bytes) {
+  if (bytes.size() <= kCopyBytesMax) return AppendAnswer(std::span(bytes));
   end_position_ += bytes.size();
+  answer_bytes_ += bytes.size();
   pieces_.emplace_back();
+  pieces_.back().answer_bytes = bytes.size();
   pieces_.back().owned = std::move(bytes);
 }
 
@@ -67,6 +76,7 @@ void Outbox::Consume(size_t bytes) {
   front_sent_ += bytes;
   while (!pieces_.empty() && front_sent_ >= pieces_.front().bytes().size()) {
     front_sent_ -= pieces_.front().bytes().size();
+    answer_bytes_ -= pieces_.front().answer_bytes;
     if (pieces_.front().owned.capacity() <= kPieceBytes) {
       spare_ = std::move(pieces_.front().owned);
     }

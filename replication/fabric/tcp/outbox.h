@@ -7,6 +7,8 @@
 // Invariants:
 //   O1. Bytes leave in the order in which they were appended.
 //   O2. A reference is followed only while its region is registered.
+//   O3. It knows how much of it are answers to the peer: a peer that takes none
+//       gets no more of them made (responder.h).
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_OUTBOX_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_OUTBOX_H_
@@ -30,11 +32,16 @@ class Outbox {
   static constexpr size_t kCopyBytesMax = 4096;
 
   void Append(std::span<const std::byte> bytes);
-  void AppendOwned(std::vector<std::byte> bytes);
+  // The same of an answer.
+  void AppendAnswer(std::span<const std::byte> bytes);
+  void AppendAnswer(std::vector<std::byte> bytes);
   // From own memory that stays untouched until it has been sent.
   void AppendLocal(const LocalBytes& from);
 
   bool empty() const { return end_position_ == sent_position_; }
+  // Answers that are kept here: those not sent yet, and of what was sent the
+  // beginning of the first piece (O3).
+  uint64_t answer_bytes() const { return answer_bytes_; }
   // Bytes ever appended, and of those ever sent.
   uint64_t end_position() const { return end_position_; }
   uint64_t sent_position() const { return sent_position_; }
@@ -52,7 +59,8 @@ class Outbox {
  private:
   struct Piece {
     std::vector<std::byte> owned;
-    LocalBytes reference;  // used when its bytes are not empty
+    LocalBytes reference;     // used when its bytes are not empty
+    size_t answer_bytes = 0;  // of `owned`
 
     std::span<const std::byte> bytes() const {
       if (!reference.bytes.empty()) return reference.bytes;
@@ -64,6 +72,7 @@ class Outbox {
   size_t front_sent_ = 0;  // of the first piece
   uint64_t end_position_ = 0;
   uint64_t sent_position_ = 0;
+  uint64_t answer_bytes_ = 0;
   std::vector<std::byte> spare_;  // its memory is used again
 };
 

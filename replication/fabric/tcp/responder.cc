@@ -13,11 +13,6 @@ namespace {
 constexpr WireBounds kNoBounds{.message_bytes_max = ~uint64_t{0},
                                .private_bytes_max = ~uint32_t{0}};
 
-// Headers count in the window too (Q2). What is parked is in flight with it.
-bool IsBeyond(uint64_t kept, uint64_t window, const WireHeader& parked) {
-  return kept > std::max(window, parked.length + kWireHeaderBytes);
-}
-
 RemoteAddress Target(const WireHeader& header, uint64_t landed) {
   return {.key = RegionKey(header.key), .offset = header.offset + landed};
 }
@@ -25,10 +20,10 @@ RemoteAddress Target(const WireHeader& header, uint64_t landed) {
 }  // namespace
 
 void Responder::OnHeader(const WireHeader& header, Outbox* outbox) {
-  const bool is_next = !is_parked_ && kept_begin_ == kept_.size();
+  const bool is_next = !is_waiting() && !keeps();
   if (!is_next && !IsMutant("kTcpParkedIsOvertaken")) {
     Keep(EncodeHeader(header));
-    if (!is_parked_) Replay(outbox);
+    if (!is_waiting()) Replay(outbox);
     return;
   }
   current_ = header;
@@ -36,23 +31,38 @@ void Responder::OnHeader(const WireHeader& header, Outbox* outbox) {
 }
 
 size_t Responder::OnPayload(std::span<const std::byte> bytes, Outbox* outbox) {
-  if (!is_parked_ && kept_begin_ == kept_.size()) return Take(bytes, outbox);
+  if (!is_waiting() && !keeps()) return Take(bytes, outbox);
   Keep(bytes);
-  if (!is_parked_) Replay(outbox);
+  if (!is_waiting()) Replay(outbox);
   return bytes.size();
 }
 
 void Responder::Keep(std::span<const std::byte> bytes) {
+  // What was executed goes, or a stream that is never empty would grow for
+  // ever.
+  if (kept_begin_ > kept_.size() / 2) {
+    kept_.erase(kept_.begin(),
+                kept_.begin() + static_cast<int64_t>(kept_begin_));
+    kept_bytes_ -= kept_begin_;
+    kept_begin_ = 0;
+  }
   kept_.insert(kept_.end(), bytes.begin(), bytes.end());
-  if (IsBeyond(kept_.size() - kept_begin_, window_bytes_, current_) &&
+  kept_bytes_ += bytes.size();
+  // Headers count in the window too (Q2), and so does what is waited for.
+  if (kept_.size() - kept_begin_ > window_bytes_ &&
       !IsMutant("kTcpKeepsWithoutBound")) {
     BreakOff();
   }
 }
 
+void Responder::ForgetKept() {
+  kept_bytes_ -= kept_.size();
+  kept_ = {};
+  kept_begin_ = 0;
+}
+
 void Responder::Replay(Outbox* outbox) {
-  while (health_ == Health::kGood && !is_parked_ &&
-         kept_begin_ < kept_.size()) {
+  while (health_ == Health::kGood && !is_waiting() && keeps()) {
     const auto rest = std::span<const std::byte>(kept_).subspan(kept_begin_);
     if (is_busy_) {
       const size_t taken = Take(rest, outbox);
@@ -65,10 +75,7 @@ void Responder::Replay(Outbox* outbox) {
     kept_begin_ += kWireHeaderBytes;
     Begin(outbox);
   }
-  if (kept_begin_ == kept_.size()) {
-    kept_ = {};
-    kept_begin_ = 0;
-  }
+  if (!keeps()) ForgetKept();
 }
 
 void Responder::Begin(Outbox* outbox) {
@@ -87,13 +94,14 @@ void Responder::Begin(Outbox* outbox) {
       break;
     }
     case WireOpcode::kRead:
-      return ExecuteRead(outbox);
+      return ReplyToRead(outbox);
     case WireOpcode::kFlush:
       return ExecuteFlush();
     case WireOpcode::kSend:
       return BeginSend();
-    default:
-      return;  // atomics wait for their operands
+    default:  // atomics wait for their operands
+      waits_for_room_ = !HasRoomForAnswers(*outbox);
+      return;
   }
   if (current_.length == 0) Finish();
 }
@@ -155,7 +163,13 @@ size_t Responder::TakeOperands(std::span<const std::byte> bytes,
 
 void Responder::BeginSend() {
   is_parked_ = receives_.empty();
-  if (is_parked_) return;
+  if (is_parked_) {
+    // All of it would have to be kept meanwhile (E4).
+    if (current_.length + kWireHeaderBytes > window_bytes_) {
+      FailWith(WireFailure::kReceiverNotReady);
+    }
+    return;
+  }
   if (current_.length > receives_.front().into.bytes.size() &&
       !IsMutant("kTcpSendBeyondReceive")) {
     CompleteReceive(Operation::kReceive, CompletionStatus::kReceiveTooSmall, 0);
@@ -197,34 +211,63 @@ void Responder::PostReceive(WorkId work, const LocalBytes& into,
   Replay(outbox);
 }
 
-void Responder::ExecuteRead(Outbox* outbox) {
-  const auto from =
-      regions_.Find(Target(current_, 0), current_.length,
-                    IsMutant("kTcpReadsWithoutRight") ? RemoteAccess::kNone
-                                                      : RemoteAccess::kRead);
-  if (!from.ok()) return FailWith(WireFailure::kRemoteAccess);
-  // Own requests and answers both keep to a window or to one message.
-  const uint64_t pending = outbox->end_position() - outbox->sent_position();
-  if (pending > 2 * (window_bytes_ + current_.length) &&
-      !IsMutant("kTcpRepliesWithoutBound")) {
-    return BreakOff();
+// X1: a copy, so that writes behind this read don't show in it; they wait until
+// all of it was made.
+void Responder::ReplyToRead(Outbox* outbox) {
+  waits_for_room_ = true;
+  while (waits_for_room_ && HasRoomForAnswers(*outbox)) {
+    if (!AppendReplyPiece(outbox)) return;
+    is_in_reply_ = landed_ < current_.length;
+    waits_for_room_ = is_in_reply_;
   }
-  // A copy, so that writes behind this read don't show in it (X1).
-  std::vector<std::byte> bytes(from->size());
-  LoadWords(*from, bytes.data());
-  outbox->Append(EncodeHeader({.opcode = WireOpcode::kReadReply,
-                               .immediate = 0,
-                               .length = bytes.size(),
-                               .key = 0,
-                               .offset = 0,
-                               .sequence = current_.sequence}));
-  if (bytes.size() <= Outbox::kCopyBytesMax) {
-    outbox->Append(bytes);
-  } else {
-    outbox->AppendOwned(std::move(bytes));
-  }
+  if (waits_for_room_) return;
   Executed();
   answered_ = executed_;
+}
+
+bool Responder::AppendReplyPiece(Outbox* outbox) {
+  const uint64_t left = current_.length - landed_;
+  const auto from =
+      regions_.Find(Target(current_, landed_), left,
+                    IsMutant("kTcpReadsWithoutRight") ? RemoteAccess::kNone
+                                                      : RemoteAccess::kRead);
+  if (!from.ok()) {  // E2
+    FailWith(WireFailure::kRemoteAccess);
+    // Within a reply there is no place for a word about it.
+    if (is_in_reply_) health_ = Health::kBroken;
+    return false;
+  }
+  if (landed_ == 0) {
+    outbox->AppendAnswer(EncodeHeader({.opcode = WireOpcode::kReadReply,
+                                       .immediate = 0,
+                                       .length = current_.length,
+                                       .key = 0,
+                                       .offset = 0,
+                                       .sequence = current_.sequence}));
+  }
+  const size_t piece = left <= kReplyPieceBytes
+                           ? static_cast<size_t>(left)
+                           : WholeWords(from->data(), kReplyPieceBytes);
+  std::vector<std::byte> bytes(piece);
+  LoadWords(from->first(piece), bytes.data());
+  outbox->AppendAnswer(std::move(bytes));
+  landed_ += piece;
+  return true;
+}
+
+bool Responder::HasRoomForAnswers(const Outbox& outbox) {
+  return outbox.answer_bytes() < kAnswerBytesMax ||
+         IsMutant("kTcpRepliesWithoutBound");
+}
+
+void Responder::GoOn(Outbox* outbox) {
+  if (!waits_for_room_ || health_ != Health::kGood) return;
+  if (current_.opcode == WireOpcode::kRead) {
+    ReplyToRead(outbox);
+  } else {
+    waits_for_room_ = !HasRoomForAnswers(*outbox);
+  }
+  if (!is_waiting()) Replay(outbox);
 }
 
 void Responder::ExecuteFlush() {
@@ -258,15 +301,15 @@ void Responder::ExecuteAtomic(Outbox* outbox) {
   } else {
     before = __atomic_fetch_add(place, before, __ATOMIC_ACQ_REL);
   }
-  outbox->Append(EncodeHeader({.opcode = WireOpcode::kAtomicReply,
-                               .immediate = 0,
-                               .length = kWordBytes,
-                               .key = 0,
-                               .offset = 0,
-                               .sequence = current_.sequence}));
+  outbox->AppendAnswer(EncodeHeader({.opcode = WireOpcode::kAtomicReply,
+                                     .immediate = 0,
+                                     .length = kWordBytes,
+                                     .key = 0,
+                                     .offset = 0,
+                                     .sequence = current_.sequence}));
   std::array<std::byte, kWordBytes> value;
   std::memcpy(value.data(), &before, kWordBytes);  // as it lies in memory
-  outbox->Append(value);
+  outbox->AppendAnswer(std::span<const std::byte>(value));
   Executed();
   answered_ = executed_;
 }
@@ -294,6 +337,8 @@ void Responder::FailWith(WireFailure failure) {
 
 void Responder::Fail() {
   current_ = {};
+  is_parked_ = waits_for_room_ = is_in_reply_ = false;
+  ForgetKept();
   while (!receives_.empty() && !IsMutant("kTcpReceivesForgotten")) {
     CompleteReceive(Operation::kReceive, CompletionStatus::kFlushed, 0);
   }

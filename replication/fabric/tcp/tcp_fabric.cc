@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "log/base/mutant.h"
+#include "log/base/within_memory.h"
 #include "replication/fabric/socket_address.h"
 #include "replication/fabric/tcp/tcp_fabric_lock.h"
 
@@ -97,6 +98,17 @@ bool TcpFabric::Advance(int64_t now, bool may_hold, bool has_room) {
   return moved;
 }
 
+template <class Work>
+bool TcpFabric::Guard(Connection& connection, int64_t now, const Work& work) {
+  bool moved = true;
+  const absl::Status status = WithinMemory([&] {
+    moved = work();
+    return absl::OkStatus();
+  });
+  if (!status.ok()) connection.Abandon(now);
+  return moved;
+}
+
 bool TcpFabric::SendPosted(int64_t now, bool may_hold) {
   bool moved = false;
   size_t held = 0;
@@ -107,7 +119,8 @@ bool TcpFabric::SendPosted(int64_t now, bool may_hold) {
         !IsMutant("kTcpAcksLeaveAlone")) {
       sending_[held++] = id;
     } else {
-      moved |= found->second->Send(now);
+      Connection& connection = *found->second;
+      moved |= Guard(connection, now, [&] { return connection.Send(now); });
     }
   }
   sending_.resize(held);
@@ -128,7 +141,8 @@ bool TcpFabric::ReceiveWithoutAsking(int64_t now, bool* moved) {
   if (found == connections_.end() || !found->second->is_established()) {
     return false;
   }
-  *moved |= found->second->Receive(now);
+  Connection& connection = *found->second;
+  *moved |= Guard(connection, now, [&] { return connection.Receive(now); });
   MarkForSending(found->first);
   return true;
 }
@@ -146,7 +160,8 @@ bool TcpFabric::ReceiveReady(int64_t now) {
     const ConnectionId id(one.tag);
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;
-    moved |= found->second->Receive(now);
+    Connection& connection = *found->second;
+    moved |= Guard(connection, now, [&] { return connection.Receive(now); });
     MarkForSending(id);
     ForgetIfDead(id);
   }
@@ -224,7 +239,9 @@ void TcpFabric::Wake() { poller_.Wake(); }
 
 TcpFabricCounters TcpFabric::counters() const {
   Lock lock(*this);
-  return counters_;
+  TcpFabricCounters now = counters_;
+  now.kept_bytes = shared_.kept_bytes;
+  return now;
 }
 
 void TcpFabric::SetCut(std::string_view host, bool is_cut) {

@@ -23,6 +23,8 @@
 //   T6. Nothing is left of a connection that was closed or rejected.
 //   T7. Without descriptors nothing ends and nothing spins: connecting fails,
 //       and whoever wants to connect waits until there are some.
+//   T8. Who says nothing keeps nobody out: of the host that has most of such
+//       connections the oldest makes room.
 // Thread safety: all members concurrently.
 // References: docs/fabric_wire.md.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
@@ -102,7 +104,12 @@ class TcpFabric final : public WorkRequestFabric {
   // false, and epoll is to be asked.
   bool ReceiveWithoutAsking(int64_t now, bool* moved)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Where memory runs out the connection breaks, and no other.
+  template <class Work>
+  bool Guard(tcp::Connection& connection, int64_t now, const Work& work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReceiveReady(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeRoomForStranger() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AcceptWaiting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // While descriptors are short (EMFILE, ENFILE).
   void PauseAccepting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

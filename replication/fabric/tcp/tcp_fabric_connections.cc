@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "log/base/within_memory.h"
 #include "replication/fabric/socket_address.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/tcp/tcp_fabric_lock.h"
@@ -143,6 +144,27 @@ void TcpFabric::ForgetIfDead(ConnectionId id) {
   }
 }
 
+// T8. Ids are given out in the order of time.
+void TcpFabric::MakeRoomForStranger() {
+  std::map<std::string_view, size_t> by_host;
+  size_t count = 0;
+  for (const auto& [id, connection] : connections_) {
+    if (!connection->is_stranger()) continue;
+    ++count;
+    ++by_host[HostOf(connection->peer())];
+  }
+  if (count < options_.anonymous_max || IsMutant("kTcpAnybodyIsHeard")) return;
+  const auto most = std::ranges::max_element(
+      by_host, {}, [](const auto& entry) { return entry.second; });
+  const auto oldest =
+      std::ranges::find_if(connections_, [&](const auto& entry) {
+        return entry.second->is_stranger() &&
+               HostOf(entry.second->peer()) == most->first;
+      });
+  oldest->second->MakeRoom();
+  connections_.erase(oldest);
+}
+
 bool TcpFabric::AcceptWaiting(int64_t now) {
   bool moved = false;
   for (;;) {
@@ -151,18 +173,21 @@ bool TcpFabric::AcceptWaiting(int64_t now) {
     if (accepted.outcome != tcp::AcceptOutcome::kSome) return moved;
     moved = true;
     is_exhausted_ = false;
-    const auto anonymous = std::ranges::count_if(connections_, [](auto& entry) {
-      return entry.second->state() == Connection::State::kAnonymous;
-    });
-    if (anonymous >= options_.anonymous_max &&
-        !IsMutant("kTcpAnybodyIsHeard")) {
-      ++counters_.refused;
-      continue;
+    MakeRoomForStranger();
+    // Under the lock that this function needs.
+    const absl::Status added =
+        WithinMemory([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          Add(std::move(accepted.socket), std::move(accepted.peer),
+              std::nullopt,
+              IsMutant("kTcpSilentStay")
+                  ? Deadline()
+                  : Deadline::AtNanos(now + options_.limits.retry_ns));
+          return absl::OkStatus();
+        });
+    if (!added.ok()) {
+      PauseAccepting(now);
+      return moved;
     }
-    Add(std::move(accepted.socket), std::move(accepted.peer), std::nullopt,
-        IsMutant("kTcpSilentStay")
-            ? Deadline()
-            : Deadline::AtNanos(now + options_.limits.retry_ns));
   }
 }
 

@@ -37,7 +37,8 @@ struct VerbsFabricOptions {
   // need not fetch them; lowered to what the adapter takes.
   uint32_t inline_bytes_max = 220;
 
-  // Connections from elsewhere that have said nothing yet; more are refused.
+  // Connections from elsewhere that have said nothing yet; for more the oldest
+  // makes room.
   uint32_t anonymous_max = 64;
 
   // The number of the host to connect from; empty: as the kernel chooses.

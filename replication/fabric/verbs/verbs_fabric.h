@@ -111,6 +111,7 @@ class VerbsFabric final : public WorkRequestFabric {
   bool TakeManagerEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeManagerEvent(rdma_cm_event_type event, rdma_cm_id* id,
                         bool is_calling) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeRoomForStranger() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeCall(verbs::CommunicationId manager, bool is_calling)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakeQueueEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -209,16 +209,26 @@ void VerbsFabric::TakeManagerEvent(rdma_cm_event_type event, rdma_cm_id* id,
   if (found != connections_.end()) found->second->OnEvent(event);
 }
 
-void VerbsFabric::TakeCall(verbs::CommunicationId manager, bool is_calling) {
-  const auto anonymous = std::ranges::count_if(connections_, [](auto& entry) {
+// Ids are given out in the order of time.
+void VerbsFabric::MakeRoomForStranger() {
+  const auto is_anonymous = [](const auto& entry) {
     return entry.second->state() == Connection::State::kAnonymous;
-  });
-  if (!is_calling || manager->verbs != shared_.context ||
-      anonymous >= shared_.options.anonymous_max) {
+  };
+  const auto count = std::ranges::count_if(connections_, is_anonymous);
+  if (count < shared_.options.anonymous_max) return;
+  const auto oldest = std::ranges::find_if(connections_, is_anonymous);
+  ++shared_.counters.refused;
+  oldest->second->Close();
+  Forget(oldest->first);
+}
+
+void VerbsFabric::TakeCall(verbs::CommunicationId manager, bool is_calling) {
+  if (!is_calling || manager->verbs != shared_.context) {
     ++shared_.counters.refused;
     (void)rdma_reject(manager.get(), nullptr, 0);
     return;
   }
+  MakeRoomForStranger();
   const ConnectionId id(++last_id_);
   std::string peer =
       FormatSocketAddress(SocketAddressOf(rdma_get_peer_addr(manager.get())));

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the software adapter makes of peers that keep to docs/fabric_wire.md or
 // break it, and what it costs in system calls.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "log/base/random.h"
@@ -203,17 +208,6 @@ TEST_F(TcpProtocolTest, NoMoreIsKeptThanTheOwnWindow) {
   EXPECT_GE((sequence - 1) * kBytes, window);
 }
 
-TEST_F(TcpProtocolTest, RepliesThatNobodyTakesAreBounded) {
-  const tcp::Descriptor raw = ConnectRaw();
-  AcceptRaw(raw);
-  for (uint64_t sequence = 1; sequence <= 64; ++sequence) {
-    SendRaw(raw, RawMessage(Request(WireOpcode::kRead, 1 << 20, 0, sequence)));
-    if (Refused() > 0) break;
-  }
-  EXPECT_TRUE(Await(1, Kind::kDisconnected));
-  EXPECT_EQ(Refused(), 1U);
-}
-
 TEST_F(TcpProtocolTest, ConnectionsThatHaveSaidNothingAreLimited) {
   TcpFabricOptions options;
   options.anonymous_max = 2;
@@ -226,6 +220,68 @@ TEST_F(TcpProtocolTest, ConnectionsThatHaveSaidNothingAreLimited) {
     small.Progress();
   }
   EXPECT_EQ(small.counters().refused, 1U);
+}
+
+// T8. One host floods the adapter; the other one, and whoever comes after, say
+// hello in peace.
+TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
+  TcpFabricOptions options;
+  options.anonymous_max = 4;
+  std::vector<std::string> refused;
+  options.on_refused = [&](std::string_view peer, StrangerEnd why) {
+    EXPECT_EQ(why, StrangerEnd::kSaidNothing);
+    refused.emplace_back(peer.substr(0, peer.find(':')));
+  };
+  Random random(1);
+  TcpFabric small(options, world_.clock(), random);
+  address_ = *small.Listen("127.0.0.1:0");
+  std::vector<ConnectionEvent> events;
+  const auto turn_until = [&](const std::function<bool()>& done) {
+    for (int i = 0; i < 1000 && !done(); ++i) {
+      small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
+      small.Poll({}, &events);
+    }
+    return done();
+  };
+  const auto lone = *tcp::StartConnect(address_, /*source=*/"127.0.0.5");
+  small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
+  small.Progress();
+  std::vector<tcp::Descriptor> flood;
+  for (int i = 0; i < 20; ++i) flood.push_back(ConnectRaw());
+  ASSERT_TRUE(turn_until([&] { return refused.size() == 17; }));
+  EXPECT_THAT(refused, ::testing::Each("127.0.0.3"));
+  for (const tcp::Descriptor* raw :
+       std::array<const tcp::Descriptor*, 2>{&lone, &flood.back()}) {
+    const auto hello = RawHello(tcp::kWireVersion);
+    iovec piece{const_cast<std::byte*>(hello.data()), hello.size()};
+    ASSERT_EQ(tcp::SendSome(*raw, {&piece, 1}).bytes, hello.size());
+  }
+  EXPECT_TRUE(turn_until([&] { return events.size() == 2; }));
+}
+
+TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
+  TcpFabricOptions options;
+  std::vector<StrangerEnd> refused;
+  options.on_refused = [&](std::string_view peer, StrangerEnd why) {
+    EXPECT_EQ(peer.substr(0, 10), "127.0.0.3:");
+    refused.push_back(why);
+  };
+  Random random(1);
+  TcpFabric small(options, world_.clock(), random);
+  address_ = *small.Listen("127.0.0.1:0");
+  const tcp::Descriptor raw = ConnectRaw();
+  // Longer than a header is.
+  std::string request = "GET / HTTP/1.1\r\nHost: node.example:7401\r\n\r\n" +
+                        std::string(100, '.');
+  iovec piece{request.data(), request.size()};
+  for (int i = 0; i < 1000 && refused.empty(); ++i) {
+    if (piece.iov_len > 0)
+      piece.iov_len -= tcp::SendSome(raw, {&piece, 1}).bytes;
+    small.WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1'000'000));
+    small.Progress();
+  }
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused.front(), StrangerEnd::kNotUnderstood);
 }
 
 // --- System calls -----------------------------------------------------------

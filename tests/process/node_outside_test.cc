@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is outside of a node does not stop it: readers of its messages that
+// stand still, signals, limits of the system, what an operator mends or breaks
+// in its directory.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "log/base/clock.h"
+#include "replication/fabric/tcp/socket.h"
+#include "tests/testing/temp_directory.h"
+#include "tools/demo/child_process.h"
+
+namespace alpheus::testing {
+namespace {
+
+using ::testing::MatchesRegex;
+
+constexpr int64_t kPatienceNanos = 60'000'000'000;
+
+// Host and port that nobody has now.
+std::string FreeAddress() {
+  const auto listener = tcp::ListenOn("127.0.0.1:0");
+  EXPECT_TRUE(listener.ok()) << listener.status();
+  return listener.ok() ? listener->address : std::string();
+}
+
+// A cluster of one node, which is enough to write.
+class NodeOutsideTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(replicas_);
+    WriteKey('a');
+    WriteCluster(1);
+  }
+  void TearDown() override {
+    if (node_.has_value() && HasFailure()) GTEST_LOG_(INFO) << said_;
+  }
+
+  void WriteKey(char digit) {
+    const std::string path = directory_.File("cluster.key");
+    std::filesystem::remove(path);
+    std::ofstream(path) << std::string(64, digit) << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_read |
+                                           std::filesystem::perms::owner_write);
+  }
+  void WriteCluster(int configuration) {
+    std::ofstream(cluster_)
+        << "cluster_id = '9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a'\n"
+        << "configuration_id = " << configuration << "\n"
+        << "key_file = 'cluster.key'\n"
+        << "[[member]]\nnode = 1\naddress = '" << address_ << "'\n";
+  }
+  void Start() {
+    auto started =
+        demo::ChildProcess::Start({{ALPHEUSD_BINARY, "--cluster", cluster_,
+                                    "--node", "1", "--directory", replicas_},
+                                   {},
+                                   /*dies_with_starter=*/true});
+    ASSERT_TRUE(started.ok()) << started.status();
+    node_.emplace(*std::move(started));
+    ASSERT_TRUE(Says("listens on"));
+  }
+  demo::ProgramResult Run(std::vector<std::string> words,
+                          const std::string& input = "") {
+    words.insert(words.begin(), ALPHEUS_BINARY);
+    words.insert(words.begin() + 2, {"--cluster", cluster_});
+    auto result = demo::RunProgram({words, {}}, input);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *std::move(result) : demo::ProgramResult();
+  }
+  int Format(const std::string& log, const std::string& size = "1MiB") {
+    return Run({"format", "--log", log, "--size", size}).end.exit_status;
+  }
+  int Append(const std::string& log, const std::string& lines) {
+    return Run({"append", "--node", "1", "--log", log}, lines).end.exit_status;
+  }
+  int Status(const std::string& log) {
+    return Run({"status", "--log", log}).end.exit_status;
+  }
+  bool Eventually(const std::function<bool()>& done) {
+    const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
+    while (!done()) {
+      if (Clock::Real().NowNanos() > end) return false;
+    }
+    return true;
+  }
+  bool Says(const std::string& what) {
+    return Eventually([&] {
+      demo::ReadSome(node_->error().get(), &said_);
+      return said_.find(what) != std::string::npos;
+    });
+  }
+  bool Lives() { return !node_->WaitFor(0).has_value(); }
+  void ExpectEndsWell(int signal) {
+    node_->Signal(signal);
+    const auto end = node_->WaitFor(kPatienceNanos);
+    ASSERT_TRUE(end.has_value());
+    EXPECT_EQ(end->exit_status, 0) << end->ToString();
+  }
+  std::string File(const std::string& log) const {
+    return absl::StrCat(replicas_, "/", log, ".alpheus");
+  }
+  // Of the node's process, from now on.
+  void Limit(__rlimit_resource resource, rlim_t most) {
+    rlimit limit{};
+    ASSERT_EQ(prlimit(node_->pid(), resource, nullptr, &limit), 0);
+    limit.rlim_cur = std::min(most, limit.rlim_max);
+    ASSERT_EQ(prlimit(node_->pid(), resource, &limit, nullptr), 0);
+  }
+
+  const TempDirectory directory_;
+  const std::string replicas_ = directory_.File("n1");
+  const std::string cluster_ = directory_.File("cluster.toml");
+  const std::string address_ = FreeAddress();
+  std::optional<demo::ChildProcess> node_;
+  std::string said_;
+};
+
+TEST_F(NodeOutsideTest, ReaderOfItsMessagesThatStandsStillStopsNothing) {
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  // The pipe is full from here on, and nobody reads.
+  const demo::OwnedFd flood(
+      open(absl::StrCat("/proc/self/fd/", node_->error().get()).c_str(),
+           O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(flood.is_open());
+  while (write(flood.get(), "x", 1) == 1) {
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Append("main", "a\n"), 0);
+  EXPECT_EQ(Status("main"), 0);
+  ExpectEndsWell(SIGTERM);
+}
+
+TEST_F(NodeOutsideTest, ReaderOfItsMessagesThatIsGoneStopsNothing) {
+  Start();
+  node_->error().Close();
+  ASSERT_EQ(Format("main"), 0);
+  EXPECT_EQ(Append("main", "a\n"), 0);
+  ExpectEndsWell(SIGINT);
+}
+
+TEST_F(NodeOutsideTest, SignalsThatMeanNothingEndNoNode) {
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  for (const int signal :
+       {SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGPIPE,
+        SIGXFSZ, SIGXCPU, SIGTTIN, SIGTTOU, SIGSTKFLT, SIGWINCH, SIGURG,
+        SIGCHLD, SIGRTMIN, SIGRTMAX}) {
+    node_->Signal(signal);
+    ASSERT_EQ(Status("main"), 0) << signal;
+    ASSERT_TRUE(Lives()) << signal;
+  }
+  ExpectEndsWell(SIGQUIT);
+}
+
+TEST_F(NodeOutsideTest, HangUpReadsKeyAndMembersAnew) {
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  WriteKey('b');
+  EXPECT_NE(Status("main"), 0);  // the node has the old one
+  node_->Signal(SIGHUP);
+  ASSERT_TRUE(Says("reloaded"));
+  EXPECT_EQ(Status("main"), 0);
+  // What can't be read changes nothing.
+  std::ofstream(cluster_) << "no cluster file\n";
+  node_->Signal(SIGHUP);
+  ASSERT_TRUE(Says("nothing is reloaded"));
+  WriteCluster(1);
+  EXPECT_EQ(Status("main"), 0);
+  ExpectEndsWell(SIGTERM);
+}
+
+TEST_F(NodeOutsideTest, ReplicaThatIsPutIntoTheDirectoryIsFound) {
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  ASSERT_EQ(Append("main", "kept\n"), 0);
+  ExpectEndsWell(SIGTERM);
+  const std::string aside = directory_.File("aside");
+  std::filesystem::rename(File("main"), aside);
+  Start();
+  EXPECT_NE(Status("main"), 0);
+  std::filesystem::rename(aside, File("main"));
+  EXPECT_TRUE(Eventually([&] { return Status("main") == 0; }));
+  EXPECT_EQ(Run({"cat", "--log", "main"}).output, "kept\n");
+  ExpectEndsWell(SIGTERM);
+}
+
+// Without a restart.
+TEST_F(NodeOutsideTest, ReplicaThatCannotBeReadIsForgottenWithItsFile) {
+  std::ofstream(File("main")) << std::string(1 << 20, 'x');
+  Start();
+  ASSERT_TRUE(Says("not served"));
+  EXPECT_NE(Format("main"), 0);
+  std::filesystem::remove(File("main"));
+  ASSERT_TRUE(Says("is gone, and forgotten"));
+  EXPECT_EQ(Format("main"), 0);
+  EXPECT_EQ(Append("main", "a\n"), 0);
+  ExpectEndsWell(SIGTERM);
+}
+
+// One log that asks for too much costs the others nothing.
+TEST_F(NodeOutsideTest, AddressSpaceThatRunsOutIsOneLogsTrouble) {
+  Start();
+  ASSERT_EQ(Format("small"), 0);
+  Limit(RLIMIT_AS, rlim_t{512} << 20);
+  EXPECT_NE(Format("large", "4GiB"), 0);
+  EXPECT_TRUE(Lives());
+  EXPECT_EQ(Append("small", "a\n"), 0);
+  Limit(RLIMIT_AS, RLIM_INFINITY);
+  EXPECT_EQ(Format("other"), 0);
+  ExpectEndsWell(SIGTERM);
+}
+
+TEST_F(NodeOutsideTest, OpenFilesThatRunOutAreLookedAtAgain) {
+  Start();
+  ASSERT_EQ(Format("small"), 0);
+  Limit(RLIMIT_NOFILE, 3);
+  EXPECT_NE(Status("small"), 0);
+  EXPECT_TRUE(Lives());
+  Limit(RLIMIT_NOFILE, 1024);
+  EXPECT_TRUE(Eventually([&] { return Status("small") == 0; }));
+  ExpectEndsWell(SIGTERM);
+}
+
+TEST_F(NodeOutsideTest, FileSizeThatIsTooSmallIsAnError) {
+  Start();
+  Limit(RLIMIT_FSIZE, 64 << 10);
+  EXPECT_NE(Format("main"), 0);
+  EXPECT_TRUE(Lives());
+  Limit(RLIMIT_FSIZE, RLIM_INFINITY);
+  EXPECT_EQ(Format("main"), 0);
+  ExpectEndsWell(SIGTERM);
+}
+
+// One line an event, with its time: who wrote, and who came to write.
+TEST_F(NodeOutsideTest, MessagesAreLinesWithTimes) {
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  ASSERT_EQ(Append("main", "a\n"), 0);
+  ASSERT_TRUE(Says("is promised epoch"));
+  ASSERT_TRUE(Says("writes epoch"));
+  ASSERT_TRUE(Says(", of 1 members, 1 of which persist each record"));
+  std::ofstream(cluster_)
+      << "cluster_id = '00000000-0000-0001-0000-000000000002'\n"
+      << "key_file = 'cluster.key'\n"
+      << "[[member]]\nnode = 1\naddress = '" << address_ << "'\n";
+  EXPECT_NE(Status("main"), 0);
+  ASSERT_TRUE(Says("More of this host's are counted, not told"));
+  ExpectEndsWell(SIGTERM);
+  ASSERT_TRUE(Says("ends"));
+  std::istringstream lines(said_);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_THAT(line,
+                MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}"
+                             ":[0-9]{2}\\.[0-9]{3}Z alpheusd: .+"));
+  }
+}
+
+}  // namespace
+}  // namespace alpheus::testing

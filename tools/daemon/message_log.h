@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// message_log: what a node says, line by line, to whoever reads its standard
+// error; it never waits for that one.
+//
+// Idea: a pipe whose reader stands still, a terminal that was stopped and a
+// disk that hangs would hold up the one thread that serves replicas. So lines
+// go into a queue, and a thread of its own writes them. Where even no thread
+// can be had, lines are written where that does not wait, and else dropped.
+//
+//   2026-11-27T05:39:13.123Z alpheusd: node 1 listens on 10.0.0.1:7401
+//
+// Invariants:
+//   M1. Write never waits for the descriptor, and takes bounded memory: what
+//       does not fit into the queue is dropped, and counted; the next line that
+//       gets through says how many were.
+//   M2. A line is one event: what would end it is shown as a space.
+// Thread safety: Write by any thread.
+#ifndef ALPHEUS_TOOLS_DAEMON_MESSAGE_LOG_H_
+#define ALPHEUS_TOOLS_DAEMON_MESSAGE_LOG_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace alpheus {
+
+class MessageLog {
+ public:
+  static constexpr size_t kQueueBytesMax = size_t{1} << 20;
+
+  // Onto `fd`, which stays open; `program` begins each line.
+  MessageLog(int fd, std::string_view program);
+  // Waits a little for what is in the queue, then leaves it.
+  ~MessageLog();
+  MessageLog(const MessageLog&) = delete;
+  MessageLog& operator=(const MessageLog&) = delete;
+
+  void Write(std::string_view sentence);
+  // Since the start.
+  uint64_t dropped() const;
+
+ private:
+  struct Queue;
+  // The thread may outlive this, in a write that never ends.
+  const std::shared_ptr<Queue> queue_;
+};
+
+// In UTC, to the millisecond: "2026-11-27T05:39:13.123Z".
+std::string FormatTime(std::chrono::system_clock::time_point time);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_TOOLS_DAEMON_MESSAGE_LOG_H_

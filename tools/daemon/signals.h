@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// signals: what a node does when it gets one.
+//
+//   SIGTERM, SIGINT, SIGQUIT        ends
+//   SIGHUP                          reloads what can be
+//   SIGTSTP, SIGSTOP, SIGCONT       stops, goes on: as whoever sends it wants
+//   SIGKILL, faults (SIGSEGV, ...)  ends at once
+//   all others                      nothing
+//
+// A thread waits for them, so that nothing runs inside a signal handler.
+//
+// Thread safety: one thread.
+#ifndef ALPHEUS_TOOLS_DAEMON_SIGNALS_H_
+#define ALPHEUS_TOOLS_DAEMON_SIGNALS_H_
+
+#include <atomic>
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include "absl/status/status.h"
+
+namespace alpheus {
+
+class Signals {
+ public:
+  // Before any other thread starts: they inherit what is blocked.
+  Signals();
+  ~Signals() { Stop(); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  // Calls these, by a thread of its own, until Stop; the first one once.
+  // Errors: ResourceExhausted (no thread).
+  absl::Status Start(std::function<void()> end, std::function<void()> reload);
+  // When it returns nothing is called any more.
+  void Stop();
+
+ private:
+  void Wait();
+
+  sigset_t waited_for_{};
+  std::function<void()> end_;
+  std::function<void()> reload_;
+  std::atomic<bool> is_over_{false};
+  std::thread thread_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_TOOLS_DAEMON_SIGNALS_H_
