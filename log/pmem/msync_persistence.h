@@ -4,7 +4,8 @@
 // Idea: where the file system has no DAX, the page cache takes the place of
 // the CPU cache and msync that of clwb. Flush only notes the pages, per
 // thread; Fence gives each run of pages to one msync, so that a record costs
-// one system call, not one per piece.
+// one system call, not one per piece. A thread notes up to kRangesMax runs;
+// what finds no place is synced at once.
 //
 // Persistence: after a failed msync the kernel may have dropped the dirty
 // pages, so the failure sticks: every later Fence fails too (a retry that
@@ -32,6 +33,9 @@ class MsyncPersistence {
   using SyncFunction = int (*)(const void* address, size_t bytes);
 
   static constexpr uint64_t kWatermarkPeriod = 16;
+  // A batch has two runs where it goes round the end of the ring, and a few
+  // more in the fixed part.
+  static constexpr size_t kRangesMax = 16;
 
   // msync(MS_SYNC) of the pages that hold the range.
   static int SyncPages(const void* address, size_t bytes);
@@ -62,6 +66,7 @@ class MsyncPersistence {
 
  private:
   static uint64_t NextInstance();
+  void Sync(uintptr_t begin, uintptr_t end);
 
   std::string path_;
   SyncFunction sync_;

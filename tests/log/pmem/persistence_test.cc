@@ -89,6 +89,42 @@ TEST_F(MsyncPersistenceTest, FenceTakesOnlyItsOwnPages) {
   EXPECT_TRUE(other.Error().ok());
 }
 
+// Goal: what finds no place among the noted pages is persisted all the same,
+// and its failure is told by the fence.
+TEST_F(MsyncPersistenceTest, MoreRunsThanAreNotedAreSyncedAtOnce) {
+  constexpr size_t kRuns = MsyncPersistence::kRangesMax;
+  for (size_t i = 0; i < kRuns; ++i) pmem_.Flush(At(2 * i * kPageBytes), 1);
+  EXPECT_EQ(sync_calls.size(), 0u);
+  pmem_.Flush(At(2 * kRuns * kPageBytes), 1);
+  ASSERT_EQ(sync_calls.size(), 1u);
+  EXPECT_EQ(sync_calls[0].address,
+            reinterpret_cast<uintptr_t>(At(2 * kRuns * kPageBytes)));
+  ASSERT_TRUE(pmem_.Fence());
+  EXPECT_EQ(sync_calls.size(), kRuns + 1);
+}
+
+TEST_F(MsyncPersistenceTest, FailureOfARunThatIsSyncedAtOnceSticks) {
+  constexpr size_t kRuns = MsyncPersistence::kRangesMax;
+  for (size_t i = 0; i < kRuns; ++i) pmem_.Flush(At(2 * i * kPageBytes), 1);
+  sync_result = EIO;
+  pmem_.Flush(At(2 * kRuns * kPageBytes), 1);
+  sync_result = 0;
+  EXPECT_FALSE(pmem_.Fence());
+}
+
+// Pages of a log that failed may stay noted by a thread for ever.
+TEST_F(MsyncPersistenceTest, PagesThatNobodyFencesStandInNobodysWay) {
+  for (int i = 0; i < 100; ++i) {
+    MsyncPersistence abandoned("abandoned", RecordSync);
+    abandoned.Flush(At(0), 1);
+  }
+  sync_calls.clear();
+  pmem_.Flush(At(kPageBytes), 1);
+  ASSERT_TRUE(pmem_.Fence());
+  ASSERT_EQ(sync_calls.size(), 1u);
+  EXPECT_EQ(sync_calls[0].address, reinterpret_cast<uintptr_t>(At(kPageBytes)));
+}
+
 TEST_F(MsyncPersistenceTest, HintCostsNoSystemCall) {
   pmem_.FlushHint(At(0), 8);
   ASSERT_TRUE(pmem_.Fence());
