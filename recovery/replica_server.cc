@@ -429,7 +429,14 @@ void ReplicaServer::WorkOn() {
                              : options_.slice_bytes;
   const absl::StatusOr<bool> done = connection->log->Continue(slice);
   if (!done.ok()) return Fail(*connection, done.status());
-  if (*done) SendReply(*connection, AfterWork(*connection));
+  if (!*done) return;
+  // Zeros may have been read since it failed (bus_guard.h): an answer would
+  // give the replica's word that it never had the records.
+  if (connection->log->medium_failed() && !IsMutant("kFailedMediumAnswers")) {
+    return Fail(*connection, absl::UnavailableError(
+                                 "the replica's medium failed meanwhile"));
+  }
+  SendReply(*connection, AfterWork(*connection));
 }
 
 // --- Time --------------------------------------------------------------------

@@ -28,6 +28,8 @@ namespace {
 constexpr char kExtension[] = ".alpheus";
 // How often a file that another process has is tried.
 constexpr int64_t kLookAgainNanos = 200'000'000;
+// How often it is looked whether a served file is what it was.
+constexpr int64_t kLookAtFilesNanos = 500'000'000;
 // A node that never idles looks after so many turns.
 constexpr uint32_t kBusyTurns = 4096;
 // Of idle turns, one in so many looks at the clock.
@@ -199,10 +201,17 @@ void Node::TryToServe(const std::string& log_name) {
     TellMemory(log_name, held);
     held.why = absl::OkStatus();
     held.is_served = true;
+    held.is_lost = false;
     held.suspect = false;  // its superline says so now
     return;
   }
   held.suspect |= held.file != nullptr && held.file->medium_failed();
+  // It was told when it went; nobody wants to hear more of it.
+  if (held.is_lost && absl::IsNotFound(status)) {
+    held.look_again_at = held.retries.AfterFailureAt(now);
+    return;
+  }
+  held.is_lost = false;
   // K2: to make a copy of it takes time.
   const bool is_costly = held.file != nullptr && !held.file->landing().empty();
   if (!held.suspect) held.file.reset();
@@ -221,7 +230,7 @@ void Node::TryToServe(const std::string& log_name) {
 void Node::TellMemory(const std::string& log_name, Held& held) {
   if (std::exchange(held.memory_told, true)) return;
   for (const std::string& sentence :
-       {held.file->landing(),
+       {held.file->landing(), held.file->region().warning(),
         ReplicaWarning(options_.platform, held.file->medium())}) {
     if (!sentence.empty() && !IsMutant("kLandsUntold")) {
       options_.tell(absl::StrCat("log ", log_name, ": ", sentence));
@@ -247,6 +256,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   Held& held = files_[format.log_name];
   held.file = std::move(file);
   held.is_served = true;
+  held.is_lost = false;
   options_.tell(absl::StrCat("log ", format.log_name, ": formatted ",
                              PathOf(format.log_name)));
   TellMemory(format.log_name, held);
@@ -257,6 +267,8 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
 absl::Status Node::Unserved(Uuid log_id) const {
   for (const auto& [log_name, held] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
+    // As after a start without the file.
+    if (held.is_lost) return absl::OkStatus();
     return absl::IsDataLoss(held.why)
                ? absl::DataLossError("the node's replica can't be read")
                : absl::UnavailableError("the node does not serve its replica");
@@ -294,7 +306,8 @@ void Node::LookSoon(Uuid log_id) {
 bool Node::IsLookDue() const {
   const int64_t now = Clock::Real().NowNanos();
   for (const auto& [log_name, held] : files_) {
-    if (!held.is_served && held.look_again_at <= now) return true;
+    const int64_t due = held.is_served ? files_due_at_ : held.look_again_at;
+    if (due <= now) return true;
   }
   return false;
 }
@@ -316,11 +329,37 @@ void Node::ReleaseAsked() {
   }
 }
 
+// K4. What was found out then fails the replica's fences.
+void Node::LookAtFiles() {
+  const int64_t now = Clock::Real().NowNanos();
+  if (now < files_due_at_) return;
+  files_due_at_ = now + kLookAtFilesNanos;
+  for (const auto& [log_name, held] : files_) {
+    if (held.is_served) held.file->region().CheckFile();
+  }
+}
+
+void Node::CloseLost(const std::string& log_name, Held& held) {
+  held.is_served = false;
+  held.why = held.file->region().alarm()->status();
+  held.is_lost = absl::IsNotFound(held.why);
+  held.file.reset();
+  held.look_again_at = held.retries.AfterFailureAt(Clock::Real().NowNanos());
+  options_.tell(absl::StrCat(
+      "log ", log_name, ": not served: ", held.why.message(),
+      "; `alpheus replace` makes the replica anew from the others"));
+}
+
 void Node::CloseFailed() {
+  LookAtFiles();
   for (const Uuid& log_id : server_->LogsWithFailedMedium()) {
     for (auto& [log_name, held] : files_) {
       if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
       server_->RemoveLog(log_id).IgnoreError();
+      if (held.file->region().alarm()->is_raised()) {
+        CloseLost(log_name, held);
+        continue;
+      }
       held.is_served = false;
       held.suspect = true;
       if (IsMutant("kFailedMediumUnlocked")) held.file.reset();
@@ -349,9 +388,8 @@ void Node::LookAgain() {
 Deadline Node::NextDeadline() const {
   Deadline next = server_->NextDeadline();
   for (const auto& [log_name, held] : files_) {
-    if (!held.is_served && held.look_again_at < next.at_nanos()) {
-      next = Deadline::AtNanos(held.look_again_at);
-    }
+    const int64_t due = held.is_served ? files_due_at_ : held.look_again_at;
+    if (due < next.at_nanos()) next = Deadline::AtNanos(due);
   }
   return next;
 }

@@ -12,7 +12,7 @@
 // One thread polls fabric and server. It passes a little time without sleeping
 // after the last activity, then sleeps until the next one: an idle node takes
 // no time of a core, but for five looks a second at files that another process
-// has.
+// has, and two at those that it serves.
 //
 // Invariants:
 //   K1. A replica is served only while its file's lock is held (A7).
@@ -23,6 +23,9 @@
 //       holds nothing until an epoch has been installed on it anew. It is tried
 //       again and again, at most once a minute, and the lock is kept until its
 //       superline says so: whoever takes the file then knows.
+//   K4. A replica whose file was removed, replaced or truncated acknowledges
+//       nothing a second later, and is let go of; so is one of which a page is
+//       missing. If its path leads to a replica again, that one is served.
 // Thread safety: Stop by any thread, and by signal handlers' threads; all else
 // by one thread.
 // References: protocol A4, A7; docs/replication.md.
@@ -99,6 +102,7 @@ class Node final : private LogCreator {
     absl::Status why;           // why it could not be served
     bool memory_told = false;   // what its peers write to, and what follows
     bool suspect = false;       // its medium failed, and that is not on it yet
+    bool is_lost = false;       // its path leads nowhere (K4)
     RetryTimes retries{1'000'000'000, 60'000'000'000};  // of what takes time
   };
 
@@ -119,7 +123,9 @@ class Node final : private LogCreator {
   void LookSoon(Uuid log_id);
   bool IsLookDue() const;
   void ReleaseAsked();
+  void LookAtFiles();
   void CloseFailed();
+  void CloseLost(const std::string& log_name, Held& held);
   void LookAgain();
   Deadline NextDeadline() const;
   std::string PathOf(const std::string& log_name) const;
@@ -134,6 +140,7 @@ class Node final : private LogCreator {
   std::map<std::string, Held> files_;  // by log name; outlive the server
   std::vector<Uuid> to_release_;
   bool looks_soon_ = false;
+  int64_t files_due_at_ = 0;        // the next look at files that are served
   std::unique_ptr<Fabric> fabric_;  // from Begin on
   std::unique_ptr<ReplicaServer> server_;
   std::atomic<bool> stopped_{false};

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
+#include "log/base/mutant.h"
 #include "log/pmem/counters.h"
 
 namespace alpheus {
@@ -76,7 +77,9 @@ bool MsyncPersistence::Fence() {
     Sync(range.begin, range.end);
     range = PageRange();
   }
-  return errno_.load() == 0;
+  if (errno_.load() != 0) return false;
+  return alarm_ == nullptr || !alarm_->is_raised() ||
+         IsMutant("kFenceIgnoresAlarm");
 }
 
 void MsyncPersistence::Sync(uintptr_t begin, uintptr_t end) {
@@ -88,6 +91,7 @@ void MsyncPersistence::Sync(uintptr_t begin, uintptr_t end) {
 
 absl::Status MsyncPersistence::Error() const {
   const int error = errno_.load();
+  if (error == 0 && alarm_ != nullptr) return alarm_->MediumError();
   if (error == 0) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       path_, ": msync failed with errno ", error, " (", std::strerror(error),

@@ -19,10 +19,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "log/pmem/persistence.h"
+#include "log/pmem/region_alarm.h"
 
 namespace alpheus {
 
@@ -40,9 +43,10 @@ class MsyncPersistence {
   // msync(MS_SYNC) of the pages that hold the range.
   static int SyncPages(const void* address, size_t bytes);
 
-  // `path` is for error messages.
-  explicit MsyncPersistence(std::string path, SyncFunction sync = SyncPages)
-      : path_(std::move(path)), sync_(sync) {}
+  // `path` is for error messages. Once `alarm` is raised, fences fail.
+  explicit MsyncPersistence(std::string path, SyncFunction sync = SyncPages,
+                            std::shared_ptr<const RegionAlarm> alarm = nullptr)
+      : path_(std::move(path)), sync_(sync), alarm_(std::move(alarm)) {}
 
   void Store8(uint64_t* word, uint64_t value) {
     std::atomic_ref(*word).store(value, std::memory_order_release);
@@ -60,7 +64,8 @@ class MsyncPersistence {
   // Nothing: a hint is not worth a system call.
   void FlushHint(const void* /*address*/, size_t /*bytes*/) {}
 
-  // Unavailable with the file and the errno after a failed Fence.
+  // Unavailable with the file and the errno after a failed Fence; else what the
+  // alarm says.
   absl::Status Error() const;
   void YieldPoint(const char* /*name*/) {}
 
@@ -70,6 +75,7 @@ class MsyncPersistence {
 
   std::string path_;
   SyncFunction sync_;
+  const std::shared_ptr<const RegionAlarm> alarm_;  // nullptr: none
   const uint64_t instance_ = NextInstance();
   std::atomic<int> errno_{0};  // first failure; never cleared
 };

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "log/base/clock.h"
@@ -11,6 +13,7 @@
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "log/pmem/region.h"
+#include "log/pmem/region_alarm.h"
 
 namespace alpheus {
 namespace {
@@ -131,12 +134,34 @@ TEST_F(MsyncPersistenceTest, HintCostsNoSystemCall) {
   EXPECT_EQ(sync_calls.size(), 0u);
 }
 
+// Q2 (region_alarm.h).
+TEST_F(MsyncPersistenceTest, NoFenceSucceedsOnceTheAlarmIsRaised) {
+  const auto alarm = std::make_shared<RegionAlarm>("a file");
+  MsyncPersistence pmem("a file", RecordSync, alarm);
+  EXPECT_TRUE(pmem.Fence());
+  EXPECT_TRUE(pmem.Error().ok());
+  alarm->RaiseByBusError();
+  EXPECT_FALSE(pmem.Fence());
+  EXPECT_EQ(pmem.Error().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(pmem.Error().message()), HasSubstr("SIGBUS"));
+}
+
 TEST_F(MsyncPersistenceTest, RealSyncSucceeds) {
   MsyncPersistence pmem("anonymous");
   pmem.Store8(reinterpret_cast<uint64_t*>(At(8)), 42);
   pmem.Flush(At(8), 8);
   EXPECT_TRUE(pmem.Fence());
   EXPECT_TRUE(pmem.Error().ok());
+}
+
+TEST(AlarmedLibpmemPersistenceTest, NoFenceSucceedsOnceTheAlarmIsRaised) {
+  const auto alarm = std::make_shared<RegionAlarm>("a file");
+  LibpmemPersistence pmem({.alarm = alarm});
+  EXPECT_TRUE(pmem.Fence());
+  EXPECT_TRUE(pmem.Error().ok());
+  alarm->Raise(absl::DataLossError("truncated"));
+  EXPECT_FALSE(pmem.Fence());
+  EXPECT_EQ(pmem.Error(), absl::UnavailableError("truncated"));
 }
 
 class LibpmemPersistenceTest : public ::testing::Test {
