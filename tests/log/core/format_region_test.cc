@@ -21,19 +21,20 @@
 namespace alpheus {
 namespace {
 
-constexpr uint64_t kRegionBytes = 1 << 17;
+constexpr uint64_t kFormattedBytes = 1 << 17;
 
 // What a format that was cut off left, and what is a log.
 class UseOfRegionTest : public ::testing::Test {
  protected:
-  UseOfRegionTest() : region_(*Region::Anonymous(kRegionBytes)) {}
+  UseOfRegionTest() : region_(*Region::Anonymous(kFormattedBytes)) {}
 
   std::span<std::byte> bytes() { return region_.bytes(); }
   RegionUse UseOfFile() { return UseOfRegion(bytes(), /*is_device=*/false); }
   RegionUse UseOfDevice() { return UseOfRegion(bytes(), /*is_device=*/true); }
   void Format() {
     Random random(1);
-    ASSERT_TRUE(FormatRegion(pmem_, bytes(), *Layout::ForRegion(kRegionBytes),
+    ASSERT_TRUE(FormatRegion(pmem_, bytes(),
+                             *Layout::ForRegion(kFormattedBytes),
                              NewLocalIdentity(random))
                     .ok());
   }
@@ -60,7 +61,8 @@ TEST_F(UseOfRegionTest, ZerosHoldNothing) {
 }
 
 TEST_F(UseOfRegionTest, AnythingElseIsUsed) {
-  for (const uint64_t offset : {uint64_t{99}, kTableOffset, kRegionBytes - 1}) {
+  for (const uint64_t offset :
+       {uint64_t{99}, kTableOffset, kFormattedBytes - 1}) {
     bytes()[offset] = std::byte{1};
     EXPECT_EQ(UseOfRegion(bytes().first(offset + 1), false), RegionUse::kUsed)
         << offset;
@@ -87,7 +89,7 @@ TEST_F(UseOfRegionTest, LogWithoutSuperlineIsUsed) {
   Wipe(kWatermarkOffset, 2 * kPageBytes);
   EXPECT_EQ(UseOfFile(), RegionUse::kUsed);
   Wipe(kTableOffset,
-       Layout::ForRegion(kRegionBytes)->ring_offset - kTableOffset);
+       Layout::ForRegion(kFormattedBytes)->ring_offset - kTableOffset);
   EXPECT_EQ(UseOfFile(), RegionUse::kNothing) << "its ring is empty";
   bytes().back() = std::byte{1};
   EXPECT_EQ(UseOfFile(), RegionUse::kUsed);
@@ -118,7 +120,7 @@ TEST_F(UseOfRegionTest, DeviceWithAWipedBeginningHoldsNothing) {
 // the next format takes for nothing. Method: at each fence, images of the crash
 // model.
 TEST(UseOfRegionCrashTest, PowerCutInAFormatLeavesNothingOrALog) {
-  ModelPersistence model(kRegionBytes);
+  ModelPersistence model(kFormattedBytes);
   testing::CrashEnumerator enumerator({.product_max = 64});
   uint64_t nothing = 0;
   uint64_t logs = 0;
@@ -140,7 +142,7 @@ TEST(UseOfRegionCrashTest, PowerCutInAFormatLeavesNothingOrALog) {
   });
   Random random(1);
   ASSERT_TRUE(FormatRegion(model, model.region(),
-                           *Layout::ForRegion(kRegionBytes),
+                           *Layout::ForRegion(kFormattedBytes),
                            NewLocalIdentity(random))
                   .ok());
   EXPECT_GT(nothing, 0u);
