@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
+#include "log/pmem/file_error.h"
 #include "quorum/ballot.h"
 #include "quorum/cluster_key.h"
 
@@ -384,15 +385,15 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
       std::fopen(path.c_str(), "rbe"), std::fclose);
   if (file == nullptr) {
-    return absl::ErrnoToStatus(
-        errno, absl::StrCat("cluster file ", path, " can't be opened"));
+    return OtherFileError(
+        absl::StrCat("cluster file ", path, " can't be opened"), errno);
   }
   // One byte more than it may have, to see that it has more.
   std::string text(kClusterFileBytesMax + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) {
-    return absl::ErrnoToStatus(
-        errno, absl::StrCat("cluster file ", path, " can't be read"));
+    return OtherFileError(absl::StrCat("cluster file ", path, " can't be read"),
+                          errno);
   }
   if (text.size() > kClusterFileBytesMax) {
     return absl::InvalidArgumentError(

@@ -9,16 +9,20 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
+#include "log/pmem/file_error.h"
+#include "log/pmem/new_file.h"
 
 namespace alpheus {
 namespace {
@@ -72,13 +76,12 @@ std::string DrawKeyText(RandomSource& random) {
   return text + "\n";
 }
 
-// Nothing of it is in a buffer of the library when it is closed.
-absl::Status WritePersisted(std::FILE* file, const std::string& text,
+absl::Status WritePersisted(int descriptor, const std::string& text,
                             const std::string& path) {
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
-      std::fflush(file) == 0 && fsync(fileno(file)) == 0;
-  if (written) return absl::OkStatus();
+  const ssize_t written = write(descriptor, text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size()) && fsync(descriptor) == 0) {
+    return absl::OkStatus();
+  }
   return absl::ErrnoToStatus(
       errno, absl::StrCat("key file ", path, " can't be written"));
 }
@@ -136,11 +139,11 @@ absl::StatusOr<ClusterKey> LoadClusterKey(const std::string& path) {
   const File file(descriptor < 0 ? nullptr : fdopen(descriptor, "rb"),
                   std::fclose);
   if (file == nullptr) {
-    return absl::ErrnoToStatus(
-        errno,
+    return OtherFileError(
         absl::StrCat("key file ", path,
                      " can't be opened. It must be the same one as on all "
-                     "other nodes; `alpheus key new FILE` makes the first"));
+                     "other nodes; `alpheus key new FILE` makes the first"),
+        errno);
   }
   ALPHEUS_RETURN_IF_ERROR(CheckOwnersAlone(file.get(), path));
   std::string text(kKeyFileBytesMax, '\0');
@@ -155,20 +158,24 @@ absl::StatusOr<ClusterKey> LoadClusterKey(const std::string& path) {
 }
 
 absl::Status MakeClusterKeyFile(const std::string& path, RandomSource& random) {
-  const int descriptor = open(
-      path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (descriptor < 0) {
-    return absl::ErrnoToStatus(
-        errno, absl::StrCat("key file ", path,
-                            " can't be made; what is there is left alone"));
+  // One that was cut off is no key, and in nobody's way.
+  const auto use_of = [](std::span<std::byte> /*bytes*/, bool /*is_device*/) {
+    return RegionUse::kNothing;
+  };
+  absl::StatusOr<NewFile> file = NewFile::Open(path, use_of, S_IRUSR | S_IWUSR);
+  absl::Status made = file.status();
+  if (made.ok()) {
+    std::string text = DrawKeyText(random);
+    made = WritePersisted(file->fd(), text, path);
+    OPENSSL_cleanse(text.data(), text.size());
+    if (!made.ok()) return made;
+    made = file->Publish();
   }
-  File file(fdopen(descriptor, "wb"), std::fclose);
-  ALPHEUS_CHECK(file != nullptr, "a descriptor for writing was just made");
-  std::string text = DrawKeyText(random);
-  const absl::Status written = WritePersisted(file.get(), text, path);
-  OPENSSL_cleanse(text.data(), text.size());
-  if (!written.ok()) unlink(path.c_str());
-  return written;
+  if (made.ok()) return made;
+  return absl::Status(
+      made.code(), absl::StrCat("key file ", path,
+                                " can't be made; what is there is left alone: ",
+                                made.message()));
 }
 
 }  // namespace alpheus

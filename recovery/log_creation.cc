@@ -141,7 +141,12 @@ absl::Status LogCreation::CheckWelcomes() {
         absl::StrCat(peer->Describe(),
                      " holds a replica of the log already, with a ring "
                      "of ",
-                     peer->welcome().ring_capacity, " bytes")));
+                     peer->welcome().ring_capacity, " bytes",
+                     peer->welcome().promised == Epoch(0)
+                         ? ", and nobody has opened it: if its creation was "
+                           "cut off, remove the log's file on each node, then "
+                           "create it again"
+                         : "")));
   }
   if (!all) return absl::OkStatus();
   if (options_.deadline.HasPassed(clock_.NowNanos())) {  // C3

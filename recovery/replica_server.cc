@@ -516,6 +516,12 @@ void ReplicaServer::WorkOn() {
     const absl::StatusOr<bool> done = connection->log->Continue(slice);
     if (!done.ok()) {
       Fail(*connection, done.status());
+    } else if (*done && connection->log->medium_failed() &&
+               !IsMutant("kFailedMediumAnswers")) {
+      // Zeros may have been read since it failed (bus_guard.h): an answer would
+      // give the replica's word that it never had the records.
+      Fail(*connection,
+           absl::UnavailableError("the replica's medium failed meanwhile"));
     } else if (*done) {
       SendReply(*connection, AfterWork(*connection));
     }

@@ -62,9 +62,11 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenWith(Region region,
   ALPHEUS_ASSIGN_OR_RETURN(
       const OpenedEpoch opened,
       OpenEpochLocally(*pmem, region.bytes(), opening, random));
-  auto engine = std::make_unique<RingEngine<P>>(std::move(region),
-                                                std::move(pmem), opened.start,
-                                                MakeReport(opened), options);
+  RecoveryReport report = MakeReport(opened);
+  report.medium_warning = region.warning();
+  auto engine =
+      std::make_unique<RingEngine<P>>(std::move(region), std::move(pmem),
+                                      opened.start, std::move(report), options);
   ALPHEUS_RETURN_IF_ERROR(engine->StartService());
   return engine;
 }
@@ -105,12 +107,14 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenLocalEngine(
                          : Region::OpenForWriting(options.path));
   if (region.medium() == RegionMedium::kFile) {
     const std::string path = region.path();
-    return OpenWith(std::move(region), std::make_unique<MsyncPersistence>(path),
-                    options);
+    auto pmem = std::make_unique<MsyncPersistence>(
+        path, MsyncPersistence::SyncPages, region.alarm());
+    return OpenWith(std::move(region), std::move(pmem), options);
   }
   LibpmemPersistence::Options pmem;
   pmem.auto_flush = LibpmemPersistence::DetectAutoFlush();
   pmem.emulated_latency_ns = options.emulated_latency_ns;
+  pmem.alarm = region.alarm();
   return OpenWith(std::move(region), std::make_unique<LibpmemPersistence>(pmem),
                   options);
 }

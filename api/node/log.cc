@@ -29,13 +29,15 @@ absl::Status NotOpen(const char* call) {
       "aborted, moved from, or belongs to another log"));
 }
 
-absl::Status WriteEmptyLog(Region& region, const Layout& layout,
-                           const FormatIdentity& identity) {
+absl::Status WriteEmptyLog(Region& region, const FormatIdentity& identity) {
+  ALPHEUS_ASSIGN_OR_RETURN(const Layout layout,
+                           Layout::ForRegion(region.bytes().size()));
   if (region.medium() == RegionMedium::kFile) {
-    MsyncPersistence pmem(region.path());
+    MsyncPersistence pmem(region.path(), MsyncPersistence::SyncPages,
+                          region.alarm());
     return FormatRegion(pmem, region.bytes(), layout, identity);
   }
-  LibpmemPersistence pmem({});
+  LibpmemPersistence pmem({.alarm = region.alarm()});
   return FormatRegion(pmem, region.bytes(), layout, identity);
 }
 
@@ -52,19 +54,14 @@ absl::StatusOr<Uuid> Log::Format(const FormatOptions& options) {
   if (options.region_bytes != 0) {
     ALPHEUS_RETURN_IF_ERROR(Layout::ForRegion(options.region_bytes).status());
   }
-  ALPHEUS_ASSIGN_OR_RETURN(Region region,
-                           Region::Create(options.path, options.region_bytes));
-  ALPHEUS_ASSIGN_OR_RETURN(const Layout layout,
-                           Layout::ForRegion(region.bytes().size()));
-  // A device exists before it is formatted; a log on it must not be lost.
-  if (ReadCell(SuperlinePlace(region.bytes())).newest) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        options.path, ": holds a log. Nothing was changed; wipe its first ",
-        kTableOffset, " bytes if that log is no longer needed"));
-  }
   EntropyRandom random;
   const FormatIdentity identity = NewLocalIdentity(random);
-  ALPHEUS_RETURN_IF_ERROR(WriteEmptyLog(region, layout, identity));
+  const auto write = [&](Region& region) {
+    return WriteEmptyLog(region, identity);
+  };
+  ALPHEUS_RETURN_IF_ERROR(Region::Create(options.path, options.region_bytes,
+                                         {write, UseOfRegion, kTableOffset})
+                              .status());
   return identity.log_id;
 }
 
@@ -217,6 +214,9 @@ std::string RecoveryReport::ToString() const {
     absl::StrAppend(&text, "; not in this epoch: ", member);
   }
   if (!landing.empty()) absl::StrAppend(&text, "; ", landing);
+  if (!medium_warning.empty()) {
+    absl::StrAppend(&text, "; warning: ", medium_warning);
+  }
   return text;
 }
 

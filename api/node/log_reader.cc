@@ -99,6 +99,7 @@ class LogReader::Impl {
         said = visit(record);
         return said;
       });
+      ALPHEUS_RETURN_IF_ERROR(Whole());
       const bool is_nothing = status.ok() && !has_shown && !info_.has_writer;
       const bool is_in_doubt =
           said.ok() && (is_nothing || absl::IsDataLoss(status));
@@ -128,14 +129,14 @@ class LogReader::Impl {
         continue;
       }
       // Beyond what is proven an unreadable place is the ordinary end.
-      if (at.lsn > survey.proven_lsn) return absl::OkStatus();
+      if (at.lsn > survey.proven_lsn) return Whole();
       if (cursor.position().lsn > at.lsn) {  // only the payload is bad
         lost(at.lsn, cursor.position().lsn);
         continue;
       }
       const LogPosition behind = FindRecordBehind(input, at);
       lost(at.lsn, behind.lsn);
-      if (behind.lsn == Lsn(0)) return absl::OkStatus();
+      if (behind.lsn == Lsn(0)) return Whole();
       cursor.Resume(behind);
     }
   }
@@ -150,6 +151,10 @@ class LogReader::Impl {
         break;
       }
       info_.has_writer ? VerifyLive(&report) : VerifyDead(progress, &report);
+      if (const absl::Status whole = Whole(); !whole.ok()) {
+        report.status = whole;
+        break;
+      }
       const bool is_sure = report.status.ok() && info_.has_writer;
       if (is_sure || IsAsItWas()) break;
       if (pass == kPassesMax) {
@@ -201,6 +206,9 @@ class LogReader::Impl {
   static uint64_t SeqOf(const RegionState& state) {
     return state.superline_cell.copies[*state.superline_cell.newest].seq;
   }
+
+  // Zeros that stand where the file has no page any more are no end of the log.
+  absl::Status Whole() const { return region_.alarm()->status(); }
 
   absl::Status OpenedMeanwhile() const {
     return absl::OutOfRangeError(absl::StrCat(

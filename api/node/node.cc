@@ -33,6 +33,8 @@ namespace {
 constexpr char kExtension[] = ".alpheus";
 // How often a file that another process has is tried.
 constexpr int64_t kLookAgainNanos = 200'000'000;
+// How often it is looked whether a served file is what it was.
+constexpr int64_t kLookAtFilesNanos = 500'000'000;
 // A node that never idles looks after so many turns.
 constexpr uint32_t kBusyTurns = 4096;
 // Of idle turns, one in so many looks at the clock.
@@ -332,6 +334,7 @@ void Node::TryToServe(const std::string& log_name) {
     TellMemory(log_name, held);
     held.why = absl::OkStatus();
     held.is_served = true;
+    held.is_lost = false;
     held.suspect = false;  // its superline says so now
     return;
   }
@@ -340,13 +343,15 @@ void Node::TryToServe(const std::string& log_name) {
   const bool is_costly = held.file != nullptr && !held.file->landing().empty();
   if (!held.suspect || absl::IsNotFound(status)) held.file.reset();
   if (absl::IsNotFound(status)) {  // K4
+    is_gone_ = true;
+    if (held.is_lost) return;  // it was told when it went
     options_.tell(absl::StrCat(
         "log ", log_name, ": ", PathOf(log_name),
         " is gone, and forgotten. Put it back, or make the replica anew by "
         "`alpheus replace`"));
-    is_gone_ = true;
     return;
   }
+  held.is_lost = false;
   held.look_again_at = held.suspect || is_costly
                            ? held.retries.AfterFailureAt(now)
                            : now + kLookAgainNanos;
@@ -362,7 +367,7 @@ void Node::TryToServe(const std::string& log_name) {
 void Node::TellMemory(const std::string& log_name, Held& held) {
   if (std::exchange(held.memory_told, true)) return;
   for (const std::string& sentence :
-       {held.file->landing(),
+       {held.file->landing(), held.file->region().warning(),
         ReplicaWarning(options_.platform, held.file->medium())}) {
     if (!sentence.empty() && !IsMutant("kLandsUntold")) {
       options_.tell(absl::StrCat("log ", log_name, ": ", sentence));
@@ -389,6 +394,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   held.file = std::move(file);
   held.inode = InodeOf(PathOf(format.log_name));
   held.is_served = true;
+  held.is_lost = false;
   options_.tell(absl::StrCat("log ", format.log_name, ": formatted ",
                              PathOf(format.log_name)));
   TellMemory(format.log_name, held);
@@ -472,7 +478,8 @@ void Node::LookSoon(Uuid log_id) {
 bool Node::IsLookDue() const {
   const int64_t now = Clock::Real().NowNanos();
   for (const auto& [log_name, held] : files_) {
-    if (!held.is_served && held.look_again_at <= now) return true;
+    const int64_t due = held.is_served ? files_due_at_ : held.look_again_at;
+    if (due <= now) return true;
   }
   return false;
 }
@@ -495,11 +502,38 @@ void Node::ReleaseAsked() {
   }
 }
 
+// K4. What was found out then fails the replica's fences.
+void Node::LookAtFiles() {
+  const int64_t now = Clock::Real().NowNanos();
+  if (now < files_due_at_) return;
+  files_due_at_ = now + kLookAtFilesNanos;
+  for (const auto& [log_name, held] : files_) {
+    if (held.is_served) held.file->region().CheckFile();
+  }
+}
+
+void Node::CloseLost(const std::string& log_name, Held& held) {
+  held.is_served = false;
+  held.why = held.file->region().alarm()->status();
+  held.is_lost = absl::IsNotFound(held.why);
+  held.file.reset();
+  const int64_t now = Clock::Real().NowNanos();
+  held.look_again_at = held.is_lost ? now : held.retries.AfterFailureAt(now);
+  options_.tell(absl::StrCat(
+      "log ", log_name, ": not served: ", held.why.message(),
+      "; `alpheus replace` makes the replica anew from the others"));
+}
+
 void Node::CloseFailed() {
+  LookAtFiles();
   for (const Uuid& log_id : server_->LogsWithFailedMedium()) {
     for (auto& [log_name, held] : files_) {
       if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
       server_->RemoveLog(log_id).IgnoreError();
+      if (held.file->region().alarm()->is_raised()) {
+        CloseLost(log_name, held);
+        continue;
+      }
       held.is_served = false;
       held.suspect = true;
       if (IsMutant("kFailedMediumUnlocked")) held.file.reset();
@@ -619,9 +653,8 @@ void Node::TakeChange() {
 Deadline Node::NextDeadline() const {
   Deadline next = server_->NextDeadline();
   for (const auto& [log_name, held] : files_) {
-    if (!held.is_served && held.look_again_at < next.at_nanos()) {
-      next = Deadline::AtNanos(held.look_again_at);
-    }
+    const int64_t due = held.is_served ? files_due_at_ : held.look_again_at;
+    if (due < next.at_nanos()) next = Deadline::AtNanos(due);
   }
   return next;
 }

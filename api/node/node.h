@@ -12,7 +12,7 @@
 // One thread polls fabric and server. It passes a little time without sleeping
 // after the last activity, then sleeps until the next one: an idle node takes
 // no time of a core, but for five looks a second at files that another process
-// has.
+// has, and two at those that it serves.
 //
 // Invariants:
 //   K1. A replica is served only while its file's lock is held (A7).
@@ -29,9 +29,12 @@
 //       somebody asks for its log.
 //   K5. Where memory runs out in the work for one log, its file is closed and
 //       opened anew; the others are served on.
+//   K6. A replica whose file was removed, replaced or truncated acknowledges
+//       nothing a second later, and is let go of; so is one of which a page is
+//       missing. If its path leads to a replica again, that one is served.
 // Thread safety: Stop and Reload by any thread, and by signal handlers'
-// threads; all else by one thread. References: protocol A4, A7;
-// docs/replication.md.
+// threads; all else by one thread.
+// References: protocol A4, A7; docs/replication.md.
 #ifndef ALPHEUS_API_NODE_NODE_H_
 #define ALPHEUS_API_NODE_NODE_H_
 
@@ -137,6 +140,7 @@ class Node final : private LogCreator {
     absl::Status why;           // why it could not be served
     bool memory_told = false;   // what its peers write to, and what follows
     bool suspect = false;       // its medium failed, and that is not on it yet
+    bool is_lost = false;       // its path leads nowhere (K4)
     RetryTimes retries{1'000'000'000, 60'000'000'000};  // of what takes time
   };
 
@@ -174,8 +178,10 @@ class Node final : private LogCreator {
   void LookSoon(Uuid log_id);
   bool IsLookDue() const;
   void ReleaseAsked();
+  void LookAtFiles();
   void CloseFailed();
   void CloseStarved();
+  void CloseLost(const std::string& log_name, Held& held);
   void LookAgain();
   Deadline NextDeadline() const;
   std::string PathOf(const std::string& log_name) const;
@@ -196,6 +202,7 @@ class Node final : private LogCreator {
   std::vector<Uuid> to_release_;
   bool looks_soon_ = false;
   bool is_gone_ = false;            // the file that TryToServe was to serve
+  int64_t files_due_at_ = 0;        // the next look at files that are served
   std::unique_ptr<Fabric> fabric_;  // from Begin on
   std::unique_ptr<ReplicaServer> server_;
   // What was found in the directory and is no replica; told once.

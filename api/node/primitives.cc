@@ -72,11 +72,13 @@ class PersistentRegion::Impl {
  public:
   explicit Impl(Region region) : region_(std::move(region)) {
     if (region_.medium() == RegionMedium::kFile) {
-      msync_ = std::make_unique<MsyncPersistence>(region_.path());
+      msync_ = std::make_unique<MsyncPersistence>(
+          region_.path(), MsyncPersistence::SyncPages, region_.alarm());
       return;
     }
     LibpmemPersistence::Options options;
     options.auto_flush = LibpmemPersistence::DetectAutoFlush();
+    options.alarm = region_.alarm();
     libpmem_ = std::make_unique<LibpmemPersistence>(options);
   }
 

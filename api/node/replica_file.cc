@@ -79,7 +79,7 @@ ReplicaFile::ReplicaFile(Region region, std::string landing,
     : region_(std::move(region)),
       landing_(std::move(landing)),
       options_(options),
-      pmem_(NewPersistence()) {}
+      pmem_(NewPersistence(region_, options_)) {}
 
 absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::On(
     Region region, const ReplicaFileOptions& options) {
@@ -94,17 +94,20 @@ ReplicaMedium ReplicaFile::medium() const {
   return region_.is_landed() ? ReplicaMedium::kLanding : ReplicaMedium::kPmem;
 }
 
-ReplicaFile::Persistences ReplicaFile::NewPersistence() const {
-  if (region_.medium() == RegionMedium::kFile) {
-    return std::make_unique<MsyncPersistence>(region_.path(), options_.sync);
+ReplicaFile::Persistences ReplicaFile::NewPersistence(
+    const Region& region, const ReplicaFileOptions& file) {
+  if (region.medium() == RegionMedium::kFile) {
+    return std::make_unique<MsyncPersistence>(region.path(), file.sync,
+                                              region.alarm());
   }
   LibpmemPersistence::Options options;
   options.auto_flush = LibpmemPersistence::DetectAutoFlush();
-  options.emulated_latency_ns = options_.emulated_latency_ns;
-  if (region_.is_landed()) {
+  options.emulated_latency_ns = file.emulated_latency_ns;
+  options.alarm = region.alarm();
+  if (region.is_landed()) {
     return std::make_unique<LandingPersistence>(
-        region_.bytes(),
-        std::make_unique<PmemLandingMedium>(region_.medium_bytes(), options));
+        region.bytes(),
+        std::make_unique<PmemLandingMedium>(region.medium_bytes(), options));
   }
   return std::make_unique<LibpmemPersistence>(options);
 }
@@ -114,7 +117,7 @@ bool ReplicaFile::medium_failed() const {
                     pmem_);
 }
 
-void ReplicaFile::ForgetFailure() { pmem_ = NewPersistence(); }
+void ReplicaFile::ForgetFailure() { pmem_ = NewPersistence(region_, options_); }
 
 absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Open(
     const std::string& path, const ReplicaFileOptions& options) {
@@ -129,23 +132,25 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
   // Sizes are checked before anything is created.
   ALPHEUS_ASSIGN_OR_RETURN(const Layout layout,
                            Layout::ForRegion(format.region_bytes));
-  ALPHEUS_ASSIGN_OR_RETURN(Region region,
-                           Region::Create(path, format.region_bytes));
-  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ReplicaFile> file,
-                           On(std::move(region), options));
   FormatIdentity format_identity;
   format_identity.cluster_id = identity.cluster_id;
   format_identity.log_id = identity.log_id;
   format_identity.node = identity.node;
   format_identity.configuration = format.configuration;
   format_identity.incarnation = format.incarnation;
-  ALPHEUS_RETURN_IF_ERROR(std::visit(
-      [&](const auto& pmem) {
-        return FormatRegion(*pmem, file->region_.bytes(), layout,
-                            format_identity);
-      },
-      file->pmem_));
-  return file;
+  const auto write = [&](Region& region) {
+    const Persistences pmem = NewPersistence(region, options);
+    return std::visit(
+        [&](const auto& backend) {
+          return FormatRegion(*backend, region.bytes(), layout,
+                              format_identity);
+        },
+        pmem);
+  };
+  ALPHEUS_ASSIGN_OR_RETURN(Region region,
+                           Region::Create(path, format.region_bytes,
+                                          {write, UseOfRegion, kTableOffset}));
+  return On(std::move(region), options);
 }
 
 absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaFile::Serve(

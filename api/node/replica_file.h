@@ -89,7 +89,8 @@ class ReplicaFile {
 
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> On(
       Region region, const ReplicaFileOptions& options);
-  Persistences NewPersistence() const;
+  static Persistences NewPersistence(const Region& region,
+                                     const ReplicaFileOptions& file);
 
   Region region_;
   const std::string landing_;

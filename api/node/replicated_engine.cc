@@ -354,6 +354,7 @@ class Opener {
         HoldOptions(is_member, opened.epoch);
     RecoveryReport report = MakeReport(opened);
     report.landing = std::move(landing_);
+    report.medium_warning = region_->warning();
     auto replication = std::make_unique<FabricReplication>(
         std::move(connectivity_), replicator,
         RejoiningOptions{.opening = opening_}, opened, hold, OwnScrubbing());

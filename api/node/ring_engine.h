@@ -23,6 +23,7 @@
 #include "api/node/service_thread.h"
 #include "api/node/tail_pages.h"
 #include "log/base/clock.h"
+#include "log/base/mutex.h"
 #include "log/base/status_macros.h"
 #include "log/base/waiter.h"
 #include "log/core/replication_sink.h"
@@ -65,6 +66,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
              waiter_),
         tail_pages_(log_.ring(), log_.tail(), WayToMap(region_)),
         service_({[this] {
+                    LookAtFile();
                     const auto next = log_.Poll();
                     tail_pages_.KeepAhead(log_.tail());
                     return next == IdleKeeper<P>::Next::kPollAgain;
@@ -74,7 +76,8 @@ class RingEngine final : public LogEngine, private HeldReplica {
                     return log_.WaitForAcks(until, stop);
                   }},
                  log_.progress(), log_.waiter(),
-                 std::chrono::microseconds(options.idle_force_us)) {
+                 std::chrono::microseconds(options.idle_force_us)),
+        has_thread_(options.idle_force_us != 0) {
     if (replication_ != nullptr) replication_->HoldReplica(*this);
   }
 
@@ -111,12 +114,14 @@ class RingEngine final : public LogEngine, private HeldReplica {
   void Abort(const ReservedRecord& record) override { log_.Abort(record); }
   void HandOver(ReservedRecord& record) override { log_.HandOver(record); }
   absl::Status Force(Lsn lsn, const ForceOptions& options) override {
+    LookAtFileWithoutThread();
     return log_.Force(lsn, {options.frequency, options.group},
                       options.deadline);
   }
   absl::Status BeginForce(Lsn lsn) override { return log_.BeginForce(lsn); }
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              const ForceOptions& options) override {
+    LookAtFileWithoutThread();
     return log_.Append(parts, {options.frequency, options.group},
                        options.deadline);
   }
@@ -180,12 +185,27 @@ class RingEngine final : public LogEngine, private HeldReplica {
   }
 
  private:
+  // Twice a second while the log is used.
+  void LookAtFile() {
+    const int64_t now = Clock::Real().NowNanos();
+    if (now < look_at_.load(std::memory_order_relaxed)) return;
+    const MutexLock lock(region_mutex_);
+    look_at_.store(now + kLookNanos, std::memory_order_relaxed);
+    region_.CheckFile();
+  }
+  // A fence into a page cache is a system call anyway; elsewhere a look would
+  // cost as much as an append.
+  void LookAtFileWithoutThread() {
+    if (!has_thread_ && region_.medium() == RegionMedium::kFile) LookAtFile();
+  }
+
   absl::Status GiveUp() override {
     // Whoever takes a region over must know that it is suspect (K3, node.h),
     // which nobody can tell him.
     if (!pmem_->Error().ok()) return pmem_->Error();
     // First: who reads what others write there must know.
     is_given_up_.store(true, std::memory_order_seq_cst);
+    const MutexLock lock(region_mutex_);
     return region_.GiveUp();
   }
   bool IsUsable() const override { return log_.IsUsable(); }
@@ -241,8 +261,12 @@ class RingEngine final : public LogEngine, private HeldReplica {
   const uint64_t ring_offset_;
   RecoveryReport report_;
   RingLog<P> log_;
-  TailPages tail_pages_;   // by the service thread
-  ServiceThread service_;  // stops before the log goes
+  TailPages tail_pages_;             // by the service thread
+  static constexpr int64_t kLookNanos = 500'000'000;
+  std::atomic<int64_t> look_at_{0};  // the next time; races do no harm
+  Mutex region_mutex_;               // of who looks at the file or gives it up
+  ServiceThread service_;            // stops before the log goes
+  const bool has_thread_;
 };
 
 }  // namespace alpheus

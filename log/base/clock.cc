@@ -22,8 +22,9 @@ class RealClock final : public Clock {
 }  // namespace
 
 const Clock& Clock::Real() {
-  static const RealClock clock;
-  return clock;
+  // Never destroyed: logs are used until the process ends.
+  static const auto* const clock = new RealClock();
+  return *clock;
 }
 
 Deadline Deadline::In(std::chrono::nanoseconds timeout) {

@@ -17,6 +17,7 @@
 #include "log/base/random.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
+#include "log/pmem/new_file.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
@@ -43,6 +44,15 @@ FormatIdentity NewLocalIdentity(RandomSource& random);
 template <Persistence P>
 absl::Status FormatRegion(P& pmem, std::span<std::byte> region,
                           const Layout& layout, const FormatIdentity& identity);
+
+// What a region, or the device or file that is to become one, holds already.
+// A format writes both copies of the superline last, and each opening both
+// again. So a region whose second copy is zeros, and whose first one can't be
+// read, was never one, unless damage took both; then records are left in its
+// ring, and an epoch in its table. `is_device`: what lies behind the watermarks
+// may be anything, as whoever wants to use it anew wipes its beginning only.
+// Requires: the bytes end with the file or device.
+RegionUse UseOfRegion(std::span<std::byte> region, bool is_device);
 
 }  // namespace alpheus
 

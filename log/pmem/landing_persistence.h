@@ -64,7 +64,7 @@ class PmemLandingMedium final : public LandingMedium {
   // The mapping must outlive it.
   PmemLandingMedium(std::span<std::byte> mapping,
                     LibpmemPersistence::Options options)
-      : mapping_(mapping), pmem_(options) {}
+      : mapping_(mapping), pmem_(std::move(options)) {}
 
   std::span<std::byte> bytes() override { return mapping_; }
   void StoreLine(size_t offset, const LineWords& words) override {

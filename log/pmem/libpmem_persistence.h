@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -24,6 +26,7 @@
 #include "log/base/bytes.h"
 #include "log/pmem/counters.h"
 #include "log/pmem/persistence.h"
+#include "log/pmem/region_alarm.h"
 
 namespace alpheus {
 
@@ -35,6 +38,8 @@ class LibpmemPersistence {
     // Added to every fence by spinning, to emulate slower media on DRAM; the
     // papers use 150 and 200. Range 0 (off) to 1,000,000.
     uint32_t emulated_latency_ns = 0;
+    // Once it is raised, fences fail; nullptr: none.
+    std::shared_ptr<const RegionAlarm> alarm = nullptr;
   };
 
   static constexpr uint64_t kWatermarkPeriod = 1;
@@ -42,7 +47,7 @@ class LibpmemPersistence {
   // What libpmem says of this machine: true with eADR.
   static bool DetectAutoFlush();
 
-  explicit LibpmemPersistence(Options options) : options_(options) {}
+  explicit LibpmemPersistence(Options options) : options_(std::move(options)) {}
 
   void Store8(uint64_t* word, uint64_t value) {
     std::atomic_ref(*word).store(value, std::memory_order_release);
@@ -105,7 +110,7 @@ class LibpmemPersistence {
     ++ThreadPersistenceCounters().fences;
     DrainStores();
     if (options_.emulated_latency_ns != 0) SpinEmulatedLatency();
-    return true;
+    return options_.alarm == nullptr || !options_.alarm->is_raised();
   }
 
   // What a fence does, uncounted and without the emulated latency.
@@ -119,7 +124,10 @@ class LibpmemPersistence {
 #endif
   }
 
-  absl::Status Error() const { return absl::OkStatus(); }
+  absl::Status Error() const {
+    return options_.alarm == nullptr ? absl::OkStatus()
+                                     : options_.alarm->MediumError();
+  }
   void YieldPoint(const char* /*name*/) {}
 
  private:

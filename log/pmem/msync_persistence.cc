@@ -3,25 +3,33 @@
 
 #include <libpmem.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
-#include <vector>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
+#include "log/base/mutant.h"
 #include "log/pmem/counters.h"
 
 namespace alpheus {
 namespace {
 
 struct PageRange {
-  uint64_t instance;  // of the MsyncPersistence that noted it
-  uintptr_t begin;
-  uintptr_t end;
+  uint64_t instance = 0;  // of the MsyncPersistence that noted it; 0: free
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
 };
 
 // Pages noted by this thread and not fenced yet, of all regions it uses; each
 // fence takes its own. (By number, not by address: an address comes again.)
-thread_local std::vector<PageRange> pending_pages;
+// Without constructor and destructor: logs are closed by destructors of static
+// objects and of other thread-local ones, which may run after those of this
+// file would have.
+constinit thread_local std::array<PageRange, MsyncPersistence::kRangesMax>
+    pending_pages;
+static_assert(std::is_trivially_destructible_v<decltype(pending_pages)>);
 
 }  // namespace
 
@@ -43,38 +51,47 @@ void MsyncPersistence::CopyLinesNt(void* dst, const void* src, size_t lines) {
 void MsyncPersistence::Flush(const void* address, size_t bytes) {
   if (bytes == 0) return;
   const auto start = reinterpret_cast<uintptr_t>(address);
-  PageRange range{instance_, RoundDown(start, kPageBytes),
-                  RoundUp(start + bytes, kPageBytes)};
+  const uintptr_t begin = RoundDown(start, kPageBytes);
+  const uintptr_t end = RoundUp(start + bytes, kPageBytes);
+  PageRange* free = nullptr;
   for (PageRange& known : pending_pages) {
-    if (known.instance == instance_ && range.begin <= known.end &&
-        known.begin <= range.end) {
-      known.begin = std::min(known.begin, range.begin);
-      known.end = std::max(known.end, range.end);
+    if (known.instance == 0 && free == nullptr) free = &known;
+    if (known.instance == instance_ && begin <= known.end &&
+        known.begin <= end) {
+      known.begin = std::min(known.begin, begin);
+      known.end = std::max(known.end, end);
       return;
     }
   }
-  pending_pages.push_back(range);
+  if (free == nullptr) {
+    Sync(begin, end);
+    return;
+  }
+  *free = {instance_, begin, end};
 }
 
 bool MsyncPersistence::Fence() {
   ++ThreadPersistenceCounters().fences;
-  for (const PageRange& range : pending_pages) {
+  for (PageRange& range : pending_pages) {
     if (range.instance != instance_) continue;
-    const int error = sync_(reinterpret_cast<const void*>(range.begin),
-                            range.end - range.begin);
-    if (error != 0) {
-      int none = 0;
-      errno_.compare_exchange_strong(none, error);
-    }
+    Sync(range.begin, range.end);
+    range = PageRange();
   }
-  std::erase_if(pending_pages, [this](const PageRange& range) {
-    return range.instance == instance_;
-  });
-  return errno_.load() == 0;
+  if (errno_.load() != 0) return false;
+  return alarm_ == nullptr || !alarm_->is_raised() ||
+         IsMutant("kFenceIgnoresAlarm");
+}
+
+void MsyncPersistence::Sync(uintptr_t begin, uintptr_t end) {
+  const int error = sync_(reinterpret_cast<const void*>(begin), end - begin);
+  if (error == 0) return;
+  int none = 0;
+  errno_.compare_exchange_strong(none, error);
 }
 
 absl::Status MsyncPersistence::Error() const {
   const int error = errno_.load();
+  if (error == 0 && alarm_ != nullptr) return alarm_->MediumError();
   if (error == 0) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       path_, ": msync failed with errno ", error, " (", std::strerror(error),

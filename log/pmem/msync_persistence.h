@@ -4,7 +4,8 @@
 // Idea: where the file system has no DAX, the page cache takes the place of
 // the CPU cache and msync that of clwb. Flush only notes the pages, per
 // thread; Fence gives each run of pages to one msync, so that a record costs
-// one system call, not one per piece.
+// one system call, not one per piece. A thread notes up to kRangesMax runs;
+// what finds no place is synced at once.
 //
 // Persistence: after a failed msync the kernel may have dropped the dirty
 // pages, so the failure sticks: every later Fence fails too (a retry that
@@ -18,10 +19,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "log/pmem/persistence.h"
+#include "log/pmem/region_alarm.h"
 
 namespace alpheus {
 
@@ -32,13 +36,17 @@ class MsyncPersistence {
   using SyncFunction = int (*)(const void* address, size_t bytes);
 
   static constexpr uint64_t kWatermarkPeriod = 16;
+  // A batch has two runs where it goes round the end of the ring, and a few
+  // more in the fixed part.
+  static constexpr size_t kRangesMax = 16;
 
   // msync(MS_SYNC) of the pages that hold the range.
   static int SyncPages(const void* address, size_t bytes);
 
-  // `path` is for error messages.
-  explicit MsyncPersistence(std::string path, SyncFunction sync = SyncPages)
-      : path_(std::move(path)), sync_(sync) {}
+  // `path` is for error messages. Once `alarm` is raised, fences fail.
+  explicit MsyncPersistence(std::string path, SyncFunction sync = SyncPages,
+                            std::shared_ptr<const RegionAlarm> alarm = nullptr)
+      : path_(std::move(path)), sync_(sync), alarm_(std::move(alarm)) {}
 
   void Store8(uint64_t* word, uint64_t value) {
     std::atomic_ref(*word).store(value, std::memory_order_release);
@@ -56,15 +64,18 @@ class MsyncPersistence {
   // Nothing: a hint is not worth a system call.
   void FlushHint(const void* /*address*/, size_t /*bytes*/) {}
 
-  // Unavailable with the file and the errno after a failed Fence.
+  // Unavailable with the file and the errno after a failed Fence; else what the
+  // alarm says.
   absl::Status Error() const;
   void YieldPoint(const char* /*name*/) {}
 
  private:
   static uint64_t NextInstance();
+  void Sync(uintptr_t begin, uintptr_t end);
 
   std::string path_;
   SyncFunction sync_;
+  const std::shared_ptr<const RegionAlarm> alarm_;  // nullptr: none
   const uint64_t instance_ = NextInstance();
   std::atomic<int> errno_{0};  // first failure; never cleared
 };

@@ -3,112 +3,68 @@
 
 #include <fcntl.h>
 #include <libpmem.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/bytes.h"
 #include "log/base/check.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "log/pmem/file_descriptor.h"
+#include "log/pmem/file_error.h"
+#include "log/pmem/file_lock.h"
 
 namespace alpheus {
 namespace {
 
-// The one place where errno of file calls becomes a status.
-absl::Status FileError(const std::string& path, const char* call, int error) {
-  const std::string what =
-      absl::StrCat(path, ": ", call, " failed: ", std::strerror(error));
+absl::Status Allocate(const std::string& path, int fd, size_t bytes) {
+  const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  if (error != 0) return FileError(path, "posix_fallocate", error);
+  if (fsync(fd) != 0) return FileError(path, "fsync", errno);
+  return absl::OkStatus();
+}
+
+// A copy by `cp --sparse`, `tar -S` or `rsync -S` has holes; on a full file
+// system the store that met one would get SIGBUS.
+absl::Status AllocateHoles(const std::string& path, int fd) {
+  struct stat info{};
+  if (fstat(fd, &info) != 0) return FileError(path, "fstat", errno);
+  if (!S_ISREG(info.st_mode) || info.st_size == 0) return absl::OkStatus();
+  constexpr int64_t kBlockBytes = 512;  // of st_blocks
+  if (info.st_blocks * kBlockBytes >= info.st_size &&
+      lseek(fd, 0, SEEK_HOLE) >= info.st_size) {
+    return absl::OkStatus();
+  }
+  int error = 0;
+  do {
+    error = fallocate(fd, 0, 0, info.st_size) == 0 ? 0 : errno;
+  } while (error == EINTR);
   switch (error) {
-    case ENOENT:
-      return absl::NotFoundError(
-          absl::StrCat(what, ". Create it with `alpheus format`"));
-    case EEXIST:
-      return absl::AlreadyExistsError(absl::StrCat(
-          what, ". Nothing was changed; name another file or remove it"));
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
       return absl::ResourceExhaustedError(absl::StrCat(
-          what,
-          ". The region was not created; free space or format a smaller "
-          "one"));
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return absl::PermissionDeniedError(what);
-    case EINVAL:
-    case EISDIR:
-      return absl::InvalidArgumentError(what);
+          path, ": the file has holes, of ", info.st_size, " bytes ",
+          info.st_blocks * kBlockBytes,
+          " are allocated, and its file system has no room for the rest (",
+          std::strerror(error),
+          "). Nothing was changed; free space, or copy it without holes"));
     default:
-      return absl::UnavailableError(what);
+      // A file system that allocates nothing beforehand: R4.
+      return absl::OkStatus();
   }
-}
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
-struct flock WholeFile(short type) {
-  struct flock lock{};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  return lock;
-}
-
-absl::Status TakeWriterLock(const std::string& path, int fd) {
-  struct flock lock = WholeFile(F_WRLCK);
-  if (IsMutant("kRegionShared")) lock.l_type = F_RDLCK;
-  if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return absl::OkStatus();
-  if (errno == EAGAIN || errno == EACCES) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path,
-        ": another writer has this region open. A region has one writer "
-        "at a time; close the other one, or read it with LogReader"));
-  }
-  return FileError(path, "fcntl(F_OFD_SETLK)", errno);
-}
-
-// A directory entry is durable only once the directory itself is.
-absl::Status SyncDirectoryOf(const std::string& path) {
-  std::filesystem::path directory = std::filesystem::path(path).parent_path();
-  if (directory.empty()) directory = ".";
-  FileDescriptor fd(
-      open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0) return FileError(directory, "open", errno);
-  if (fsync(fd.get()) != 0) return FileError(directory, "fsync", errno);
-  return absl::OkStatus();
-}
-
-absl::Status AllocateNewFile(const std::string& path, int fd, size_t bytes) {
-  const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  if (error != 0) return FileError(path, "posix_fallocate", error);
-  if (fsync(fd) != 0) return FileError(path, "fsync", errno);
-  return SyncDirectoryOf(path);
-}
-
-// By a writer. A query takes no lock, so a reader never stands in its way.
-bool IsLocked(int fd) {
-  struct flock lock = WholeFile(F_WRLCK);
-  return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 // Bytes of a file or a device-DAX (whose st_size is 0).
@@ -128,6 +84,36 @@ absl::StatusOr<size_t> SizeOf(const std::string& path, int fd) {
         absl::StrCat(path, ": a character device that is not DAX"));
   }
   return bytes;
+}
+
+// Whether stores that are flushed from the caches are as persistent as the file
+// system: in memory there is nothing else, and DAX maps the medium itself.
+bool IsMemory(int fd) {
+  struct statfs system{};
+  if (fstatfs(fd, &system) != 0) return true;  // no reason to warn
+  if (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC ||
+      system.f_type == HUGETLBFS_MAGIC) {
+    return true;
+  }
+  void* const page = mmap(nullptr, kPageBytes, PROT_READ,
+                          MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+  if (page == MAP_FAILED) return false;
+  munmap(page, kPageBytes);
+  return true;
+}
+
+// libpmem believes the variable whatever it sees.
+std::string WarningOfForcedPmem(const std::string& path, int fd) {
+  struct stat info{};
+  if (std::getenv("PMEM_IS_PMEM_FORCE") == nullptr || fstat(fd, &info) != 0 ||
+      !S_ISREG(info.st_mode) || IsMemory(fd)) {
+    return "";
+  }
+  return absl::StrCat(
+      path,
+      ": PMEM_IS_PMEM_FORCE declares this file to be persistent memory, which "
+      "its file system is not: msync is switched off, and a power cut loses "
+      "records that were acknowledged. Unset it, but for measurements");
 }
 
 bool IsExistingDevice(const std::string& path) {
@@ -150,51 +136,115 @@ const char* RegionMediumName(RegionMedium medium) {
 }
 
 absl::StatusOr<Region> Region::Create(const std::string& path, size_t bytes) {
-  if (IsExistingDevice(path)) {
-    ALPHEUS_ASSIGN_OR_RETURN(Region region, OpenForWriting(path));
-    if (bytes > region.size_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": the device has ", region.size_,
-                       " bytes, fewer than the ", bytes, " asked for"));
-    }
-    if (bytes != 0) region.size_ = bytes;
-    return region;
+  if (IsExistingDevice(path)) return CreateOnDevice(path, bytes);
+  const auto use_of = [](std::span<std::byte> found, bool /*is_device*/) {
+    const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+    return std::ranges::all_of(found, is_zero) ? RegionUse::kNothing
+                                               : RegionUse::kUsed;
+  };
+  const auto write = [](Region&) { return absl::OkStatus(); };
+  return CreateFile(path, bytes, {write, use_of, 0});
+}
+
+absl::StatusOr<Region> Region::Create(const std::string& path, size_t bytes,
+                                      const RegionContent& content) {
+  const bool is_device = IsExistingDevice(path);
+  absl::StatusOr<Region> region = is_device ? CreateOnDevice(path, bytes)
+                                            : CreateFile(path, bytes, content);
+  if (!is_device && absl::IsAlreadyExists(region.status())) {
+    return CreateInUnused(path, bytes, content, region.status());
   }
+  if (!is_device || !region.ok()) return region;
+  if (content.use_of(region->bytes(), is_device) != RegionUse::kNothing) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        path,
+        ": holds a log, or other data. Nothing was changed; "
+        "wipe its first ",
+        content.fixed_bytes, " bytes if they are no longer needed"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(content.write(*region));
+  return region;
+}
+
+absl::StatusOr<Region> Region::CreateOnDevice(const std::string& path,
+                                              size_t bytes) {
+  ALPHEUS_ASSIGN_OR_RETURN(Region region, OpenForWriting(path));
+  if (bytes > region.size_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the device has ", region.size_,
+                     " bytes, fewer than the ", bytes, " asked for"));
+  }
+  if (bytes != 0) region.size_ = bytes;
+  return region;
+}
+
+absl::StatusOr<Region> Region::CreateFile(const std::string& path, size_t bytes,
+                                          const RegionContent& content) {
   if (bytes == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": a file region needs a size"));
   }
-  FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-                         S_IRUSR | S_IWUSR | S_IRGRP));
-  if (fd.get() < 0) return FileError(path, "open", errno);
-  absl::Status made = TakeWriterLock(path, fd.get());
-  if (made.ok()) made = AllocateNewFile(path, fd.get(), bytes);
-  if (made.ok()) {
-    absl::StatusOr<Region> region = MapForWriting(path, fd.get());
-    if (region.ok()) {
-      fd.Release();
-      return region;
-    }
-    made = region.status();
-  }
-  unlink(path.c_str());
-  return made;
+  ALPHEUS_ASSIGN_OR_RETURN(NewFile file, NewFile::Open(path, content.use_of));
+  return FillNewFile(std::move(file), path, bytes, content);
+}
+
+absl::StatusOr<Region> Region::FillNewFile(NewFile file,
+                                           const std::string& path,
+                                           size_t bytes,
+                                           const RegionContent& content) {
+  ALPHEUS_RETURN_IF_ERROR(Allocate(path, file.fd(), bytes));
+  ALPHEUS_ASSIGN_OR_RETURN(Region region,
+                           MapForWriting(path, file.open_path(), file.fd()));
+  absl::Status made = content.write(region);
+  if (made.ok()) made = file.Publish();
+  region.fd_ = -1;  // the file's as long as it may fail
+  if (!made.ok()) return made;
+  region.fd_ = file.Release();
+  region.Watch();
+  return region;
+}
+
+// What is there stays where it is: its name leads to nothing that anybody may
+// miss until the new content is whole, and to that then.
+absl::StatusOr<Region> Region::CreateInUnused(const std::string& path,
+                                              size_t bytes,
+                                              const RegionContent& content,
+                                              const absl::Status& exists) {
+  FileDescriptor fd(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  if (fd.get() < 0) return exists;
+  if (!TakeWriterLock(path, fd.get()).ok()) return exists;
+  ALPHEUS_ASSIGN_OR_RETURN(const RegionUse use,
+                           UseOfFile(path, fd.get(), content.use_of));
+  if (use != RegionUse::kNothing) return exists;
+  if (ftruncate(fd.get(), 0) != 0) return FileError(path, "ftruncate", errno);
+  ALPHEUS_RETURN_IF_ERROR(Allocate(path, fd.get(), bytes));
+  ALPHEUS_RETURN_IF_ERROR(SyncFolderOf(path));
+  ALPHEUS_ASSIGN_OR_RETURN(Region region, MapForWriting(path, path, fd.get()));
+  fd.Release();
+  region.Watch();
+  ALPHEUS_RETURN_IF_ERROR(content.write(region));
+  return region;
 }
 
 absl::StatusOr<Region> Region::OpenForWriting(const std::string& path) {
-  FileDescriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  // Non-blocking: else a pipe would wait for whoever opens its other end.
+  FileDescriptor fd(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (fd.get() < 0) return FileError(path, "open", errno);
   ALPHEUS_RETURN_IF_ERROR(TakeWriterLock(path, fd.get()));
   // A file that was just restored from a copy may be in the page cache only.
   if (fsync(fd.get()) != 0 && errno != EINVAL) {  // EINVAL: a device
     return FileError(path, "fsync", errno);
   }
-  ALPHEUS_ASSIGN_OR_RETURN(Region region, MapForWriting(path, fd.get()));
+  ALPHEUS_RETURN_IF_ERROR(AllocateHoles(path, fd.get()));
+  ALPHEUS_ASSIGN_OR_RETURN(Region region, MapForWriting(path, path, fd.get()));
   fd.Release();
+  region.Watch();
   return region;
 }
 
-absl::StatusOr<Region> Region::MapForWriting(const std::string& path, int fd) {
+absl::StatusOr<Region> Region::MapForWriting(const std::string& path,
+                                             const std::string& open_path,
+                                             int fd) {
   ALPHEUS_ASSIGN_OR_RETURN(const size_t bytes, SizeOf(path, fd));
   if (bytes == 0) {
     return absl::DataLossError(absl::StrCat(
@@ -204,7 +254,8 @@ absl::StatusOr<Region> Region::MapForWriting(const std::string& path, int fd) {
   }
   size_t mapped_bytes = 0;
   int is_pmem = 0;
-  void* data = pmem_map_file(path.c_str(), 0, 0, 0, &mapped_bytes, &is_pmem);
+  void* data =
+      pmem_map_file(open_path.c_str(), 0, 0, 0, &mapped_bytes, &is_pmem);
   if (data == nullptr) return FileError(path, "pmem_map_file", errno);
   Region region;
   region.data_ = static_cast<std::byte*>(data);
@@ -214,16 +265,18 @@ absl::StatusOr<Region> Region::MapForWriting(const std::string& path, int fd) {
       is_pmem != 0 ? RegionMedium::kPersistentMemory : RegionMedium::kFile;
   region.writable_ = true;
   region.mapped_by_libpmem_ = true;
+  if (is_pmem != 0) region.warning_ = WarningOfForcedPmem(path, fd);
   region.fd_ = fd;
   region.path_ = path;
+  region.Guard();
   return region;
 }
 
 absl::StatusOr<Region> Region::OpenForReading(const std::string& path) {
-  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (fd.get() < 0) return FileError(path, "open", errno);
   ALPHEUS_ASSIGN_OR_RETURN(const size_t bytes, SizeOf(path, fd.get()));
-  if (bytes == 0 && IsLocked(fd.get())) {
+  if (bytes == 0 && IsLockedByWriter(fd.get())) {
     return absl::UnavailableError(absl::StrCat(
         path, ": it is being formatted; read it when that is done"));
   }
@@ -241,6 +294,7 @@ absl::StatusOr<Region> Region::OpenForReading(const std::string& path) {
   region.medium_ = RegionMedium::kFile;
   region.fd_ = fd.Release();
   region.path_ = path;
+  region.Guard();
   return region;
 }
 
@@ -253,6 +307,7 @@ absl::StatusOr<Region> Region::Anonymous(size_t bytes, std::string name) {
   region.size_ = bytes;
   region.mapped_size_ = bytes;
   region.writable_ = true;
+  region.alarm_ = std::make_shared<RegionAlarm>(name);
   region.path_ = std::move(name);
   return region;
 }
@@ -281,7 +336,7 @@ FileView Region::file() const {
 
 bool Region::HasWriter() const {
   if (medium_ == RegionMedium::kAnonymous || writable_) return writable_;
-  return IsLocked(fd_);
+  return IsLockedByWriter(fd_);
 }
 
 // Threads may be in the middle of a store: one mapping takes the place of the
@@ -297,10 +352,8 @@ absl::Status Region::GiveUp() {
     return FileError(path_, "mmap", errno);
   }
   // The mapping keeps the open file, and a lock with it.
-  struct flock lock = WholeFile(F_UNLCK);
-  if (fcntl(fd_, F_OFD_SETLK, &lock) != 0) {
-    return FileError(path_, "fcntl(F_OFD_SETLK)", errno);
-  }
+  ALPHEUS_RETURN_IF_ERROR(ReleaseWriterLock(path_, fd_));
+  watch_ = FileWatch();
   close(fd_);
   fd_ = -1;
   return absl::OkStatus();
@@ -319,13 +372,31 @@ Region& Region::operator=(Region&& other) noexcept {
   writable_ = other.writable_;
   mapped_by_libpmem_ = other.mapped_by_libpmem_;
   fd_ = std::exchange(other.fd_, -1);
+  alarm_ = other.alarm_;
+  watch_ = std::move(other.watch_);
+  guard_ = std::move(other.guard_);
+  warning_ = std::move(other.warning_);
   path_ = std::move(other.path_);
   return *this;
 }
 
 Region::~Region() { Release(); }
 
+void Region::Guard() {
+  alarm_ = std::make_shared<RegionAlarm>(path_);
+  guard_ = BusGuard(data_, mapped_size_, alarm_);
+}
+
+void Region::Watch() { watch_ = FileWatch(path_, fd_, mapped_size_); }
+
+void Region::CheckFile() const {
+  if (const absl::Status found = watch_.Check(); !found.ok()) {
+    alarm_->Raise(found);
+  }
+}
+
 void Region::Release() {
+  guard_ = BusGuard();
   if (data_ != nullptr) {
     if (mapped_by_libpmem_) {
       pmem_unmap(data_, mapped_size_);

@@ -10,9 +10,13 @@
 //   R1. While a writable Region exists, no other process and no other Region
 //       of this process has the same file open for writing.
 //   R2. Every byte of a writable file region has its block allocated, so that
-//       a full file system is met when formatting, never by a store.
+//       a full file system is met when formatting, or when a copy with holes
+//       is opened, and not by a store.
 //   R3. The file of a landed region changes only by what its bytes() are copied
 //       there for (landing_persistence.h); readers see nothing else.
+//   R4. An access to a page that the file does not have any more, or that its
+//       file system can't give, raises the alarm and ends nothing
+//       (bus_guard.h).
 // Thread safety: const members concurrently; the bytes are the users' affair.
 // References: libpmem(7), fcntl(2) F_OFD_SETLK.
 #ifndef ALPHEUS_LOG_PMEM_REGION_H_
@@ -24,9 +28,14 @@
 #include <span>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "log/pmem/bus_guard.h"
 #include "log/pmem/file_view.h"
+#include "log/pmem/file_watch.h"
+#include "log/pmem/new_file.h"
+#include "log/pmem/region_alarm.h"
 
 namespace alpheus {
 
@@ -39,18 +48,32 @@ enum class RegionMedium {
 // "pmem", "file" or "anonymous".
 const char* RegionMediumName(RegionMedium medium);
 
+struct RegionContent;
+
 class Region {
  public:
   // Creates a file of `bytes` zero bytes with all blocks allocated, durable in
-  // its directory, and opens it for writing. A device-DAX that exists is taken
-  // as it is when `bytes` is 0 or not larger than the device.
-  // Errors: AlreadyExists; ResourceExhausted (file system full: the file is
-  // removed again); InvalidArgument (bytes); Unavailable (other system error);
-  // FailedPrecondition (device in use by another writer).
+  // its directory, and opens it for writing. The name leads to a whole file or
+  // to none, whenever the process ends (new_file.h). A device-DAX that exists
+  // is taken as it is when `bytes` is 0 or not larger than the device. Errors:
+  // AlreadyExists; ResourceExhausted (file system full: the file is removed
+  // again); InvalidArgument (bytes, path); NotFound (no such folder);
+  // Unavailable (other system error); FailedPrecondition (device in use by
+  // another writer; another process is making the file).
   static absl::StatusOr<Region> Create(const std::string& path, size_t bytes);
 
-  // Opens an existing file or device for writing and takes its lock.
+  // The same with content, which is there whenever the name is. A file that
+  // holds nothing (RegionUse), as a making that was killed could leave it, is
+  // taken and made anew in its place, and so is a device. Errors: also
+  // AlreadyExists of a device that is in use, and those of content.write: then
+  // there is no file, or one that holds nothing.
+  static absl::StatusOr<Region> Create(const std::string& path, size_t bytes,
+                                       const RegionContent& content);
+
+  // Opens an existing file or device for writing, takes its lock, and allocates
+  // the holes that a copy may have.
   // Errors: NotFound; FailedPrecondition when another writer has it open;
+  // InvalidArgument (the path); ResourceExhausted (no room for the holes);
   // Unavailable (other system error); DataLoss (an empty file).
   static absl::StatusOr<Region> OpenForWriting(const std::string& path);
 
@@ -90,6 +113,15 @@ class Region {
   // there (R1); what is not changed here may show what others write to the
   // file. Errors: Unavailable: the lock is kept.
   absl::Status GiveUp();
+  // Looks whether the path still leads to the file of this region, whole, and
+  // raises the alarm if it does not. Anonymous memory and devices are left
+  // alone. Some microseconds. Not while it is given up.
+  void CheckFile() const;
+  // Raised, its fences are to fail. Never null; outlives the region.
+  const std::shared_ptr<RegionAlarm>& alarm() const { return alarm_; }
+  // A sentence on what the operator should know of the medium, or empty.
+  const std::string& warning() const { return warning_; }
+
   // As given; "(anonymous)" for anonymous memory.
   const std::string& path() const { return path_; }
 
@@ -102,7 +134,24 @@ class Region {
 
  private:
   Region() = default;
-  static absl::StatusOr<Region> MapForWriting(const std::string& path, int fd);
+  static absl::StatusOr<Region> CreateOnDevice(const std::string& path,
+                                               size_t bytes);
+  static absl::StatusOr<Region> CreateFile(const std::string& path,
+                                           size_t bytes,
+                                           const RegionContent& content);
+  static absl::StatusOr<Region> FillNewFile(NewFile file,
+                                            const std::string& path,
+                                            size_t bytes,
+                                            const RegionContent& content);
+  static absl::StatusOr<Region> CreateInUnused(const std::string& path,
+                                               size_t bytes,
+                                               const RegionContent& content,
+                                               const absl::Status& exists);
+  void Guard();  // the mapping
+  void Watch();  // the path, which leads to the file
+  static absl::StatusOr<Region> MapForWriting(const std::string& path,
+                                              const std::string& open_path,
+                                              int fd);
   void Release();
 
   std::unique_ptr<Region> landing_;  // what is seen instead; nullptr: nothing
@@ -113,7 +162,20 @@ class Region {
   bool writable_ = false;
   bool mapped_by_libpmem_ = false;
   int fd_ = -1;  // holds the lock while writable
+  std::shared_ptr<RegionAlarm> alarm_;
+  FileWatch watch_;
+  BusGuard guard_;
+  std::string warning_;
   std::string path_;
+};
+
+// What a new region is to hold.
+struct RegionContent {
+  // Writes it into zeros, or onto a device, and persists it.
+  absl::FunctionRef<absl::Status(Region&)> write;
+  RegionUseFunction use_of;  // of what is at the path, or may be left there
+  // Of zeros at its beginning by which a device is known to hold nothing.
+  size_t fixed_bytes = 0;
 };
 
 }  // namespace alpheus

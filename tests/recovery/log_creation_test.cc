@@ -311,6 +311,8 @@ TEST(LogCreationTest, LogThatExistsIsNotFormatted) {
   members.servers[1]->SetReplica(replica.get());
   const auto creation = members.Create(members.Options());
   EXPECT_TRUE(absl::IsAlreadyExists(creation->status())) << creation->status();
+  EXPECT_THAT(creation->status().ToString(),
+              HasSubstr("remove the log's file on each node"));
   EXPECT_TRUE(members.formatted.empty());
 }
 

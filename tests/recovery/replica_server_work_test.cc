@@ -135,6 +135,20 @@ TEST(ReplicaServerWorkTest, NodeWithWorkLeftDoesNotSleep) {
   EXPECT_FALSE(world.server().NextDeadline().is_set());
 }
 
+// What was read since may be zeros, which are no word for the loss of a record.
+TEST(ReplicaServerWorkTest, MediumThatFailsInTheMiddleOfAScanEndsIt) {
+  ServedWorld world(InSlices());
+  Peer& peer = world.Connected(1, 1);
+  Ask(peer, Epoch(5));
+  RunSlices(world, kLogA, 3);
+  world.pmem(kLogA).FailFence(1);
+  EXPECT_FALSE(world.pmem(kLogA).Fence());
+  world.Run(kMillisecond);
+  ASSERT_THAT(peer.replies, SizeIs(1));
+  ASSERT_TRUE(std::holds_alternative<Failed>(peer.replies[0]));
+  EXPECT_TRUE(absl::IsUnavailable(std::get<Failed>(peer.replies[0]).status));
+}
+
 // V1: a higher ballot in the middle of a scan has its own scan; the lower one
 // hears nothing but the end of its connection.
 TEST(ReplicaServerWorkTest, HigherBallotInTheMiddleOfAScanWins) {

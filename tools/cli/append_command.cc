@@ -54,11 +54,11 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
       absl::StrCat(NameOf(arguments.source), ": ", log.status().message()));
 }
 
-// Opening is silent unless it cut or repaired something, or its adapter can't
-// write to the replica itself.
+// Opening is silent unless it cut or repaired something, its adapter can't
+// write to the replica itself, or there is something to know of the medium.
 void TellRecovery(const std::string& name, const RecoveryReport& report) {
   if (report.verdict == RecoveryVerdict::kComplete && report.repairs.empty() &&
-      report.landing.empty()) {
+      report.landing.empty() && report.medium_warning.empty()) {
     return;
   }
   std::fprintf(stderr, "alpheus: %s: %s\n", name.c_str(),

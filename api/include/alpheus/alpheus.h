@@ -176,10 +176,12 @@ typedef struct alpheus_format_options {
 #define ALPHEUS_FORMAT_OPTIONS_INIT {sizeof(alpheus_format_options), NULL, 0}
 
 // Creates the region that a log lives in, and gives the identity of the new
-// log if `log_id` is not NULL. Nothing that exists is touched.
-// Errors: ALREADY_EXISTS; INVALID_ARGUMENT (size, no path); RESOURCE_EXHAUSTED
+// log if `log_id` is not NULL. Nothing that exists is touched, but a file
+// without bytes or of zeros. The name leads to a whole log or to none.
+// Errors: ALREADY_EXISTS; INVALID_ARGUMENT (size, path); RESOURCE_EXHAUSTED
 // (file system full; no file is left behind); NOT_FOUND (folder);
-// PERMISSION_DENIED; UNAVAILABLE.
+// PERMISSION_DENIED; FAILED_PRECONDITION (another process is making the file);
+// UNAVAILABLE.
 ALPHEUS_NODISCARD alpheus_code
 alpheus_log_format(const alpheus_format_options* options, alpheus_uuid* log_id,
                    alpheus_error* error) ALPHEUS_NOEXCEPT;

@@ -71,10 +71,13 @@ class LogEngine;
 
 class Log {
  public:
-  // Creates the region that a log lives in. Nothing that exists is touched.
-  // Returns the identity of the new log.
-  // Errors: AlreadyExists; InvalidArgument (size); ResourceExhausted (file
-  // system full; no file is left behind); Unavailable (system error).
+  // Creates the region that a log lives in. Nothing that exists is touched, but
+  // a file without bytes or of zeros, which may be what a format that was
+  // killed has left. The name leads to a whole log or to none, whenever the
+  // process ends. Returns the identity of the new log. Errors: AlreadyExists;
+  // InvalidArgument (size, path); NotFound (folder); ResourceExhausted (file
+  // system full; no file is left behind); Unavailable (system error);
+  // FailedPrecondition (another process is making the file).
   static absl::StatusOr<Uuid> Format(const FormatOptions& options);
 
   // Changes the members of a replicated log, W, or a member's lost replica, by
@@ -101,7 +104,8 @@ class Log {
   // than options.expected_log_id); DataLoss (an acknowledged record, or the
   // region's own data, can't be read: message names LSN, offset, remedy;
   // nothing was changed); ResourceExhausted (epoch table full, see
-  // LogOptions::cleanup_through); OutOfRange (cleanup_through was never given);
+  // LogOptions::cleanup_through; a file with holes on a full file system);
+  // OutOfRange (cleanup_through was never given);
   // Unimplemented (format version, replicated log); InvalidArgument (options);
   // Unavailable (system error).
   static absl::StatusOr<std::unique_ptr<Log>> Open(const LogOptions& options);

@@ -48,6 +48,9 @@ struct RecoveryReport {
   // copied to it; empty: it does not, or there is none.
   std::string landing;
 
+  // What the operator should know of the medium; empty: nothing.
+  std::string medium_warning;
+
   // One line for people.
   std::string ToString() const;
 };

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "log/base/clock.h"
@@ -11,6 +13,7 @@
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "log/pmem/region.h"
+#include "log/pmem/region_alarm.h"
 
 namespace alpheus {
 namespace {
@@ -89,10 +92,58 @@ TEST_F(MsyncPersistenceTest, FenceTakesOnlyItsOwnPages) {
   EXPECT_TRUE(other.Error().ok());
 }
 
+// Goal: what finds no place among the noted pages is persisted all the same,
+// and its failure is told by the fence.
+TEST_F(MsyncPersistenceTest, MoreRunsThanAreNotedAreSyncedAtOnce) {
+  constexpr size_t kRuns = MsyncPersistence::kRangesMax;
+  for (size_t i = 0; i < kRuns; ++i) pmem_.Flush(At(2 * i * kPageBytes), 1);
+  EXPECT_EQ(sync_calls.size(), 0u);
+  pmem_.Flush(At(2 * kRuns * kPageBytes), 1);
+  ASSERT_EQ(sync_calls.size(), 1u);
+  EXPECT_EQ(sync_calls[0].address,
+            reinterpret_cast<uintptr_t>(At(2 * kRuns * kPageBytes)));
+  ASSERT_TRUE(pmem_.Fence());
+  EXPECT_EQ(sync_calls.size(), kRuns + 1);
+}
+
+TEST_F(MsyncPersistenceTest, FailureOfARunThatIsSyncedAtOnceSticks) {
+  constexpr size_t kRuns = MsyncPersistence::kRangesMax;
+  for (size_t i = 0; i < kRuns; ++i) pmem_.Flush(At(2 * i * kPageBytes), 1);
+  sync_result = EIO;
+  pmem_.Flush(At(2 * kRuns * kPageBytes), 1);
+  sync_result = 0;
+  EXPECT_FALSE(pmem_.Fence());
+}
+
+// Pages of a log that failed may stay noted by a thread for ever.
+TEST_F(MsyncPersistenceTest, PagesThatNobodyFencesStandInNobodysWay) {
+  for (int i = 0; i < 100; ++i) {
+    MsyncPersistence abandoned("abandoned", RecordSync);
+    abandoned.Flush(At(0), 1);
+  }
+  sync_calls.clear();
+  pmem_.Flush(At(kPageBytes), 1);
+  ASSERT_TRUE(pmem_.Fence());
+  ASSERT_EQ(sync_calls.size(), 1u);
+  EXPECT_EQ(sync_calls[0].address, reinterpret_cast<uintptr_t>(At(kPageBytes)));
+}
+
 TEST_F(MsyncPersistenceTest, HintCostsNoSystemCall) {
   pmem_.FlushHint(At(0), 8);
   ASSERT_TRUE(pmem_.Fence());
   EXPECT_EQ(sync_calls.size(), 0u);
+}
+
+// Q2 (region_alarm.h).
+TEST_F(MsyncPersistenceTest, NoFenceSucceedsOnceTheAlarmIsRaised) {
+  const auto alarm = std::make_shared<RegionAlarm>("a file");
+  MsyncPersistence pmem("a file", RecordSync, alarm);
+  EXPECT_TRUE(pmem.Fence());
+  EXPECT_TRUE(pmem.Error().ok());
+  alarm->RaiseByBusError();
+  EXPECT_FALSE(pmem.Fence());
+  EXPECT_EQ(pmem.Error().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(pmem.Error().message()), HasSubstr("SIGBUS"));
 }
 
 TEST_F(MsyncPersistenceTest, RealSyncSucceeds) {
@@ -101,6 +152,16 @@ TEST_F(MsyncPersistenceTest, RealSyncSucceeds) {
   pmem.Flush(At(8), 8);
   EXPECT_TRUE(pmem.Fence());
   EXPECT_TRUE(pmem.Error().ok());
+}
+
+TEST(AlarmedLibpmemPersistenceTest, NoFenceSucceedsOnceTheAlarmIsRaised) {
+  const auto alarm = std::make_shared<RegionAlarm>("a file");
+  LibpmemPersistence pmem({.alarm = alarm});
+  EXPECT_TRUE(pmem.Fence());
+  EXPECT_TRUE(pmem.Error().ok());
+  alarm->Raise(absl::DataLossError("truncated"));
+  EXPECT_FALSE(pmem.Fence());
+  EXPECT_EQ(pmem.Error(), absl::UnavailableError("truncated"));
 }
 
 class LibpmemPersistenceTest : public ::testing::Test {

@@ -8,7 +8,10 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "log/pmem/landing_persistence.h"
 #include "tests/testing/temp_directory.h"
@@ -144,11 +147,184 @@ TEST_F(RegionTest, MissingEmptyAndOddFilesAreRefusedByName) {
   EXPECT_FALSE(Region::Create(path_ + "/no/such/directory", 4096).ok());
 }
 
+// --- Content -----------------------------------------------------------------
+
+// Regions that begin with a letter: 'n' for new, else somebody uses it.
+RegionUse UseByFirstByte(std::span<std::byte> bytes, bool /*is_device*/) {
+  if (bytes.front() == std::byte{0}) return RegionUse::kNothing;
+  return bytes.front() == std::byte{'n'} ? RegionUse::kUnopened
+                                         : RegionUse::kUsed;
+}
+
+absl::Status WriteLetter(Region& region) {
+  region.bytes().front() = std::byte{'n'};
+  return absl::OkStatus();
+}
+
+RegionContent Letter() { return {WriteLetter, UseByFirstByte}; }
+
+TEST_F(RegionTest, ContentIsThereWheneverTheNameIs) {
+  const auto write = [this](Region& region) {
+    EXPECT_FALSE(std::filesystem::exists(path_));
+    EXPECT_EQ(region.path(), path_);
+    return WriteLetter(region);
+  };
+  const auto region = Region::Create(path_, 1 << 16, {write, UseByFirstByte});
+  ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_EQ(testing::ReadFile(path_).front(), std::byte{'n'});
+  EXPECT_EQ(Region::OpenForWriting(path_).status().code(),
+            Code::kFailedPrecondition)
+      << "R1";
+}
+
+TEST_F(RegionTest, ContentThatCanNotBeWrittenLeavesNoFile) {
+  const auto write = [](Region&) { return absl::UnavailableError("no"); };
+  const auto region = Region::Create(path_, 1 << 16, {write, UseByFirstByte});
+  EXPECT_EQ(region.status(), absl::UnavailableError("no"));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+}
+
+// What a process that was killed left behind: nothing, or less than all of it.
+TEST_F(RegionTest, FileThatHoldsNothingIsMadeAnewInItsPlace) {
+  for (const size_t left : {0, 100, 1 << 15, 1 << 17}) {
+    testing::WriteFile(path_, std::vector<std::byte>(left));
+    const std::string link = directory_.File("link");
+    std::filesystem::create_hard_link(path_, link);
+    const auto region = Region::Create(path_, 1 << 16, Letter());
+    ASSERT_TRUE(region.ok()) << left << ": " << region.status();
+    EXPECT_EQ(region->bytes().size(), size_t{1} << 16);
+    EXPECT_EQ(testing::ReadFile(link).front(), std::byte{'n'});
+    EXPECT_EQ(testing::ReadFile(link).size(), size_t{1} << 16);
+    std::filesystem::remove(link);
+    std::filesystem::remove(path_);
+  }
+}
+
+TEST_F(RegionTest, FileThatHoldsAnythingIsLeftAlone) {
+  for (const char letter : {'n', 'x'}) {
+    const std::vector<std::byte> theirs(1 << 16, std::byte(letter));
+    testing::WriteFile(path_, theirs);
+    EXPECT_EQ(Region::Create(path_, 1 << 15, Letter()).status().code(),
+              Code::kAlreadyExists);
+    EXPECT_EQ(testing::ReadFile(path_), theirs);
+  }
+}
+
+TEST_F(RegionTest, FileThatSomebodyWritesIsLeftAloneThoughItHoldsNothing) {
+  const auto theirs = Region::Create(path_, 1 << 16);
+  ASSERT_TRUE(theirs.ok()) << theirs.status();
+  EXPECT_EQ(Region::Create(path_, 1 << 15, Letter()).status().code(),
+            Code::kAlreadyExists);
+  EXPECT_EQ(theirs->bytes().size(), std::filesystem::file_size(path_));
+}
+
+TEST_F(RegionTest, FolderIsLeftAlone) {
+  std::filesystem::create_directory(path_);
+  EXPECT_EQ(Region::Create(path_, 1 << 15, Letter()).status().code(),
+            Code::kAlreadyExists);
+}
+
+// --- Paths -------------------------------------------------------------------
+
+TEST_F(RegionTest, PathThatCanNeverBeRightIsNoOutage) {
+  testing::WriteFile(path_, std::vector<std::byte>(10));
+  const std::string loop = directory_.File("loop");
+  std::filesystem::create_symlink("loop", loop);
+  const std::string pipe = directory_.File("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), S_IRUSR | S_IWUSR), 0);
+  for (const std::string& path :
+       {directory_.File(std::string(300, 'x')), path_ + "/x", loop, pipe,
+        directory_.path(), path_ + "/", std::string(5000, 'x')}) {
+    EXPECT_EQ(Region::OpenForReading(path).status().code(),
+              Code::kInvalidArgument)
+        << path << ": " << Region::OpenForReading(path).status();
+    EXPECT_EQ(Region::OpenForWriting(path).status().code(),
+              Code::kInvalidArgument)
+        << path << ": " << Region::OpenForWriting(path).status();
+  }
+  for (const std::string& path :
+       {directory_.File(std::string(300, 'x')), path_ + "/x", loop + "/x"}) {
+    EXPECT_EQ(Region::Create(path, 1 << 16).status().code(),
+              Code::kInvalidArgument)
+        << path << ": " << Region::Create(path, 1 << 16).status();
+  }
+}
+
+TEST_F(RegionTest, MissingFolderIsNamedWhereAFileIsToBeMade) {
+  const absl::Status status =
+      Region::Create(directory_.File("nowhere/x"), 1 << 16).status();
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(HasSubstr("there is no folder"), Not(HasSubstr("alpheus format"))));
+}
+
+// --- Holes and files that change under a region
+// -------------------------------
+
+// R2.
+TEST_F(RegionTest, HolesOfACopyAreAllocatedWhenItIsOpened) {
+  testing::WriteFile(path_, {});
+  ASSERT_EQ(truncate(path_.c_str(), 1 << 20), 0);
+  ASSERT_TRUE(Region::OpenForReading(path_).ok());
+  struct stat info{};
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  EXPECT_LT(info.st_blocks * 512, 1 << 20) << "a reader changes nothing";
+  ASSERT_TRUE(Region::OpenForWriting(path_).ok());
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  EXPECT_GE(info.st_blocks * 512, 1 << 20);
+  EXPECT_EQ(info.st_size, 1 << 20);
+}
+
+TEST_F(RegionTest, RemovedFileRaisesTheAlarm) {
+  const auto region = Region::Create(path_, 1 << 16);
+  ASSERT_TRUE(region.ok());
+  region->CheckFile();
+  EXPECT_FALSE(region->alarm()->is_raised());
+  std::filesystem::remove(path_);
+  region->CheckFile();
+  EXPECT_TRUE(region->alarm()->is_raised());
+  EXPECT_EQ(region->alarm()->status().code(), Code::kNotFound);
+  EXPECT_EQ(region->alarm()->MediumError().code(), Code::kUnavailable);
+}
+
+// R4. Both find it: who looks says more.
+TEST_F(RegionTest, TruncatedFileRaisesTheAlarmAndEndsNothing) {
+  auto region = Region::Create(path_, 1 << 16);
+  ASSERT_TRUE(region.ok());
+  const Region moved = *std::move(region);
+  ASSERT_EQ(truncate(path_.c_str(), 100), 0);
+  moved.bytes()[1 << 15] = std::byte{1};
+  EXPECT_EQ(moved.alarm()->status().code(), Code::kUnavailable);
+  moved.CheckFile();
+  EXPECT_EQ(moved.alarm()->status().code(), Code::kDataLoss);
+}
+
+TEST_F(RegionTest, ReaderOfATruncatedFileReadsZerosAndIsTold) {
+  ASSERT_TRUE(Region::Create(path_, 1 << 16).ok());
+  const auto reader = Region::OpenForReading(path_);
+  ASSERT_TRUE(reader.ok());
+  ASSERT_EQ(truncate(path_.c_str(), 100), 0);
+  EXPECT_EQ(reader->bytes()[1 << 15], std::byte{0});
+  EXPECT_TRUE(reader->alarm()->is_raised());
+}
+
+TEST_F(RegionTest, GivenUpRegionIsNotWatched) {
+  auto region = Region::Create(path_, 1 << 16);
+  ASSERT_TRUE(region.ok());
+  ASSERT_TRUE(region->GiveUp().ok());
+  std::filesystem::remove(path_);
+  region->CheckFile();
+  EXPECT_FALSE(region->alarm()->is_raised());
+}
+
 TEST_F(RegionTest, AnonymousMemoryIsZeroed) {
   const auto region = Region::Anonymous(1 << 16);
   ASSERT_TRUE(region.ok());
   EXPECT_EQ(region->medium(), RegionMedium::kAnonymous);
   EXPECT_EQ(region->bytes()[100], std::byte{0});
+  region->CheckFile();
+  EXPECT_FALSE(region->alarm()->is_raised());
 }
 
 }  // namespace

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "log/pmem/file_error.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+
+namespace alpheus {
+namespace {
+
+std::string What(const std::string& path, const char* call, int error) {
+  return absl::StrCat(path, ": ", call, " failed: ", std::strerror(error));
+}
+
+}  // namespace
+
+absl::Status FileError(const std::string& path, const char* call, int error) {
+  const std::string what = What(path, call, error);
+  switch (error) {
+    case ENOENT:
+      return absl::NotFoundError(
+          absl::StrCat(what, ". Create it with `alpheus format`"));
+    case EEXIST:
+      return absl::AlreadyExistsError(absl::StrCat(
+          what, ". Nothing was changed; name another file or remove it"));
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return absl::ResourceExhaustedError(absl::StrCat(
+          what,
+          ". The region was not created; free space or format a smaller "
+          "one"));
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(what);
+    case ENAMETOOLONG:
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, ". Name it by fewer bytes"));
+    case ENOTDIR:
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, ": a part of the path is a file. Correct it"));
+    case ELOOP:
+      return absl::InvalidArgumentError(absl::StrCat(
+          what,
+          ": a link leads to itself, or too many follow each other. "
+          "Correct the path or the link"));
+    case EINVAL:
+    case EISDIR:
+    case ENXIO:   // a socket, or a device without a driver
+    case ENODEV:  // what can't be mapped
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, ". Name a regular file or a DAX device"));
+    default:
+      return absl::UnavailableError(what);
+  }
+}
+
+absl::Status NewFileError(const std::string& path, const char* call,
+                          int error) {
+  if (error != ENOENT) return FileError(path, call, error);
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  return absl::NotFoundError(
+      absl::StrCat(What(path, call, error), ": there is no folder ",
+                   folder.string(), ". Make it first; nothing was created"));
+}
+
+absl::Status OtherFileError(absl::string_view what, int error) {
+  switch (error) {
+    case ENAMETOOLONG:
+    case ENOTDIR:
+    case ELOOP:
+    case EISDIR:
+    case ENXIO:
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, ": ", std::strerror(error), ". Correct the path"));
+    default:
+      return absl::ErrnoToStatus(error, what);
+  }
+}
+
+}  // namespace alpheus
