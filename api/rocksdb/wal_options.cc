@@ -75,6 +75,8 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
   if (key == "create") return ParseBytes(key, value, options.create_bytes);
   if (key == "wal_dir") return ParsePath(key, value, options.wal_directory);
   if (key == "adopt") return ParseBool(key, value, options.adopt);
+  if (key == "keep_wal") return ParseBool(key, value, options.keep_wal);
+  if (key == "drop_wal") return ParseBool(key, value, options.drop_wal);
   if (key == "take_over") return ParsePath(key, value, options.take_over);
   if (key == "follow") return ParseBool(key, value, options.follow);
   if (key == "stall_ms") return ParseNumber(key, value, options.stall_ms);
@@ -98,7 +100,7 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "no option is called `", key,
-      "`: there are path, create, wal_dir, adopt, take_over, follow, "
+      "`: there are path, create, wal_dir, adopt, keep_wal, drop_wal, take_over, follow, "
       "stall_ms, idle_force_us, exposure_records_max, cluster, node, log and, "
       "in a URI, file"));
 }
@@ -132,12 +134,17 @@ absl::Status CheckTogether(const WalOptions& options) {
         "alpheus:///mnt/pmem/wal or alpheus:?cluster=/etc/cluster.toml&node=1");
   }
   if (options.follow) {
-    if (!options.adopt && options.create_bytes == 0 &&
-        options.take_over.empty()) {
+    if (!options.adopt && !options.keep_wal && !options.drop_wal &&
+        options.create_bytes == 0 && options.take_over.empty()) {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(
-        "follow=true only reads: it goes without create, adopt and take_over");
+        "follow=true only reads: it goes without create, adopt, keep_wal, "
+        "drop_wal and take_over");
+  }
+  if (options.keep_wal && options.drop_wal) {
+    return absl::InvalidArgumentError(
+        "keep_wal and drop_wal exclude each other");
   }
   if (replication.cluster_file.empty() != (replication.node == 0)) {
     return absl::InvalidArgumentError("cluster and node (from 1) go together");

@@ -32,6 +32,10 @@ struct WalOptions {
   // Takes the database that is opened for the log's own, whatever the log says,
   // and although it may have had another WAL.
   bool adopt = false;
+  // Where log and directory do not vouch for each other (directory_vouch.h):
+  // what the log has is replayed, or dropped. At most one of the two.
+  bool keep_wal = false;
+  bool drop_wal = false;
   // The directory in which this process works on the database, whichever it was
   // in (take_over.h); empty: where it is.
   std::string take_over = {};

@@ -84,8 +84,29 @@ WalHome WalStore::home() const {
 absl::Status WalStore::SetHome(const WalHome& home) {
   const MutexLock lock(mutex_);
   if (index_.home() == home) return absl::OkStatus();
-  ALPHEUS_RETURN_IF_ERROR(WriteHome(home));
+  ALPHEUS_RETURN_IF_ERROR(WriteHome(home, index_.vouch()));
   return ForceThrough(last_change_);
+}
+
+WalVouch WalStore::vouch() const {
+  const MutexLock lock(mutex_);
+  return index_.vouch();
+}
+
+absl::Status WalStore::SetVouch(const WalVouch& vouch) {
+  const MutexLock lock(mutex_);
+  ALPHEUS_RETURN_IF_ERROR(WriteHome(index_.home(), vouch));
+  return ForceThrough(last_change_);
+}
+
+bool WalStore::HomeFits() const {
+  return space_.Fits(kWalHeaderBytes +
+                     EncodeWalHome(index_.home(), index_.vouch()).size());
+}
+
+bool WalStore::HasRoomForHome() const {
+  const MutexLock lock(mutex_);
+  return HomeFits();
 }
 
 std::shared_ptr<WalFile> WalStore::Find(const std::string& name) const {
@@ -274,8 +295,8 @@ absl::Status WalStore::ConfirmPrimary() {
     // The home is what may be written at any time: it only says again what it
     // says already.
     const MutexLock lock(mutex_);
-    if (space_.Fits(kWalHeaderBytes + EncodeWalHome(index_.home()).size())) {
-      ALPHEUS_RETURN_IF_ERROR(WriteHome(index_.home()));
+    if (HomeFits()) {
+      ALPHEUS_RETURN_IF_ERROR(WriteHome());
       lsn = last_change_;
     }
   }
@@ -333,9 +354,15 @@ absl::Status WalStore::ChangeReplacing(const WalHeader& header,
   return changed;
 }
 
-absl::Status WalStore::WriteHome(const WalHome& home) {
-  return Change({.kind = WalRecordKind::kHome, .file = index_.next_id()},
-                EncodeWalHome(home));
+absl::Status WalStore::WriteHome(const WalHome& home, const WalVouch& vouch) {
+  if (vouch.id.empty()) {
+    return Change({.kind = WalRecordKind::kHome, .file = index_.next_id()},
+                  EncodeWalHome(home));
+  }
+  return Change({.kind = WalRecordKind::kHome,
+                 .version = kWalVouchingVersion,
+                 .file = index_.next_id()},
+                EncodeWalHome(home, vouch));
 }
 
 absl::Status WalStore::CleanBeforeOldest() {
@@ -367,7 +394,7 @@ absl::Status WalStore::KeepHome(Lsn last) {
   const bool is_asked = is_replicated_ && has_unrecorded_removal_ &&
                         !IsMutant("kWalCleanedUnconfirmed");
   if (!is_passed && !is_asked) return absl::OkStatus();
-  const absl::Status written = WriteHome(index_.home());
+  const absl::Status written = WriteHome();
   if (!absl::IsResourceExhausted(written) || is_asked ||
       home <= log_->head_lsn()) {
     return written;
@@ -375,7 +402,7 @@ absl::Status WalStore::KeepHome(Lsn last) {
   // Then there is room in what is before it.
   ALPHEUS_RETURN_IF_ERROR(ForceThrough(last_change_));
   ALPHEUS_RETURN_IF_ERROR(Noted(log_->CleanupThrough(home - 1)));
-  return WriteHome(index_.home());
+  return WriteHome();
 }
 
 absl::Status WalStore::WaitForRoom(size_t payload_bytes) {
