@@ -90,7 +90,8 @@ VouchVerdict Compare(const VouchFacts& facts) {
 
 // Of one that does not.
 VouchVerdict CompareUnvouched(const VouchFacts& facts) {
-  const bool is_first = !facts.directory || facts.directory->log_was == WalVouch();
+  const bool is_first =
+      !facts.directory || facts.directory->log_was == WalVouch();
   if (!is_first && facts.has_data) return VouchVerdict::kLogOlder;
   // A plugin that did not vouch put a marker for each file before it had data.
   if (facts.has_database && facts.has_data && !facts.has_marker) {
@@ -112,9 +113,8 @@ std::string Describe(const ManifestName& manifest) {
 }  // namespace
 
 std::string EncodeDirectoryVouch(const DirectoryVouch& vouch) {
-  std::string text =
-      absl::StrCat(kFirstLine, "\nlog ", vouch.log.id, " ",
-                   vouch.log.generation, "\n");
+  std::string text = absl::StrCat(kFirstLine, "\nlog ", vouch.log.id, " ",
+                                  vouch.log.generation, "\n");
   if (vouch.log_was) {
     const std::string& id = vouch.log_was->id;
     absl::StrAppend(&text, "log-was ", id.empty() ? "-" : id, " ",
@@ -230,11 +230,14 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
                      facts.log.generation, " (Q1)");
     case VouchVerdict::kLogOlder:
       return refused(
-          "the log is an older copy: the database was opened since with a newer "
-          "one (Q1). Put that one back; without it the last writes are lost");
+          "the log is an older copy, or what was salvaged of a damaged one: "
+          "the "
+          "database was opened since with a newer one (Q1). If that one is "
+          "there, put it back; without it the last writes are lost");
     case VouchVerdict::kOtherLog:
       return refused(
-          "the WAL of this database is in another log, and this one has the WAL "
+          "the WAL of this database is in another log, and this one has the "
+          "WAL "
           "of another database (Q1). Name the right log");
     case VouchVerdict::kManifestReplaced:
       return refused("CURRENT names ", Describe(facts.manifest),

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,24 +27,58 @@ absl::Status NoSuchFile(const std::string& name) {
   return absl::NotFoundError(absl::StrCat(name, ": no such file in the log"));
 }
 
+absl::Status NoLogAt(const std::string& path) {
+  return absl::NotFoundError(absl::StrCat(
+      path,
+      ": there is no log. Is its file system mounted, and the path right? "
+      "A new one is made by create= in the URI: alpheus://",
+      path, "?create=1GiB"));
+}
+
+absl::Status CannotMake(const std::string& path, const absl::Status& status) {
+  if (!absl::IsNotFound(status)) return status;
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return absl::NotFoundError(absl::StrCat(
+      path, ": can't be made, as the folder ", folder,
+      " is not there. Make it, or mount its file system; create= makes the log "
+      "alone"));
+}
+
 absl::StatusOr<std::unique_ptr<Log>> OpenLog(const WalOptions& options) {
   absl::StatusOr<std::unique_ptr<Log>> log = Log::Open(options.log);
-  if (!absl::IsNotFound(log.status()) || options.create_bytes == 0) return log;
+  const bool is_local = options.log.replication.cluster_file.empty();
+  if (!absl::IsNotFound(log.status()) || !is_local) return log;
+  if (options.create_bytes == 0) return NoLogAt(options.log.path);
   const absl::StatusOr<Uuid> made = Log::Format(
       {.path = options.log.path, .region_bytes = options.create_bytes});
   // Another process may have made it meanwhile.
-  if (!made.ok() && !absl::IsAlreadyExists(made.status())) return made.status();
+  if (!made.ok() && !absl::IsAlreadyExists(made.status())) {
+    return CannotMake(options.log.path, made.status());
+  }
   return Log::Open(options.log);
+}
+
+// What the log itself says of its damage leads to a region; of the WAL files in
+// it RocksDB can make something, too.
+absl::Status WithExport(const WalOptions& options, absl::Status status) {
+  if (!absl::IsDataLoss(status) || options.log.path.empty()) return status;
+  return absl::DataLossError(
+      absl::StrCat(status.message(),
+                   ", or write the WAL files that are left as plain ones "
+                   "with `alpheus export-wal ",
+                   options.log.path, " DIR` (docs/rocksdb.md, \"Damage\")"));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WalStore>> WalStore::Open(
     const WalOptions& options, NowSeconds now_seconds) {
-  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Log> log, OpenLog(options));
+  absl::StatusOr<std::unique_ptr<Log>> log = OpenLog(options);
+  if (!log.ok()) return WithExport(options, log.status());
   std::unique_ptr<WalStore> store(
-      new WalStore(std::move(log), options, std::move(now_seconds)));
-  ALPHEUS_RETURN_IF_ERROR(store->Recover());
+      new WalStore(*std::move(log), options, std::move(now_seconds)));
+  const absl::Status recovered = store->Recover();
+  if (!recovered.ok()) return WithExport(options, recovered);
   return store;
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs Debian's db_bench and ldb, unmodified, with the plugin preloaded.
 
-Usage: tools_test.py PLUGIN. Without the tools it says so and is skipped (77).
+Usage: tools_test.py PLUGIN ALPHEUS. Without the tools it says so and is skipped (77).
 """
 
 import os
@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 PLUGIN = sys.argv[1]
+ALPHEUS = sys.argv[2]
 
 
 def run(*command, preload=True):
@@ -99,6 +100,119 @@ class ToolsTest(unittest.TestCase):
         self.db = copy
         done = self.ldb("scan", preload=False)
         self.assertEqual(len(done.stdout.splitlines()), 10, done.stderr)
+
+    def keys(self, preload=True):
+        done = self.ldb("scan", preload=preload)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return [line.replace(" : ", "=") for line in done.stdout.split("\n")
+                if " : " in line]
+
+    def put(self, key, value, preload=True):
+        uri = [f"--fs_uri={self.uri}?create=1MiB"] if preload else []
+        done = run("ldb", f"--db={self.db}", *uri, "--create_if_missing",
+                   "put", key, value, preload=preload)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def alpheus(self, *arguments, status=0):
+        done = subprocess.run([ALPHEUS, *arguments], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stderr
+
+    def log(self, name="wal"):
+        return os.path.join(self.folder.name, name)
+
+    def damage(self, text):
+        with open(self.log(), "r+b") as file:
+            bytes_ = bytearray(file.read())
+            at = bytes_.find(text)
+            self.assertGreater(at, 0)
+            bytes_[at + 20] ^= 1
+            file.seek(0)
+            file.write(bytes_)
+
+    def bench_with_damage(self):
+        self.bench("--benchmarks=fillseq", "--num=300", "--sync=1")
+        # The key of db_bench's 151st put.
+        self.damage((150).to_bytes(8, "big") + b"0" * 8)
+        refused = self.ldb("scan")
+        self.assertNotEqual(refused.returncode, 0)
+        said = refused.stdout + refused.stderr
+        self.assertIn("alpheus salvage", said)
+        self.assertIn(f"alpheus export-wal {self.log()} DIR", said)
+
+    def test_goes_back_by_export_and_comes_again(self):
+        self.put("a", "1")
+        self.put("b", "2")
+        self.alpheus("export-wal", self.log(), self.db)
+        self.assertEqual(self.keys(preload=False), ["a=1", "b=2"])
+        self.put("c", "3", preload=False)
+        self.put("a", "4", preload=False)
+        refused = self.ldb("put", "d", "5")
+        self.assertIn("drop_wal=true", refused.stdout + refused.stderr)
+        self.uri += "?drop_wal=true"
+        self.ldb_says("put", "d", "5")
+        self.uri = self.uri.partition("?")[0]
+        self.assertEqual(self.keys(), ["a=4", "b=2", "c=3", "d=5"])
+
+    def test_log_of_another_size_takes_the_wal(self):
+        self.put("a", "1")
+        self.put("b", "2")
+        self.alpheus("export-wal", self.log(), self.db)
+        self.uri = f"alpheus://{self.log('larger')}?create=4MiB&adopt=true"
+        self.ldb_says("put", "c", "3")
+        self.uri = f"alpheus://{self.log('larger')}"
+        self.assertEqual(self.keys(), ["a=1", "b=2", "c=3"])
+        self.assertEqual(self.plain_wal_files(), [])
+
+    def test_damaged_log_is_salvaged_and_opened(self):
+        self.bench_with_damage()
+        self.alpheus("salvage", self.log(), self.log("saved"), status=3)
+        os.rename(self.log(), self.log("damaged"))
+        os.rename(self.log("saved"), self.log())
+        # As a WAL of RocksDB's own that was damaged there: up to the damage.
+        self.assertEqual(len(self.ldb_says("scan", "--hex").splitlines()), 150)
+        self.ldb_says("put", "a", "1")
+        self.assertEqual(len(self.ldb_says("scan", "--hex").splitlines()), 151)
+
+    def test_damaged_log_is_exported_and_opened_without_the_plugin(self):
+        self.bench_with_damage()
+        self.alpheus("export-wal", self.log(), self.db, status=3)
+        done = self.ldb("scan", "--hex", preload=False)
+        self.assertEqual(len(done.stdout.splitlines()), 150, done.stderr)
+
+    def test_remedy_of_a_log_that_is_not_there(self):
+        done = self.ldb("--create_if_missing", "put", "a", "1")
+        said = done.stdout + done.stderr
+        remedy = f"{self.uri}?create=1GiB"
+        self.assertIn(remedy, said)
+        self.uri = remedy.replace("1GiB", "1MiB")
+        self.ldb_says("--create_if_missing", "put", "a", "1")
+
+    def test_folder_that_is_not_there_is_told(self):
+        self.uri = f"alpheus://{self.folder.name}/not/there/wal?create=1MiB"
+        done = self.ldb("--create_if_missing", "put", "a", "1")
+        self.assertIn(f"the folder {self.folder.name}/not/there is not there",
+                      done.stdout + done.stderr)
+        os.makedirs(os.path.join(self.folder.name, "not", "there"))
+        self.ldb_says("--create_if_missing", "put", "a", "1")
+
+    def test_log_that_nobody_made_is_not_followed(self):
+        self.uri += "?follow=true"
+        done = self.ldb("scan")
+        self.assertIn("there is no log to follow", done.stdout + done.stderr)
+
+    def test_older_copy_of_the_log_is_told(self):
+        self.put("a", "1")
+        shutil.copy(self.log(), self.log("old"))
+        self.ldb_says("compact")
+        self.put("c", "3")
+        shutil.move(self.log(), self.log("new"))
+        shutil.copy(self.log("old"), self.log())
+        done = self.ldb("get", "a")
+        self.assertIn("the log is an older copy", done.stdout + done.stderr)
+        shutil.move(self.log("new"), self.log())
+        self.assertEqual(self.keys(), ["a=1", "c=3"])
 
     def test_without_the_plugin_the_database_is_not_opened(self):
         self.bench("--benchmarks=fillseq", "--num=10")
