@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "api/rocksdb/manifest_file.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus {
@@ -62,6 +63,7 @@ bool TakeLine(const std::vector<std::string>& words, DirectoryVouch& vouch) {
 }
 
 bool Names(const DirectoryVouch& vouch, const ManifestName& current) {
+  if (IsMutant("kWalManifestUncompared")) return true;
   if (vouch.manifest.name.empty() || current.name.empty()) return true;
   if (current.name == vouch.manifest_was) return true;
   return current.name == vouch.manifest.name &&
@@ -70,6 +72,7 @@ bool Names(const DirectoryVouch& vouch, const ManifestName& current) {
 
 // Of a log that vouches.
 VouchVerdict Compare(const VouchFacts& facts) {
+  if (IsMutant("kWalReplacedUnseen")) return VouchVerdict::kVouched;
   if (!facts.directory) {
     if (!facts.has_database) return VouchVerdict::kNotYet;
     return facts.has_data ? VouchVerdict::kDirectoryReplaced
@@ -81,6 +84,7 @@ VouchVerdict Compare(const VouchFacts& facts) {
                                             : VouchVerdict::kManifestReplaced;
   }
   if (directory.log.id != facts.log.id) return VouchVerdict::kOtherLog;
+  if (IsMutant("kWalGenerationUncompared")) return VouchVerdict::kVouched;
   if (directory.log.generation > facts.log.generation) {
     return VouchVerdict::kLogOlder;
   }

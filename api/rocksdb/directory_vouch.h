@@ -2,17 +2,17 @@
 // directory_vouch: by which the directory of a database and the log that has
 // its WAL know each other.
 //
-// Why it exists: the state of a database is in two places. Whoever puts an older
-// copy back in one of them alone (a backup, a checkpoint, a copy of the region)
-// would have tables of one state below the WAL of another one.
+// Why it exists: the state of a database is in two places. Whoever puts an
+// older copy back in one of them alone (a backup, a checkpoint, a copy of the
+// region) would have tables of one state below the WAL of another one.
 //
 // Idea: the log and a small file in the directory say the same id and the same
 // generation, which rises with each opening for writing. A backup and a
 // checkpoint do not carry that file, and a restore deletes it; an older copy of
-// the directory has an older generation, and so has an older copy of the region.
-// The file also names the MANIFEST, for whoever replaces that and leaves the
-// rest. Each WAL file of the log has a marker in the directory (P3 of
-// wal_file_system.h): RocksDB is told of one without its file where it needs
+// the directory has an older generation, and so has an older copy of the
+// region. The file also names the MANIFEST, for whoever replaces that and
+// leaves the rest. Each WAL file of the log has a marker in the directory (P3
+// of wal_file_system.h): RocksDB is told of one without its file where it needs
 // that file, and not before, as a power cut may bring an old marker back.
 //
 // Invariants:
@@ -41,7 +41,8 @@
 
 namespace alpheus {
 
-// The name of the file. RocksDB knows no file of that name, and leaves it alone.
+// The name of the file. RocksDB knows no file of that name, and leaves it
+// alone.
 inline constexpr absl::string_view kVouchFileName = "ALPHEUS";
 
 struct ManifestName {

@@ -130,9 +130,8 @@ class Pass {
     if (IsTableName(name)) {
       return Link(absl::StrCat(from_, "/", name), absl::StrCat(to_, "/", name));
     }
-    const bool is_copied =
-        name == "IDENTITY" || name == kVouchFileName ||
-        absl::StartsWith(name, "OPTIONS-");
+    const bool is_copied = name == "IDENTITY" || name == kVouchFileName ||
+                           absl::StartsWith(name, "OPTIONS-");
     if (!is_copied || absl::EndsWith(name, ".dbtmp")) return absl::OkStatus();
     return Copy(absl::StrCat(from_, "/", name), absl::StrCat(to_, "/", name));
   }

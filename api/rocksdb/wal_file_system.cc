@@ -66,6 +66,12 @@ absl::StatusOr<std::shared_ptr<WalStore>> WalFileSystem::Store() {
   return store_;
 }
 
+absl::StatusOr<uint64_t> WalFileSystem::MemtableBytes() {
+  if (options_.memtable_bytes) return *options_.memtable_bytes;
+  ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalStore> store, Store());
+  return store->space().limit_bytes() / 2;
+}
+
 IOStatus WalFileSystem::BeforeChange(WalStore& store) {
   return ToIoStatus(store.ConfirmPrimary());
 }
@@ -207,8 +213,8 @@ IOStatus WalFileSystem::NewBaseFile(
 
 absl::Status WalFileSystem::CheckReadable(const Place& place,
                                           const std::string& path) {
-  const bool is_missing = place.file == nullptr &&
-                          IsWalName(place.base_name) && IsMarker(path);
+  const bool is_missing =
+      place.file == nullptr && IsWalName(place.base_name) && IsMarker(path);
   if (place.file == nullptr && !is_missing) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(CheckVouched(*place.store));
   if (!is_missing) return absl::OkStatus();
@@ -216,7 +222,8 @@ absl::Status WalFileSystem::CheckReadable(const Place& place,
       path,
       ": its marker is here, and the log has no such WAL file (P3): it is "
       "another log, or an older copy. Nothing was changed. Name the right log, "
-      "or put it back. If it is lost for good, and with it the last writes, open "
+      "or put it back. If it is lost for good, and with it the last writes, "
+      "open "
       "the database once for writing with keep_wal=true, which goes on with "
       "what this log has"));
 }
@@ -384,7 +391,8 @@ IOStatus WalFileSystem::RenameBaseFile(WalStore& store, const std::string& from,
   if (!claimed.ok()) return ToIoStatus(claimed);
   IOStatus renamed = target_->RenameFile(from, to, options, dbg);
   if (!renamed.ok()) return renamed;
-  absl::Status confirmed = is_home ? ForgetOldManifest(store) : absl::OkStatus();
+  absl::Status confirmed =
+      is_home ? ForgetOldManifest(store) : absl::OkStatus();
   // P5: asked before, the log could be lost in between.
   if (confirmed.ok()) confirmed = store.ConfirmPrimary();
   return ToIoStatus(confirmed);

@@ -68,13 +68,17 @@ class WalFileSystem final : public WalReadingFileSystem {
   WalFileSystem(WalOptions options,
                 const std::shared_ptr<rocksdb::FileSystem>& base);
 
-  const char* Name() const override { return "AlpheusWalFileSystem"; }
+  static const char* kClassName() { return "AlpheusWalFileSystem"; }
+  const char* Name() const override { return kClassName(); }
   rocksdb::Status PrepareOptions(
       const rocksdb::ConfigOptions& options) override;
 
   // Opens the log if it is not open; anew if it has failed and its database is
   // closed.
   absl::StatusOr<std::shared_ptr<WalStore>> Store();
+
+  // What memtables may have (WalOptions::memtable_bytes). Opens the log.
+  absl::StatusOr<uint64_t> MemtableBytes();
 
   IOStatus NewSequentialFile(const std::string& path,
                              const FileOptions& options,

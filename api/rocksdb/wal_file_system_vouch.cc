@@ -53,8 +53,7 @@ absl::StatusOr<std::vector<std::string>> WalFileSystem::MissingWal(
         absl::StrCat(directory, ": ", listed.ToString()));
   }
   std::erase_if(names, [&](const std::string& name) {
-    return !IsWalName(name) ||
-           !IsMarker(absl::StrCat(directory, "/", name)) ||
+    return !IsWalName(name) || !IsMarker(absl::StrCat(directory, "/", name)) ||
            store.Find(name) != nullptr;
   });
   std::ranges::sort(names);
@@ -114,9 +113,11 @@ absl::Status WalFileSystem::SettleVouch(WalStore& store, const WalHome& home,
   const bool is_new = !facts.has_database && !facts.directory;
   const bool drops =
       options_.drop_wal && (!judged.ok() || (is_new && facts.has_data));
-  const bool keeps = options_.keep_wal && !judged.ok() &&
-                     verdict != VouchVerdict::kWalTwice;
+  const bool keeps =
+      options_.keep_wal && !judged.ok() && verdict != VouchVerdict::kWalTwice;
   if (!judged.ok() && !drops && !keeps) return judged;
+  // A clone must not be taken for what it was cloned from.
+  const bool has_moved = home.database != store.home().database;
   if (home != WalHome()) ALPHEUS_RETURN_IF_ERROR(store.SetHome(home));
   if (drops || verdict == VouchVerdict::kNothingToMix) {
     ALPHEUS_RETURN_IF_ERROR(DropWal(store));
@@ -124,12 +125,12 @@ absl::Status WalFileSystem::SettleVouch(WalStore& store, const WalHome& home,
   if (options_.drop_wal || options_.keep_wal) {
     ALPHEUS_RETURN_IF_ERROR(DropMissing(store, home));
   }
-  if (verdict == VouchVerdict::kVouched) {
+  if (verdict == VouchVerdict::kVouched && !has_moved) {
     return BeginGeneration(store, home, facts);
   }
   // Before it has a database it gets none that vouches.
   if (home.database.empty() || !facts.has_database) return absl::OkStatus();
-  const bool is_asked = drops || keeps;
+  const bool is_asked = drops || keeps || has_moved;
   if (!is_asked && !store.HasRoomForHome()) {
     NoteVouched();
     return absl::OkStatus();
@@ -161,8 +162,7 @@ absl::Status WalFileSystem::ChangeVouch(WalStore& store,
   DirectoryVouch vouch;
   vouch.log = next;
   vouch.log_was = store.vouch();
-  ALPHEUS_ASSIGN_OR_RETURN(vouch.manifest,
-                           NamedManifest(*target_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(vouch.manifest, NamedManifest(*target_, directory));
   ALPHEUS_RETURN_IF_ERROR(WriteDirectoryVouch(*target_, directory, vouch));
   ALPHEUS_RETURN_IF_ERROR(store.SetVouch(next));
   vouch.log_was.reset();
@@ -173,11 +173,15 @@ absl::Status WalFileSystem::ChangeVouch(WalStore& store,
 
 absl::Status WalFileSystem::DropWal(WalStore& store) {
   const std::string directory = store.home().wal_directory;
-  std::vector<std::string> names = store.List("");
-  std::ranges::sort(names);
-  for (const std::string& name : names) {
-    ALPHEUS_RETURN_IF_ERROR(DropMarker(absl::StrCat(directory, "/", name)));
-    ALPHEUS_RETURN_IF_ERROR(store.Remove(name));
+  for (const std::string folder : {"", "archive/"}) {
+    std::vector<std::string> names =
+        store.List(folder.substr(0, folder.find('/')));
+    std::ranges::sort(names);
+    for (const std::string& base_name : names) {
+      const std::string name = folder + base_name;
+      ALPHEUS_RETURN_IF_ERROR(DropMarker(absl::StrCat(directory, "/", name)));
+      ALPHEUS_RETURN_IF_ERROR(store.Remove(name));
+    }
   }
   return absl::OkStatus();
 }
@@ -274,7 +278,8 @@ void WalFileSystem::LeaveDirectory(WalStore& store) {
   }
   DirectoryVouch left = **vouch;
   left.manifest = *manifest;
-  // The size is a lower bound: without it less is noticed, and nothing is wrong.
+  // The size is a lower bound: without it less is noticed, and nothing is
+  // wrong.
   WriteDirectoryVouch(*target_, directory, left).IgnoreError();
 }
 

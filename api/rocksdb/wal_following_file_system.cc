@@ -107,11 +107,13 @@ absl::Status WalFollowingFileSystem::CheckVouched(
       vouch->log.generation >= log.generation) {
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      directory,
-      ": is not the database whose WAL the log has: it was replaced by a restore "
-      "or an older copy (J3). Nothing was changed. Open it for writing, without "
-      "follow, which says what to do"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(directory,
+                   ": is not the database whose WAL the log has: it was "
+                   "replaced by a restore "
+                   "or an older copy (J3). Nothing was changed. Open it for "
+                   "writing, without "
+                   "follow, which says what to do"));
 }
 
 absl::Status WalFollowingFileSystem::BeginAtCurrent(const std::string& path) {

@@ -24,8 +24,8 @@
 //   J3. The database is the log's: a directory that was one before a fail-over
 //       is refused, as its MANIFEST says no more what is in the log; so is
 //       going on with it; and so is one that was replaced by a restore or an
-//       older copy (directory_vouch.h), as far as the durable records of the log
-//       say. But where paths are others on this machine
+//       older copy (directory_vouch.h), as far as the durable records of the
+//       log say. But where paths are others on this machine
 //       (WalOptions::wal_directory), only the latter is noticed. Where the log
 //       can't be read, that is never like a file that is not there, which
 //       RocksDB's secondaries pass over.
@@ -64,7 +64,8 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   WalFollowingFileSystem(WalOptions options,
                          const std::shared_ptr<rocksdb::FileSystem>& base);
 
-  const char* Name() const override { return "AlpheusWalFollowingFileSystem"; }
+  static const char* kClassName() { return "AlpheusWalFollowingFileSystem"; }
+  const char* Name() const override { return kClassName(); }
   rocksdb::Status PrepareOptions(
       const rocksdb::ConfigOptions& options) override;
 

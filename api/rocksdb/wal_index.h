@@ -45,7 +45,8 @@ struct WalHome {
   bool operator==(const WalHome&) const = default;
 };
 
-// What log and directory both say, and so know each other by (directory_vouch.h).
+// What log and directory both say, and so know each other by
+// (directory_vouch.h).
 struct WalVouch {
   std::string id;           // drawn; empty: the log does not vouch
   uint64_t generation = 0;  // rises with each opening

@@ -79,6 +79,9 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
   if (key == "drop_wal") return ParseBool(key, value, options.drop_wal);
   if (key == "take_over") return ParsePath(key, value, options.take_over);
   if (key == "follow") return ParseBool(key, value, options.follow);
+  if (key == "memtable_bytes") {
+    return ParseBytes(key, value, options.memtable_bytes.emplace());
+  }
   if (key == "stall_ms") return ParseNumber(key, value, options.stall_ms);
   if (key == "idle_force_us") {
     return ParseNumber(key, value, options.log.idle_force_us);
@@ -98,11 +101,13 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
     replication.node = node;
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "no option is called `", key,
-      "`: there are path, create, wal_dir, adopt, keep_wal, drop_wal, take_over, follow, "
-      "stall_ms, idle_force_us, exposure_records_max, cluster, node, log and, "
-      "in a URI, file"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("no option is called `", key,
+                   "`: there are path, create, wal_dir, adopt, keep_wal, "
+                   "drop_wal, take_over, follow, "
+                   "memtable_bytes, stall_ms, idle_force_us, "
+                   "exposure_records_max, cluster, node, log and, "
+                   "in a URI, file"));
 }
 
 absl::Status ReadFile(const std::string& path, WalOptions& options) {
@@ -126,7 +131,23 @@ absl::Status SetFromUri(absl::string_view pair, WalOptions& options) {
   return ReadFile(path, options);
 }
 
+absl::Status CheckFolder(const WalOptions& options) {
+  if (!options.is_folder) return absl::OkStatus();
+  const ReplicationOptions& replication = options.log.replication;
+  if (replication.cluster_file.empty() && replication.node == 0 &&
+      options.wal_directory.empty() && options.take_over.empty() &&
+      !options.follow) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      options.log.path,
+      ": ends in / and so names a folder of logs, one for each database: that "
+      "goes without cluster, node, wal_dir, take_over and follow. Name the log "
+      "of one database"));
+}
+
 absl::Status CheckTogether(const WalOptions& options) {
+  ALPHEUS_RETURN_IF_ERROR(CheckFolder(options));
   const ReplicationOptions& replication = options.log.replication;
   if (options.log.path.empty() && replication.cluster_file.empty()) {
     return absl::InvalidArgumentError(
@@ -192,7 +213,11 @@ absl::StatusOr<WalOptions> ParseWalUri(const std::string& uri) {
   absl::string_view path = rest.substr(0, question);
   absl::ConsumePrefix(&path, "//");
   if (!path.empty()) {
-    ALPHEUS_RETURN_IF_ERROR(ParsePath("path", path, options.log.path));
+    if (!absl::StartsWith(path, "/")) {
+      return Bad("path", path,
+                 absl::StrCat("an absolute path: alpheus:///", path));
+    }
+    options.log.path = std::string(path);
   }
   if (question != absl::string_view::npos) {
     for (absl::string_view pair :
@@ -200,6 +225,7 @@ absl::StatusOr<WalOptions> ParseWalUri(const std::string& uri) {
       ALPHEUS_RETURN_IF_ERROR(SetFromUri(pair, options));
     }
   }
+  options.is_folder = absl::EndsWith(options.log.path, "/");
   ALPHEUS_RETURN_IF_ERROR(CheckTogether(options));
   return options;
 }

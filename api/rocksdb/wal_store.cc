@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "alpheus/log_reader.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
@@ -36,8 +38,11 @@ absl::Status NoLogAt(const std::string& path) {
 }
 
 absl::Status CannotMake(const std::string& path, const absl::Status& status) {
-  if (!absl::IsNotFound(status)) return status;
   const std::string folder = std::filesystem::path(path).parent_path().string();
+  std::error_code error;
+  if (!absl::IsNotFound(status) || std::filesystem::exists(folder, error)) {
+    return status;
+  }
   return absl::NotFoundError(absl::StrCat(
       path, ": can't be made, as the folder ", folder,
       " is not there. Make it, or mount its file system; create= makes the log "
@@ -45,6 +50,13 @@ absl::Status CannotMake(const std::string& path, const absl::Status& status) {
 }
 
 absl::StatusOr<std::unique_ptr<Log>> OpenLog(const WalOptions& options) {
+  std::error_code error;
+  if (std::filesystem::is_directory(options.log.path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.log.path,
+        ": is a folder, and the log is a file. Name a file in it, or end the "
+        "path in / for a folder with a log for each database"));
+  }
   absl::StatusOr<std::unique_ptr<Log>> log = Log::Open(options.log);
   const bool is_local = options.log.replication.cluster_file.empty();
   if (!absl::IsNotFound(log.status()) || !is_local) return log;
@@ -61,7 +73,10 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const WalOptions& options) {
 // What the log itself says of its damage leads to a region; of the WAL files in
 // it RocksDB can make something, too.
 absl::Status WithExport(const WalOptions& options, absl::Status status) {
-  if (!absl::IsDataLoss(status) || options.log.path.empty()) return status;
+  if (!absl::IsDataLoss(status) || options.log.path.empty() ||
+      !LogReader::OpenForSalvage(options.log.path).ok()) {
+    return status;
+  }
   return absl::DataLossError(
       absl::StrCat(status.message(),
                    ", or write the WAL files that are left as plain ones "
@@ -461,8 +476,9 @@ absl::Status WalStore::WaitForRoom(size_t payload_bytes) {
       "the log is full: ", space_.used_bytes(), " of ", space_.limit_bytes(),
       " bytes hold WAL files that nobody removed within ", stall_ms_,
       " ms. Flush memtables; close who still reads old WAL files, or see "
-      "docs/rocksdb.md on an archive; set max_total_wal_size to half of that, "
-      "or use a larger log"));
+      "docs/rocksdb.md on an archive. For the next time set "
+      "db_write_buffer_size of RocksDB's options to half of that (with several "
+      "column families max_total_wal_size does, too), or use a larger log"));
 }
 
 absl::Status WalStore::ForceThrough(Lsn lsn) {

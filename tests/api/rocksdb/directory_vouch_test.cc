@@ -18,10 +18,10 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr auto kAll = {
-    VouchVerdict::kVouched,           VouchVerdict::kNotYet,
-    VouchVerdict::kNothingToMix,      VouchVerdict::kDirectoryReplaced,
-    VouchVerdict::kDirectoryOlder,    VouchVerdict::kLogOlder,
-    VouchVerdict::kOtherLog,          VouchVerdict::kManifestReplaced,
+    VouchVerdict::kVouched,        VouchVerdict::kNotYet,
+    VouchVerdict::kNothingToMix,   VouchVerdict::kDirectoryReplaced,
+    VouchVerdict::kDirectoryOlder, VouchVerdict::kLogOlder,
+    VouchVerdict::kOtherLog,       VouchVerdict::kManifestReplaced,
     VouchVerdict::kWalTwice,
 };
 
@@ -123,8 +123,8 @@ TEST(DirectoryVouchTest, EveryRefusalNamesWhatToDo) {
     EXPECT_EQ(status.ok(), verdict <= VouchVerdict::kNothingToMix);
     if (status.ok()) continue;
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    for (const char* word : {"/db: ", "Nothing was changed", "drop_wal=true",
-                             "keep_wal=true"}) {
+    for (const char* word :
+         {"/db: ", "Nothing was changed", "drop_wal=true", "keep_wal=true"}) {
       EXPECT_THAT(std::string(status.message()), HasSubstr(word));
     }
   }

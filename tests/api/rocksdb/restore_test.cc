@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A database of which one place, directory or log, is replaced alone: the table
-// of docs/rocksdb.md#vouching with a real RocksDB, and each remedy that a message
-// names, carried out.
+// of docs/rocksdb.md#vouching with a real RocksDB, and each remedy that a
+// message names, carried out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -101,7 +101,7 @@ class RestoreTest : public testing::DatabaseFixture {
     options_.create_if_missing = true;
   }
   // By a word of the URI, which is not needed again.
-  void ExpectKeys(const std::string& keys, bool WalOptions::*word = nullptr) {
+  void ExpectKeys(const std::string& keys, bool WalOptions::* word = nullptr) {
     if (word != nullptr) wal_options_.*word = true;
     Restart();
     Open();
@@ -123,8 +123,8 @@ class RestoreTest : public testing::DatabaseFixture {
     std::filesystem::remove(path_ + "/ALPHEUS");
     const std::string old = wal_options_.log.path + ".old";
     std::filesystem::rename(wal_options_.log.path, old);
-    auto made = Log::Format(
-        {.path = wal_options_.log.path, .region_bytes = 16 << 20});
+    auto made =
+        Log::Format({.path = wal_options_.log.path, .region_bytes = 16 << 20});
     ASSERT_TRUE(made.ok()) << made.status();
     auto log = Log::Open(wal_options_.log);
     ASSERT_TRUE(log.ok()) << log.status();
@@ -234,7 +234,8 @@ TEST_F(RestoreTest, RestoreWithThePluginOverOneWithoutNeedsNoWord) {
   ExpectKeys("a=1 b=1 ");
 }
 
-// What RocksDB calls keep_log_files: the tables of the backup, and all WAL since.
+// What RocksDB calls keep_log_files: the tables of the backup, and all WAL
+// since.
 TEST_F(RestoreTest, WalIsKeptWhenAsked) {
   PutOnce("a", "1");
   Restart();
@@ -287,7 +288,7 @@ TEST_F(RestoreTest, OlderCopyOfTheLogIsRefused) {
 TEST_F(RestoreTest, LostLogIsLeftBehindByItsWord) {
   PutOnce("a", "1");
   PutOnce("b", "1");
-  for (bool WalOptions::*word :
+  for (bool WalOptions::* word :
        {&WalOptions::drop_wal, &WalOptions::keep_wal}) {
     std::filesystem::remove(wal_options_.log.path);
     Restart();
@@ -369,6 +370,45 @@ TEST_F(RestoreTest, CloneOfBothIsOpened) {
   path_ = directory_.File("clone");
   wal_options_.log.path = directory_.File("clonewal");
   ExpectKeys("a=2 ", &WalOptions::adopt);
+}
+
+TEST_F(RestoreTest, CloneIsNotTheDatabaseItWasClonedFrom) {
+  PutOnce("a", "1");
+  const std::string clone = directory_.File("clone");
+  Copy(path_, clone);
+  std::filesystem::copy(wal_options_.log.path, directory_.File("clonewal"));
+  const std::string path = path_;
+  const std::string log = wal_options_.log.path;
+  path_ = clone;
+  wal_options_.log.path = directory_.File("clonewal");
+  wal_options_.adopt = true;
+  PutOnce("b", "1");
+  wal_options_.adopt = false;
+  path_ = path;
+  wal_options_.log.path = log;
+  PutOnce("c", "1");
+  Replace(clone, path_);
+  ExpectRefused("in another log");
+}
+
+// What GetUpdatesSince shows must not be of another state.
+TEST_F(RestoreTest, ArchiveIsDroppedWithTheWal) {
+  options_.WAL_ttl_seconds = 10'000;
+  MakeBackup();
+  PutOnce("c", "1");
+  PutOnce("d", "1");
+  Restart();
+  EXPECT_FALSE(LogWalFiles("archive").empty());
+  fs_.reset();
+  env_.reset();
+  RestoreWithoutThePlugin();
+  wal_options_.drop_wal = true;
+  Restart();
+  Open();
+  EXPECT_EQ(Keys(), "a=1 b=1 ");
+  for (const std::string& name : LogWalFiles("archive")) {
+    EXPECT_GT(name, "000009.log");
+  }
 }
 
 // docs/rocksdb.md#back.
@@ -472,8 +512,8 @@ TEST_F(RestoreTest, CrashBetweenDirectoryAndLogIsOpened) {
   DirectoryVouch vouch;
   vouch.log = {log.id, log.generation + 1};
   vouch.log_was = log;
-  ASSERT_TRUE(WriteDirectoryVouch(*rocksdb::FileSystem::Default(), path_, vouch)
-                  .ok());
+  ASSERT_TRUE(
+      WriteDirectoryVouch(*rocksdb::FileSystem::Default(), path_, vouch).ok());
   ExpectKeys("a=1 ");
 }
 

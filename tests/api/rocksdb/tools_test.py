@@ -16,8 +16,10 @@ PLUGIN = sys.argv[1]
 ALPHEUS = sys.argv[2]
 
 
-def run(*command, preload=True):
+def run(*command, preload=True, uri=None):
     environment = dict(os.environ)
+    if uri:
+        environment["ALPHEUS_ROCKSDB_URI"] = uri
     if preload:
         environment["LD_PRELOAD"] = PLUGIN
     return subprocess.run(command, env=environment, capture_output=True,
@@ -197,6 +199,22 @@ class ToolsTest(unittest.TestCase):
         os.makedirs(os.path.join(self.folder.name, "not", "there"))
         self.ldb_says("--create_if_missing", "put", "a", "1")
 
+    def test_paths_that_are_no_log_are_told(self):
+        folder = self.log("folder")
+        os.mkdir(folder)
+        with open(self.log("text"), "w", encoding="ascii") as file:
+            file.write("text\n")
+        for path, told in ((folder, "is a folder"),
+                           (self.log("text"), "not a log region"),
+                           (self.log("text") + "/wal", "Not a directory"),
+                           ("wal", "alpheus:///wal")):
+            for create in ("", "?create=1MiB"):
+                self.uri = f"alpheus://{path}{create}"
+                done = self.ldb("--create_if_missing", "put", "a", "1")
+                self.assertIn(told, done.stdout + done.stderr)
+                self.assertNotIn("export-wal", done.stdout + done.stderr)
+        self.assertFalse(os.path.exists(self.db + "/CURRENT"))
+
     def test_log_that_nobody_made_is_not_followed(self):
         self.uri += "?follow=true"
         done = self.ldb("scan")
@@ -213,6 +231,55 @@ class ToolsTest(unittest.TestCase):
         self.assertIn("the log is an older copy", done.stdout + done.stderr)
         shutil.move(self.log("new"), self.log())
         self.assertEqual(self.keys(), ["a=1", "c=3"])
+
+    def unchanged(self, uri, *command, status=0):
+        done = run(*command, uri=uri)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_program_without_a_uri_is_put_on_a_log(self):
+        uri = f"{self.uri}?create=1MiB"
+        self.unchanged(uri, "ldb", f"--db={self.db}", "--create_if_missing",
+                       "put", "a", "1")
+        self.assertEqual(self.plain_wal_files(), [])
+        out = self.unchanged(uri, "ldb", f"--db={self.db}", "scan")
+        self.assertEqual(out.strip(), "a : 1")
+        self.assertEqual(self.keys(), ["a=1"])
+
+    def test_program_that_opens_no_database_makes_no_log(self):
+        self.unchanged(f"{self.uri}?create=1MiB", "ldb", "--help")
+        self.assertFalse(os.path.exists(self.log()))
+
+    def test_uri_of_the_environment_that_says_nothing_ends_the_program(self):
+        out = self.unchanged("alpheus:///x?size=1", "ldb", f"--db={self.db}",
+                             "scan", status=1)
+        self.assertIn("ALPHEUS_ROCKSDB_URI: no option is called `size`", out)
+
+    def test_environment_of_the_program_is_told(self):
+        out = self.unchanged(f"{self.uri}?create=1MiB", "ldb",
+                             "--fs_uri=posix://", f"--db={self.db}",
+                             "--create_if_missing", "put", "a", "1")
+        self.assertIn("not with that of ALPHEUS_ROCKSDB_URI", out)
+
+    def test_folder_has_a_log_for_each_database(self):
+        os.mkdir(self.log("wals"))
+        uri = f"alpheus://{self.log('wals')}/?create=1MiB"
+        for name in ("one", "two"):
+            db = self.log(name)
+            self.unchanged(uri, "db_bench", f"--db={db}", "--num=1000",
+                           "--benchmarks=fillseq", "--sync=1")
+            self.unchanged(uri, "ldb", f"--db={db}", "put", name, "1")
+        self.assertEqual(len(os.listdir(self.log("wals"))), 2)
+        for name, other in (("one", "two"), ("two", "one")):
+            db = self.log(name)
+            self.unchanged(uri, "ldb", f"--db={db}", "get", name)
+            self.unchanged(uri, "ldb", f"--db={db}", "get", other, status=1)
+
+    def test_ring_is_flushed_before_it_is_full(self):
+        out = run("db_bench", f"--db={self.db}", "--benchmarks=fillseq",
+                  "--num=50000", f"--fs_uri={self.uri}?create=4MiB")
+        self.assertEqual(out.returncode, 0, out.stdout + out.stderr)
+        self.assertNotIn("full", out.stdout + out.stderr)
 
     def test_without_the_plugin_the_database_is_not_opened(self):
         self.bench("--benchmarks=fillseq", "--num=10")

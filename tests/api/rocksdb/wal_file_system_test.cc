@@ -538,6 +538,11 @@ TEST_F(WalFileSystemTest, FileSystemIsFoundByItsUri) {
   rocksdb::Env* env = rocksdb::Env::Default();
   std::shared_ptr<rocksdb::Env> guard;
   rocksdb::ConfigOptions config;
+  // As docs/rocksdb.md says: else nothing tells that the plugin is not there.
+  config.ignore_unsupported_options = false;
+  EXPECT_FALSE(
+      rocksdb::Env::CreateFromUri(config, "", "alpheuz:///x", &env, &guard)
+          .ok());
   rocksdb::Status made = rocksdb::Env::CreateFromUri(
       config, "", "alpheus://" + directory_.File("uri") + "?create=1MiB", &env,
       &guard);

@@ -78,9 +78,8 @@ TEST(WalRecordTest, RecordsOfOthersAreRefused) {
 
 // docs/rocksdb.md#vouching.
 TEST(WalRecordTest, HomeThatVouchesHasAVersionOfItsOwn) {
-  const WalHeader header = {.kind = WalRecordKind::kHome,
-                            .version = kWalVouchingVersion,
-                            .file = 9};
+  const WalHeader header = {
+      .kind = WalRecordKind::kHome, .version = kWalVouchingVersion, .file = 9};
   const std::string body = EncodeWalHome({"/wal", "/db"}, {"id", 12});
   const std::string payload = Encoded(header, body);
   EXPECT_EQ(payload, std::string("AWAL\x02\x01\x00\x00"
