@@ -52,7 +52,7 @@ class WalFiles {
         record.payload, [this, &record](std::span<const std::byte> payload) {
           return Apply(record.lsn, payload);
         });
-    if (taken.ok() && !mender_.is_of_the_plugin()) {
+    if (!mender_.is_of_the_plugin()) {
       return absl::FailedPreconditionError(
           "the log has no WAL files of RocksDB: it is used for something else. "
           "`alpheus cat` shows its records");
