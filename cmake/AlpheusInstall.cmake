@@ -54,7 +54,8 @@ if(TARGET alpheus_rocksdb)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/api/rocksdb
     DESTINATION ${alpheus_in_tree}/api
     FILES_MATCHING PATTERN "*.h" PATTERN "*.cc"
-    PATTERN in_tree EXCLUDE PATTERN preloaded.cc EXCLUDE)
+    PATTERN in_tree EXCLUDE PATTERN preloaded.cc EXCLUDE
+    PATTERN "interposed.*" EXCLUDE)
   list(TRANSFORM alpheus_rocksdb_headers PREPEND ${PROJECT_SOURCE_DIR}/)
   install(FILES ${alpheus_rocksdb_headers}
     DESTINATION ${alpheus_in_tree}/log/base)

@@ -7,16 +7,15 @@
 
 #include "absl/status/statusor.h"
 #include "api/rocksdb/wal_file_system.h"
+#include "api/rocksdb/wal_folder_file_system.h"
 #include "api/rocksdb/wal_following_file_system.h"
 #include "api/rocksdb/wal_options.h"
 #include "rocksdb/file_system.h"
 
 namespace alpheus {
-namespace {
 
-rocksdb::FileSystem* MakeFileSystem(const std::string& uri,
-                                    std::unique_ptr<rocksdb::FileSystem>* guard,
-                                    std::string* message) {
+std::unique_ptr<rocksdb::FileSystem> MakeFileSystem(const std::string& uri,
+                                                    std::string* message) {
   absl::StatusOr<WalOptions> options = ParseWalUri(uri);
   if (!options.ok()) {
     *message = std::string(options.status().message());
@@ -24,22 +23,25 @@ rocksdb::FileSystem* MakeFileSystem(const std::string& uri,
   }
   const std::shared_ptr<rocksdb::FileSystem> base =
       rocksdb::FileSystem::Default();
-  if (options->follow) {
-    *guard =
-        std::make_unique<WalFollowingFileSystem>(*std::move(options), base);
-  } else {
-    *guard = std::make_unique<WalFileSystem>(*std::move(options), base);
+  if (options->is_folder) {
+    return std::make_unique<WalFolderFileSystem>(*std::move(options), base);
   }
-  return guard->get();
+  if (options->follow) {
+    return std::make_unique<WalFollowingFileSystem>(*std::move(options), base);
+  }
+  return std::make_unique<WalFileSystem>(*std::move(options), base);
 }
 
-}  // namespace
 }  // namespace alpheus
 
 int alpheus_register_rocksdb_plugin(rocksdb::ObjectLibrary& library,
                                     const std::string& /*argument*/) {
   library.AddFactory<rocksdb::FileSystem>(
       rocksdb::ObjectLibrary::PatternEntry("alpheus", false).AddSeparator(":"),
-      alpheus::MakeFileSystem);
+      [](const std::string& uri, std::unique_ptr<rocksdb::FileSystem>* guard,
+         std::string* message) {
+        *guard = alpheus::MakeFileSystem(uri, message);
+        return guard->get();
+      });
   return 1;
 }

@@ -7,9 +7,20 @@
 #ifndef ALPHEUS_API_ROCKSDB_PLUGIN_H_
 #define ALPHEUS_API_ROCKSDB_PLUGIN_H_
 
+#include <memory>
 #include <string>
 
+#include "rocksdb/file_system.h"
 #include "rocksdb/utilities/object_registry.h"
+
+namespace alpheus {
+
+// What a URI names, on RocksDB's own file system; null and a message if it
+// names nothing. Opens no log.
+std::unique_ptr<rocksdb::FileSystem> MakeFileSystem(const std::string& uri,
+                                                    std::string* message);
+
+}  // namespace alpheus
 
 // Adds the factory to a library of RocksDB's; returns how many it added. Name
 // and form are what RocksDB's plugin/ folder asks for.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "api/rocksdb/directory_vouch.h"
 #include "api/rocksdb/manifest_file.h"
 #include "api/rocksdb/wal_paths.h"
 #include "log/base/mutant.h"
@@ -129,8 +130,8 @@ class Pass {
     if (IsTableName(name)) {
       return Link(absl::StrCat(from_, "/", name), absl::StrCat(to_, "/", name));
     }
-    const bool is_copied =
-        name == "IDENTITY" || absl::StartsWith(name, "OPTIONS-");
+    const bool is_copied = name == "IDENTITY" || name == kVouchFileName ||
+                           absl::StartsWith(name, "OPTIONS-");
     if (!is_copied || absl::EndsWith(name, ".dbtmp")) return absl::OkStatus();
     return Copy(absl::StrCat(from_, "/", name), absl::StrCat(to_, "/", name));
   }

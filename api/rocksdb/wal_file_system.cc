@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "api/rocksdb/manifest_file.h"
@@ -63,6 +64,12 @@ absl::StatusOr<std::shared_ptr<WalStore>> WalFileSystem::Store() {
     store_ = *std::move(opened);
   }
   return store_;
+}
+
+absl::StatusOr<uint64_t> WalFileSystem::MemtableBytes() {
+  if (options_.memtable_bytes) return *options_.memtable_bytes;
+  ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalStore> store, Store());
+  return store->space().limit_bytes() / 2;
 }
 
 IOStatus WalFileSystem::BeforeChange(WalStore& store) {
@@ -151,6 +158,7 @@ void WalFileSystem::NoteWalMade() {
 
 absl::StatusOr<OpenWal> WalFileSystem::MakeWal(const Place& place,
                                                const std::string& path) {
+  ALPHEUS_RETURN_IF_ERROR(VouchIfUnmixed(*place.store));
   ALPHEUS_ASSIGN_OR_RETURN(std::shared_ptr<WalFile> file,
                            place.store->Create(*place.name));
   if (file->is_recorded() || IsMutant("kWalMarkedUnrecorded")) {
@@ -201,6 +209,33 @@ IOStatus WalFileSystem::NewBaseFile(
     *result = NewManifestFile(place.store, std::move(*result));
   }
   return made;
+}
+
+absl::Status WalFileSystem::CheckReadable(const Place& place,
+                                          const std::string& path) {
+  const bool is_missing =
+      place.file == nullptr && IsWalName(place.base_name) && IsMarker(path);
+  if (place.file == nullptr && !is_missing) return absl::OkStatus();
+  ALPHEUS_RETURN_IF_ERROR(CheckVouched(*place.store));
+  if (!is_missing) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path,
+      ": its marker is here, and the log has no such WAL file (P3): it is "
+      "another log, or an older copy. Nothing was changed. Name the right log, "
+      "or put it back. If it is lost for good, and with it the last writes, "
+      "open "
+      "the database once for writing with keep_wal=true, which goes on with "
+      "what this log has"));
+}
+
+IOStatus WalFileSystem::NewSequentialFile(
+    const std::string& path, const FileOptions& options,
+    std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext* dbg) {
+  const absl::StatusOr<Place> place = Find(path);
+  if (!place.ok()) return ToIoStatus(place.status());
+  const absl::Status readable = CheckReadable(*place, path);
+  if (!readable.ok()) return ToIoStatus(readable);
+  return WalReadingFileSystem::NewSequentialFile(path, options, result, dbg);
 }
 
 IOStatus WalFileSystem::NewWritableFile(
@@ -295,9 +330,18 @@ IOStatus WalFileSystem::GetChildren(const std::string& directory,
   const absl::StatusOr<std::shared_ptr<WalStore>> store = Store();
   if (!store.ok()) return ToIoStatus(store.status());
   IOStatus listed = target_->GetChildren(directory, options, result, dbg);
-  const std::string home = (*store)->home().wal_directory;
-  if (!listed.ok() || home.empty()) return listed;
-  const std::optional<std::string> below = Below(home, Canonical(directory));
+  const WalHome home = (*store)->home();
+  if (!listed.ok()) return listed;
+  const std::string canonical = Canonical(directory);
+  if (canonical == home.database) {
+    // It is ours: whoever deletes all that is there by its name, as a restore
+    // does, leaves it.
+    std::erase_if(*result, [](const std::string& name) {
+      return absl::StartsWith(name, kVouchFileName);
+    });
+  }
+  if (home.wal_directory.empty()) return listed;
+  const std::optional<std::string> below = Below(home.wal_directory, canonical);
   if (!below) return listed;
   AddNames((*store)->List(*below), result);
   return listed;
@@ -340,12 +384,18 @@ IOStatus WalFileSystem::RenameBaseFile(WalStore& store, const std::string& from,
   if (split.filename() != "CURRENT") {
     return target_->RenameFile(from, to, options, dbg);
   }
-  const absl::Status claimed =
-      ClaimForNewDatabase(store, Canonical(split.parent_path()));
+  const std::string directory = Canonical(split.parent_path());
+  absl::Status claimed = ClaimForNewDatabase(store, directory);
+  const bool is_home = directory == store.home().database;
+  if (claimed.ok() && is_home) claimed = NameManifest(store, from);
   if (!claimed.ok()) return ToIoStatus(claimed);
   IOStatus renamed = target_->RenameFile(from, to, options, dbg);
+  if (!renamed.ok()) return renamed;
+  absl::Status confirmed =
+      is_home ? ForgetOldManifest(store) : absl::OkStatus();
   // P5: asked before, the log could be lost in between.
-  return renamed.ok() ? ToIoStatus(store.ConfirmPrimary()) : renamed;
+  if (confirmed.ok()) confirmed = store.ConfirmPrimary();
+  return ToIoStatus(confirmed);
 }
 
 IOStatus WalFileSystem::RenameFile(const std::string& from,
@@ -430,6 +480,9 @@ IOStatus WalFileSystem::LockFile(const std::string& path,
 IOStatus WalFileSystem::UnlockFile(rocksdb::FileLock* lock,
                                    const IOOptions& options,
                                    IODebugContext* dbg) {
+  if (const std::shared_ptr<WalStore> left = StoreToLeave(); left != nullptr) {
+    LeaveDirectory(*left);
+  }
   NoteUnlocked();
   return target_->UnlockFile(lock, options, dbg);
 }

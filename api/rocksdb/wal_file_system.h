@@ -28,6 +28,9 @@
 //       and removed before its file is. A file that is not recorded (V4,
 //       wal_store.h) has none: it has no data, and a crash leaves nothing of
 //       it.
+//       docs/rocksdb.md#vouching says what else the two know each other by
+//       (directory_vouch.h): where they do not, nothing of the log is read, and
+//       the database is refused.
 //   P4. No name of the database is made, replaced or removed, and no file
 //       opened for overwriting, by a process that is known to have lost the
 //       log, and none that may be another process's without asking the log
@@ -49,6 +52,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "api/rocksdb/directory_vouch.h"
 #include "api/rocksdb/wal_handles.h"
 #include "api/rocksdb/wal_options.h"
 #include "api/rocksdb/wal_reading_file_system.h"
@@ -64,7 +68,8 @@ class WalFileSystem final : public WalReadingFileSystem {
   WalFileSystem(WalOptions options,
                 const std::shared_ptr<rocksdb::FileSystem>& base);
 
-  const char* Name() const override { return "AlpheusWalFileSystem"; }
+  static const char* kClassName() { return "AlpheusWalFileSystem"; }
+  const char* Name() const override { return kClassName(); }
   rocksdb::Status PrepareOptions(
       const rocksdb::ConfigOptions& options) override;
 
@@ -72,6 +77,13 @@ class WalFileSystem final : public WalReadingFileSystem {
   // closed.
   absl::StatusOr<std::shared_ptr<WalStore>> Store();
 
+  // What memtables may have (WalOptions::memtable_bytes). Opens the log.
+  absl::StatusOr<uint64_t> MemtableBytes();
+
+  IOStatus NewSequentialFile(const std::string& path,
+                             const FileOptions& options,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                             IODebugContext* dbg) override;
   IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                            IODebugContext* dbg) override;
@@ -166,7 +178,12 @@ class WalFileSystem final : public WalReadingFileSystem {
   // the new one).
   absl::StatusOr<std::string> WalDirectoryIn(
       const WalHome& home, const std::string& directory) const;
-  absl::Status CheckDatabase(WalStore& store, const std::string& directory);
+  // The log's home once this database is locked. Errors: FailedPrecondition
+  // (P1, P2).
+  absl::StatusOr<WalHome> CheckDatabase(WalStore& store,
+                                        const std::string& directory);
+  // The same of a log that has WAL files and no home.
+  absl::StatusOr<WalHome> HomeOfNone(const std::string& directory) const;
   // P2. Where CURRENT is about to be made: if the log had no WAL file, and the
   // database is the locked one and new, the log is that one's on return,
   // durably.
@@ -187,7 +204,43 @@ class WalFileSystem final : public WalReadingFileSystem {
   std::string LockedDatabase() const;
   // The same, until it has made a WAL file.
   std::string OpeningDatabase() const;
-  absl::Status CheckMarkers(WalStore& store);
+  absl::Status PutMarkers(WalStore& store);
+
+  // Of a database whose WAL the log has, or will have when `home` is its home.
+  absl::StatusOr<VouchFacts> LookAt(WalStore& store, const WalHome& home);
+  // Markers without a file, in the WAL directory.
+  absl::StatusOr<std::vector<std::string>> MissingWal(WalStore& store,
+                                                      const WalHome& home);
+  void LookAtFiles(WalStore& store, const WalHome& home, VouchFacts& facts);
+  WalHome Completed(WalHome home) const;
+  // Of an opening for writing: on return OK, log and directory vouch for each
+  // other, in a new generation if there is room for it.
+  absl::Status SettleVouch(WalStore& store, const WalHome& home,
+                           const VouchFacts& facts);
+  absl::Status BeginGeneration(WalStore& store, const WalHome& home,
+                               const VouchFacts& facts);
+  // With a new id, so that no older copy fits any more.
+  absl::Status VouchAnew(WalStore& store, const std::string& directory);
+  absl::Status ChangeVouch(WalStore& store, const std::string& directory,
+                           const WalVouch& next);
+  // Drops the WAL files of the log, and markers without a file.
+  absl::Status DropWal(WalStore& store);
+  absl::Status DropMissing(WalStore& store, const WalHome& home);
+  // Where nobody has locked the database, or it is new: vouches if nothing
+  // could be mixed.
+  absl::Status VouchIfUnmixed(WalStore& store);
+  // OK if what the log has may be read over this database.
+  absl::Status CheckVouched(WalStore& store);
+  // Q3: around the renaming of `from` to CURRENT.
+  absl::Status NameManifest(WalStore& store, const std::string& from);
+  absl::Status ForgetOldManifest(WalStore& store);
+  // Of a file that RocksDB wants to read. Errors: FailedPrecondition (Q1, P3).
+  absl::Status CheckReadable(const Place& place, const std::string& path);
+  // If the lock that goes is the last one, of a database that is vouched for.
+  std::shared_ptr<WalStore> StoreToLeave() const;
+  void LeaveDirectory(WalStore& store);
+  bool is_vouched() const;
+  void NoteVouched();
 
   const WalOptions options_;
   mutable Mutex mutex_;
@@ -195,6 +248,7 @@ class WalFileSystem final : public WalReadingFileSystem {
   std::string locked_database_ ABSL_GUARDED_BY(mutex_);  // or empty
   int locks_ ABSL_GUARDED_BY(mutex_) = 0;                // of it
   bool has_made_wal_ ABSL_GUARDED_BY(mutex_) = false;    // since then
+  bool is_vouched_ ABSL_GUARDED_BY(mutex_) = false;      // Q1, since then
 };
 
 }  // namespace alpheus

@@ -64,10 +64,16 @@ absl::Status WalFileSystem::LockDatabase(const std::string& directory) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalStore> store, Store());
   // Before the log is asked whose it is: it may be about to be another one's.
   ALPHEUS_RETURN_IF_ERROR(NoteLocked(directory));
-  absl::Status checked = CheckDatabase(*store, directory);
-  if (checked.ok()) checked = CheckMarkers(*store);
-  if (!checked.ok()) NoteUnlocked();
-  return checked;
+  const auto settle = [&]() -> absl::Status {
+    ALPHEUS_ASSIGN_OR_RETURN(const WalHome home,
+                             CheckDatabase(*store, directory));
+    ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, LookAt(*store, home));
+    ALPHEUS_RETURN_IF_ERROR(SettleVouch(*store, home, facts));
+    return PutMarkers(*store);
+  };
+  absl::Status settled = settle();
+  if (!settled.ok()) NoteUnlocked();
+  return settled;
 }
 
 absl::Status WalFileSystem::NoteLocked(const std::string& directory) {
@@ -78,14 +84,16 @@ absl::Status WalFileSystem::NoteLocked(const std::string& directory) {
         directory, ": this log is that of the database ", locked_database_,
         ", which is open (P1). Give each database a log of its own"));
   }
-  if (locks_++ == 0) has_made_wal_ = false;
+  if (locks_++ == 0) has_made_wal_ = is_vouched_ = false;
   locked_database_ = directory;
   return absl::OkStatus();
 }
 
 void WalFileSystem::NoteUnlocked() {
   const MutexLock lock(mutex_);
-  if (--locks_ == 0) locked_database_.clear();
+  if (--locks_ != 0) return;
+  locked_database_.clear();
+  is_vouched_ = false;
 }
 
 std::string WalFileSystem::LockedDatabase() const {
@@ -114,7 +122,9 @@ absl::Status WalFileSystem::ClaimForNewDatabase(WalStore& store,
 // thinks that they are.
 absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
                                           const std::string& directory) {
-  if (directory != OpeningDatabase() || options_.adopt) return absl::OkStatus();
+  if (directory != OpeningDatabase() || options_.keep_wal) {
+    return absl::OkStatus();
+  }
   const std::vector<std::string> of_the_log = Replayable(store);
   if (of_the_log.empty() || IsMutant("kNewDatabaseHasAnOldWal")) {
     return absl::OkStatus();
@@ -131,8 +141,8 @@ absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
                    "here, in ",
                    store.home().wal_directory,
                    " (P1). Is its file system mounted? If it is to be gone, "
-                   "destroy it with this wal_dir, or make the log anew; to "
-                   "repair it, open it with adopt=true"));
+                   "destroy it with this wal_dir, or open this one once with "
+                   "drop_wal=true; to repair it, open it with keep_wal=true"));
 }
 
 // A database that is repaired has files from before, whose log this may not be.
@@ -153,8 +163,8 @@ absl::StatusOr<bool> WalFileSystem::IsNew(
   });
 }
 
-absl::Status WalFileSystem::CheckDatabase(WalStore& store,
-                                          const std::string& directory) {
+absl::StatusOr<WalHome> WalFileSystem::CheckDatabase(
+    WalStore& store, const std::string& directory) {
   const WalHome home = store.home();
   const std::string wal_directory = options_.wal_directory.empty()
                                         ? home.wal_directory
@@ -162,24 +172,28 @@ absl::Status WalFileSystem::CheckDatabase(WalStore& store,
   const bool is_free =
       home == WalHome() || home.database == directory || options_.adopt;
   if (home.wal_directory.empty() && is_free) {
-    if (options_.adopt || !home.database.empty()) return absl::OkStatus();
+    if (!store.List("").empty()) return HomeOfNone(directory);
+    if (options_.adopt || options_.drop_wal || options_.keep_wal ||
+        !home.database.empty()) {
+      return WalHome{"", home.database.empty() ? "" : directory};
+    }
     ALPHEUS_ASSIGN_OR_RETURN(const bool is_there,
                              HasDatabase(*target_, directory));
-    if (!is_there) return absl::OkStatus();
+    if (!is_there) return home;
     return absl::FailedPreconditionError(absl::StrCat(
         directory,
         ": an existing database and a log that never had a WAL file (P2). Is "
         "it the right log? If the database had another WAL until now, open "
         "it once with adopt=true"));
   }
-  if (home == WalHome{wal_directory, directory}) return absl::OkStatus();
+  if (home == WalHome{wal_directory, directory}) return home;
   if (options_.adopt) {
     ALPHEUS_ASSIGN_OR_RETURN(std::string adopted,
                              WalDirectoryIn(home, directory));
-    return store.SetHome({std::move(adopted), directory});
+    return WalHome{std::move(adopted), directory};
   }
   if (home == WalHome{directory, ""} && wal_directory == directory) {
-    return store.SetHome({directory, directory});
+    return WalHome{directory, directory};
   }
   return absl::FailedPreconditionError(absl::StrCat(
       directory, ": this log is that of the database ", home.database,
@@ -188,21 +202,29 @@ absl::Status WalFileSystem::CheckDatabase(WalStore& store,
       "once with adopt=true"));
 }
 
+// Salvaged, without the record that says whose it is.
+absl::StatusOr<WalHome> WalFileSystem::HomeOfNone(
+    const std::string& directory) const {
+  if (options_.adopt || options_.drop_wal || options_.keep_wal) {
+    return WalHome{options_.wal_directory.empty()
+                       ? directory
+                       : Canonical(options_.wal_directory),
+                   directory};
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      directory,
+      ": the log has WAL files, and does not say of which database (P1). If "
+      "they are those of this one, open it once with adopt=true, and with "
+      "wal_dir= in the URI if they had a directory of their own"));
+}
+
 // What a crash between a file and its marker left is put right.
-absl::Status WalFileSystem::CheckMarkers(WalStore& store) {
+absl::Status WalFileSystem::PutMarkers(WalStore& store) {
   const std::string directory = store.home().wal_directory;
   for (const std::string& name : store.List("")) {
     const std::shared_ptr<WalFile> file = store.Find(name);
     if (file == nullptr || !file->is_recorded()) continue;  // P3
-    const std::string path = absl::StrCat(directory, "/", name);
-    if (target_->FileExists(path, rocksdb::IOOptions(), nullptr).ok()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(path,
-                       ": a plain file, and one in the log: which is it? "
-                       "Move the plain one away, or restore into an "
-                       "empty log"));
-    }
-    ALPHEUS_RETURN_IF_ERROR(PutMarker(path));
+    ALPHEUS_RETURN_IF_ERROR(PutMarker(absl::StrCat(directory, "/", name)));
   }
   return absl::OkStatus();
 }

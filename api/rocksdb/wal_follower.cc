@@ -144,6 +144,11 @@ WalHome WalFollower::home() const {
   return generation_->index.home();
 }
 
+WalVouch WalFollower::vouch() const {
+  const MutexLock lock(mutex_);
+  return generation_->index.vouch();
+}
+
 WalFollower::Followed WalFollower::Find(const std::string& name) const {
   const MutexLock lock(mutex_);
   return {generation_, generation_->index.Find(name), generation_->number};

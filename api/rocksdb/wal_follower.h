@@ -109,6 +109,7 @@ class WalFollower {
                                                 const std::string& directory);
 
   WalHome home() const;
+  WalVouch vouch() const;
   Followed Find(const std::string& name) const;
   // The same file as it is now: it grows in what was read anew, too (E4). As
   // it was, if the log has it no more.

@@ -95,18 +95,42 @@ absl::StatusOr<bool> WalFollowingFileSystem::MayBeOf(
   return !is_there;
 }
 
+// The directory is changed before the log, and what that says may not be known
+// to be durable yet: so a directory may be ahead, and never behind.
+absl::Status WalFollowingFileSystem::CheckVouched(
+    const WalFollower& follower, const std::string& directory,
+    const std::optional<DirectoryVouch>& vouch) {
+  const WalVouch log = follower.vouch();
+  if (log.id.empty() || follower.List("").empty()) return absl::OkStatus();
+  if (vouch && vouch->log_was == log) return absl::OkStatus();
+  if (vouch && vouch->log.id == log.id &&
+      vouch->log.generation >= log.generation) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(directory,
+                   ": is not the database whose WAL the log has: it was "
+                   "replaced by a restore "
+                   "or an older copy (J3). Nothing was changed. Open it for "
+                   "writing, without "
+                   "follow, which says what to do"));
+}
+
 absl::Status WalFollowingFileSystem::BeginAtCurrent(const std::string& path) {
   const std::filesystem::path split(path);
   if (split.filename() != "CURRENT") return absl::OkStatus();
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalFollower> follower,
                            Follower());
+  const std::string directory = Canonical(split.parent_path());
+  ALPHEUS_ASSIGN_OR_RETURN(const std::optional<DirectoryVouch> vouch,
+                           ReadDirectoryVouch(*target_, directory));
   ALPHEUS_RETURN_IF_ERROR(follower->Begin(ThisThread()));
   // It may have been taken over since.
   ALPHEUS_RETURN_IF_ERROR(CheckHome(*follower));
-  const std::string directory = Canonical(split.parent_path());
   const WalHome home = follower->home();
   ALPHEUS_ASSIGN_OR_RETURN(const bool may_be, MayBeOf(home, directory));
   if (may_be) {
+    ALPHEUS_RETURN_IF_ERROR(CheckVouched(*follower, directory, vouch));
     const MutexLock lock(mutex_);
     if (database_.empty()) database_ = home.database;
     return absl::OkStatus();

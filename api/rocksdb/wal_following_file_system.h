@@ -23,7 +23,9 @@
 //   J2. A WAL file in the directory below, of before the plugin, is read there.
 //   J3. The database is the log's: a directory that was one before a fail-over
 //       is refused, as its MANIFEST says no more what is in the log; so is
-//       going on with it. But where paths are others on this machine
+//       going on with it; and so is one that was replaced by a restore or an
+//       older copy (directory_vouch.h), as far as the durable records of the
+//       log say. But where paths are others on this machine
 //       (WalOptions::wal_directory), only the latter is noticed. Where the log
 //       can't be read, that is never like a file that is not there, which
 //       RocksDB's secondaries pass over.
@@ -47,6 +49,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "api/rocksdb/directory_vouch.h"
 #include "api/rocksdb/wal_follower.h"
 #include "api/rocksdb/wal_options.h"
 #include "api/rocksdb/wal_reading_file_system.h"
@@ -61,7 +64,8 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   WalFollowingFileSystem(WalOptions options,
                          const std::shared_ptr<rocksdb::FileSystem>& base);
 
-  const char* Name() const override { return "AlpheusWalFollowingFileSystem"; }
+  static const char* kClassName() { return "AlpheusWalFollowingFileSystem"; }
+  const char* Name() const override { return kClassName(); }
   rocksdb::Status PrepareOptions(
       const rocksdb::ConfigOptions& options) override;
 
@@ -126,6 +130,10 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   // Errors: as HasDatabase.
   absl::StatusOr<bool> MayBeOf(const WalHome& home,
                                const std::string& directory) const;
+  // J3, of a directory that was replaced. `vouch` was read before the log was.
+  static absl::Status CheckVouched(const WalFollower& follower,
+                                   const std::string& directory,
+                                   const std::optional<DirectoryVouch>& vouch);
   // The same of the one whose CURRENT is read: J4 begins there.
   absl::Status BeginAtCurrent(const std::string& path);
   // OK if a path is not of the database.

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 
 namespace alpheus {
@@ -35,6 +37,11 @@ std::string EncodeWalHome(const WalHome& home) {
   return home.wal_directory + '\0' + home.database;
 }
 
+std::string EncodeWalHome(const WalHome& home, const WalVouch& vouch) {
+  return EncodeWalHome(home) + '\0' + vouch.id + '\0' +
+         std::to_string(vouch.generation);
+}
+
 absl::Status WalIndex::Apply(Lsn lsn, uint64_t position,
                              const WalRecord& record) {
   const uint64_t id = record.header.file;
@@ -57,12 +64,21 @@ absl::Status WalIndex::Apply(Lsn lsn, uint64_t position,
 }
 
 absl::Status WalIndex::ApplyHome(const WalRecord& record) {
-  const std::string text = TextOf(record.body);
-  const size_t cut = text.find('\0');
-  if (cut == std::string::npos) {
-    return absl::DataLossError("not two directories");
+  const std::vector<std::string> parts =
+      absl::StrSplit(TextOf(record.body), '\0');
+  if (record.header.version == kWalVersion) {
+    if (parts.size() != 2) return absl::DataLossError("not two directories");
+    vouch_ = {};
+  } else {
+    WalVouch vouch;
+    if (parts.size() != 4 || parts[2].empty() ||
+        !absl::SimpleAtoi(parts[3], &vouch.generation)) {
+      return absl::DataLossError("not two directories and a vouch");
+    }
+    vouch.id = parts[2];
+    vouch_ = std::move(vouch);
   }
-  home_ = {text.substr(0, cut), text.substr(cut + 1)};
+  home_ = {parts[0], parts[1]};
   return absl::OkStatus();
 }
 

@@ -45,6 +45,15 @@ struct WalHome {
   bool operator==(const WalHome&) const = default;
 };
 
+// What log and directory both say, and so know each other by
+// (directory_vouch.h).
+struct WalVouch {
+  std::string id;           // drawn; empty: the log does not vouch
+  uint64_t generation = 0;  // rises with each opening
+
+  bool operator==(const WalVouch&) const = default;
+};
+
 class WalIndex {
  public:
   // `position` as in WalFile. The body must stay where it is while its file is
@@ -72,6 +81,7 @@ class WalIndex {
       uint64_t since = std::numeric_limits<uint64_t>::max()) const;
 
   const WalHome& home() const { return home_; }
+  const WalVouch& vouch() const { return vouch_; }
   Lsn home_lsn() const { return home_lsn_; }
   uint64_t next_id() const { return next_id_; }
 
@@ -97,6 +107,7 @@ class WalIndex {
   std::deque<Named> kept_;
   uint64_t let_go_ = 0;  // how many were kept before those
   WalHome home_;
+  WalVouch vouch_;
   Lsn home_lsn_;
   uint64_t next_id_ = 1;
   uint64_t first_created_ = 0;  // 0: none yet (X2)
@@ -106,8 +117,9 @@ class WalIndex {
 std::string DirectoryOf(const std::string& name);
 std::string BaseNameOf(const std::string& name);
 
-// Body of a kHome record.
+// Body of a kHome record, of version 1 and 2.
 std::string EncodeWalHome(const WalHome& home);
+std::string EncodeWalHome(const WalHome& home, const WalVouch& vouch);
 
 }  // namespace alpheus
 

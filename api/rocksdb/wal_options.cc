@@ -75,8 +75,13 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
   if (key == "create") return ParseBytes(key, value, options.create_bytes);
   if (key == "wal_dir") return ParsePath(key, value, options.wal_directory);
   if (key == "adopt") return ParseBool(key, value, options.adopt);
+  if (key == "keep_wal") return ParseBool(key, value, options.keep_wal);
+  if (key == "drop_wal") return ParseBool(key, value, options.drop_wal);
   if (key == "take_over") return ParsePath(key, value, options.take_over);
   if (key == "follow") return ParseBool(key, value, options.follow);
+  if (key == "memtable_bytes") {
+    return ParseBytes(key, value, options.memtable_bytes.emplace());
+  }
   if (key == "stall_ms") return ParseNumber(key, value, options.stall_ms);
   if (key == "idle_force_us") {
     return ParseNumber(key, value, options.log.idle_force_us);
@@ -96,11 +101,13 @@ absl::Status SetOption(absl::string_view key, absl::string_view value,
     replication.node = node;
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "no option is called `", key,
-      "`: there are path, create, wal_dir, adopt, take_over, follow, "
-      "stall_ms, idle_force_us, exposure_records_max, cluster, node, log and, "
-      "in a URI, file"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("no option is called `", key,
+                   "`: there are path, create, wal_dir, adopt, keep_wal, "
+                   "drop_wal, take_over, follow, "
+                   "memtable_bytes, stall_ms, idle_force_us, "
+                   "exposure_records_max, cluster, node, log and, "
+                   "in a URI, file"));
 }
 
 absl::Status ReadFile(const std::string& path, WalOptions& options) {
@@ -124,7 +131,23 @@ absl::Status SetFromUri(absl::string_view pair, WalOptions& options) {
   return ReadFile(path, options);
 }
 
+absl::Status CheckFolder(const WalOptions& options) {
+  if (!options.is_folder) return absl::OkStatus();
+  const ReplicationOptions& replication = options.log.replication;
+  if (replication.cluster_file.empty() && replication.node == 0 &&
+      options.wal_directory.empty() && options.take_over.empty() &&
+      !options.follow) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      options.log.path,
+      ": ends in / and so names a folder of logs, one for each database: that "
+      "goes without cluster, node, wal_dir, take_over and follow. Name the log "
+      "of one database"));
+}
+
 absl::Status CheckTogether(const WalOptions& options) {
+  ALPHEUS_RETURN_IF_ERROR(CheckFolder(options));
   const ReplicationOptions& replication = options.log.replication;
   if (options.log.path.empty() && replication.cluster_file.empty()) {
     return absl::InvalidArgumentError(
@@ -132,12 +155,17 @@ absl::Status CheckTogether(const WalOptions& options) {
         "alpheus:///mnt/pmem/wal or alpheus:?cluster=/etc/cluster.toml&node=1");
   }
   if (options.follow) {
-    if (!options.adopt && options.create_bytes == 0 &&
-        options.take_over.empty()) {
+    if (!options.adopt && !options.keep_wal && !options.drop_wal &&
+        options.create_bytes == 0 && options.take_over.empty()) {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(
-        "follow=true only reads: it goes without create, adopt and take_over");
+        "follow=true only reads: it goes without create, adopt, keep_wal, "
+        "drop_wal and take_over");
+  }
+  if (options.keep_wal && options.drop_wal) {
+    return absl::InvalidArgumentError(
+        "keep_wal and drop_wal exclude each other");
   }
   if (replication.cluster_file.empty() != (replication.node == 0)) {
     return absl::InvalidArgumentError("cluster and node (from 1) go together");
@@ -185,7 +213,11 @@ absl::StatusOr<WalOptions> ParseWalUri(const std::string& uri) {
   absl::string_view path = rest.substr(0, question);
   absl::ConsumePrefix(&path, "//");
   if (!path.empty()) {
-    ALPHEUS_RETURN_IF_ERROR(ParsePath("path", path, options.log.path));
+    if (!absl::StartsWith(path, "/")) {
+      return Bad("path", path,
+                 absl::StrCat("an absolute path: alpheus:///", path));
+    }
+    options.log.path = std::string(path);
   }
   if (question != absl::string_view::npos) {
     for (absl::string_view pair :
@@ -193,6 +225,7 @@ absl::StatusOr<WalOptions> ParseWalUri(const std::string& uri) {
       ALPHEUS_RETURN_IF_ERROR(SetFromUri(pair, options));
     }
   }
+  options.is_folder = absl::EndsWith(options.log.path, "/");
   ALPHEUS_RETURN_IF_ERROR(CheckTogether(options));
   return options;
 }

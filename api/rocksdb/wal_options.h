@@ -7,6 +7,8 @@
 //   alpheus:?cluster=C&node=1                    replicated, none here
 //   alpheus:?cluster=C&node=1&take_over=/fs/db1  moved there when it is opened
 //   alpheus:?cluster=C&follow=true               of another process, to read
+//   alpheus:///mnt/pmem/wals/?create=64MiB       one in this folder for each
+//                                                database (path ends in /)
 //   alpheus:?file=/etc/wal.conf                  lines `key = value`
 //
 // References: docs/rocksdb.md#options.
@@ -14,6 +16,7 @@
 #define ALPHEUS_API_ROCKSDB_WAL_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -32,12 +35,22 @@ struct WalOptions {
   // Takes the database that is opened for the log's own, whatever the log says,
   // and although it may have had another WAL.
   bool adopt = false;
+  // Where log and directory do not vouch for each other (directory_vouch.h):
+  // what the log has is replayed, or dropped. At most one of the two.
+  bool keep_wal = false;
+  bool drop_wal = false;
   // The directory in which this process works on the database, whichever it was
   // in (take_over.h); empty: where it is.
   std::string take_over = {};
   // The log is another process's, and its database is only read
   // (wal_following_file_system.h).
   bool follow = false;
+  // log.path is a folder of logs (wal_folder_file_system.h).
+  bool is_folder = false;
+  // What memtables may have before RocksDB flushes them, where its options do
+  // not say (interposed.h). Nothing: half of what the ring can hold; 0: do not
+  // care.
+  std::optional<uint64_t> memtable_bytes = {};
   // How long a write waits for room in a full ring, in milliseconds.
   uint32_t stall_ms = 10'000;
 };

@@ -69,6 +69,12 @@ std::optional<std::string> Below(absl::string_view directory,
   return std::string(path);
 }
 
+bool IsMarker(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_symlink(path, error) &&
+         !std::filesystem::exists(path, error);
+}
+
 absl::Status DropMarker(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_symlink(path, error)) return absl::OkStatus();

@@ -36,6 +36,8 @@ std::optional<std::string> Below(absl::string_view directory,
 
 // OK if it is there. Errors: Internal (what the system says).
 absl::Status PutMarker(const std::filesystem::path& path);
+// A link that can't be followed.
+bool IsMarker(const std::filesystem::path& path);
 // OK if there is none; a plain file stays. Errors: as PutMarker.
 absl::Status DropMarker(const std::filesystem::path& path);
 

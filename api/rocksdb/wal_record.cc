@@ -16,7 +16,6 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::array<std::byte, 4> kMagic = {std::byte{'A'}, std::byte{'W'},
                                              std::byte{'A'}, std::byte{'L'}};
-constexpr std::byte kVersion{1};
 
 void Store64(uint64_t value, std::byte* out) {
   std::memcpy(out, &value, sizeof(value));
@@ -26,6 +25,13 @@ uint64_t Load64(const std::byte* in) {
   uint64_t value = 0;
   std::memcpy(&value, in, sizeof(value));
   return value;
+}
+
+// Which version of the kind is written, or was.
+bool IsKnown(uint8_t version, WalRecordKind kind) {
+  if (version == kWalVouchingVersion) return kind == WalRecordKind::kHome;
+  return version == kWalVersion && kind >= WalRecordKind::kHome &&
+         kind <= WalRecordKind::kRemove;
 }
 
 bool HasBody(WalRecordKind kind) {
@@ -61,7 +67,7 @@ const char* KindName(WalRecordKind kind) {
 void EncodeWalHeader(const WalHeader& header,
                      std::span<std::byte, kWalHeaderBytes> out) {
   std::ranges::copy(kMagic, out.begin());
-  out[4] = kVersion;
+  out[4] = static_cast<std::byte>(header.version);
   out[5] = static_cast<std::byte>(header.kind);
   out[6] = out[7] = std::byte{0};
   Store64(header.file, &out[8]);
@@ -77,18 +83,18 @@ absl::StatusOr<WalRecord> DecodeWalRecord(std::span<const std::byte> payload) {
         "else. Give the database a log of its own");
   }
   const auto kind = static_cast<WalRecordKind>(payload[5]);
-  if (payload[4] != kVersion || payload[6] != std::byte{0} ||
-      payload[7] != std::byte{0} || kind < WalRecordKind::kHome ||
-      kind > WalRecordKind::kRemove) {
+  const auto version = static_cast<uint8_t>(payload[4]);
+  if (!IsKnown(version, kind) || payload[6] != std::byte{0} ||
+      payload[7] != std::byte{0}) {
     return absl::UnimplementedError(absl::StrCat(
-        "record of version ", static_cast<int>(payload[4]), " and kind ",
+        "record of version ", version, " and kind ",
         static_cast<int>(payload[5]),
-        " of the RocksDB plugin; this one knows version 1 and kinds 1 to 6. "
-        "Use the plugin that wrote it"));
+        " of the RocksDB plugin; this one knows version 1 of kinds 1 to 6, and "
+        "version 2 of kind 1. Use the plugin that wrote it"));
   }
-  const WalRecord record = {
-      {kind, Load64(&payload[8]), Load64(&payload[16]), Load64(&payload[24])},
-      payload.subspan(kWalHeaderBytes)};
+  const WalRecord record = {{kind, version, Load64(&payload[8]),
+                             Load64(&payload[16]), Load64(&payload[24])},
+                            payload.subspan(kWalHeaderBytes)};
   if (!IsPossible(record)) {
     return absl::DataLossError(
         absl::StrCat("impossible record: ", DescribeWalRecord(record)));

@@ -9,7 +9,7 @@
 // tests/api/rocksdb/wal_record_test.cc holds them fast.
 //
 //   0..4    magic "AWAL"
-//   4       version, 1
+//   4       version: 1; of a kHome that vouches, 2
 //   5       kind
 //   6..8    0
 //   8..16   id of the file; kHome: the next id to be given
@@ -17,7 +17,8 @@
 //           else 0
 //   24..32  seconds since 1970, of kCreate, kTruncate and kRename; else 0
 //   32..    body: kData the bytes; kCreate and kRename the name; kHome the two
-//           directories with a 0 byte between them; else empty
+//           directories, and in version 2 the vouch's id and generation, with
+//           a 0 byte between each two; else empty
 //
 // References: docs/rocksdb.md#format.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_RECORD_H_
@@ -44,8 +45,14 @@ enum class WalRecordKind : uint8_t {
 
 inline constexpr size_t kWalHeaderBytes = 32;
 
+// On media: what is in byte 4.
+inline constexpr uint8_t kWalVersion = 1;
+// A kHome of which an older plugin must not pass over the vouch.
+inline constexpr uint8_t kWalVouchingVersion = 2;
+
 struct WalHeader {
   WalRecordKind kind = WalRecordKind::kData;
+  uint8_t version = kWalVersion;
   uint64_t file = 0;
   uint64_t offset = 0;
   uint64_t seconds = 0;

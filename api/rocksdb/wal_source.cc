@@ -139,8 +139,16 @@ absl::StatusOr<std::unique_ptr<WalSource>> OpenWalSource(
     return std::make_unique<ClusterSource>(std::move(tail),
                                            replication.open_timeout_ms);
   }
-  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<LogReader> reader,
-                           LogReader::Open(options.log.path));
+  absl::StatusOr<std::unique_ptr<LogReader>> opened =
+      LogReader::Open(options.log.path);
+  if (absl::IsNotFound(opened.status())) {
+    return absl::NotFoundError(absl::StrCat(
+        options.log.path,
+        ": there is no log to follow. Is its file system mounted, and the path "
+        "right? The process that has the database makes it"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(opened.status());
+  std::unique_ptr<LogReader> reader = *std::move(opened);
   if (reader->info().replica_count != 1) {
     return absl::FailedPreconditionError(absl::StrCat(
         options.log.path, ": is one of ", reader->info().replica_count,

@@ -5,9 +5,12 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "alpheus/log_reader.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 
@@ -26,24 +29,71 @@ absl::Status NoSuchFile(const std::string& name) {
   return absl::NotFoundError(absl::StrCat(name, ": no such file in the log"));
 }
 
+absl::Status NoLogAt(const std::string& path) {
+  return absl::NotFoundError(absl::StrCat(
+      path,
+      ": there is no log. Is its file system mounted, and the path right? "
+      "A new one is made by create= in the URI: alpheus://",
+      path, "?create=1GiB"));
+}
+
+absl::Status CannotMake(const std::string& path, const absl::Status& status) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  std::error_code error;
+  if (!absl::IsNotFound(status) || std::filesystem::exists(folder, error)) {
+    return status;
+  }
+  return absl::NotFoundError(absl::StrCat(
+      path, ": can't be made, as the folder ", folder,
+      " is not there. Make it, or mount its file system; create= makes the log "
+      "alone"));
+}
+
 absl::StatusOr<std::unique_ptr<Log>> OpenLog(const WalOptions& options) {
+  std::error_code error;
+  if (std::filesystem::is_directory(options.log.path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.log.path,
+        ": is a folder, and the log is a file. Name a file in it, or end the "
+        "path in / for a folder with a log for each database"));
+  }
   absl::StatusOr<std::unique_ptr<Log>> log = Log::Open(options.log);
-  if (!absl::IsNotFound(log.status()) || options.create_bytes == 0) return log;
+  const bool is_local = options.log.replication.cluster_file.empty();
+  if (!absl::IsNotFound(log.status()) || !is_local) return log;
+  if (options.create_bytes == 0) return NoLogAt(options.log.path);
   const absl::StatusOr<Uuid> made = Log::Format(
       {.path = options.log.path, .region_bytes = options.create_bytes});
   // Another process may have made it meanwhile.
-  if (!made.ok() && !absl::IsAlreadyExists(made.status())) return made.status();
+  if (!made.ok() && !absl::IsAlreadyExists(made.status())) {
+    return CannotMake(options.log.path, made.status());
+  }
   return Log::Open(options.log);
+}
+
+// What the log itself says of its damage leads to a region; of the WAL files in
+// it RocksDB can make something, too.
+absl::Status WithExport(const WalOptions& options, absl::Status status) {
+  if (!absl::IsDataLoss(status) || options.log.path.empty() ||
+      !LogReader::OpenForSalvage(options.log.path).ok()) {
+    return status;
+  }
+  return absl::DataLossError(
+      absl::StrCat(status.message(),
+                   ", or write the WAL files that are left as plain ones "
+                   "with `alpheus export-wal ",
+                   options.log.path, " DIR` (docs/rocksdb.md, \"Damage\")"));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WalStore>> WalStore::Open(
     const WalOptions& options, NowSeconds now_seconds) {
-  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Log> log, OpenLog(options));
+  absl::StatusOr<std::unique_ptr<Log>> log = OpenLog(options);
+  if (!log.ok()) return WithExport(options, log.status());
   std::unique_ptr<WalStore> store(
-      new WalStore(std::move(log), options, std::move(now_seconds)));
-  ALPHEUS_RETURN_IF_ERROR(store->Recover());
+      new WalStore(*std::move(log), options, std::move(now_seconds)));
+  const absl::Status recovered = store->Recover();
+  if (!recovered.ok()) return WithExport(options, recovered);
   return store;
 }
 
@@ -84,8 +134,29 @@ WalHome WalStore::home() const {
 absl::Status WalStore::SetHome(const WalHome& home) {
   const MutexLock lock(mutex_);
   if (index_.home() == home) return absl::OkStatus();
-  ALPHEUS_RETURN_IF_ERROR(WriteHome(home));
+  ALPHEUS_RETURN_IF_ERROR(WriteHome(home, index_.vouch()));
   return ForceThrough(last_change_);
+}
+
+WalVouch WalStore::vouch() const {
+  const MutexLock lock(mutex_);
+  return index_.vouch();
+}
+
+absl::Status WalStore::SetVouch(const WalVouch& vouch) {
+  const MutexLock lock(mutex_);
+  ALPHEUS_RETURN_IF_ERROR(WriteHome(index_.home(), vouch));
+  return ForceThrough(last_change_);
+}
+
+bool WalStore::HomeFits() const {
+  return space_.Fits(kWalHeaderBytes +
+                     EncodeWalHome(index_.home(), index_.vouch()).size());
+}
+
+bool WalStore::HasRoomForHome() const {
+  const MutexLock lock(mutex_);
+  return HomeFits();
 }
 
 std::shared_ptr<WalFile> WalStore::Find(const std::string& name) const {
@@ -274,8 +345,8 @@ absl::Status WalStore::ConfirmPrimary() {
     // The home is what may be written at any time: it only says again what it
     // says already.
     const MutexLock lock(mutex_);
-    if (space_.Fits(kWalHeaderBytes + EncodeWalHome(index_.home()).size())) {
-      ALPHEUS_RETURN_IF_ERROR(WriteHome(index_.home()));
+    if (HomeFits()) {
+      ALPHEUS_RETURN_IF_ERROR(WriteHome());
       lsn = last_change_;
     }
   }
@@ -333,9 +404,15 @@ absl::Status WalStore::ChangeReplacing(const WalHeader& header,
   return changed;
 }
 
-absl::Status WalStore::WriteHome(const WalHome& home) {
-  return Change({.kind = WalRecordKind::kHome, .file = index_.next_id()},
-                EncodeWalHome(home));
+absl::Status WalStore::WriteHome(const WalHome& home, const WalVouch& vouch) {
+  if (vouch.id.empty()) {
+    return Change({.kind = WalRecordKind::kHome, .file = index_.next_id()},
+                  EncodeWalHome(home));
+  }
+  return Change({.kind = WalRecordKind::kHome,
+                 .version = kWalVouchingVersion,
+                 .file = index_.next_id()},
+                EncodeWalHome(home, vouch));
 }
 
 absl::Status WalStore::CleanBeforeOldest() {
@@ -367,7 +444,7 @@ absl::Status WalStore::KeepHome(Lsn last) {
   const bool is_asked = is_replicated_ && has_unrecorded_removal_ &&
                         !IsMutant("kWalCleanedUnconfirmed");
   if (!is_passed && !is_asked) return absl::OkStatus();
-  const absl::Status written = WriteHome(index_.home());
+  const absl::Status written = WriteHome();
   if (!absl::IsResourceExhausted(written) || is_asked ||
       home <= log_->head_lsn()) {
     return written;
@@ -375,7 +452,7 @@ absl::Status WalStore::KeepHome(Lsn last) {
   // Then there is room in what is before it.
   ALPHEUS_RETURN_IF_ERROR(ForceThrough(last_change_));
   ALPHEUS_RETURN_IF_ERROR(Noted(log_->CleanupThrough(home - 1)));
-  return WriteHome(index_.home());
+  return WriteHome();
 }
 
 absl::Status WalStore::WaitForRoom(size_t payload_bytes) {
@@ -399,8 +476,9 @@ absl::Status WalStore::WaitForRoom(size_t payload_bytes) {
       "the log is full: ", space_.used_bytes(), " of ", space_.limit_bytes(),
       " bytes hold WAL files that nobody removed within ", stall_ms_,
       " ms. Flush memtables; close who still reads old WAL files, or see "
-      "docs/rocksdb.md on an archive; set max_total_wal_size to half of that, "
-      "or use a larger log"));
+      "docs/rocksdb.md on an archive. For the next time set "
+      "db_write_buffer_size of RocksDB's options to half of that (with several "
+      "column families max_total_wal_size does, too), or use a larger log"));
 }
 
 absl::Status WalStore::ForceThrough(Lsn lsn) {

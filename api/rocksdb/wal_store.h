@@ -68,6 +68,11 @@ class WalStore {
   WalHome home() const;
   // Returns when it is durable.
   absl::Status SetHome(const WalHome& home);
+  WalVouch vouch() const;
+  // The same for the vouch. Requires: the id is not empty.
+  absl::Status SetVouch(const WalVouch& vouch);
+  // Whether a home fits into the room that data has.
+  bool HasRoomForHome() const;
 
   // Null if there is none.
   std::shared_ptr<WalFile> Find(const std::string& name) const;
@@ -140,8 +145,13 @@ class WalStore {
   // now on it takes no more data, which would come behind its end.
   absl::Status ChangeReplacing(const WalHeader& header, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status WriteHome(const WalHome& home)
+  absl::Status WriteHome(const WalHome& home, const WalVouch& vouch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same again.
+  absl::Status WriteHome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return WriteHome(index_.home(), index_.vouch());
+  }
+  bool HomeFits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // V4: the log gets the record of a file that was made without one, if nobody
   // removed it since.
   absl::Status MakeRecorded(WalFile& file) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -40,6 +40,8 @@ absl::StatusOr<OpenedPlace> OpenPlace(const Location& location) {
     return PlaceOf(std::make_shared<FlexFileSystem>(std::move(store)));
   }
   WalOptions options;
+  // Memtables are flushed as beside the other places.
+  options.memtable_bytes = 0;
   if (location.kind == kAlpheusKind) {
     options.log.path = location.folder + "/wal";
     options.create_bytes = location.region_bytes;

@@ -21,6 +21,7 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddVerifyCommand(app, chosen);
   AddScrubCommand(app, chosen);
   AddCleanupCommand(app, chosen);
+  AddExportWalCommand(app, chosen);
   AddSalvageCommand(app, chosen);
   AddReplaceCommand(app, chosen);
   AddReconfigureCommand(app, chosen);

@@ -29,6 +29,7 @@ void AddStatusCommand(CLI::App* app, Command* chosen);
 void AddVerifyCommand(CLI::App* app, Command* chosen);
 void AddScrubCommand(CLI::App* app, Command* chosen);
 void AddCleanupCommand(CLI::App* app, Command* chosen);
+void AddExportWalCommand(CLI::App* app, Command* chosen);
 void AddSalvageCommand(CLI::App* app, Command* chosen);
 void AddReplaceCommand(CLI::App* app, Command* chosen);
 void AddReconfigureCommand(CLI::App* app, Command* chosen);

@@ -11,6 +11,8 @@ PluginFixture::PluginFixture() {
   wal_options_.log.idle_force_us = 0;
   wal_options_.create_bytes = 16 << 20;
   wal_options_.stall_ms = 0;
+  // Tests of a full ring fill it.
+  wal_options_.memtable_bytes = 0;
   options_.create_if_missing = true;
   Restart();
 }

@@ -34,10 +34,17 @@ TEST(WalOptionsTest, PathIsEnough) {
 TEST(WalOptionsTest, EveryOptionIsTaken) {
   const WalOptions options = MustParse(
       "alpheus:///w?create=64MiB&wal_dir=/d&adopt=true&stall_ms=5"
-      "&idle_force_us=6&exposure_records_max=8");
+      "&idle_force_us=6&exposure_records_max=8&drop_wal=true"
+      "&memtable_bytes=1MiB");
   EXPECT_EQ(options.create_bytes, 64u << 20);
   EXPECT_EQ(options.wal_directory, "/d");
   EXPECT_TRUE(options.adopt);
+  EXPECT_TRUE(options.drop_wal);
+  EXPECT_TRUE(MustParse("alpheus:///w?keep_wal=true").keep_wal);
+  EXPECT_EQ(options.memtable_bytes, 1u << 20);
+  EXPECT_EQ(MustParse("alpheus:///w").memtable_bytes, std::nullopt);
+  EXPECT_TRUE(MustParse("alpheus:///w/?create=1MiB").is_folder);
+  EXPECT_FALSE(options.is_folder);
   EXPECT_EQ(options.stall_ms, 5u);
   EXPECT_EQ(options.log.idle_force_us, 6u);
   EXPECT_EQ(options.log.exposure_records_max, 8u);
@@ -96,6 +103,14 @@ TEST(WalOptionsTest, WhatIsWrongIsNamed) {
       {"alpheus:///w?follow=yes", "true or false"},
       {"alpheus:///w?follow=true&create=1MiB", "only reads"},
       {"alpheus:///w?follow=true&adopt=true", "only reads"},
+      {"alpheus:///w?follow=true&drop_wal=true", "only reads"},
+      {"alpheus:///w?follow=true&keep_wal=true", "only reads"},
+      {"alpheus:///w?keep_wal=true&drop_wal=true", "exclude each other"},
+      {"alpheus:///w?drop_wal=1", "true or false"},
+      {"alpheus:///w?memtable_bytes=half", "bytes"},
+      {"alpheus:///w/?follow=true", "a folder of logs"},
+      {"alpheus:///w/?wal_dir=/d", "a folder of logs"},
+      {"alpheus:///w/?cluster=/c&node=1", "a folder of logs"},
       {"alpheus:?cluster=/c&follow=true&take_over=/d", "only reads"},
       {"alpheus:?file=wal.conf", "an absolute path"},
   };

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/rocksdb/wal_index.h"
 #include "log/base/bytes.h"
 
 namespace alpheus {
@@ -75,6 +76,31 @@ TEST(WalRecordTest, RecordsOfOthersAreRefused) {
   }
 }
 
+// docs/rocksdb.md#vouching.
+TEST(WalRecordTest, HomeThatVouchesHasAVersionOfItsOwn) {
+  const WalHeader header = {
+      .kind = WalRecordKind::kHome, .version = kWalVouchingVersion, .file = 9};
+  const std::string body = EncodeWalHome({"/wal", "/db"}, {"id", 12});
+  const std::string payload = Encoded(header, body);
+  EXPECT_EQ(payload, std::string("AWAL\x02\x01\x00\x00"
+                                 "\x09\x00\x00\x00\x00\x00\x00\x00"
+                                 "\x00\x00\x00\x00\x00\x00\x00\x00"
+                                 "\x00\x00\x00\x00\x00\x00\x00\x00"
+                                 "/wal\0/db\0id\0"
+                                 "12",
+                                 46));
+  WalIndex index;
+  ASSERT_TRUE(index.Apply(Lsn(1), 0, *Decoded(payload)).ok());
+  EXPECT_EQ(index.home(), (WalHome{"/wal", "/db"}));
+  EXPECT_EQ(index.vouch(), (WalVouch{"id", 12}));
+  for (const std::string& broken :
+       {EncodeWalHome({"/wal", "/db"}), EncodeWalHome({"/wal", "/db"}, {"", 1}),
+        body + "x"}) {
+    const std::string bad = Encoded(header, broken);
+    EXPECT_EQ(index.Apply(Lsn(2), 0, *Decoded(bad)).code(), Code::kDataLoss);
+  }
+}
+
 // A later version may mean anything.
 TEST(WalRecordTest, LaterVersionsAndKindsAreUnimplemented) {
   for (const size_t at : {4, 5, 6, 7}) {
@@ -84,6 +110,10 @@ TEST(WalRecordTest, LaterVersionsAndKindsAreUnimplemented) {
   }
   std::string payload = Encoded(kData, "body");
   payload[5] = 0;
+  EXPECT_EQ(Decoded(payload).status().code(), Code::kUnimplemented);
+  // Only a home has a second one.
+  payload = Encoded(kData, "body");
+  payload[4] = 2;
   EXPECT_EQ(Decoded(payload).status().code(), Code::kUnimplemented);
 }
 

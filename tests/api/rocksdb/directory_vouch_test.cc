@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/rocksdb/directory_vouch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/testing/temp_directory.h"
+
+namespace alpheus {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr auto kAll = {
+    VouchVerdict::kVouched,        VouchVerdict::kNotYet,
+    VouchVerdict::kNothingToMix,   VouchVerdict::kDirectoryReplaced,
+    VouchVerdict::kDirectoryOlder, VouchVerdict::kLogOlder,
+    VouchVerdict::kOtherLog,       VouchVerdict::kManifestReplaced,
+    VouchVerdict::kWalTwice,
+};
+
+DirectoryVouch Saying(const WalVouch& log) {
+  DirectoryVouch vouch;
+  vouch.log = log;
+  return vouch;
+}
+
+// A database whose log vouches, with data, and with a directory that says so.
+VouchFacts Usual() {
+  VouchFacts facts;
+  facts.log = {"id", 5};
+  facts.directory = Saying(facts.log);
+  facts.directory->manifest = {"MANIFEST-000007", 100};
+  facts.manifest = {"MANIFEST-000007", 100};
+  facts.has_database = facts.has_data = facts.has_marker = true;
+  return facts;
+}
+
+// The rows of docs/rocksdb.md#vouching, of a log that vouches.
+TEST(DirectoryVouchTest, LogThatVouches) {
+  VouchFacts facts = Usual();
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
+  // A crash between directory and log (Q2).
+  facts.directory = Saying({"id", 6});
+  facts.directory->log_was = facts.log;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
+  facts.directory->log_was = WalVouch{"id", 4};
+  EXPECT_EQ(Judge(facts), VouchVerdict::kLogOlder);
+  facts.directory = Saying({"id", 6});
+  EXPECT_EQ(Judge(facts), VouchVerdict::kLogOlder);
+  facts.directory = Saying({"id", 4});
+  EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryOlder);
+  facts.has_data = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNothingToMix);
+  facts.directory = Saying({"another", 5});
+  EXPECT_EQ(Judge(facts), VouchVerdict::kOtherLog);
+  facts.directory.reset();
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNothingToMix);
+  facts.has_data = true;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryReplaced);
+  facts.has_database = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
+}
+
+TEST(DirectoryVouchTest, LogThatDoesNotVouch) {
+  VouchFacts facts = Usual();
+  facts.log = {};
+  facts.directory.reset();
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
+  facts.has_marker = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryReplaced);
+  facts.has_data = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
+  facts.has_data = true;
+  facts.has_database = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
+  // What the log said it said for the first time.
+  facts = Usual();
+  facts.log = {};
+  EXPECT_EQ(Judge(facts), VouchVerdict::kLogOlder);
+  facts.directory->log_was = WalVouch();
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
+}
+
+// Q3.
+TEST(DirectoryVouchTest, ManifestIsTheOneThatWasLeft) {
+  VouchFacts facts = Usual();
+  facts.manifest.bytes = 101;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
+  facts.manifest.bytes = 99;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kManifestReplaced);
+  facts.manifest = {"MANIFEST-000004", 1000};
+  EXPECT_EQ(Judge(facts), VouchVerdict::kManifestReplaced);
+  facts.directory->manifest_was = "MANIFEST-000004";
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
+  // RocksDB tells what is wrong with CURRENT.
+  facts.directory->manifest_was.clear();
+  facts.manifest = {};
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
+}
+
+TEST(DirectoryVouchTest, PlainFileBesideOneOfTheLogIsRefused) {
+  VouchFacts facts = Usual();
+  facts.twice = "/db/000004.log";
+  EXPECT_EQ(Judge(facts), VouchVerdict::kWalTwice);
+  // Then that of the log, which is empty, goes.
+  facts.directory.reset();
+  facts.has_data = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNothingToMix);
+}
+
+TEST(DirectoryVouchTest, EveryRefusalNamesWhatToDo) {
+  VouchFacts facts = Usual();
+  facts.twice = "/db/000004.log";
+  for (const VouchVerdict verdict : kAll) {
+    const absl::Status status = ToStatus(verdict, facts, "/db");
+    EXPECT_EQ(status.ok(), verdict <= VouchVerdict::kNothingToMix);
+    if (status.ok()) continue;
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    for (const char* word :
+         {"/db: ", "Nothing was changed", "drop_wal=true", "keep_wal=true"}) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr(word));
+    }
+  }
+}
+
+TEST(DirectoryVouchTest, FileSaysWhatWasPutIn) {
+  DirectoryVouch vouch = Saying({"id", 5});
+  EXPECT_EQ(EncodeDirectoryVouch(vouch), "alpheus vouch 1\nlog id 5\n");
+  EXPECT_EQ(DecodeDirectoryVouch(EncodeDirectoryVouch(vouch)), vouch);
+  vouch.log_was = WalVouch();
+  vouch.manifest = {"MANIFEST-000007", 100};
+  vouch.manifest_was = "MANIFEST-000004";
+  EXPECT_EQ(EncodeDirectoryVouch(vouch),
+            "alpheus vouch 1\nlog id 5\nlog-was - 0\n"
+            "manifest MANIFEST-000007 100\nmanifest-was MANIFEST-000004 0\n");
+  EXPECT_EQ(DecodeDirectoryVouch(EncodeDirectoryVouch(vouch)), vouch);
+  vouch.log_was = WalVouch{"old", 4};
+  EXPECT_EQ(DecodeDirectoryVouch(EncodeDirectoryVouch(vouch)), vouch);
+}
+
+// Such a file vouches for nothing.
+TEST(DirectoryVouchTest, WhatNoVersionWroteIsNoVouch) {
+  const std::string good = "alpheus vouch 1\nlog id 5\n";
+  ASSERT_TRUE(DecodeDirectoryVouch(good));
+  for (size_t bytes = 0; bytes < good.size(); ++bytes) {
+    EXPECT_FALSE(DecodeDirectoryVouch(good.substr(0, bytes))) << bytes;
+  }
+  for (const std::string& bad :
+       {std::string("alpheus vouch 2\nlog id 5\n"),
+        std::string("alpheus vouch 1\nlog id five\n"),
+        std::string("alpheus vouch 1\nlog id\n"), good + "more id 5\n",
+        std::string("alpheus vouch 1\nmanifest MANIFEST-1 5\n")}) {
+    EXPECT_FALSE(DecodeDirectoryVouch(bad)) << bad;
+  }
+}
+
+class VouchFileTest : public ::testing::Test {
+ protected:
+  rocksdb::FileSystem& fs() { return *rocksdb::FileSystem::Default(); }
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(path_ + "/" + name) << text;
+  }
+
+  testing::TempDirectory directory_;
+  std::string path_ = directory_.path();
+};
+
+TEST_F(VouchFileTest, IsReadBackReplacedAndRemoved) {
+  EXPECT_EQ(*ReadDirectoryVouch(fs(), path_), std::nullopt);
+  EXPECT_TRUE(RemoveDirectoryVouch(fs(), path_).ok());
+  for (uint64_t generation = 1; generation < 3; ++generation) {
+    const DirectoryVouch vouch = Saying({"id", generation});
+    ASSERT_TRUE(WriteDirectoryVouch(fs(), path_, vouch).ok());
+    EXPECT_EQ(*ReadDirectoryVouch(fs(), path_), vouch);
+  }
+  EXPECT_TRUE(RemoveDirectoryVouch(fs(), path_).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(path_));
+}
+
+TEST_F(VouchFileTest, DirectoryThatIsAwayIsUnavailable) {
+  const std::string away = path_ + "/away";
+  EXPECT_EQ(WriteDirectoryVouch(fs(), away, Saying({"id", 1})).code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(SyncDirectory(fs(), away).code(), absl::StatusCode::kUnavailable);
+  std::filesystem::create_directories(path_ + "/ALPHEUS/full");
+  EXPECT_EQ(ReadDirectoryVouch(fs(), path_).status().code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(RemoveDirectoryVouch(fs(), path_).code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST_F(VouchFileTest, ManifestIsTheOneThatCurrentNames) {
+  EXPECT_EQ(*NamedManifest(fs(), path_), ManifestName());
+  Write("CURRENT", "MANIFEST-000007\n");
+  EXPECT_EQ(*NamedManifest(fs(), path_), ManifestName());
+  Write("MANIFEST-000007", "seven");
+  EXPECT_EQ(*NamedManifest(fs(), path_), (ManifestName{"MANIFEST-000007", 5}));
+  Write("CURRENT", "nothing\n");
+  EXPECT_EQ(*NamedManifest(fs(), path_), ManifestName());
+}
+
+}  // namespace
+}  // namespace alpheus
