@@ -46,8 +46,7 @@ TEST_F(CliFilesTest, PathThatCanNeverBeRightIsBadUsage) {
   ASSERT_EQ(mkfifo(pipe.c_str(), S_IRUSR | S_IWUSR), 0);
   for (const std::string& path : {File(std::string(300, 'x')), region_ + "/x",
                                   loop, loop + "/x", pipe, directory_.path()}) {
-    for (const char* const command :
-         {"cat", "append", "inspect", "verify", "tail"}) {
+    for (const char* const command : {"cat", "append", "inspect", "verify"}) {
       const ProgramResult result = RunAlpheus({command, "--file", path});
       EXPECT_EQ(result.end.exit_status, kUsage)
           << command << " " << path << ": " << result.error;
@@ -151,7 +150,6 @@ set -e
 mount -t tmpfs -o size=1m none "$2"
 cp --sparse=always "$1" "$2/wal"
 dd if=/dev/zero of="$2/filler" bs=4k 2>/dev/null || true
-"$0" cat --file "$2/wal"
 set +e
 echo more | "$0" append --file "$2/wal"
 status=$?
@@ -181,7 +179,7 @@ TEST_F(CliFilesTest, CopyWithHolesOnAFullDiskIsNotOpenedAndEndsByNoSignal) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->end.exit_status, kFailed) << result->error;
   EXPECT_THAT(result->error, HasSubstr("has holes"));
-  EXPECT_EQ(result->output, "record\n2\n") << result->error;
+  EXPECT_EQ(result->output, "2\n") << result->error;
 }
 
 // --- PMEM_IS_PMEM_FORCE

@@ -67,10 +67,11 @@ class Bench {
       const AppendBenchOptions& options, const Clock& clock);
 
   Bench(const AppendBenchOptions& options, const Clock& clock,
-        std::unique_ptr<Log> log,
+        std::unique_ptr<ScratchFile> file, std::unique_ptr<Log> log,
         std::vector<std::unique_ptr<MediumFloor>> floors, RegionMedium medium)
       : options_(options),
         clock_(clock),
+        file_(std::move(file)),
         log_(std::move(log)),
         floors_(std::move(floors)),
         payload_(options.payload_bytes, std::byte{0x5a}) {
@@ -95,6 +96,8 @@ class Bench {
 
   const AppendBenchOptions options_;
   const Clock& clock_;
+  // An open log's file must stay.
+  const std::unique_ptr<ScratchFile> file_;
   const std::unique_ptr<Log> log_;
   // Of each kind of store.
   const std::vector<std::unique_ptr<MediumFloor>> floors_;
@@ -105,9 +108,8 @@ class Bench {
   std::vector<std::vector<double>> floor_rates_;  // [floors][turns]
 };
 
-absl::StatusOr<std::unique_ptr<Log>> MakeLog(
-    const AppendBenchOptions& options) {
-  const ScratchFile file(options.folder, "bench-log");
+absl::StatusOr<std::unique_ptr<Log>> MakeLog(const AppendBenchOptions& options,
+                                             const ScratchFile& file) {
   ALPHEUS_RETURN_IF_ERROR(
       Log::Format({.path = file.path(), .region_bytes = options.region_bytes})
           .status());
@@ -125,7 +127,8 @@ absl::StatusOr<Region> MakeFloorRegion(const AppendBenchOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Bench>> Bench::Make(
     const AppendBenchOptions& options, const Clock& clock) {
-  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Log> log, MakeLog(options));
+  auto file = std::make_unique<ScratchFile>(options.folder, "bench-log");
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Log> log, MakeLog(options, *file));
   if (options.payload_bytes > log->payload_bytes_max()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "records of ", options.payload_bytes, " bytes: a region of ",
@@ -149,8 +152,8 @@ absl::StatusOr<std::unique_ptr<Bench>> Bench::Make(
         " bytes has no record for each; name a larger one by "
         "--size"));
   }
-  return std::make_unique<Bench>(options, clock, std::move(log),
-                                 std::move(floors), medium);
+  return std::make_unique<Bench>(options, clock, std::move(file),
+                                 std::move(log), std::move(floors), medium);
 }
 
 absl::StatusOr<AppendBenchResult> Bench::Run() {
