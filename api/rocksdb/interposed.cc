@@ -142,41 +142,41 @@ Env* Env::Default() {
   return env;
 }
 
-Status DB::Open(const DBOptions& options, const std::string& name,
-                const std::vector<ColumnFamilyDescriptor>& families,
-                std::vector<ColumnFamilyHandle*>* handles, DB** db) {
+Status DB::Open(const DBOptions& db_options, const std::string& name,
+                const std::vector<ColumnFamilyDescriptor>& column_families,
+                std::vector<ColumnFamilyHandle*>* handles, DB** dbptr) {
   static auto* const next =
       alpheus::Next<Status (*)(const DBOptions&, const std::string&,
                                const std::vector<ColumnFamilyDescriptor>&,
                                std::vector<ColumnFamilyHandle*>*, DB**)>(
           alpheus::kOpen);
   if (next == nullptr) return alpheus::OtherRocksDb();
-  alpheus::TellIfUnused(options, name);
-  DBOptions limited = options;
-  std::vector<ColumnFamilyDescriptor> limited_families = families;
-  alpheus::LimitMemtables(alpheus::MemtableBytes(options.env, name), limited,
+  alpheus::TellIfUnused(db_options, name);
+  DBOptions limited = db_options;
+  std::vector<ColumnFamilyDescriptor> limited_families = column_families;
+  alpheus::LimitMemtables(alpheus::MemtableBytes(db_options.env, name), limited,
                           limited_families);
-  return next(limited, name, limited_families, handles, db);
+  return next(limited, name, limited_families, handles, dbptr);
 }
 
-Status TransactionDB::Open(const DBOptions& options,
-                           const TransactionDBOptions& transactions,
-                           const std::string& name,
-                           const std::vector<ColumnFamilyDescriptor>& families,
-                           std::vector<ColumnFamilyHandle*>* handles,
-                           TransactionDB** db) {
+Status TransactionDB::Open(
+    const DBOptions& db_options, const TransactionDBOptions& txn_db_options,
+    const std::string& dbname,
+    const std::vector<ColumnFamilyDescriptor>& column_families,
+    std::vector<ColumnFamilyHandle*>* handles, TransactionDB** dbptr) {
   static auto* const next = alpheus::Next<Status (*)(
       const DBOptions&, const TransactionDBOptions&, const std::string&,
       const std::vector<ColumnFamilyDescriptor>&,
       std::vector<ColumnFamilyHandle*>*, TransactionDB**)>(
       alpheus::kOpenTransactions);
   if (next == nullptr) return alpheus::OtherRocksDb();
-  alpheus::TellIfUnused(options, name);
-  DBOptions limited = options;
-  std::vector<ColumnFamilyDescriptor> limited_families = families;
-  alpheus::LimitMemtables(alpheus::MemtableBytes(options.env, name), limited,
-                          limited_families);
-  return next(limited, transactions, name, limited_families, handles, db);
+  alpheus::TellIfUnused(db_options, dbname);
+  DBOptions limited = db_options;
+  std::vector<ColumnFamilyDescriptor> limited_families = column_families;
+  alpheus::LimitMemtables(alpheus::MemtableBytes(db_options.env, dbname),
+                          limited, limited_families);
+  return next(limited, txn_db_options, dbname, limited_families, handles,
+              dbptr);
 }
 
 }  // namespace rocksdb

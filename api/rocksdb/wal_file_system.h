@@ -68,6 +68,7 @@ class WalFileSystem final : public WalReadingFileSystem {
   WalFileSystem(WalOptions options,
                 const std::shared_ptr<rocksdb::FileSystem>& base);
 
+  // NOLINTNEXTLINE(readability-identifier-naming): theirs
   static const char* kClassName() { return "AlpheusWalFileSystem"; }
   const char* Name() const override { return kClassName(); }
   rocksdb::Status PrepareOptions(

@@ -123,17 +123,18 @@ IOStatus WalFolderFileSystem::FileExists(const std::string& path,
   return Of(path)->FileExists(path, options, dbg);
 }
 
-IOStatus WalFolderFileSystem::GetChildren(const std::string& path,
+IOStatus WalFolderFileSystem::GetChildren(const std::string& directory,
                                           const IOOptions& options,
                                           std::vector<std::string>* result,
                                           IODebugContext* dbg) {
-  return Of(path)->GetChildren(path, options, result, dbg);
+  return Of(directory)->GetChildren(directory, options, result, dbg);
 }
 
 IOStatus WalFolderFileSystem::GetChildrenFileAttributes(
-    const std::string& path, const IOOptions& options,
+    const std::string& directory, const IOOptions& options,
     std::vector<rocksdb::FileAttributes>* result, IODebugContext* dbg) {
-  return Of(path)->GetChildrenFileAttributes(path, options, result, dbg);
+  return Of(directory)->GetChildrenFileAttributes(directory, options, result,
+                                                  dbg);
 }
 
 IOStatus WalFolderFileSystem::DeleteFile(const std::string& path,

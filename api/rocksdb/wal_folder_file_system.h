@@ -48,6 +48,7 @@ class WalFolderFileSystem final : public rocksdb::FileSystemWrapper {
   WalFolderFileSystem(WalOptions options,
                       const std::shared_ptr<rocksdb::FileSystem>& base);
 
+  // NOLINTNEXTLINE(readability-identifier-naming): theirs
   static const char* kClassName() { return "AlpheusWalFolderFileSystem"; }
   const char* Name() const override { return kClassName(); }
 

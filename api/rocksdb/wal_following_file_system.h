@@ -64,6 +64,7 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
   WalFollowingFileSystem(WalOptions options,
                          const std::shared_ptr<rocksdb::FileSystem>& base);
 
+  // NOLINTNEXTLINE(readability-identifier-naming): theirs
   static const char* kClassName() { return "AlpheusWalFollowingFileSystem"; }
   const char* Name() const override { return kClassName(); }
   rocksdb::Status PrepareOptions(
