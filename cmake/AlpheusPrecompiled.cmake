@@ -52,21 +52,36 @@ endfunction()
 
 # alpheus_sum_precompiled(NAME HEADER...): what clang precompiles names the clone
 # that made it. ccache takes a file beside it for its contents, with a sum of what
-# the headers say, so that a clone finds what another one has compiled. Each clone
-# precompiles by itself: one of another clone would name files that may be gone.
+# the headers say and define, so that a clone finds what another one has compiled.
+# Each clone precompiles by itself: one of another clone would name files that may
+# be gone.
 function(alpheus_sum_precompiled name)
   list(TRANSFORM ARGN REPLACE "(.+)" "#include \\1\n" OUTPUT_VARIABLE includes)
   string(JOIN "" includes ${includes})
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_headers.cc)
   file(WRITE ${source} "${includes}")
+  # Headers say other things to other flags. What names the clone is left out.
+  get_directory_property(options COMPILE_OPTIONS)
+  list(FILTER options EXCLUDE REGEX "SHELL:|prefix-map|ignorelist|^\\$<")
+  get_directory_property(definitions COMPILE_DEFINITIONS)
+  list(TRANSFORM definitions PREPEND -D)
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+  separate_arguments(flags NATIVE_COMMAND
+    "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}")
+  # -dD prints macros, too.
   execute_process(
-    COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -E -P ${source}
-    OUTPUT_VARIABLE said ERROR_QUIET RESULT_VARIABLE failed)
+    COMMAND ${CMAKE_CXX_COMPILER} -std=c++${CMAKE_CXX_STANDARD} ${flags}
+            ${options} ${definitions} -E -P -dD ${source}
+    OUTPUT_VARIABLE said ERROR_VARIABLE why RESULT_VARIABLE failed)
   set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "")
-  if(NOT failed)
-    string(SHA256 sum "${said}")
-    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch.sum
-         ${sum})
+  set(sum ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch.sum)
+  if(failed)
+    # Without a sum ccache reads the precompiled header itself.
+    message(STATUS "No sum of ${name}: ${why}")
+    file(REMOVE ${sum})
+  else()
+    string(SHA256 hash "${said}")
+    file(WRITE ${sum} ${hash})
   endif()
 endfunction()
 
