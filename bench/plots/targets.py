@@ -31,7 +31,7 @@ def judge(results):
     """All aims, as Verdicts."""
     return (list(_append_targets(results)) + list(_frequency_targets(results))
             + list(_thread_targets(results))
-            + list(_frequency_targets(results))
+            + list(_policy_targets(results))
             + list(_recovery_targets(results)))
 
 
@@ -80,7 +80,7 @@ def _thread_targets(results):
                       % bytes_text(size), found, "more than 1.00x", passed)
 
 
-def _frequency_targets(results):
+def _policy_targets(results):
     for size in results.values("frequencies", "bytes"):
         for threads in results.values("frequencies", "threads"):
             where = {"bytes": size, "threads": threads}

@@ -26,10 +26,6 @@ absl::Status NewFileError(const std::string& path, const char* call, int error);
 // be done.
 absl::Status OtherFileError(absl::string_view what, int error);
 
-// Of a call on a file that is no region: `what` says which, and what could not
-// be done.
-absl::Status OtherFileError(absl::string_view what, int error);
-
 }  // namespace alpheus
 
 #endif  // ALPHEUS_LOG_PMEM_FILE_ERROR_H_

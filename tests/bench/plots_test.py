@@ -137,6 +137,21 @@ class TargetsTest(unittest.TestCase):
                             threads=2)))
             self.assertEqual(word_of(judged, "two threads, 64 B"), word)
 
+    def test_rare_forces_at_their_limit(self):
+        for rare, word in ((97.0, "pass"), (96.9, "FAIL")):
+            judged = targets.judge(run_of(
+                measurement("frequencies", "alpheus", [100.0],
+                            unit="records/s", bytes=1024, threads=2),
+                measurement("frequencies", "alpheus-freq8", [rare],
+                            unit="records/s", bytes=1024, threads=2),
+                measurement("frequencies", "alpheus-freq16", [100.0],
+                            unit="records/s", bytes=1024, threads=2)))
+            self.assertEqual(
+                word_of(judged, "frequency 8, 1 KiB, 2 threads: rate"), word)
+            self.assertEqual(
+                word_of(judged, "frequency 16, 1 KiB, 2 threads: rate"),
+                "pass")
+
     def test_recovery_at_its_limit(self):
         for total, word in ((15.0, "pass"), (15.1, "FAIL")):
             judged = targets.judge(run_of(

@@ -3,7 +3,6 @@
 // make sense together, and that nothing of the user's is touched.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -112,6 +111,12 @@ TEST_F(BenchCommandTest, FiguresAgreeWithEachOther) {
   EXPECT_LE(latency["p99.9"].get<uint64_t>(),
             latency["largest"].get<uint64_t>());
   EXPECT_EQ(r["exposure_records"]["count"], latency["count"]);
+}
+
+TEST_F(BenchCommandTest, FloorSaysHowItPersists) {
+  EXPECT_THAT(
+      RunForJson({})["floor_way"].get<std::string>(),
+      ::testing::AnyOf("stores and msync", "write and fdatasync"));
 }
 
 // One thread that forces each record leaves nothing exposed; with frequency F

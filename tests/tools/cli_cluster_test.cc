@@ -177,7 +177,7 @@ TEST_F(CliClusterTest, StatusBesideAPrimaryTellsTheTruth) {
 TEST_F(CliClusterTest, StatusWarnsBeforeTheRingIsFull) {
   Format();
   std::string lines;
-  for (int i = 0; i < 8; ++i) lines += std::string(999, 'x') + "\n";
+  for (int i = 0; i < 8; ++i) lines.append(999, 'x').append("\n");
   json said;
   do {
     EXPECT_THAT(RunAlpheus(Of("status")).error, IsEmpty());

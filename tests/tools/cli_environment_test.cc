@@ -21,6 +21,7 @@ namespace {
 
 using ::alpheus::demo::ChildProcess;
 using ::alpheus::demo::ProgramResult;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Descriptor 1 is free when the region is opened: it must not get it.
@@ -134,6 +135,21 @@ TEST_F(CliTest, FullFileSystemIsMetWhenFormattingNotLater) {
   EXPECT_EQ(RunAlpheus({"salvage", fitting, File("small/out")}).end.exit_status,
             kFailed);
   EXPECT_FALSE(std::filesystem::exists(File("small/out")));
+}
+
+// Two regions fit, and the file of plain writes beside them does not.
+TEST_F(CliTest, FullFileSystemIsToldByTheBenchmark) {
+  SmallFileSystem small(File("small"));
+  if (!small.is_mounted()) {
+    GTEST_SKIP() << "skipped because tmpfs can't be mounted here: "
+                 << small.why_not();
+  }
+  const ProgramResult result = RunAlpheus(
+      {"bench", File("small"), "--size", "384KiB", "--seconds", "0.05"});
+  EXPECT_EQ(result.end.exit_status, kFailed);
+  EXPECT_THAT(result.error, AllOf(HasSubstr("bench-write"),
+                                  HasSubstr("No space left")));
+  EXPECT_TRUE(std::filesystem::is_empty(File("small")));
 }
 
 }  // namespace

@@ -144,6 +144,13 @@ absl::StatusOr<std::unique_ptr<Bench>> Bench::Make(
     ALPHEUS_ASSIGN_OR_RETURN(Region other, MakeFloorRegion(options));
     floors.push_back(
         MakeMediumFloor(std::move(other), options.payload_bytes, true));
+  } else {
+    const ScratchFile written(options.folder, "bench-write");
+    ALPHEUS_ASSIGN_OR_RETURN(
+        std::unique_ptr<MediumFloor> floor,
+        MakeWriteFloor(written.path(), options.region_bytes,
+                       options.payload_bytes));
+    floors.push_back(std::move(floor));
   }
   if (floors.front()->places() < static_cast<uint64_t>(options.threads)) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -165,9 +172,11 @@ absl::StatusOr<AppendBenchResult> Bench::Run() {
   }
   ALPHEUS_RETURN_IF_ERROR(log_->Close());
   result_.records_per_second = Median(rates_);
-  for (const std::vector<double>& rates : floor_rates_) {
-    result_.floor_records_per_second =
-        std::max(result_.floor_records_per_second, Median(rates));
+  for (size_t i = 0; i < floors_.size(); ++i) {
+    const double rate = Median(floor_rates_[i]);
+    if (rate <= result_.floor_records_per_second) continue;
+    result_.floor_records_per_second = rate;
+    result_.floor_way = floors_[i]->way();
   }
   result_.clock_ns = TimeClock();
   return result_;

@@ -2,9 +2,8 @@
 // append_bench: measures appends on the user's own medium, beside the least
 // that the medium needs for the same bytes.
 //
-// Idea: three runs take turns, several times: the floor (the lines of a record
-// stored and fenced, nothing else), appends that nobody times one by one
-// (throughput), and appends that are (latency, exposure). All threads of a run
+// Idea: runs take turns, several times: each floor (medium_floor.h), appends that
+// nobody times one by one (throughput), and appends that are (latency, exposure). All threads of a run
 // start together. A full log is cleaned through its last durable record, which
 // counts for throughput and not for latency.
 //
@@ -23,7 +22,7 @@
 namespace alpheus::cli {
 
 struct AppendBenchOptions {
-  std::string folder;  // gets two files, removed as soon as they are mapped
+  std::string folder;  // gets files that are removed as soon as they are open
   uint64_t region_bytes = 64 << 20;
   uint64_t payload_bytes = 64;
   int threads = 1;
@@ -34,7 +33,8 @@ struct AppendBenchOptions {
 struct AppendBenchResult {
   RegionMedium medium = RegionMedium::kAnonymous;
   double records_per_second = 0;        // median of the turns
-  double floor_records_per_second = 0;  // the same
+  double floor_records_per_second = 0;  // the same, of the fastest floor
+  std::string floor_way;                // how that one persists
   uint64_t cleanings = 0;
   LatencyHistogram latency_ns;  // one clock call included
   LatencyHistogram exposure;    // records, seen after each append

@@ -56,8 +56,8 @@ std::string ToText(const AppendBenchOptions& options,
       options.threads, options.frequency);
   absl::StrAppendFormat(&text, "throughput  %12.0f records/s, %.1f MB/s\n",
                         r.records_per_second, megabytes);
-  absl::StrAppendFormat(&text, "floor       %12.0f records/s\n",
-                        r.floor_records_per_second);
+  absl::StrAppendFormat(&text, "floor       %12.0f records/s, by %s\n",
+                        r.floor_records_per_second, r.floor_way);
   absl::StrAppendFormat(
       &text, "per record  %12.0f ns, %.2f times the floor's %.0f ns\n",
       NanosPerRecord(r.records_per_second, options.threads), TimesFloor(r),
@@ -97,6 +97,7 @@ std::string ToJson(const AppendBenchOptions& options,
                      {"frequency", options.frequency},
                      {"records_per_second", r.records_per_second},
                      {"floor_records_per_second", r.floor_records_per_second},
+                     {"floor_way", r.floor_way},
                      {"times_floor", TimesFloor(r)},
                      {"latency_ns", ToJson(r.latency_ns)},
                      {"clock_ns", r.clock_ns},

@@ -20,14 +20,14 @@ using ::testing::HasSubstr;
 using Code = absl::StatusCode;
 namespace fs = std::filesystem;
 
-constexpr size_t kBytes = 10'000;
+constexpr size_t kWatchedBytes = 10'000;
 
 class FileWatchTest : public ::testing::Test {
  protected:
   FileWatchTest() {
-    testing::WriteFile(path_, std::vector<std::byte>(kBytes));
+    testing::WriteFile(path_, std::vector<std::byte>(kWatchedBytes));
     fd_ = FileDescriptor(open(path_.c_str(), O_RDWR | O_CLOEXEC));
-    watch_ = FileWatch(path_, fd_.get(), kBytes);
+    watch_ = FileWatch(path_, fd_.get(), kWatchedBytes);
   }
   void ExpectFound(Code code, const std::string& message) {
     const absl::Status found = watch_.Check();
@@ -45,7 +45,7 @@ class FileWatchTest : public ::testing::Test {
 TEST_F(FileWatchTest, WholeFileIsNoNews) {
   EXPECT_TRUE(watch_.Check().ok());
   testing::WriteFile(directory_.File("other"), {});
-  ASSERT_EQ(ftruncate(fd_.get(), 2 * kBytes), 0);
+  ASSERT_EQ(ftruncate(fd_.get(), 2 * kWatchedBytes), 0);
   EXPECT_TRUE(watch_.Check().ok()) << "it may be longer";
   fs::create_hard_link(path_, directory_.File("second name"));
   EXPECT_TRUE(watch_.Check().ok());
@@ -80,7 +80,7 @@ TEST_F(FileWatchTest, ReplacedFileWithASecondNameIsFound) {
 }
 
 TEST_F(FileWatchTest, TruncatedFileIsFound) {
-  ASSERT_EQ(truncate(path_.c_str(), kBytes - 1), 0);
+  ASSERT_EQ(truncate(path_.c_str(), kWatchedBytes - 1), 0);
   ExpectFound(Code::kDataLoss, "truncated to 9999 of 10000 bytes");
 }
 
@@ -88,7 +88,7 @@ TEST_F(FileWatchTest, RemovedFolderIsFound) {
   const std::string folder = directory_.File("folder");
   fs::create_directory(folder);
   fs::rename(path_, folder + "/file");
-  watch_ = FileWatch(folder + "/file", fd_.get(), kBytes);
+  watch_ = FileWatch(folder + "/file", fd_.get(), kWatchedBytes);
   ASSERT_TRUE(watch_.Check().ok());
   fs::remove_all(folder);
   EXPECT_EQ(watch_.Check().code(), Code::kNotFound);
@@ -99,7 +99,7 @@ TEST_F(FileWatchTest, RenamedFolderIsNoNews) {
   const std::string folder = directory_.File("folder");
   fs::create_directory(folder);
   fs::rename(path_, folder + "/file");
-  watch_ = FileWatch(folder + "/file", fd_.get(), kBytes);
+  watch_ = FileWatch(folder + "/file", fd_.get(), kWatchedBytes);
   fs::rename(folder, directory_.File("elsewhere"));
   EXPECT_TRUE(watch_.Check().ok());
 }
@@ -108,7 +108,7 @@ TEST_F(FileWatchTest, RenamedFolderIsNoNews) {
 TEST_F(FileWatchTest, RelativePathIsOfTheWorkingDirectoryOfItsTime) {
   const fs::path before = fs::current_path();
   fs::current_path(directory_.path());
-  watch_ = FileWatch("watched", fd_.get(), kBytes);
+  watch_ = FileWatch("watched", fd_.get(), kWatchedBytes);
   fs::current_path(before);
   EXPECT_TRUE(watch_.Check().ok());
   fs::remove(path_);
@@ -118,21 +118,21 @@ TEST_F(FileWatchTest, RelativePathIsOfTheWorkingDirectoryOfItsTime) {
 TEST_F(FileWatchTest, LinkThatLeadsElsewhereNowIsFound) {
   const std::string link = directory_.File("link");
   fs::create_symlink("watched", link);
-  watch_ = FileWatch(link, fd_.get(), kBytes);
+  watch_ = FileWatch(link, fd_.get(), kWatchedBytes);
   EXPECT_TRUE(watch_.Check().ok());
   fs::remove(link);
-  testing::WriteFile(directory_.File("other"), std::vector<std::byte>(kBytes));
+  testing::WriteFile(directory_.File("other"), std::vector<std::byte>(kWatchedBytes));
   fs::create_symlink("other", link);
   EXPECT_EQ(watch_.Check().code(), Code::kDataLoss);
 }
 
 // Whatever the reason, a path that never led to the file says nothing of it.
 TEST_F(FileWatchTest, PathThatNeverLedToTheFileIsNotWatched) {
-  watch_ = FileWatch(directory_.File("other"), fd_.get(), kBytes);
+  watch_ = FileWatch(directory_.File("other"), fd_.get(), kWatchedBytes);
   EXPECT_TRUE(watch_.Check().ok());
   ASSERT_EQ(truncate(path_.c_str(), 1), 0);
   EXPECT_EQ(watch_.Check().code(), Code::kDataLoss);
-  ASSERT_EQ(truncate(path_.c_str(), kBytes), 0);
+  ASSERT_EQ(truncate(path_.c_str(), kWatchedBytes), 0);
   fs::remove(path_);
   EXPECT_EQ(watch_.Check().code(), Code::kNotFound);
 }
@@ -140,7 +140,7 @@ TEST_F(FileWatchTest, PathThatNeverLedToTheFileIsNotWatched) {
 TEST_F(FileWatchTest, NothingIsWatchedByDefaultOrOfADevice) {
   EXPECT_TRUE(FileWatch().Check().ok());
   const FileDescriptor null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  EXPECT_TRUE(FileWatch("/dev/null", null.get(), kBytes).Check().ok());
+  EXPECT_TRUE(FileWatch("/dev/null", null.get(), kWatchedBytes).Check().ok());
 }
 
 }  // namespace
