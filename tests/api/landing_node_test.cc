@@ -34,7 +34,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Whether it is a mapping of a region's file.
+// Whether it is a mapping of a file. (Not by the file's name: one that was
+// mapped before it got its name is shown without.)
 bool IsInFile(const void* address) {
   const auto place = reinterpret_cast<uintptr_t>(address);
   std::ifstream maps("/proc/self/maps");
@@ -44,7 +45,11 @@ bool IsInFile(const void* address) {
     uintptr_t end = 0;
     char dash = 0;
     words >> std::hex >> begin >> dash >> end;
-    if (begin <= place && place < end) return line.ends_with(".alpheus");
+    if (begin > place || place >= end) continue;
+    const size_t path = line.find('/');
+    // Shared memory without a file is shown as one of /dev/zero.
+    return path != std::string::npos &&
+           !line.substr(path).starts_with("/dev/zero");
   }
   return false;
 }
