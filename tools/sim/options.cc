@@ -177,10 +177,9 @@ RunOptions DrawOptions(uint64_t seed, const Fixed& fixed) {
   options.faults = 37 + static_cast<int>(random.Below(26));
   options.fault_gap_ns_max = int64_t{1'000'000} << random.Below(3);
   for (size_t i = 0; i < kFaultKinds; ++i) {
-    const auto kind = static_cast<FaultKind>(i);
     const bool is_on = fixed.faults
-                           ? fixed.faults->contains(kind)
-                           : kind != FaultKind::kFlipInTransit && !one_in(3);
+                           ? fixed.faults->contains(static_cast<FaultKind>(i))
+                           : !one_in(3);
     options.weights[i] = is_on ? kWeights[i] : 0;
   }
   const Workload drawn = one_in(2) ? Workload::kWal : Workload::kMixed;

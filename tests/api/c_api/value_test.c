@@ -67,12 +67,12 @@ static void LongMessageKeepsBothEnds(void) {
   memcpy(name, "/first", 6);
   name[sizeof(name) - 1] = '\0';
   alpheus_reader* reader = NULL;
-  EXPECT_CODE(ALPHEUS_UNAVAILABLE,
+  EXPECT_CODE(ALPHEUS_INVALID_ARGUMENT,
               alpheus_reader_open(name, &reader, &last_error));
   EXPECT(strlen(last_error.message) == ALPHEUS_MESSAGE_BYTES - 1);
   EXPECT(strncmp(last_error.message, "/firstx", 7) == 0);
   EXPECT(strstr(last_error.message, "x ... x") != NULL);
-  EXPECT(strstr(last_error.message, "name too long") != NULL);
+  EXPECT(strstr(last_error.message, "Name it by fewer bytes") != NULL);
 }
 
 static void OptionsWithoutSizeAreRefused(void) {
