@@ -64,7 +64,7 @@ bool Inquiry::Take(const ConnectionEvent& event) {
       Fail(WithRemedy(DecodeRejection(event.private_data)));
       break;
     case ConnectionEvent::Kind::kUnreachable:
-      Fail(absl::UnavailableError("nobody answers; is the node running?"));
+      Fail(absl::UnavailableError("nobody answers; start the node if it does not run"));
       break;
     case ConnectionEvent::Kind::kDisconnected:
       // The reply may be there, and says why; else its receive fails (X3).

@@ -395,6 +395,10 @@ absl::Status RemoteTail::Doubt() const {
     if (said.promised.epoch > newest_) above = &replica;
     is_list_known |= said.configuration_id >= options_.configuration_id;
   }
+  if (heard == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("no node answers: ", Absences().message()));
+  }
   const auto members = static_cast<uint32_t>(replicas_.size());
   const uint32_t write_quorum = options_.write_quorum;
   const uint32_t opening =
@@ -408,7 +412,7 @@ absl::Status RemoteTail::Doubt() const {
         "be durable than those in reach know. ",
         Absences().message()));
   }
-  if (heard > 0 && !is_list_known) {
+  if (!is_list_known) {
     return absl::UnavailableError(
         absl::StrCat("nobody in reach has configuration ",
                      options_.configuration_id, " of ", options_.list_file,

@@ -95,6 +95,26 @@ PROJECT_VERSION = re.search(r"(?<=project\(alpheus VERSION )(\d+)\.(\d+)\.\d+",
                             read(ROOT, "CMakeLists.txt"))
 
 
+def public_functions(header):
+    """The functions that each class of a header lets its users call."""
+    text = re.sub(r"//[^\n]*", "", header)
+    found = {}
+    for match in re.finditer(r"\b(class|struct) (\w+)[^;{(]*\{", text):
+        depth, end = 1, match.end()
+        while depth > 0:
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        is_public = match[1] == "struct"
+        names = found.setdefault(match[2], set())
+        for part in re.split(r"\b(public|protected|private):",
+                             text[match.end():end]):
+            if part in ("public", "protected", "private"):
+                is_public = part == "public"
+            elif is_public:
+                names.update(re.findall(r"(~?\b\w+)\(", part))
+    return found
+
+
 class InstallTest(unittest.TestCase):
 
     @classmethod
@@ -228,6 +248,26 @@ class InstallTest(unittest.TestCase):
         others = [s for s in symbols if s not in c_symbols
                   and not s.startswith("alpheus::")]
         self.assertEqual(others, [])
+
+    def test_library_exports_what_public_classes_declare(self):
+        public = {}
+        folder = os.path.join(self.prefix, "include", "alpheus")
+        for header in (h for h in os.listdir(folder) if h.endswith(".h")):
+            public.update(public_functions(read(folder, header)))
+        self.assertIn("Append", public["Log"])
+        shared, static = (self.methods_of(name)
+                          for name in ("libalpheus.so", "libalpheus.a"))
+        # A copy that is deleted looks like a constructor that may be private.
+        declared = {(name, function) for name, function in static
+                    if function in public.get(name, ()) and function != name}
+        self.assertGreater(len(declared), 60)
+        self.assertEqual(declared - shared, set())
+
+    def methods_of(self, library):
+        options = ["-D"] if library.endswith(".so") else []
+        symbols = run("nm", *options, "-C", "--defined-only",
+                      os.path.join(self.prefix, self.libdir, library))
+        return set(re.findall(r" T alpheus::(\w+)::(~?\w+)\(", symbols))
 
     def test_c_test_calls_every_declared_function(self):
         header = re.sub(r"//[^\n]*", "", read(
