@@ -208,7 +208,8 @@ class InstallTest(unittest.TestCase):
              ("Config", "ConfigVersion", "CTargets", "CxxTargets",
               "StaticTargets")} | plugin)
         for name in ("LICENSE", "README.md", "docs/log_format.md",
-                     "examples/embedded/main.c"):
+                     "examples/embedded/main.c",
+                     "tools/samples/alpheusd.service"):
             self.assertIn("share/doc/alpheus/" + name, docs)
 
     def test_no_installed_text_names_the_source_or_the_build(self):

@@ -9,7 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "log/format/superline.h"
 #include "nlohmann/json.hpp"
+#include "recovery/messages.h"
 #include "tests/testing/temp_directory.h"
 #include "tests/tools/cli_fixture.h"
 #include "tools/demo/child_process.h"
@@ -72,6 +75,13 @@ TEST_F(CliTest, HelpIsNoError) {
                                     "verify", "cleanup", "salvage", "plan"}) {
     EXPECT_THAT(RunWell({command, "--help"}), HasSubstr("Usage"));
   }
+}
+
+// Which nodes can talk to each other, and which regions can be opened.
+TEST_F(CliTest, VersionNamesProtocolAndFormat) {
+  EXPECT_EQ(RunWell({"--version"}),
+            absl::StrCat("alpheus 0.1.0, protocol ", kProtocolVersion,
+                         ", log format ", kFormatVersion, "\n"));
 }
 
 TEST_F(CliTest, SizesAreTakenInEveryUnit) {

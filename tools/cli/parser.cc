@@ -9,6 +9,9 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "log/format/superline.h"
+#include "recovery/messages.h"
 #include "tools/cli/help_text.h"
 
 namespace alpheus::cli {
@@ -167,8 +170,11 @@ void RequireWhatIsMissing(CLI::App* command,
 
 Parser::Parser(const std::string& description, const std::string& program)
     : app_(std::make_unique<CLI::App>(description, program)) {
-  app_->set_version_flag("--version", program + " " ALPHEUS_PROJECT_VERSION,
-                         "Print the version and exit");
+  app_->set_version_flag(
+      "--version",
+      absl::StrCat(program, " " ALPHEUS_PROJECT_VERSION ", protocol ",
+                   kProtocolVersion, ", log format ", kFormatVersion),
+      "Print the versions and exit");
 }
 
 Parser::~Parser() = default;
