@@ -274,7 +274,8 @@ TEST_F(LocalOpeningTest, FullEpochTableIsRefusedWithAWayOut) {
 // killed, and whose head moves by less than is worth writing.
 TEST_F(LocalOpeningTest, EpochsWithoutRecordsLeaveThoughNobodyCloses) {
   constexpr uint64_t kTable = 260;
-  LogHarness harness({.ring_capacity = 65536, .table_capacity = kTable});
+  // A sixteenth, from which on a head is always written, takes 1,024 records.
+  LogHarness harness({.ring_capacity = 1 << 20, .table_capacity = kTable});
   for (uint64_t i = 1; i <= 2 * kTable; ++i) {
     ASSERT_TRUE(harness.Open().ok()) << "opening " << i;
     const Lsn lsn = harness.Append("x");
