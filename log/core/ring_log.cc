@@ -155,11 +155,17 @@ absl::StatusOr<AppendedRecord> RingLog<P>::AppendInRing(
                         {ring_.At(space.offset) + kRecordHeaderBytes, bytes}};
 }
 
-// A policy saves fences. From some size on a fence is cheaper than the way
-// through the cache; from a smaller one where several threads write, because
-// the one that forces has to fetch the others' lines.
+// A fence for the record alone. Threads that force at the same time are best
+// left to the processor, or to the kernel, which gathers what they ask of a
+// disk. A policy saves fences: all it can where a fence is a call. Else, from
+// some size on, a fence is cheaper than the way through the cache; from a
+// smaller one where several threads write, because the one that forces has to
+// fetch the others' lines.
 template <Persistence P>
-inline bool RingLog<P>::IsPersistedAtOnce(Lsn lsn, size_t payload_bytes) {
+inline bool RingLog<P>::IsPersistedAtOnce(Lsn lsn, size_t payload_bytes,
+                                          bool forced) {
+  if (forced) return true;
+  if constexpr (P::kFenceIsCall) return false;
   constexpr size_t kCachedBytesMax = 768;
   constexpr size_t kCachedBytesMaxShared = 320;
   if (payload_bytes <= kCachedBytesMaxShared) return false;
@@ -195,7 +201,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status RingLog<P>::AppendTo(
   // What goes to backups is read from the cache, and its bytes stay as they are
   // from the moment it is completed.
   if (replicated_ == nullptr &&
-      (forced || IsPersistedAtOnce(space->lsn, payload.bytes))) {
+      IsPersistedAtOnce(space->lsn, payload.bytes, forced)) {
     const auto progressed = WriteAndPersist(*space, payload, looks);
     if (progressed == Forcer<P>::Progressed::kDurable && policy.group == 0)
         [[likely]] {

@@ -285,7 +285,7 @@ class RingLog {
   bool IsPossible(const ForcePolicy& policy) const;
   // Whether a record of so many bytes, which is not to be forced by itself, is
   // persisted at once all the same.
-  bool IsPersistedAtOnce(Lsn lsn, size_t payload_bytes);
+  bool IsPersistedAtOnce(Lsn lsn, size_t payload_bytes, bool forced);
   absl::Status CheckPolicy(const ForcePolicy& policy) const;
   absl::Status CheckGiven(Lsn lsn) const;
   // Fails if a reservation of the calling thread up to `lsn` is open.

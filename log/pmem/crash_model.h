@@ -76,6 +76,7 @@ class ModelPersistence {
   // What memory takes whole or not at all.
   static constexpr size_t kWordBytes = 8;
 
+  static constexpr bool kFenceIsCall = false;
   static constexpr uint64_t kWatermarkPeriod = 1;
 
   enum class Primitive {

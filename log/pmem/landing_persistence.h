@@ -81,6 +81,7 @@ class PmemLandingMedium final : public LandingMedium {
 
 class LandingPersistence {
  public:
+  static constexpr bool kFenceIsCall = false;
   static constexpr uint64_t kWatermarkPeriod = 1;
 
   // `copy` must outlive it. Requires: its bytes are those of the medium, it

@@ -42,6 +42,7 @@ class LibpmemPersistence {
     std::shared_ptr<const RegionAlarm> alarm = nullptr;
   };
 
+  static constexpr bool kFenceIsCall = false;
   static constexpr uint64_t kWatermarkPeriod = 1;
 
   // What libpmem says of this machine: true with eADR.

@@ -35,6 +35,7 @@ class MsyncPersistence {
   // tests; SyncPages is the real one.
   using SyncFunction = int (*)(const void* address, size_t bytes);
 
+  static constexpr bool kFenceIsCall = true;
   static constexpr uint64_t kWatermarkPeriod = 16;
   // A batch has two runs where it goes round the end of the ring, and a few
   // more in the fixed part.

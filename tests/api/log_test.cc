@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -294,6 +295,27 @@ TEST_F(LogTest, AppendOnThisMediumCostsOneFence) {
   const PersistenceCounters after = ThreadPersistenceCounters();
   EXPECT_EQ(after.fences - before.fences, 1u);
   EXPECT_EQ(after.flushed_lines - before.flushed_lines, 0u);
+}
+
+// Each waits for a disk there, also where the record is too large for the
+// cache.
+TEST_F(LogTest, RecordsForcedTogetherInAPlainFileShareTheirSystemCalls) {
+  if (std::getenv("PMEM_IS_PMEM_FORCE") != nullptr) {
+    GTEST_SKIP()
+        << "skipped because files are declared to be persistent memory";
+  }
+  for (const size_t bytes : {64, 1024, 8192}) {
+    const std::string record(bytes, 'x');
+    const uint64_t before = ThreadPersistenceCounters().msyncs;
+    for (int i = 0; i < 32; ++i) {
+      ASSERT_TRUE(log_->Append(record, {.frequency = 8}).ok());
+    }
+    const uint64_t calls = ThreadPersistenceCounters().msyncs - before;
+    EXPECT_GE(calls, 4u) << bytes;
+    // Four batches, a watermark, and a batch that does not begin with its page.
+    EXPECT_LE(calls, 6u) << bytes;
+    ASSERT_TRUE(log_->CleanupThrough(log_->durable_lsn()).ok());
+  }
 }
 
 TEST_F(LogTest, AnonymousLogWorksAndDiesWithItself) {
