@@ -278,7 +278,11 @@ class ClusterReader::Impl {
   void StartFetching(Replica& replica) {
     RemoteRegion::Options options;
     options.at = OptionsOf(replica);
-    // No deadline of its own: silence ends it, from the first moment on.
+    // Silence ends it, from the first moment on, and before the fabric does.
+    options.deadline = [this] {
+      return Deadline::In(
+          2 * std::chrono::milliseconds(int64_t{options_.timeout_ms}));
+    };
     options.without_ring = options_.without_records;
     replica.remote = std::make_unique<RemoteRegion>(
         *fabric_, std::move(options),

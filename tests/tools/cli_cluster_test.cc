@@ -2,17 +2,20 @@
 // The commands on a cluster's log: what they print, and what they refuse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "log/base/clock.h"
+#include "log/base/random.h"
 #include "nlohmann/json.hpp"
+#include "replication/fabric/tcp/tcp_fabric.h"
 #include "tests/testing/test_cluster.h"
 #include "tests/tools/cli_fixture.h"
 #include "tools/cli/cluster_status.h"
@@ -267,6 +270,31 @@ TEST_F(CliClusterTest, CleanupOfWhatWasNeverGivenEndsNobody) {
   next.Close();
 }
 
+// Goal: the primary's own replica is the only one, which nobody else reads.
+TEST(CliClusterOfOneTest, CleanupOfWhatWasNeverGivenEndsNobody) {
+  const TestCluster cluster(1);
+  const auto of = [&](const std::string& command, const Arguments& more) {
+    Arguments arguments = {command, "--cluster", cluster.file()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  RunWell(of("format", {"--size", "256KiB"}));
+  HeldWriter writer(
+      of("append", {"--node", "1", "--ack", "--file", cluster.ReplicaPath(1)}));
+  // Its node may not have heard of it yet.
+  json said;
+  do {
+    said = json::parse(RunAlpheus(of("status", {"--json"})).output);
+  } while (said["primary"] != 1);
+  const ProgramResult never =
+      RunAlpheus(of("cleanup", {"--take-over", "--through", "900"}));
+  EXPECT_EQ(never.end.exit_status, kFailed);
+  EXPECT_THAT(never.error, AllOf(HasSubstr("LSN 900 was never given"),
+                                 HasSubstr("Nothing was changed"),
+                                 Not(HasSubstr("was ended"))));
+  EXPECT_EQ(writer.Close().exit_status, kGood);
+}
+
 TEST_F(CliClusterTest, WhatBecameOfAPrimaryIsInTheNextStatus) {
   cli::ClusterStatus before;
   before.primary = 2;
@@ -316,36 +344,32 @@ TEST_F(CliClusterTest, StatusAndCatNameTheSameBoundOfOneCopy) {
 }
 
 // Whoever connects there hears nothing, as of a node that is stopped.
-class SilentListener {
+class SilentNode {
  public:
-  explicit SilentListener(const std::string& address)
-      : socket_(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
-    const int on = 1;
-    setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    at.sin_port = htons(static_cast<uint16_t>(
-        std::stoi(address.substr(address.rfind(':') + 1))));
-    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&at), sizeof(at)), 0);
-    EXPECT_EQ(listen(socket_, 8), 0);
+  explicit SilentNode(const std::string& address)
+      : fabric_(TcpFabricOptions(), Clock::Real(), random_) {
+    const auto listens = fabric_.Listen(address);
+    EXPECT_TRUE(listens.ok()) << listens.status();
   }
-  ~SilentListener() { close(socket_); }
-  SilentListener(const SilentListener&) = delete;
-  SilentListener& operator=(const SilentListener&) = delete;
 
-  // Since it was asked last.
-  int TakeConnections() const {
+  // That have said hello, and have gone meanwhile.
+  int CountConnections() {
     int count = 0;
-    for (;; ++count) {
-      const int taken = accept(socket_, nullptr, nullptr);
-      if (taken < 0) return count;
-      close(taken);
+    std::vector<Completion> completions(1);
+    std::vector<ConnectionEvent> events;
+    for (int i = 0; i < 1000; ++i) {
+      events.clear();
+      fabric_.Poll(std::span(completions), &events);
+      count += static_cast<int>(
+          std::ranges::count(events, ConnectionEvent::Kind::kRequested,
+                             [](const ConnectionEvent& e) { return e.kind; }));
     }
+    return count;
   }
 
  private:
-  const int socket_;
+  EntropyRandom random_;
+  TcpFabric fabric_;
 };
 
 // Goal: a node that is stopped costs its time once, and the time is the
@@ -354,14 +378,13 @@ TEST_F(CliClusterTest, SilentNodeIsWaitedForOnce) {
   Format();
   RunWell(Of("append", {"--node", "1"}), "one\n");
   cluster_.Stop(3);
-  // Whoever connects is taken by the system, and hears nothing.
-  const SilentListener silent(cluster_.AddressOf(3));
+  SilentNode silent(cluster_.AddressOf(3));
   const ProgramResult status =
       RunAlpheus(Of("status", {"--timeout-ms", "300"}));
   EXPECT_EQ(status.end.exit_status, kGood) << status.error;
   EXPECT_THAT(status.output, AllOf(HasSubstr("silent for 300 ms"),
                                    HasSubstr("2 of 3 replicas reached")));
-  EXPECT_EQ(silent.TakeConnections(), 1);
+  EXPECT_EQ(silent.CountConnections(), 1);
   EXPECT_EQ(RunAlpheus(Of("status", {"--timeout-ms", "0"})).end.exit_status,
             kUsage);
 }
