@@ -248,6 +248,14 @@ TEST_F(CliClusterErrorsTest, ListThatIsAheadOfTheLogNamesTheChange) {
   const ProgramResult status = RunAlpheus(OfFile("status", same));
   EXPECT_THAT(status.error, IsEmpty());
   EXPECT_THAT(status.output, Not(HasSubstr("The log has configuration")));
+  // Who has the old list is told that, and not of a change to come.
+  const ProgramResult late =
+      RunAlpheus(OfFile("replace", old, {"--node", "3"}));
+  EXPECT_EQ(late.end.exit_status, kFailed);
+  EXPECT_THAT(late.error,
+              AllOf(HasSubstr("the log has configuration 2"),
+                    HasSubstr("give the list of members that the log has"),
+                    Not(HasSubstr("alpheus reconfigure"))));
 }
 
 TEST_F(CliClusterErrorsTest, NodeThatIsToJoinAndIsDownIsToBeStarted) {

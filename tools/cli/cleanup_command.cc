@@ -185,9 +185,10 @@ absl::Status CleanedNothing(const CleanupArguments& arguments,
       absl::StrCat("log ", arguments.source.log, ": ", why.message());
   if (before.primary != 0) {
     const auto after = TakeStatus(arguments.source, {.sample_ms = 0});
-    absl::StrAppend(&text, ". Nothing was cleaned; ",
-                    after.ok() ? WhatBecameOfPrimary(before, *after)
-                               : "whether the primary was ended is unknown");
+    absl::StrAppend(&text, ". Nothing was cleaned");
+    if (after.ok()) {
+      absl::StrAppend(&text, "; ", WhatBecameOfPrimary(before, *after));
+    }
   }
   return {why.code(), text};
 }
