@@ -243,19 +243,25 @@ absl::Status CheckChange(const MembersChange& change) {
   return CheckSafe(change);
 }
 
+absl::Status CheckFound(const MembersChange& change,
+                        const Configuration& found) {
+  if (IsBefore(change, found) || IsAfter(change, found)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the log has configuration ", found.id, " with N = ", found.replica_count,
+      " and W = ", found.write_quorum, ", expected ", change.from_id,
+      " with N = ", change.from.replica_count,
+      " and W = ", change.from.write_quorum,
+      ", of the nodes in the old list. Nothing was changed; give the list "
+      "of members that the log has"));
+}
+
 absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
                                        const Decision& decision,
                                        std::span<const Answer> answers) {
   const Configuration& found = decision.configuration;
-  if (!IsBefore(change, found) && !IsAfter(change, found)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the log has configuration ", found.id,
-        " with N = ", found.replica_count, " and W = ", found.write_quorum,
-        ", expected ", change.from_id, " with N = ", change.from.replica_count,
-        " and W = ", change.from.write_quorum,
-        ", of the nodes in the old list. Nothing was changed; give the list "
-        "of members that the log has"));
-  }
+  ALPHEUS_RETURN_IF_ERROR(CheckFound(change, found));
   Configuration target;
   target.id = change.to_id;
   target.replica_count = change.to.replica_count;

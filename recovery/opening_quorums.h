@@ -137,6 +137,12 @@ struct MembersChange {
 // quorums are too small: what to do instead).
 absl::Status CheckChange(const MembersChange& change);
 
+// Whether a log that has the configuration `found` is one to make the change
+// of. Errors: FailedPrecondition (it is neither the one before nor the one
+// after the change).
+absl::Status CheckFound(const MembersChange& change,
+                        const Configuration& found);
+
 // The configuration that the change leads to. `answers` tell the incarnations
 // of newcomers: of nodes that E's configuration does not name, and of those
 // that are replaced.

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "recovery/welcome_check.h"
@@ -40,6 +42,18 @@ Rejoining::Rejoining(Fabric& fabric, const Clock& clock, RandomSource& random,
 }
 
 Rejoining::~Rejoining() = default;
+
+// The member is named already.
+void Rejoining::NoteAbsent(const OtherMember& absent) {
+  for (Member& member : members_) {
+    if (member.at.node != absent.node) continue;
+    absl::string_view why = absent.why;
+    absl::ConsumePrefix(&why, absl::StrCat(member.name, ": "));
+    member.is_away = true;
+    member.why = absl::UnavailableError(
+        absl::StrCat("took no part in the opening: ", why));
+  }
+}
 
 bool Rejoining::Take(const Completion& completion) {
   if (joining_ == nullptr || !joining_->Owns(completion.connection)) {

@@ -89,6 +89,9 @@ class Rejoining {
             RejoiningOptions options, RejoinedLog log);
   ~Rejoining();
 
+  // Why the epoch was opened without a member. Before the first Poll.
+  void NoteAbsent(const OtherMember& member);
+
   // False if the connection is none of its own.
   bool Take(const Completion& completion);
   bool Take(const ConnectionEvent& event);

@@ -51,6 +51,9 @@ RejoiningReplication::RejoiningReplication(
     replication_.Add(DescribePeer({backup.node, backup.name}),
                      backup.connection, std::move(backup.session));
   }
+  for (const OtherMember& absent : opened.not_installed) {
+    rejoining_.NoteAbsent(absent);
+  }
   // Nobody is due yet: it only notes who is away.
   Rejoin();
   NoteState();

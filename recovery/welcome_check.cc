@@ -20,8 +20,8 @@ absl::Status CheckReplicatedRing(uint64_t ring_capacity) {
 absl::Status CheckWelcome(const Welcome& welcome) {
   if (welcome.incarnation == 0 || welcome.ring_capacity == 0) {
     return absl::NotFoundError(
-        "has no replica of this log. Make a new log with `alpheus format "
-        "--cluster`, or replace the member");
+        "has no replica of this log; `alpheus replace` gives it one if it has "
+        "lost it, `alpheus format --cluster` makes a new log");
   }
   const absl::Status ring = CheckReplicatedRing(welcome.ring_capacity);
   if (ring.ok()) return absl::OkStatus();

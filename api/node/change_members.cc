@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "api/node/adapter.h"
 #include "api/node/log_members.h"
 #include "log/base/clock.h"
@@ -49,6 +50,23 @@ std::vector<PeerAddress> PeersOf(const ClusterConfiguration& from,
   return peers;
 }
 
+// Whoever mistypes a number is told, and not how changes are checked.
+absl::Status CheckReplaced(const std::string& file,
+                           const ClusterConfiguration& cluster,
+                           const std::vector<uint64_t>& replaced) {
+  for (const uint64_t node : replaced) {
+    if (FindMember(cluster, NodeId(node)) != nullptr) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        file, ": node ", node, " is no member of the cluster, which has nodes ",
+        absl::StrJoin(cluster.members, ", ",
+                      [](std::string* text, const ClusterMember& member) {
+                        absl::StrAppend(text, member.node.value);
+                      }),
+        ". Nothing was changed"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<MembersChange> ChangeBetween(
     const ClusterConfiguration& from, const ClusterConfiguration& to,
     const std::vector<uint64_t>& replaced) {
@@ -80,6 +98,29 @@ absl::Status CheckIsLost(const PeerAddress& peer,
   return absl::OkStatus();
 }
 
+// Before anything is made. Those who are not enough to open the log may not
+// know its newest list: then the opening finds out.
+absl::Status CheckIsOfChange(const MembersChange& change,
+                             const std::vector<Superline>& superlines,
+                             const Superline& newest) {
+  const Configuration& found = newest.configuration;
+  const auto told =
+      std::ranges::count_if(superlines, [&found](const Superline& superline) {
+        return !IsBlank(superline) &&
+               std::ranges::any_of(found.members, [&](const Member& member) {
+                 return member.node == superline.node;
+               });
+      });
+  if (std::cmp_less(told, SizesOf(found).read_quorum)) return absl::OkStatus();
+  const absl::Status fits = CheckFound(change, found);
+  const bool is_ahead = found.id < change.from_id;
+  if (fits.ok() || !is_ahead) return fits;
+  return {fits.code(),
+          absl::StrCat(fits.message(),
+                       ". If the change to this list is still to be made, "
+                       "`alpheus reconfigure` makes it")};
+}
+
 // Those who join get blank replicas; nobody is disturbed yet.
 absl::Status PrepareNewcomers(const ClusterConfiguration& from,
                               const ClusterConfiguration& to,
@@ -100,6 +141,7 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
   ALPHEUS_ASSIGN_OR_RETURN(const std::vector<Superline> superlines,
                            ReadSuperlines(*fabric, random, members, all));
   ALPHEUS_ASSIGN_OR_RETURN(const Superline newest, NewestOf(superlines));
+  ALPHEUS_RETURN_IF_ERROR(CheckIsOfChange(change, superlines, newest));
   std::vector<PeerAddress> newcomers;
   for (const PeerAddress& peer : all) {
     const bool is_replaced = std::binary_search(
@@ -125,6 +167,8 @@ absl::StatusOr<RecoveryReport> ChangeLogMembers(
                              LoadClusterFile(options.previous_cluster_file));
   }
   ALPHEUS_RETURN_IF_ERROR(CheckLogName(options.log_name));
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckReplaced(options.cluster_file, to, options.replaced));
   ALPHEUS_ASSIGN_OR_RETURN(MembersChange change,
                            ChangeBetween(from, to, options.replaced));
   LogOptions open;

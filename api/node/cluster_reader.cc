@@ -64,13 +64,17 @@ class ClusterReader::Impl {
   std::vector<std::optional<ReplicaStanding>> AskStandings() {
     std::vector<std::unique_ptr<Inquiry>> asked;
     asked.reserve(replicas_.size());
+    // Who was silent already would only cost as much time again.
     for (const Replica& replica : replicas_) {
-      asked.push_back(
-          std::make_unique<Inquiry>(*fabric_, OptionsOf(replica), Follow{}));
+      asked.push_back(replica.was_silent
+                          ? nullptr
+                          : std::make_unique<Inquiry>(
+                                *fabric_, OptionsOf(replica), Follow{}));
     }
     const auto take = [&asked](const auto& news) {
-      return std::ranges::any_of(
-          asked, [&news](const auto& inquiry) { return inquiry->Take(news); });
+      return std::ranges::any_of(asked, [&news](const auto& inquiry) {
+        return inquiry != nullptr && inquiry->Take(news);
+      });
     };
     FabricPump pump(*fabric_);
     pump.Add({[&](const ConnectionEvent& event) { return take(event); },
@@ -78,13 +82,17 @@ class ClusterReader::Impl {
     const Deadline until = InTime();
     for (;;) {
       if (pump.Turn()) continue;
-      const bool is_over = std::ranges::all_of(
-          asked, [](const auto& inquiry) { return inquiry->done(); });
+      const bool is_over = std::ranges::all_of(asked, [](const auto& inquiry) {
+        return inquiry == nullptr || inquiry->done();
+      });
       if (is_over || until.HasPassed(Clock::Real().NowNanos())) break;
       pump.Sleep(until);
     }
     std::vector<std::optional<ReplicaStanding>> standings;
-    for (const auto& inquiry : asked) standings.push_back(StandingOf(*inquiry));
+    for (const auto& inquiry : asked) {
+      standings.push_back(inquiry == nullptr ? std::nullopt
+                                             : StandingOf(*inquiry));
+    }
     return standings;
   }
 
@@ -146,7 +154,8 @@ class ClusterReader::Impl {
     ReplicaReading reading;
     std::unique_ptr<LogReader> reader;
     bool was_reached = false;
-    bool is_read = false;  // or given up
+    bool was_silent = false;  // for options_.timeout_ms
+    bool is_read = false;     // or given up
     // While it is being fetched:
     std::optional<Region> image;
     std::unique_ptr<RemoteRegion> remote;
@@ -269,7 +278,11 @@ class ClusterReader::Impl {
   void StartFetching(Replica& replica) {
     RemoteRegion::Options options;
     options.at = OptionsOf(replica);
-    options.deadline = [this] { return InTime(); };
+    // Silence ends it, from the first moment on, and before the fabric does.
+    options.deadline = [this] {
+      return Deadline::In(
+          2 * std::chrono::milliseconds(int64_t{options_.timeout_ms}));
+    };
     options.without_ring = options_.without_records;
     replica.remote = std::make_unique<RemoteRegion>(
         *fabric_, std::move(options),
@@ -310,12 +323,15 @@ class ClusterReader::Impl {
         replica.remote->welcome().has_value() && !is_unserved &&
         !absl::IsFailedPrecondition(status) &&
         !absl::IsUnauthenticated(status) && !absl::IsNotFound(status);
+    replica.was_silent = !done;
     if (!done) {
+      const uint64_t bytes = replica.remote->region_bytes();
       status = absl::UnavailableError(absl::StrCat(
-          replica.reading.address, ": silent for ", options_.timeout_ms,
-          " ms, after ", replica.remote->bytes_read(), " bytes of the ",
-          replica.remote->region_bytes(),
-          " of its image; the node is stopped, or the way to it is"));
+          replica.reading.address, ": silent for ", options_.timeout_ms, " ms",
+          bytes == 0 ? ""
+                     : absl::StrCat(", after ", replica.remote->bytes_read(),
+                                    " bytes of the ", bytes, " of its image"),
+          "; the node is stopped, or the way to it is"));
     }
     CheckList(replica);
     replica.reading.refusals = NamedRefusals(replica.remote->refusals());

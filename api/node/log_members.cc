@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "api/node/fabric_pump.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
@@ -55,6 +56,22 @@ absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
   ALPHEUS_ASSIGN_OR_RETURN(const RegionState state,
                            ReadRegionState(image->bytes(), DescribePeer(peer)));
   return state.superline;
+}
+
+absl::Status MustRun(const LogMembersOptions& options,
+                     const std::vector<PeerAddress>& peers,
+                     const absl::Status& made) {
+  if (!absl::IsUnavailable(made)) return made;
+  const bool is_one = peers.size() == 1;
+  return absl::UnavailableError(absl::StrCat(
+      "log ", options.log_name, ": ", is_one ? "node " : "nodes ",
+      absl::StrJoin(peers, ", ",
+                    [](std::string* text, const PeerAddress& peer) {
+                      absl::StrAppend(text, peer.node.value);
+                    }),
+      " must run before the change: start ", is_one ? "it" : "them",
+      ", and give the same command again. The members are as they were; ",
+      made.message()));
 }
 
 }  // namespace
@@ -122,7 +139,7 @@ absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,
     if (created->Poll()) break;
     pump.Sleep(created->NextPoll());
   }
-  return created->status();
+  return MustRun(options, peers, created->status());
 }
 
 }  // namespace alpheus

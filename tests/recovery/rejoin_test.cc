@@ -173,7 +173,8 @@ TEST_F(RejoinTest, MemberOfAnEarlierEpochJoins) {
   const RejoiningReplication::State state = primary_->rejoining->state();
   ASSERT_EQ(state.away.size(), 1u);
   EXPECT_EQ(state.away[0].node, NodeId(kJoiner));
-  EXPECT_THAT(state.away[0].why, HasSubstr("was not there"));
+  EXPECT_THAT(state.away[0].why,
+              HasSubstr("took no part in the opening: came too late"));
   Append(3);
   ComeBack();
   EXPECT_EQ(counters().records_copied, 4u);

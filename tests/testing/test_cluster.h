@@ -44,6 +44,9 @@ class TestCluster {
   std::string key_file() const { return directory_.File("cluster.key"); }
   // Of a node's replica.
   std::string ReplicaPath(int node, const std::string& log = "main") const;
+  const std::string& AddressOf(int node) const {
+    return nodes_[static_cast<size_t>(node) - 1].address;
+  }
   // What the nodes told.
   std::string Told();
 

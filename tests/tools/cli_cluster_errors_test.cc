@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -208,6 +209,85 @@ TEST_F(CliClusterErrorsTest, ReadersByAnOldListAreTold) {
   EXPECT_EQ(RunWell(OfFile("tail", now)), "before\nafter\n");
 }
 
+// Goal: whoever looks by the next list hears of the change that is to be made,
+// and of nothing that would not make it.
+TEST_F(CliClusterErrorsTest, ListThatIsAheadOfTheLogNamesTheChange) {
+  const TestCluster cluster(4);
+  const std::string old = cluster.WriteList(1, {1, 2, 3}, 2);
+  RunWell(OfFile("format", old, {"--size", "256KiB"}));
+  RunWell(OfFile("append", old, {"--node", "1"}), "one\n");
+  // With the same N and W, and with others.
+  const std::string same = cluster.WriteList(2, {1, 2, 4}, 2);
+  const std::string larger = cluster.WriteList(3, {1, 2, 3, 4}, 3);
+  for (const std::string& now : {same, larger}) {
+    const ProgramResult status = RunAlpheus(OfFile("status", now));
+    EXPECT_THAT(status.output,
+                AllOf(HasSubstr("The log has configuration 1"),
+                      HasSubstr("no replica of this log: the change"),
+                      Not(HasSubstr("alpheus replace"))));
+    EXPECT_THAT(status.error,
+                AllOf(HasSubstr("warning: log main has configuration 1"),
+                      HasSubstr(absl::StrCat("`alpheus reconfigure --cluster ",
+                                             now, " --log main --from OLD`"))));
+    const json said =
+        json::parse(RunAlpheus(OfFile("status", now, {"--json"})).output);
+    EXPECT_EQ(said["log_configuration_id"], 1);
+    // Nothing is made, and nobody promises, for a replacement by that list.
+    const std::string before = RunWell(OfFile("status", old));
+    const ProgramResult replace =
+        RunAlpheus(OfFile("replace", now, {"--node", "4"}));
+    EXPECT_EQ(replace.end.exit_status, kFailed);
+    EXPECT_THAT(replace.error,
+                AllOf(HasSubstr("the log has configuration 1"),
+                      HasSubstr("Nothing was changed"),
+                      HasSubstr("`alpheus reconfigure` makes it")));
+    EXPECT_FALSE(std::filesystem::exists(cluster.ReplicaPath(4)));
+    EXPECT_EQ(RunWell(OfFile("status", old)), before);
+  }
+  RunWell({"reconfigure", "--cluster", same, "--log", "main", "--from", old});
+  const ProgramResult status = RunAlpheus(OfFile("status", same));
+  EXPECT_THAT(status.error, IsEmpty());
+  EXPECT_THAT(status.output, Not(HasSubstr("The log has configuration")));
+  // Who has the old list is told that, and not of a change to come.
+  const ProgramResult late =
+      RunAlpheus(OfFile("replace", old, {"--node", "3"}));
+  EXPECT_EQ(late.end.exit_status, kFailed);
+  EXPECT_THAT(late.error,
+              AllOf(HasSubstr("the log has configuration 2"),
+                    HasSubstr("give the list of members that the log has"),
+                    Not(HasSubstr("alpheus reconfigure"))));
+}
+
+TEST_F(CliClusterErrorsTest, NodeThatIsToJoinAndIsDownIsToBeStarted) {
+  TestCluster cluster(5);
+  const std::string old = cluster.WriteList(1, {1, 2, 3}, 2);
+  RunWell(OfFile("format", old, {"--size", "256KiB"}));
+  cluster.Stop(4);
+  const std::string one = cluster.WriteList(2, {1, 2, 4}, 2);
+  const Arguments change = {"reconfigure", "--cluster", one, "--from", old};
+  const ProgramResult joins = RunAlpheus(change);
+  EXPECT_EQ(joins.end.exit_status, kUnavailable);
+  EXPECT_THAT(joins.error,
+              AllOf(HasSubstr("log main: node 4 must run before the change: "
+                              "start it, and give the same command again"),
+                    HasSubstr("nobody answers")));
+  cluster.Stop(3);
+  const ProgramResult replace =
+      RunAlpheus(OfFile("replace", old, {"--node", "3"}));
+  EXPECT_EQ(replace.end.exit_status, kUnavailable);
+  EXPECT_THAT(replace.error, HasSubstr("node 3 must run before the change"));
+  cluster.Start(3);
+  cluster.Stop(5);
+  const ProgramResult two =
+      RunAlpheus({"reconfigure", "--cluster",
+                  cluster.WriteList(3, {1, 2, 3, 4, 5}, 3), "--from", old});
+  EXPECT_THAT(two.error, HasSubstr("nodes 4, 5 must run before the change: "
+                                   "start them"));
+  // The remedy, as it is given.
+  cluster.Start(4);
+  EXPECT_EQ(RunAlpheus(change).end.exit_status, kGood);
+}
+
 // Goal: two of three are away; the third can't know what they acknowledged.
 TEST_F(CliClusterErrorsTest, TailOfTooFewIsNotTheEnd) {
   FormatAndAppend("one\n");
@@ -221,12 +301,23 @@ TEST_F(CliClusterErrorsTest, TailOfTooFewIsNotTheEnd) {
 
 TEST_F(CliClusterErrorsTest, NodeThatIsNoMemberIsNamedWithThoseThatAre) {
   FormatAndAppend("one\n");
-  for (const char* command : {"cat", "verify", "inspect", "append"}) {
+  for (const char* command :
+       {"cat", "verify", "inspect", "append", "replace"}) {
     const ProgramResult result = RunAlpheus(Of(command, {"--node", "9"}));
     EXPECT_NE(result.end.exit_status, kGood) << command;
     EXPECT_THAT(result.error, AllOf(HasSubstr("node 9"), HasSubstr("member")))
         << command;
   }
+  // Beside one that is, too.
+  const ProgramResult both =
+      RunAlpheus(Of("replace", {"--node", "3", "--node", "9"}));
+  EXPECT_EQ(both.end.exit_status, kUsage);
+  EXPECT_THAT(both.error,
+              AllOf(HasSubstr(absl::StrCat(cluster_.file(),
+                                           ": node 9 is no "
+                                           "member of the cluster, which has "
+                                           "nodes 1, 2, 3")),
+                    HasSubstr("Nothing was changed")));
 }
 
 TEST_F(CliClusterErrorsTest, StatusWithANodeDownSaysWhatIsLeft) {

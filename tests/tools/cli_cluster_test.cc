@@ -5,13 +5,20 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "log/base/clock.h"
+#include "log/base/random.h"
 #include "nlohmann/json.hpp"
+#include "replication/fabric/tcp/tcp_fabric.h"
 #include "tests/testing/test_cluster.h"
 #include "tests/tools/cli_fixture.h"
+#include "tools/cli/cluster_status.h"
 #include "tools/demo/child_process.h"
 
 namespace alpheus::testing {
@@ -23,6 +30,7 @@ using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class CliClusterTest : public ::testing::Test {
  protected:
@@ -209,6 +217,192 @@ TEST_F(CliClusterTest, CleanupMovesTheHead) {
   EXPECT_EQ(RunWell(Of("cleanup", {"--all"})), "4\n");
   EXPECT_EQ(RunWell(Of("cat")), "");
   EXPECT_EQ(RunWell(Of("append", {"--node", "1"}), "four\n"), "4\n");
+}
+
+// A writer that stays until its input is closed, and has acked one record.
+class HeldWriter {
+ public:
+  explicit HeldWriter(const Arguments& append)
+      : writer_(*demo::ChildProcess::Start(AlpheusProgram(append))) {
+    EXPECT_EQ(write(writer_.input().get(), "one\n", 4), 4);
+    std::string acked;
+    while (acked.find('\n') == std::string::npos) {
+      EXPECT_TRUE(demo::ReadSome(writer_.output().get(), &acked)) << acked;
+    }
+  }
+  demo::ProcessEnd Close() {
+    writer_.input().Close();
+    return writer_.Wait();
+  }
+
+ private:
+  demo::ChildProcess writer_;
+};
+
+// Goal: what can't be cleaned is known before anybody is ended for it.
+TEST_F(CliClusterTest, CleanupOfWhatWasNeverGivenEndsNobody) {
+  Format();
+  // A new log, too: nothing was promised.
+  const ProgramResult empty = RunAlpheus(Of("cleanup", {"--through", "1000"}));
+  EXPECT_EQ(empty.end.exit_status, kFailed);
+  EXPECT_THAT(empty.error, AllOf(HasSubstr("LSN 1000 was never given"),
+                                 HasSubstr("Nothing was changed"),
+                                 Not(HasSubstr("but promises"))));
+  EXPECT_THAT(RunAlpheus(Of("status")).output,
+              HasSubstr("epoch 0 promised 0 "));
+  HeldWriter writer(Of("append", {"--node", "2", "--ack"}));
+  const ProgramResult never =
+      RunAlpheus(Of("cleanup", {"--take-over", "--through", "900"}));
+  EXPECT_EQ(never.end.exit_status, kFailed);
+  EXPECT_THAT(never.error, AllOf(HasSubstr("LSN 900 was never given"),
+                                 HasSubstr("the last one is 1"),
+                                 HasSubstr("Nothing was changed")));
+  // An opening that is refused ends nobody either, and that is said.
+  const ProgramResult no_member = RunAlpheus(
+      Of("cleanup", {"--take-over", "--through", "1", "--node", "9"}));
+  EXPECT_EQ(no_member.end.exit_status, kUsage);
+  EXPECT_THAT(no_member.error,
+              HasSubstr("Nothing was cleaned; node 2 goes on writing the log"));
+  EXPECT_EQ(writer.Close().exit_status, kGood);
+  // What was given is cleaned.
+  HeldWriter next(Of("append", {"--node", "2", "--ack"}));
+  EXPECT_EQ(RunWell(Of("cleanup", {"--take-over", "--through", "2"})), "3\n");
+  next.Close();
+}
+
+// Goal: the primary's own replica is the only one, which nobody else reads.
+TEST(CliClusterOfOneTest, CleanupOfWhatWasNeverGivenEndsNobody) {
+  const TestCluster cluster(1);
+  const auto of = [&](const std::string& command, const Arguments& more) {
+    Arguments arguments = {command, "--cluster", cluster.file()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  RunWell(of("format", {"--size", "256KiB"}));
+  HeldWriter writer(
+      of("append", {"--node", "1", "--ack", "--file", cluster.ReplicaPath(1)}));
+  // Its node may not have heard of it yet.
+  json said;
+  do {
+    said = json::parse(RunAlpheus(of("status", {"--json"})).output);
+  } while (said["primary"] != 1);
+  const ProgramResult never =
+      RunAlpheus(of("cleanup", {"--take-over", "--through", "900"}));
+  EXPECT_EQ(never.end.exit_status, kFailed);
+  EXPECT_THAT(never.error, AllOf(HasSubstr("LSN 900 was never given"),
+                                 HasSubstr("Nothing was changed"),
+                                 Not(HasSubstr("was ended"))));
+  EXPECT_EQ(writer.Close().exit_status, kGood);
+}
+
+TEST_F(CliClusterTest, WhatBecameOfAPrimaryIsInTheNextStatus) {
+  cli::ClusterStatus before;
+  before.primary = 2;
+  before.newest = Epoch(7);
+  cli::ClusterStatus after = before;
+  EXPECT_EQ(cli::WhatBecameOfPrimary(before, after),
+            "node 2 goes on writing the log");
+  after.newest = Epoch(8);
+  EXPECT_EQ(cli::WhatBecameOfPrimary(before, after),
+            "the primary of node 2 was ended");
+  after = before;
+  after.primary = 0;
+  EXPECT_EQ(cli::WhatBecameOfPrimary(before, after),
+            "the primary of node 2 was ended");
+}
+
+// Goal: a node that runs, and has lost its replica, is not said to be away.
+TEST_F(CliClusterTest, MemberWithoutItsReplicaIsToldWhatItLacks) {
+  Format();
+  cluster_.Stop(3);
+  std::filesystem::remove(cluster_.ReplicaPath(3));
+  cluster_.Start(3);
+  const ProgramResult append =
+      RunAlpheus(Of("append", {"--node", "1"}), "one\n");
+  EXPECT_EQ(append.end.exit_status, kGood) << append.error;
+  EXPECT_THAT(append.error,
+              AllOf(HasSubstr("away: node 3: took no part in the opening: has "
+                              "no replica of this log"),
+                    HasSubstr("`alpheus replace`")));
+}
+
+// Goal: with one copy left both name the same bound, from the records.
+TEST_F(CliClusterTest, StatusAndCatNameTheSameBoundOfOneCopy) {
+  Format();
+  RunWell(Of("append", {"--node", "1"}), "one\ntwo\nthree\nfour\n");
+  // Whoever opens the log again names in its header what was durable.
+  RunWell(Of("append", {"--node", "1"}), "five\n");
+  for (const int node : {1, 2, 3}) cluster_.Stop(node);
+  cluster_.Start(3);
+  const ProgramResult cat = RunAlpheus(Of("cat"));
+  const json said =
+      ParseLines(RunAlpheus(Of("status", {"--json"})).output).at(0);
+  EXPECT_GT(said["durable_lsn"], 1) << said;
+  EXPECT_THAT(cat.error,
+              HasSubstr("durable for certain up to LSN " +
+                        std::to_string(said["durable_lsn"].get<int>()) + ";"));
+}
+
+// Whoever connects there hears nothing, as of a node that is stopped.
+class SilentNode {
+ public:
+  explicit SilentNode(const std::string& address)
+      : fabric_(TcpFabricOptions(), Clock::Real(), random_) {
+    const auto listens = fabric_.Listen(address);
+    EXPECT_TRUE(listens.ok()) << listens.status();
+  }
+
+  // That have said hello, and have gone meanwhile.
+  int CountConnections() {
+    int count = 0;
+    std::vector<Completion> completions(1);
+    std::vector<ConnectionEvent> events;
+    for (int i = 0; i < 1000; ++i) {
+      events.clear();
+      fabric_.Poll(std::span(completions), &events);
+      count += static_cast<int>(
+          std::ranges::count(events, ConnectionEvent::Kind::kRequested,
+                             [](const ConnectionEvent& e) { return e.kind; }));
+    }
+    return count;
+  }
+
+ private:
+  EntropyRandom random_;
+  TcpFabric fabric_;
+};
+
+// Goal: a node that is stopped costs its time once, and the time is the
+// operator's.
+TEST_F(CliClusterTest, SilentNodeIsWaitedForOnce) {
+  Format();
+  RunWell(Of("append", {"--node", "1"}), "one\n");
+  cluster_.Stop(3);
+  SilentNode silent(cluster_.AddressOf(3));
+  const ProgramResult status =
+      RunAlpheus(Of("status", {"--timeout-ms", "300"}));
+  EXPECT_EQ(status.end.exit_status, kGood) << status.error;
+  EXPECT_THAT(status.output, AllOf(HasSubstr("silent for 300 ms"),
+                                   HasSubstr("2 of 3 replicas reached")));
+  EXPECT_EQ(silent.CountConnections(), 1);
+  EXPECT_EQ(RunAlpheus(Of("status", {"--timeout-ms", "0"})).end.exit_status,
+            kUsage);
+}
+
+// A log that is nowhere does not come by waiting; one of which a node may know
+// may.
+TEST_F(CliClusterTest, StatusOfALogThatIsNowhereHasFailed) {
+  Format();
+  const Arguments nosuch = Of("status", {"--log", "nosuch"});
+  const ProgramResult nowhere = RunAlpheus(nosuch);
+  EXPECT_EQ(nowhere.end.exit_status, kFailed);
+  EXPECT_THAT(nowhere.error, AllOf(HasSubstr("log nosuch: "),
+                                   HasSubstr("`alpheus format --cluster`")));
+  for (const int down : {1, 3}) {
+    cluster_.Stop(down);
+    EXPECT_EQ(RunAlpheus(nosuch).end.exit_status, kUnavailable) << down;
+    cluster_.Start(down);
+  }
 }
 
 TEST_F(CliClusterTest, TailShowsWhatIsDurable) {

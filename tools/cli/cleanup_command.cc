@@ -145,6 +145,54 @@ absl::Status CheckNobodyWrites(const CleanupArguments& arguments,
       "changed"));
 }
 
+// Before anybody promises anything: who writes goes on. Whoever is not reached
+// can't have had it made durable without one of R others.
+absl::Status CheckWasGiven(const CleanupArguments& arguments,
+                           const ClusterStatus& status) {
+  Lsn last = status.LastKnown();
+  const Lsn through(arguments.through.value_or(0));
+  if (through <= last || status.reached < status.read_quorum) {
+    return absl::OkStatus();
+  }
+  ClusterReaderOptions options;
+  options.cluster_file = arguments.source.cluster;
+  options.log_name = arguments.source.log;
+  const auto reader = ClusterReader::Open(options);
+  // The opening says why, if it ends nobody who would go on; a node may not
+  // have heard yet who has its replica.
+  const bool is_held =
+      std::ranges::any_of(status.replicas, [](const ReplicaReading& replica) {
+        return replica.standing && replica.standing->is_own;
+      });
+  if (!reader.ok() && status.primary == 0 && !is_held) return absl::OkStatus();
+  for (size_t i = 0; reader.ok() && i < (*reader)->replicas().size(); ++i) {
+    const ReplicaReading& replica = (*reader)->replicas()[i];
+    if (!replica.report || replica.info->log_epoch != status.newest) continue;
+    last = std::max(last, replica.report->end_lsn);
+  }
+  if (through <= last) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      absl::StrCat("log ", arguments.source.log, ": LSN ", through.value,
+                   " was never given: the last one is ", last.value,
+                   ", as far as its nodes know. Nothing was changed"));
+}
+
+// An opening that failed may have ended who wrote.
+absl::Status CleanedNothing(const CleanupArguments& arguments,
+                            const ClusterStatus& before,
+                            const absl::Status& why) {
+  std::string text =
+      absl::StrCat("log ", arguments.source.log, ": ", why.message());
+  if (before.primary != 0) {
+    const auto after = TakeStatus(arguments.source, {.sample_ms = 0});
+    absl::StrAppend(&text, ". Nothing was cleaned");
+    if (after.ok()) {
+      absl::StrAppend(&text, "; ", WhatBecameOfPrimary(before, *after));
+    }
+  }
+  return {why.code(), text};
+}
+
 // Any member that may be primary; this process keeps no replica.
 absl::StatusOr<uint64_t> NodeToOpenAs(const LogSource& source) {
   if (source.node != 0) return source.node;
@@ -159,8 +207,9 @@ absl::StatusOr<std::unique_ptr<Log>> OpenClusterLog(
     const CleanupArguments& arguments) {
   const LogSource& source = arguments.source;
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterStatus status,
-                           TakeStatus(source, /*sample_ms=*/0));
+                           TakeStatus(source, {.sample_ms = 0}));
   ALPHEUS_RETURN_IF_ERROR(CheckNobodyWrites(arguments, status));
+  ALPHEUS_RETURN_IF_ERROR(CheckWasGiven(arguments, status));
   LogOptions options;
   options.replication.cluster_file = source.cluster;
   options.replication.log_name = source.log;
@@ -172,9 +221,7 @@ absl::StatusOr<std::unique_ptr<Log>> OpenClusterLog(
     log = Log::Open(options);
   }
   if (log.ok()) return log;
-  return absl::Status(
-      log.status().code(),
-      absl::StrCat("log ", source.log, ": ", log.status().message()));
+  return CleanedNothing(arguments, status, log.status());
 }
 
 absl::Status Clean(const CleanupArguments& arguments, Log* log) {

@@ -124,6 +124,37 @@ void JudgeReplicas(ClusterStatus* status) {
   }
 }
 
+void JudgeConfiguration(ClusterStatus* status) {
+  for (const ReplicaReading& replica : status->replicas) {
+    uint64_t& newest = status->log_configuration_id;
+    if (replica.info) newest = std::max(newest, replica.info->configuration_id);
+    if (replica.standing) {
+      newest = std::max(newest, replica.standing->configuration_id);
+    }
+  }
+}
+
+// W replicas prove by their watermarks what is durable; of fewer only what the
+// headers of records name is known, as `cat` shows it.
+void JudgeDurable(const LogSource& source, uint32_t timeout_ms,
+                  ClusterStatus* status) {
+  const auto is_read = [](const ReplicaReading& replica) {
+    return replica.status.ok() && replica.info.has_value();
+  };
+  const auto read = std::ranges::count_if(status->replicas, is_read);
+  if (read == 0 || !std::cmp_less(read, status->write_quorum)) return;
+  ClusterReaderOptions options;
+  options.cluster_file = source.cluster;
+  options.log_name = source.log;
+  options.timeout_ms = timeout_ms;
+  if (read == 1) {  // nobody else is asked, and waited for, again
+    options.node = std::ranges::find_if(status->replicas, is_read)->node;
+  }
+  const auto reader = ClusterReader::Open(options);
+  if (!reader.ok()) return;
+  status->durable_lsn = std::max(status->durable_lsn, (*reader)->durable_lsn());
+}
+
 // Fill and rate: a log that is written is looked at twice.
 void JudgeRing(const LogSource& source, uint32_t sample_ms,
                ClusterReader* reader, ClusterStatus* status) {
@@ -146,6 +177,17 @@ void JudgeRing(const LogSource& source, uint32_t sample_ms,
 }
 
 void Warn(ClusterStatus* status) {
+  if (status->IsAheadOfLog()) {
+    status->warnings.push_back(absl::StrCat(
+        "log ", status->log, " has configuration ",
+        status->log_configuration_id, ", ", status->cluster_file, " says ",
+        status->configuration_id,
+        ": the change of the members is still to be made, by `alpheus "
+        "reconfigure --cluster ",
+        status->cluster_file, " --log ", status->log,
+        " --from OLD`, where OLD is the file with configuration ",
+        status->log_configuration_id));
+  }
   const std::string clean = absl::StrCat(
       "clean what is no longer needed: Log::CleanupThrough in the "
       "program that writes, or `alpheus cleanup --cluster FILE "
@@ -316,6 +358,23 @@ uint32_t ClusterStatus::Unknowing() const {
       }));
 }
 
+Lsn ClusterStatus::LastKnown() const {
+  Lsn last;
+  for (const ReplicaReading& replica : replicas) {
+    if (EpochOf(replica) != newest) continue;
+    if (const auto& info = replica.info) {
+      last = std::max(last, info->watermark_lsn);
+      if (!info->epochs.empty()) {
+        last = std::max(last, info->epochs.back().start_lsn - 1);
+      }
+    }
+    if (const auto& standing = replica.standing) {
+      last = std::max({last, standing->persisted_lsn, standing->durable_lsn});
+    }
+  }
+  return last;
+}
+
 std::string ClusterStatus::StateOf(size_t index) const {
   const ReplicaReading& replica = replicas[index];
   const bool is_own = replica.standing && replica.standing->is_own;
@@ -323,6 +382,9 @@ std::string ClusterStatus::StateOf(size_t index) const {
     return in_sync[index]
                ? "in sync: the primary's own, which has it as long as it runs"
                : "a process of its machine has it, and is not in sync";
+  }
+  if (absl::IsNotFound(replica.status) && IsAheadOfLog()) {
+    return "no replica of this log: the change of the members gives it one";
   }
   if (!replica.status.ok()) {
     // The address stands before it already.
@@ -346,6 +408,11 @@ std::string ClusterStatus::ToText() const {
   std::string text;
   for (size_t i = 0; i < replicas.size(); ++i) {
     absl::StrAppend(&text, TextOf(*this, i));
+  }
+  if (IsAheadOfLog()) {
+    absl::StrAppend(&text, "The log has configuration ", log_configuration_id,
+                    ", ", cluster_file, " says ", configuration_id,
+                    ": its members are still to be changed\n");
   }
   absl::StrAppend(&text, reached, " of ", replicas.size(),
                   " replicas reached, W is ", write_quorum, ", R is ",
@@ -374,6 +441,8 @@ Json ClusterStatus::ToJson() const {
   Json json;
   json["log"] = log;
   json["configuration_id"] = configuration_id;
+  json["log_configuration_id"] =
+      log_configuration_id == 0 ? Json() : Json(log_configuration_id);
   json["replica_count"] = replica_count;
   json["write_quorum"] = write_quorum;
   json["read_quorum"] = read_quorum;
@@ -405,12 +474,24 @@ Json ClusterStatus::ToJson() const {
   return json;
 }
 
+// A log that is nowhere does not come by waiting; what some have, may.
+absl::Status ClusterStatus::TooFew(const absl::Status& worst) const {
+  const bool is_nowhere =
+      std::ranges::all_of(replicas, [](const ReplicaReading& replica) {
+        return absl::IsNotFound(replica.status);
+      });
+  const bool may_come = absl::IsNotFound(worst) && !is_nowhere;
+  return {may_come ? absl::StatusCode::kUnavailable : worst.code(),
+          absl::StrCat("log ", log, ": ", worst.message())};
+}
+
 absl::Status ClusterStatus::Verdict() const {
   absl::Status worst = WorstOf(replicas);
   const bool is_of_all =
       absl::IsDataLoss(worst) || absl::IsFailedPrecondition(worst);
-  if (is_of_all || InSync() < write_quorum) {
-    if (!worst.ok()) return worst;
+  if (is_of_all) return worst;
+  if (InSync() < write_quorum) {
+    if (!worst.ok()) return TooFew(worst);
     return absl::UnavailableError(absl::StrCat(
         "log ", log, ": ", InSync(), " replicas are in sync, W is ",
         write_quorum, "; the next opening brings them together"));
@@ -419,15 +500,17 @@ absl::Status ClusterStatus::Verdict() const {
 }
 
 absl::StatusOr<ClusterStatus> TakeStatus(const LogSource& source,
-                                         uint32_t sample_ms) {
-  ClusterReaderOptions options;
-  options.cluster_file = source.cluster;
-  options.log_name = source.log;
-  options.without_records = true;
+                                         const StatusOptions& options) {
+  ClusterReaderOptions of_reader;
+  of_reader.cluster_file = source.cluster;
+  of_reader.log_name = source.log;
+  of_reader.timeout_ms = options.timeout_ms;
+  of_reader.without_records = true;
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
-                           ClusterReader::Open(options));
+                           ClusterReader::Open(of_reader));
   ClusterStatus status;
   status.log = source.log;
+  status.cluster_file = source.cluster;
   status.configuration_id = reader->configuration_id();
   status.replica_count = reader->replica_count();
   status.write_quorum = reader->write_quorum();
@@ -435,9 +518,21 @@ absl::StatusOr<ClusterStatus> TakeStatus(const LogSource& source,
   status.durable_lsn = reader->durable_lsn();
   status.replicas = reader->replicas();
   JudgeReplicas(&status);
-  JudgeRing(source, sample_ms, reader.get(), &status);
+  JudgeConfiguration(&status);
+  JudgeDurable(source, options.timeout_ms, &status);
+  JudgeRing(source, options.sample_ms, reader.get(), &status);
   Warn(&status);
   return status;
+}
+
+std::string WhatBecameOfPrimary(const ClusterStatus& before,
+                                const ClusterStatus& after) {
+  const bool goes_on =
+      after.primary == before.primary && after.newest == before.newest;
+  return goes_on
+             ? absl::StrCat("node ", before.primary, " goes on writing the log")
+             : absl::StrCat("the primary of node ", before.primary,
+                            " was ended");
 }
 
 }  // namespace alpheus::cli

@@ -48,11 +48,14 @@ struct RingFill {
 
 struct ClusterStatus {
   std::string log;
+  std::string cluster_file;
   uint64_t configuration_id = 0;  // of the cluster file
-  uint32_t replica_count = 0;     // N
-  uint32_t write_quorum = 0;      // W
-  uint32_t read_quorum = 0;       // R
-  Lsn durable_lsn;                // at least
+  // The newest one that a replica has; 0: none could be asked.
+  uint64_t log_configuration_id = 0;
+  uint32_t replica_count = 0;  // N
+  uint32_t write_quorum = 0;   // W
+  uint32_t read_quorum = 0;    // R
+  Lsn durable_lsn;             // at least
   std::vector<ReplicaReading> replicas;
 
   Epoch newest;                  // log epoch
@@ -65,6 +68,14 @@ struct ClusterStatus {
 
   uint32_t InSync() const;
   bool IsKnown(size_t index) const;  // what the replica says of itself
+  // The cluster file is newer than the log: its members are still to be changed
+  // to what the file says.
+  bool IsAheadOfLog() const {
+    return log_configuration_id != 0 && configuration_id > log_configuration_id;
+  }
+  // The last one that a replica of the newest epoch is known to have, from what
+  // it says without its records; LSN 0: none.
+  Lsn LastKnown() const;
   // Of those that are served: may promise an epoch. Of these, those that know
   // nothing of the newest epoch's records, and are not below it (A4.3).
   uint32_t Usable() const;
@@ -76,14 +87,28 @@ struct ClusterStatus {
   Json ToJson() const;  // one object
   // OK if W are in sync and none is damaged, or of another list of members.
   absl::Status Verdict() const;
+  // As Verdict, of fewer than W. Requires: !worst.ok().
+  absl::Status TooFew(const absl::Status& worst) const;
   // OK if all are served by their nodes, and whole.
   absl::Status VerdictOfAll() const { return WorstOf(replicas); }
 };
 
-// Asks the nodes, and those of a log that is being written once more after
-// `sample_ms`. Errors: as ClusterReader::Open.
+struct StatusOptions {
+  // Until a log that is being written is looked at once more; 0: it is not.
+  uint32_t sample_ms = 500;
+  uint32_t timeout_ms = 5'000;  // as ClusterReaderOptions
+};
+
+// Asks the nodes. Where fewer than W can be read, what is durable is not in
+// what they say of themselves: then it reads their records. Errors: as
+// ClusterReader::Open.
 absl::StatusOr<ClusterStatus> TakeStatus(const LogSource& source,
-                                         uint32_t sample_ms);
+                                         const StatusOptions& options);
+
+// One sentence without its end: what an opening that failed did to the primary
+// that was there before it. Requires: before.primary != 0.
+std::string WhatBecameOfPrimary(const ClusterStatus& before,
+                                const ClusterStatus& after);
 
 }  // namespace alpheus::cli
 

@@ -19,14 +19,14 @@ namespace {
 
 struct StatusArguments {
   LogSource source;
-  uint32_t sample_ms = 500;
+  StatusOptions options;
   bool json = false;
   bool all = false;
 };
 
 absl::Status RunStatus(const StatusArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterStatus status,
-                           TakeStatus(arguments.source, arguments.sample_ms));
+                           TakeStatus(arguments.source, arguments.options));
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, arguments.json
                                                       ? ToLine(status.ToJson())
                                                       : status.ToText()));
@@ -49,15 +49,22 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       "the primary, its own one included, or all in the newest epoch if "
       "nobody writes the log. 4 if fewer are; 3 if one is damaged, whoever "
       "else is in sync; 1 if the cluster file is wrong, or older than the "
-      "members. Warns on standard error before the ring is full, or the table "
+      "members, or if no node has such a log. Warns on standard error before "
+      "the ring is full, or the table "
       "of openings.");
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
-  AddOption(command, "--sample-ms", &arguments->sample_ms,
+  AddOption(command, "--sample-ms", &arguments->options.sample_ms,
             "How long to watch a log that is being written, to say when its "
             "ring will be full; 0: not at all")
       .Decimal()
       .Range(uint32_t{0}, uint32_t{60'000})
+      .ShowDefault();
+  AddOption(command, "--timeout-ms", &arguments->options.timeout_ms,
+            "A node that sends nothing for so long is given up; all are asked "
+            "at once")
+      .Decimal()
+      .Range(uint32_t{1}, uint32_t{3'600'000})
       .ShowDefault();
   AddFlag(command, "--all", &arguments->all,
           "Exit status 0 only if all replicas are served by their nodes, and "

@@ -121,7 +121,8 @@ class ClusterReader {
   // the log: what the file's members say may be all true and not the end.
   absl::Status outdated() const;
 
-  // Asks the nodes once more how their replicas stand, and nothing else.
+  // Asks the nodes once more how their replicas stand, and nothing else; not
+  // those that were silent for timeout_ms.
   // Requires: without_records.
   std::vector<std::optional<ReplicaStanding>> AskStandings();
 
