@@ -255,10 +255,11 @@ void Scrubbing::EndPass() {
   state.is_asked = false;
   state.due_at = clock_.NowNanos() + options_.interval_ns;
   if (pass_->found.damaged > 0) {
-    Tell(absl::StrCat("scrubbed ", state.said.pass.records, " records: ",
-                      pass_->found.damaged, " damaged places, of which ",
-                      pass_->found.repaired, " are repaired and ",
-                      pass_->found.unrepairable, " could not be"));
+    Tell(absl::StrCat(
+        "scrubbed: ", state.said.pass.records,
+        " records are whole; damaged places: ", pass_->found.damaged,
+        ", repaired: ", pass_->found.repaired,
+        ", not repaired: ", pass_->found.unrepairable));
   }
   DropPass();
 }
