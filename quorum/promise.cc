@@ -90,6 +90,12 @@ std::optional<Promise> StandingPromise(const absl::Status& status) {
                  {NodeId(payload.node), payload.incarnation}};
 }
 
+std::string DescribeOpening(const Promise& promise) {
+  return absl::StrCat("node ", promise.primary.node.value, ", process ",
+                      absl::Hex(promise.primary.incarnation), ", opens epoch ",
+                      promise.epoch.value);
+}
+
 bool MayWrite(const Promise& standing, const Promise& session) {
   if (IsMutant("kFencedStillWrites")) {
     return session.epoch <= standing.epoch;

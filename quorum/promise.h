@@ -25,6 +25,7 @@
 #define ALPHEUS_QUORUM_PROMISE_H_
 
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -60,6 +61,9 @@ absl::StatusOr<PromiseVerdict> AnswerPromise(const Promise& standing,
 // The promise because of which AnswerPromise refused, if `status` is such a
 // refusal. A loser must go above its epoch.
 std::optional<Promise> StandingPromise(const absl::Status& status);
+
+// "node 3, process 1f, opens epoch 131075": for who has to make room for it.
+std::string DescribeOpening(const Promise& promise);
 
 // Whether a session of `session` may write to a replica whose promise is
 // `standing` (H5): only the one whose promise stands, and nobody before the

@@ -433,6 +433,16 @@ void OpeningPeer::StartSession() {
       fabric_, connection_);
   if (!session.ok()) return BreakUnless(session.status());
   session_ = *std::move(session);
+  session_->ReadPromisesBy(
+      [log_id = options_.hello.log_id](
+          std::span<const std::byte> bytes) -> std::optional<Promise> {
+        const std::optional<Message> message = DecodeMessage(log_id, bytes);
+        if (!message) return std::nullopt;
+        if (std::holds_alternative<Released>(*message)) return Promise();
+        const auto* const refused = std::get_if<Refused>(&*message);
+        if (refused == nullptr) return std::nullopt;
+        return refused->standing;
+      });
   state_ = State::kInstalled;
 }
 

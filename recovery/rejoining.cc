@@ -158,10 +158,12 @@ absl::Status Rejoining::GoOn(const Now& now) {
       return AskForThePromise();
     case PeerState::kRefused:
       trying_->is_lost = true;
-      return absl::AbortedError(absl::StrCat(
-          joining_->Describe(), ": promised epoch ",
-          joining_->standing().epoch.value, ", above epoch ", log_.epoch.value,
-          " of this log, to another primary; it joins none before the next"));
+      return absl::AbortedError(
+          absl::StrCat(joining_->Describe(), ": promised epoch ",
+                       joining_->standing().epoch.value, ", above epoch ",
+                       log_.epoch.value, " of this log, to another primary (",
+                       DescribeOpening(joining_->standing()),
+                       "); it joins none before the next"));
     case PeerState::kAnswered:
       return PlanOn(now);
     case PeerState::kPrepared:
@@ -181,7 +183,14 @@ absl::Status Rejoining::AskForThePromise() {
         " of this process. Open the log with "
         "the newest list of members"));
   }
-  ALPHEUS_RETURN_IF_ERROR(CheckWelcome(welcome));
+  if (const absl::Status good = CheckWelcome(welcome); !good.ok()) {
+    if (!absl::IsNotFound(good)) return good;
+    return absl::NotFoundError(absl::StrCat(
+        joining_->Describe(),
+        " has no replica of this log, which runs. `alpheus replace --cluster "
+        "FILE --node ",
+        joining_->node().value, "` makes it one from the others"));
+  }
   joining_->Ask(
       AskPromise{{log_.epoch, options_.opening.self}, configuration_id});
   return absl::OkStatus();

@@ -154,10 +154,9 @@ void RejoiningReplication::AttendHold() {
 // can't be given up, the log has ended all the same.
 void RejoiningReplication::GiveWay(const Promise& wanted) {
   if (!IsMutant("kDeposedPrimaryGoesOn")) {
-    replication_.End(absl::AbortedError(absl::StrCat(
-        "node ", wanted.primary.node.value, ", process ",
-        absl::Hex(wanted.primary.incarnation), ", opens epoch ",
-        wanted.epoch.value, "; this process has given up its replica for it")));
+    replication_.End(absl::AbortedError(
+        absl::StrCat(DescribeOpening(wanted),
+                     "; this process has given up its replica for it")));
   }
   replica_->GiveUp().IgnoreError();
   scrub_.reset();

@@ -35,7 +35,7 @@ ReplicaServer::ReplicaServer(Fabric& fabric, const Clock& clock,
       options_(std::move(options)),
       scrubbing_(fabric, clock,
                  {options_.cluster_id, options_.node, options_.credentials,
-                  options_.report},
+                  options_.report, options_.name_of},
                  options_.scrubbing) {}
 
 ReplicaServer::~ReplicaServer() {
@@ -69,7 +69,11 @@ absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaServer::RemoveLog(
   for (const auto& [id, connection] : connections_) {
     if (connection.log == found->second.get()) of_log.push_back(id);
   }
-  for (const ConnectionId id : of_log) End(id, absl::OkStatus());
+  const bool is_released = released_.erase(log_id) != 0;
+  for (const ConnectionId id : of_log) {
+    if (is_released) SayOvertaken(*Find(id), Released{});
+    End(id, absl::OkStatus());
+  }
   scrubbing_.Forget(log_id);
   starved_.erase(found->second.get());
   std::unique_ptr<ServedLog> log = std::move(found->second);
@@ -329,17 +333,25 @@ void ReplicaServer::End(ConnectionId id, const absl::Status& why) {
 
 // Primaries come and go: no news.
 void ReplicaServer::EndGone(const Connection& connection) {
-  if (connection.is_holder()) {
+  const auto held = holders_.find(connection.hello.log_id);
+  const bool has_replica =
+      held != holders_.end() && held->second.connection == connection.id;
+  if (connection.is_holder() || has_replica) {
     ++counters_.gone;
-    Note(connection,
-         absl::StrCat("is gone, with epoch ", connection.promise.epoch.value));
+    const Epoch epoch =
+        has_replica ? held->second.promise.epoch : connection.promise.epoch;
+    Note(connection, absl::StrCat("is gone, with epoch ", epoch.value));
   }
   End(connection.id, absl::OkStatus());
 }
 
 void ReplicaServer::Fail(Connection& connection, const absl::Status& why) {
-  VoidKeys(connection);
   Report(connection, why);
+  Dismiss(connection, why);
+}
+
+void ReplicaServer::Dismiss(Connection& connection, const absl::Status& why) {
+  VoidKeys(connection);
   const absl::Status persisted = EndHolding(connection);
   if (!persisted.ok()) Report(connection, persisted);
   connection.phase = Phase::kEnding;
@@ -370,11 +382,21 @@ void ReplicaServer::Note(const Connection& connection,
 }
 
 std::string ReplicaServer::Describe(const Connection& connection) const {
-  return absl::StrCat(
-      "log ", NameOf(connection.hello.log_id), ": the connection of node ",
-      connection.hello.primary.node.value, ", process ",
-      absl::Hex(connection.hello.primary.incarnation), " at ", connection.peer,
-      ", with the promise of epoch ", connection.promise.epoch.value);
+  const PrimaryId& peer = connection.hello.primary;
+  std::string text =
+      absl::StrCat("log ", NameOf(connection.hello.log_id), ": ");
+  if (peer.node == NodeId(0)) {
+    absl::StrAppend(&text, "the connection of a reader at ", connection.peer);
+  } else {
+    absl::StrAppend(&text, "the connection of node ", peer.node.value,
+                    ", process ", absl::Hex(peer.incarnation), " at ",
+                    connection.peer);
+  }
+  if (connection.ever_promised()) {
+    absl::StrAppend(&text, ", with the promise of epoch ",
+                    connection.promise.epoch.value);
+  }
+  return text;
 }
 
 void ReplicaServer::Tell(const std::string& peer, const absl::Status& why,

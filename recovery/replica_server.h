@@ -74,6 +74,11 @@
 //   V7. Work in which memory runs out ends all connections of its log, and the
 //       log is served no more until it is opened anew: nothing that is half
 //       done is gone on with, and other logs go on.
+//   V8. A session that another primary ends is told so before its connection
+//       is closed: by Refused, with the promise that stands; by Released, if a
+//       process of this machine takes the replica. Nobody waits until it has
+//       heard: an adapter that drops what is under way when it closes (X5)
+//       drops this, too.
 // Thread safety: one thread.
 // References: protocol A2, A4.2, A4.5, A7, H6, H16, H17, H21, R1, R2;
 // messages.h; docs/recovery_wire.md.
@@ -303,10 +308,12 @@ class ReplicaServer {
   absl::Status TakePlace(Connection& connection, Place place);
   // Without a proof; nullptr if there are fewer than may be.
   Connection* OldestTooMany();
-  // The two ways to end: at once; or when Failed has been said.
+  // The two ways to end: at once; or when Failed has been said (Fail).
   void End(ConnectionId id, const absl::Status& why);
   void EndGone(const Connection& connection);
   void Fail(Connection& connection, const absl::Status& why);
+  // The same, and it is no news.
+  void Dismiss(Connection& connection, const absl::Status& why);
   // What both do first: nothing of it can change the ring any more (V2) once
   // the connection is closed, or the keys are void. What the log did for it is
   // given up, with the memory that this took (V4).
@@ -360,6 +367,7 @@ class ReplicaServer {
   // All that was given out for the log becomes void (V1).
   void Fence(Connection& holder);
   void FenceOnce(Connection& holder, bool has_scanned);
+  void SayOvertaken(Connection& session, const Message& why);
   absl::StatusOr<RegionKey> GiveOut(Connection& connection,
                                     std::span<std::byte> bytes,
                                     RemoteAccess access);
@@ -427,7 +435,8 @@ class ReplicaServer {
   bool all_starved_ = false;            // there was no memory to say which
   std::map<ConnectionId, Connection> connections_;
   std::map<Uuid, Holder> holders_;
-  ConnectionId worked_;  // whose slice was the last one
+  std::set<Uuid> released_;  // to who asked; until they are removed
+  ConnectionId worked_;      // whose slice was the last one
   Counters counters_;
   Refusals refusals_;
   Scrubbing scrubbing_;

@@ -33,9 +33,14 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::ReplyOfHeld(
   if (const auto* fetched = std::get_if<Fetched>(&message)) {
     return OnFetched(connection, *fetched);
   }
-  // Readers, too: they disturb no primary.
-  return absl::UnavailableError(
-      "the node does not serve its replica: a process of its machine has it");
+  // Readers, too: they disturb no primary. They come as often as they like, so
+  // that it is no news.
+  Dismiss(
+      connection,
+      absl::UnavailableError(
+          "the node does not serve its replica: a process of its machine has "
+          "it"));
+  return std::nullopt;
 }
 
 // From its superline and watermarks, which the primary writes: records are read
@@ -63,9 +68,11 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHold(
   }
   const Uuid log_id = connection.hello.log_id;
   bool is_to_scrub = false;
+  bool is_new = true;
   if (const auto before = holders_.find(log_id); before != holders_.end()) {
     if (before->second.connection == connection.id) {
       is_to_scrub = before->second.is_to_scrub;
+      is_new = false;
     } else {
       End(before->second.connection, absl::OkStatus());
     }
@@ -77,6 +84,10 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHold(
   holder.scrubbed = hold.scrubbed;
   holder.is_to_scrub = is_to_scrub;
   connection.phase = Phase::kHolding;
+  if (is_new) {
+    Note(connection, absl::StrCat("writes epoch ", hold.promise.epoch.value,
+                                  ", and has this node's replica itself"));
+  }
   TellNext(log_id);
   return std::nullopt;
 }
@@ -230,6 +241,8 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::TellHolder(
   if (primary.phase == Phase::kHolding) {
     ++counters_.wanted;
     primary.phase = Phase::kControl;
+    Note(primary, absl::StrCat("is asked for this node's replica: ",
+                               DescribeOpening(wanted)));
     SendReply(primary, Wanted{wanted});
   }
   return std::nullopt;

@@ -121,6 +121,7 @@ absl::StatusOr<Message> ReplicaServer::OnRelease(const Connection& connection) {
                      ": this replica is released to nobody, or only to a "
                      "primary of this node"));
   }
+  released_.insert(connection.log->log_id());
   options_.release(connection.log->log_id());
   return Released{};
 }
@@ -221,8 +222,8 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskPromise(
   if (!verdict.ok()) {
     return Refusing(connection, ask.promise, verdict.status());
   }
-  FenceOnce(connection, /*has_scanned=*/false);
   connection.promise = ask.promise;
+  FenceOnce(connection, /*has_scanned=*/false);
   ALPHEUS_RETURN_IF_ERROR(log.StartAnswer());
   connection.phase = Phase::kAnswering;
   return std::nullopt;
@@ -269,10 +270,18 @@ void ReplicaServer::Fence(Connection& holder) {
     Note(*Find(id),
          absl::StrCat("gives way to node ", holder.hello.primary.node.value,
                       ", with epoch ", Find(id)->promise.epoch.value));
+    if (Find(id)->hello.primary != holder.promise.primary) {
+      SayOvertaken(*Find(id), Refused{holder.promise});
+    }
     End(id, absl::OkStatus());
   }
   VoidKeys(holder);
   holder.phase = Phase::kControl;
+}
+
+// V8. The slot is free, unless the reply to Install is still under way.
+void ReplicaServer::SayOvertaken(Connection& session, const Message& why) {
+  if (session.phase == Phase::kSession) Send(session, why).IgnoreError();
 }
 
 absl::StatusOr<RegionKey> ReplicaServer::GiveOut(Connection& connection,

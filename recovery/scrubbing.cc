@@ -255,10 +255,11 @@ void Scrubbing::EndPass() {
   state.is_asked = false;
   state.due_at = clock_.NowNanos() + options_.interval_ns;
   if (pass_->found.damaged > 0) {
-    Tell(absl::StrCat("scrubbed: of ", state.said.pass.records, " records and ",
-                      pass_->found.damaged, " damages ", pass_->found.repaired,
-                      " were repaired, ", pass_->found.unrepairable,
-                      " could not be"));
+    Tell(absl::StrCat(
+        "scrubbed: ", state.said.pass.records,
+        " records are whole; damaged places: ", pass_->found.damaged,
+        ", repaired: ", pass_->found.repaired,
+        ", not repaired: ", pass_->found.unrepairable));
   }
   DropPass();
 }
@@ -287,8 +288,10 @@ void Scrubbing::Reconfigure(const Credentials& credentials,
 
 void Scrubbing::Tell(const std::string& what) const {
   if (!node_.report) return;
-  node_.report(absl::StrCat("node ", node_.node.value, ", log ",
-                            pass_->log_id.ToString(), ": ", what));
+  const std::string name =
+      node_.name_of ? node_.name_of(pass_->log_id) : pass_->log_id.ToString();
+  node_.report(
+      absl::StrCat("node ", node_.node.value, ", log ", name, ": ", what));
 }
 
 // --- Repairs -----------------------------------------------------------------

@@ -73,12 +73,12 @@ Deadline LogReplication::LookBy(Deadline deadline) const {
       std::min(deadline.at_nanos(), clock_.NowNanos() + silence_ns_ / 4));
 }
 
+// The ends of connections behind what arrived before them, which may say why
+// they ended: where there is more of that the next call comes to them.
 bool LogReplication::TakeSome(Arrived* arrived) {
-  events_.clear();
   const size_t count = fabric_.Poll(completions_, &events_);
   if (count == 0 && events_.empty()) return false;
   arrived->completions += count;
-  arrived->events += events_.size();
   const uint64_t posted = replicator_.batches();
   bool may_have_posted = false;
   for (const Completion& completion : std::span(completions_).first(count)) {
@@ -86,13 +86,16 @@ bool LogReplication::TakeSome(Arrived* arrived) {
     others_->Take(completion);
     may_have_posted = true;
   }
+  if (count == completions_.size()) return true;
+  arrived->events += events_.size();
   for (const ConnectionEvent& event : events_) {
     const bool is_ours = event.kind == ConnectionEvent::Kind::kDisconnected &&
                          replicator_.Disconnected(event.connection);
     if (!is_ours && others_ != nullptr) others_->Take(event);
   }
-  return may_have_posted || replicator_.batches() != posted ||
-         count == completions_.size() || !events_.empty();
+  const bool is_news = !events_.empty();
+  events_.clear();
+  return may_have_posted || replicator_.batches() != posted || is_news;
 }
 
 }  // namespace alpheus

@@ -120,7 +120,7 @@ class LogReplication final : public ReplicationSink {
   bool is_told_ = true;      // something, since the Replicator was last polled
   // Of the last Poll; here, as to make them anew costs more than to ask.
   std::array<Completion, 64> completions_;
-  std::vector<ConnectionEvent> events_;
+  std::vector<ConnectionEvent> events_;  // that are not taken yet
 };
 
 }  // namespace alpheus

@@ -243,11 +243,7 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
     return TakeResendRequest(*again);
   }
   const auto ack = DecodeAck(acks_->BytesOf(completion));
-  if (!ack) {
-    return absl::DataLossError(
-        absl::StrCat("epoch ", terms_.epoch.value, ": the backup sent ",
-                     completion.bytes, " bytes that are no ack"));
-  }
+  if (!ack) return TakeOther(acks_->BytesOf(completion));
   ALPHEUS_RETURN_IF_ERROR(acks_->Taken(completion.work));
   const bool is_ours =
       ack->epoch == terms_.epoch && ack->session == terms_.session;
@@ -271,6 +267,23 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
   batches_acked_ = ack->batches;
   TakePersisted();
   return absl::OkStatus();
+}
+
+// A promise of this epoch, or an older one, ends no session of it.
+absl::Status ReplicaSession::TakeOther(std::span<const std::byte> message) {
+  const std::optional<Promise> promise =
+      read_promise_ ? read_promise_(message) : std::nullopt;
+  if (promise && (promise->epoch > terms_.epoch || promise->epoch == Epoch())) {
+    overtaken_by_ = promise;
+    return absl::AbortedError(
+        promise->epoch == Epoch()
+            ? "another process of its machine takes this replica, to open the "
+              "log"
+            : absl::StrCat(DescribeOpening(*promise), ", and has its promise"));
+  }
+  return absl::DataLossError(absl::StrCat("epoch ", terms_.epoch.value,
+                                          ": the backup sent ", message.size(),
+                                          " bytes that are no ack"));
 }
 
 // The bytes stay until they are acknowledged, so they are still there.

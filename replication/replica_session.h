@@ -24,14 +24,18 @@
 //   S5. A batch ends behind a record.
 // After an error the session is broken: what of the posted records the backup
 // has is unknown, acked_lsn() stays true.
+// A backup that ends the session for a newer promise says so first, if it can:
+// only texts depend on that, for the message may be lost with the connection.
 // Thread safety: one thread.
 // References: protocol A3.3, H21, R1; Arcadia §4.1.
 #ifndef ALPHEUS_REPLICATION_REPLICA_SESSION_H_
 #define ALPHEUS_REPLICATION_REPLICA_SESSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,6 +45,7 @@
 #include "log/core/record_cursor.h"
 #include "log/core/replication_sink.h"
 #include "log/format/layout.h"
+#include "quorum/promise.h"
 #include "replication/fabric/fabric.h"
 #include "replication/message_slots.h"
 #include "replication/persist/persist_requester.h"
@@ -65,6 +70,14 @@ class ReplicaSession {
       const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
       ConnectionId connection);
 
+  // Reads the promise in a message that is no ack; nothing if it has none; of
+  // epoch 0 if the replica is taken from the backup by who has none yet.
+  using ReadPromise =
+      std::function<std::optional<Promise>(std::span<const std::byte>)>;
+  void ReadPromisesBy(ReadPromise read) { read_promise_ = std::move(read); }
+  // Because of which the backup has ended the session, as it said.
+  const std::optional<Promise>& overtaken_by() const { return overtaken_by_; }
+
   // Posts what lies between posted() and `end`, as one batch; if it is more
   // than terms.batch_bytes_max, as several, of which two are under way at most.
   // What there is no credit for goes with a later call. Requires: `end` does
@@ -88,8 +101,9 @@ class ReplicaSession {
   absl::Status AdvanceDurable(Lsn lsn);
 
   // One completion of the session's connection. Errors: Unavailable (the
-  // connection broke), DataLoss (the backup says what can't be). The session
-  // is broken then.
+  // connection broke), Aborted (the backup ends the session for another
+  // primary: overtaken_by()), DataLoss (the backup says what can't be). The
+  // session is broken then.
   absl::Status Take(const Completion& completion);
 
   // Posts the receives of acks that were taken: soon, and when nobody waits.
@@ -141,6 +155,7 @@ class ReplicaSession {
   absl::Status PostBatch(RingOffset end);
   PersistRequester::Range RangeAt(RingOffset begin, uint64_t bytes) const;
   absl::Status TakeAck(const Completion& completion);
+  absl::Status TakeOther(std::span<const std::byte> message);
   absl::Status TakeResendRequest(const ResendRequest& request);
   absl::Status SendAgain();
   void TakeAcked(const UnderWay& acked);
@@ -162,6 +177,8 @@ class ReplicaSession {
   NumberedQueue<UnderWay> under_way_;  // without an ack
   uint64_t batches_ = 0;
   uint64_t batches_acked_ = 0;
+  ReadPromise read_promise_;
+  std::optional<Promise> overtaken_by_;
   std::unique_ptr<PostedReceives> acks_;
   std::unique_ptr<MessageSlots> messages_;  // heads, durable updates
   std::vector<size_t> free_messages_;

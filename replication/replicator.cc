@@ -42,7 +42,7 @@ void Replicator::Add(std::string name, ConnectionId connection,
                      std::unique_ptr<ReplicaSession> session) {
   ALPHEUS_CHECK(backups_.size() + 1 < kMembersMax, "N is at most kMembersMax");
   backups_.push_back({std::move(name), connection, std::move(session),
-                      absl::OkStatus(), Listen()});
+                      absl::OkStatus(), absl::OkStatus(), Listen()});
 }
 
 void Replicator::Join(std::string name, ConnectionId connection,
@@ -183,6 +183,7 @@ bool Replicator::Poll() {
   if (std::exchange(has_appended_, false)) appended_at_ns_ = looked_at_ns_;
   bool any_posted = false;
   for (Backup& backup : backups_) {
+    if (!backup.unposted.ok()) GiveUp(backup, backup.unposted);
     if (!backup.status.ok()) continue;
     if (std::exchange(backup.is_heard, false)) backup.heard_ns = now;
     const uint64_t before = backup.session->batches();
@@ -237,17 +238,40 @@ void Replicator::GiveUp(Backup& backup, const absl::Status& why) {
   backup.status = why;
   fabric_.Close(backup.connection).IgnoreError();
   if (in_sync() >= options_.write_quorum || !status_.ok()) return;
-  std::string text = absl::StrCat(
-      in_sync(), " replicas are in sync, and ", options_.write_quorum,
-      " must be; records behind LSN ", durable_lsn_.value,
-      " have an unknown outcome until the log is opened again.");
-  for (const Backup& b : backups_) {
-    if (!b.status.ok()) {
-      absl::StrAppend(&text, " ", b.name, ": ", b.status.message(), ".");
-    }
-  }
   if (IsMutant("kQuorumLossIgnored")) return;
-  status_ = absl::AbortedError(text);
+  status_ = absl::AbortedError(DescribeLoss());
+}
+
+// Of several primaries that opened the log the last one comes first.
+std::string Replicator::DescribeLoss() const {
+  const Promise* newest = nullptr;
+  for (const Backup& backup : backups_) {
+    const std::optional<Promise>& by = backup.session->overtaken_by();
+    if (!by || by->epoch == Epoch()) continue;
+    if (newest == nullptr || newest->epoch < by->epoch) newest = &*by;
+  }
+  std::string text =
+      newest == nullptr ? "" : absl::StrCat(DescribeOpening(*newest), "; ");
+  absl::StrAppend(&text, in_sync(), " replicas are in sync, and ",
+                  options_.write_quorum, " must be; records behind LSN ",
+                  durable_lsn_.value,
+                  " have an unknown outcome until the log is opened again.");
+  for (const Backup& backup : backups_) {
+    if (backup.status.ok()) continue;
+    absl::StrAppend(&text, " ", backup.name, ": ", backup.status.message(),
+                    ".");
+  }
+  return text;
+}
+
+// P7. What a broken connection had posted fails, with or without a word before;
+// nothing else follows another error.
+void Replicator::GiveUpUnposted(Backup& backup, const absl::Status& why) {
+  if (absl::IsFailedPrecondition(why)) {
+    backup.unposted = why;
+  } else {
+    GiveUp(backup, why);
+  }
 }
 
 void Replicator::End(const absl::Status& why) {
@@ -261,7 +285,7 @@ void Replicator::End(const absl::Status& why) {
 }
 
 void Replicator::Push(Backup& backup) {
-  if (!backup.status.ok()) return;
+  if (!MayPost(backup)) return;
   ReplicaSession& session = *backup.session;
   absl::Status posted;
   if (end_.offset > session.posted().offset && !backup.is_catching_up) {
@@ -274,18 +298,18 @@ void Replicator::Push(Backup& backup) {
     posted = session.AdvanceDurable(told_lsn_);
   }
   if (!posted.ok()) [[unlikely]]
-    GiveUp(backup, posted);
+    GiveUpUnposted(backup, posted);
 }
 
 void Replicator::PostReceives(Backup& backup) {
-  if (!backup.status.ok()) return;
+  if (!MayPost(backup)) return;
   const absl::Status posted = backup.session->PostReceives();
-  if (!posted.ok()) GiveUp(backup, posted);
+  if (!posted.ok()) GiveUpUnposted(backup, posted);
 }
 
 // P6.
 void Replicator::CatchUp(Backup& backup) {
-  if (!backup.status.ok() || !backup.is_catching_up) return;
+  if (!MayPost(backup) || !backup.is_catching_up) return;
   EarnCatchUp(backup);
   ReplicaSession& session = *backup.session;
   const RingOffset before = session.posted().offset;
@@ -298,7 +322,7 @@ void Replicator::CatchUp(Backup& backup) {
   backup.catch_up_bytes -=
       static_cast<int64_t>(session.posted().offset - before);
   backup.is_catching_up = session.posted().offset != end_.offset;
-  if (!posted.ok()) GiveUp(backup, posted);
+  if (!posted.ok()) GiveUpUnposted(backup, posted);
 }
 
 void Replicator::EarnCatchUp(Backup& backup) const {

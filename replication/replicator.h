@@ -26,6 +26,8 @@
 //       and twice what is appended meanwhile: it is behind for a while, and not
 //       for ever. While nobody appends, and once all is posted, it is as any
 //       other.
+//   P7. A backup whose connection is broken is given up when what arrived
+//       before has been taken: it may say why the connection ended.
 // Thread safety: one thread.
 // References: protocol A3.3, A3.6, H20 to H22; Arcadia §4.1, §4.4.
 #ifndef ALPHEUS_REPLICATION_REPLICATOR_H_
@@ -140,6 +142,7 @@ class Replicator {
     ConnectionId connection;
     std::unique_ptr<ReplicaSession> session;
     absl::Status status;       // why it is out of sync
+    absl::Status unposted;     // why nothing more could be posted (P7)
     int64_t heard_ns = 0;      // or had nothing to say; in listened_ns_
     bool is_heard = false;     // since the last Poll, which notes when
     uint64_t lag_excused = 0;  // bytes, of one that joined
@@ -157,9 +160,14 @@ class Replicator {
   // Before there is more to say: silence counts from the next Poll on.
   void NoteIdle();
 
+  static bool MayPost(const Backup& backup) {
+    return backup.status.ok() && backup.unposted.ok();
+  }
   Backup* Find(ConnectionId connection);
   uint64_t LagOf(const Backup& backup) const;
   void GiveUp(Backup& backup, const absl::Status& why);
+  void GiveUpUnposted(Backup& backup, const absl::Status& why);
+  std::string DescribeLoss() const;
   void Push(Backup& backup);
   void PostReceives(Backup& backup);
   void CatchUp(Backup& backup);

@@ -12,6 +12,7 @@
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "log/core/format_region.h"
+#include "log/core/region_state.h"
 #include "log/format/layout.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
@@ -71,6 +72,21 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenWith(Region region,
   return engine;
 }
 
+// A node's replica belongs to its alpheusd, or to a primary that it made way
+// for; its log is written through the cluster.
+absl::Status WithNodeOfReplica(const absl::Status& locked,
+                               const std::string& path) {
+  const absl::StatusOr<Region> region = Region::OpenForReading(path);
+  if (!region.ok()) return locked;
+  const auto state = ReadRegionState(region->bytes(), path);
+  if (!state.ok() || state->superline.node == NodeId(0)) return locked;
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, ": the replica of node ", state->superline.node.value,
+      " of a cluster, which alpheusd, or a primary of this machine, has open. "
+      "Give --cluster and --log instead of the file "
+      "(LogOptions::replication)"));
+}
+
 absl::StatusOr<Region> FormattedAnonymousRegion(uint64_t bytes) {
   ALPHEUS_ASSIGN_OR_RETURN(const Layout layout, Layout::ForRegion(bytes));
   ALPHEUS_ASSIGN_OR_RETURN(Region region, Region::Anonymous(bytes));
@@ -101,10 +117,14 @@ absl::Status CheckEngineOptions(const LogOptions& options) {
 absl::StatusOr<std::unique_ptr<LogEngine>> OpenLocalEngine(
     const LogOptions& options) {
   ALPHEUS_RETURN_IF_ERROR(CheckEngineOptions(options));
-  ALPHEUS_ASSIGN_OR_RETURN(
-      Region region, options.path.empty()
-                         ? FormattedAnonymousRegion(options.anonymous_bytes)
-                         : Region::OpenForWriting(options.path));
+  absl::StatusOr<Region> opened =
+      options.path.empty() ? FormattedAnonymousRegion(options.anonymous_bytes)
+                           : Region::OpenForWriting(options.path);
+  if (absl::IsFailedPrecondition(opened.status())) {
+    return WithNodeOfReplica(opened.status(), options.path);
+  }
+  ALPHEUS_RETURN_IF_ERROR(opened.status());
+  Region region = *std::move(opened);
   if (region.medium() == RegionMedium::kFile) {
     const std::string path = region.path();
     auto pmem = std::make_unique<MsyncPersistence>(

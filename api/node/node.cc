@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "api/node/fabric_pump.h"
+#include "api/node/node_directory.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
@@ -30,7 +32,6 @@
 namespace alpheus {
 namespace {
 
-constexpr char kExtension[] = ".alpheus";
 // How often a file that another process has is tried.
 constexpr int64_t kLookAgainNanos = 200'000'000;
 // How often it is looked whether a served file is what it was.
@@ -139,6 +140,8 @@ absl::StatusOr<std::string> Node::Check(const NodeOptions& options) {
                      ": the directory of the replicas must exist, and this "
                      "user must be able to write there"));
   }
+  ALPHEUS_RETURN_IF_ERROR(CheckOwnReplicas(
+      options.directory, cluster.cluster_id, NodeId(options.node)));
   return absl::StrCat("node ", options.node, " of cluster ",
                       cluster.cluster_id.ToString(), ", ",
                       cluster.members.size(), " members, at ", address, ", ",
@@ -188,6 +191,8 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
 
 absl::Status Node::Begin() {
   ALPHEUS_ASSIGN_OR_RETURN(const std::string own, OwnAddress());
+  ALPHEUS_ASSIGN_OR_RETURN(directory_lock_,
+                           LockNodeDirectory(options_.directory));
   AdapterOptions adapter;
   adapter.tell = options_.tell;
   adapter.on_refused = [this](std::string_view peer, StrangerEnd why) {
@@ -202,8 +207,9 @@ absl::Status Node::Begin() {
   server_ =
       std::make_unique<ReplicaServer>(*fabric_, Clock::Real(), ServerOptions());
   ALPHEUS_RETURN_IF_ERROR(FindFiles());
-  LookAgain();
+  // Before files are opened: who connects waits for the first turn of Run.
   ALPHEUS_ASSIGN_OR_RETURN(address_, fabric_->Listen(own));
+  LookAgain();
   return absl::OkStatus();
 }
 
@@ -263,7 +269,8 @@ absl::Status Node::FindFiles() {
        std::filesystem::directory_iterator(options_.directory, error)) {
     const std::filesystem::path& path = entry.path();
     const std::string log_name = path.stem().string();
-    if (path.extension() != kExtension || files_.contains(log_name)) continue;
+    if (path.extension() != kReplicaExtension || files_.contains(log_name))
+      continue;
     std::string why;
     if (absl::Status good = CheckLogName(log_name); !good.ok()) {
       why = absl::StrCat(path.string(), ": not served: ", good.message());
@@ -296,7 +303,7 @@ bool Node::IsReplaced(const std::string& log_name, const Held& held) const {
 }
 
 std::string Node::PathOf(const std::string& log_name) const {
-  return absl::StrCat(options_.directory, "/", log_name, kExtension);
+  return absl::StrCat(options_.directory, "/", log_name, kReplicaExtension);
 }
 
 absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
@@ -306,10 +313,16 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
     held.suspect = false;
   }
   if (held.file == nullptr) {
-    ALPHEUS_ASSIGN_OR_RETURN(
-        held.file,
-        ReplicaFile::Open(PathOf(log_name),
-                          {.fabric = fabric_.get(), .sync = options_.sync}));
+    auto opened = ReplicaFile::Open(
+        PathOf(log_name), {.fabric = fabric_.get(), .sync = options_.sync});
+    if (absl::IsFailedPrecondition(opened.status())) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          PathOf(log_name),
+          ": another process of this machine has it, as a primary with this "
+          "node's replica does. It is served again when that process ends"));
+    }
+    ALPHEUS_RETURN_IF_ERROR(opened.status());
+    held.file = *std::move(opened);
     held.inode = InodeOf(PathOf(log_name));
   } else {
     held.file->ForgetFailure();
@@ -333,6 +346,7 @@ void Node::TryToServe(const std::string& log_name) {
         absl::StrCat("log ", log_name, ": serving ", PathOf(log_name)));
     TellMemory(log_name, held);
     held.why = absl::OkStatus();
+    held.why_not_own.clear();
     held.is_served = true;
     held.is_lost = false;
     held.suspect = false;  // its superline says so now
@@ -360,7 +374,9 @@ void Node::TryToServe(const std::string& log_name) {
     options_.tell(
         absl::StrCat("log ", log_name, ": not served: ", status.message()));
   }
-  held.why = status;
+  if (status == std::exchange(held.why, status)) return;
+  held.why_not_own = WhyNotOwn(PathOf(log_name), cluster_.cluster_id, log_name,
+                               NodeId(options_.node));
 }
 
 // Said once; a copy in memory is made each time that the file is taken back.
@@ -437,6 +453,9 @@ void Node::LookNow(Uuid log_id) {
 absl::Status Node::WhyUnserved(Uuid log_id) const {
   for (const auto& [log_name, held] : files_) {
     if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
+    if (!held.why_not_own.empty()) {
+      return absl::FailedPreconditionError(held.why_not_own);
+    }
     return absl::IsDataLoss(held.why)
                ? absl::DataLossError("the node's replica can't be read")
                : absl::UnavailableError("the node does not serve its replica");
@@ -521,7 +540,9 @@ void Node::CloseLost(const std::string& log_name, Held& held) {
   held.look_again_at = held.is_lost ? now : held.retries.AfterFailureAt(now);
   options_.tell(absl::StrCat(
       "log ", log_name, ": not served: ", held.why.message(),
-      "; `alpheus replace` makes the replica anew from the others"));
+      ". An older copy is no replacement: `alpheus replace --cluster ",
+      options_.cluster_file, " --node ", options_.node, " --log ", log_name,
+      "` makes the replica anew from the others"));
 }
 
 void Node::CloseFailed() {
@@ -589,27 +610,46 @@ absl::StatusOr<ClusterConfiguration> Node::LoadAgain(
     const NodeOptions& options) const {
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
                            LoadClusterFile(options.cluster_file));
-  const bool is_same = cluster.cluster_id == cluster_.cluster_id &&
-                       cluster.fabric == cluster_.fabric &&
-                       FindMember(cluster, NodeId(options_.node)) != nullptr;
-  if (is_same) return cluster;
-  return absl::FailedPreconditionError(absl::StrCat(
-      options.cluster_file,
-      ": another cluster, another fabric, or a list of "
-      "members without node ",
-      options_.node, ". That needs a restart; the node goes on as it was"));
+  const bool is_other = cluster.cluster_id != cluster_.cluster_id;
+  if (is_other || cluster.fabric != cluster_.fabric) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options.cluster_file, ": it has another ",
+        is_other ? "cluster_id" : "fabric",
+        " than the node began with. That needs a restart; the node goes on as "
+        "it was"));
+  }
+  if (FindMember(cluster, NodeId(options_.node)) == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options.cluster_file, ": node ", options_.node,
+        " is no longer a member, by configuration ", cluster.id,
+        ". The node goes on as it was: stop it when `alpheus reconfigure` has "
+        "changed all logs to that list"));
+  }
+  return cluster;
+}
+
+// That were changed, and are as they were.
+std::string Node::OptionsOfAStart(const NodeOptions& options) const {
+  std::vector<std::string> names;
+  const auto add = [&](bool is_changed, const char* name) {
+    if (is_changed) names.emplace_back(name);
+  };
+  add(options.node != options_.node, "node");
+  add(options.directory != options_.directory, "directory");
+  add(options.listen != options_.listen, "listen");
+  add(options.platform != options_.platform, "platform");
+  add(options.silent_max != options_.silent_max, "silent-max");
+  return absl::StrJoin(names, ", ");
 }
 
 // cluster_id, fabric and node never change, so that this may look at them.
 absl::Status Node::Reload(const NodeOptions& options) {
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster, LoadAgain(options));
-  const NodeOptions& now = options_;
-  if (options.node != now.node || options.directory != now.directory ||
-      options.listen != now.listen || options.platform != now.platform ||
-      options.silent_max != now.silent_max) {
+  if (const std::string names = OptionsOfAStart(options); !names.empty()) {
     options.tell(
-        "reload: node, directory, listen, platform and silent-max are as they "
-        "were; they need a restart");
+        absl::StrCat("reload: changed, and in force after a restart "
+                     "only: ",
+                     names));
   }
   {
     MutexLock lock(change_mutex_);

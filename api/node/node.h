@@ -65,6 +65,7 @@
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
 #include "log/base/random.h"
+#include "log/pmem/file_descriptor.h"
 #include "quorum/configuration.h"
 #include "recovery/replica_server.h"
 #include "replication/fabric/fabric.h"
@@ -138,6 +139,7 @@ class Node final : private LogCreator {
     int64_t look_again_at = 0;  // else
     int64_t left_until = 0;     // to who asked for it
     absl::Status why;           // why it could not be served
+    std::string why_not_own;    // if that is why; for rejections
     bool memory_told = false;   // what its peers write to, and what follows
     bool suspect = false;       // its medium failed, and that is not on it yet
     bool is_lost = false;       // its path leads nowhere (K4)
@@ -160,6 +162,7 @@ class Node final : private LogCreator {
   bool IsReplaced(const std::string& log_name, const Held& held) const;
   absl::StatusOr<ClusterConfiguration> LoadAgain(
       const NodeOptions& options) const;
+  std::string OptionsOfAStart(const NodeOptions& options) const;
   void TakeChange();
   void TryToServe(const std::string& log_name);
   // The same now, of a log whose file another process had.
@@ -201,9 +204,10 @@ class Node final : private LogCreator {
   std::map<std::string, Held> files_;  // by log name; outlive the server
   std::vector<Uuid> to_release_;
   bool looks_soon_ = false;
-  bool is_gone_ = false;            // the file that TryToServe was to serve
-  int64_t files_due_at_ = 0;        // the next look at files that are served
-  std::unique_ptr<Fabric> fabric_;  // from Begin on
+  bool is_gone_ = false;               // the file that TryToServe was to serve
+  int64_t files_due_at_ = 0;           // the next look at files that are served
+  FileDescriptor directory_lock_{-1};  // from Begin on
+  std::unique_ptr<Fabric> fabric_;     // too
   std::unique_ptr<ReplicaServer> server_;
   // What was found in the directory and is no replica; told once.
   std::set<std::string> passed_over_;

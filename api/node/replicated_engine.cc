@@ -391,9 +391,16 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     absl::StatusOr<std::unique_ptr<ReplicaFile>> file = ReplicaFile::Open(
         options.path, {.fabric = connectivity.fabric.get(),
                        .emulated_latency_ns = options.emulated_latency_ns});
-    if (!absl::IsFailedPrecondition(file.status()) ||
-        deadline.HasPassed(Clock::Real().NowNanos())) {
-      return file;
+    if (!absl::IsFailedPrecondition(file.status())) return file;
+    if (deadline.HasPassed(Clock::Real().NowNanos())) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          options.path,
+          ": another process of this machine has this replica and does not let "
+          "go: alpheusd of node ",
+          options.replication.node,
+          ", if it can't be reached at the address in the cluster file, or a "
+          "primary that is stopped. End that process, or open the log without "
+          "a file"));
     }
     Hello hello;
     hello.cluster_id = cluster.cluster_id;

@@ -39,11 +39,11 @@ absl::Status FileWatch::Check() const {
   if (static_cast<size_t>(opened.st_size) < bytes_) {
     return absl::DataLossError(absl::StrCat(
         path_, ": the file was truncated to ", opened.st_size, " of ", bytes_,
-        " bytes", kNoLonger, "Restore it from a copy"));
+        " bytes", kNoLonger, "Put the whole file back"));
   }
   if (opened.st_nlink == 0 && folder_.get() < 0) {
     return absl::NotFoundError(absl::StrCat(
-        path_, ": the file was removed", kNoLonger, "Restore it from a copy"));
+        path_, ": the file was removed", kNoLonger, "Put the whole file back"));
   }
   return CheckName();
 }
@@ -53,10 +53,9 @@ absl::Status FileWatch::CheckName() const {
   struct stat named{};
   if (fstatat(folder_.get(), name_.c_str(), &named, 0) != 0) {
     if (errno != ENOENT) return absl::OkStatus();
-    return absl::NotFoundError(absl::StrCat(
-        path_, ": the file was removed or renamed", kNoLonger,
-        "If it has another name, give it this one again; else restore it from "
-        "a copy"));
+    return absl::NotFoundError(
+        absl::StrCat(path_, ": the file was removed or renamed", kNoLonger,
+                     "If it has another name, give it this one again"));
   }
   if (named.st_dev == device_ && named.st_ino == number_) {
     return absl::OkStatus();

@@ -27,10 +27,12 @@ namespace alpheus {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::TempDirectory;
 using testing::TestCluster;
 using Code = absl::StatusCode;
@@ -348,11 +350,69 @@ TEST_F(ClusterLogTest, NewPrimaryEndsTheOldOne) {
   const auto next = MustOpen(OptionsOf(cluster, 2));
   ASSERT_NE(next, nullptr);
   ASSERT_TRUE(next->Append("of the new one").ok());
-  EXPECT_FALSE(old->Append("too late").ok());
+  const absl::Status ended = old->Append("too late").status();
+  EXPECT_EQ(ended.code(), Code::kAborted);
+  EXPECT_THAT(
+      std::string(ended.message()),
+      AllOf(HasSubstr("node 2, process"),
+            HasSubstr(absl::StrCat("opens epoch ", next->report().epoch.value)),
+            Not(HasSubstr("broke"))));
   EXPECT_FALSE(old->Close().ok());
   ASSERT_TRUE(next->Append("and on").ok());
   EXPECT_THAT(Durable(cluster),
               ElementsAre("of the old one", "of the new one", "and on"));
+}
+
+// Whether its node or its backups say it first, or what is on its way.
+TEST_F(ClusterLogTest, OvertakenPrimaryNamesTheNextOne) {
+  TestCluster cluster(3);
+  Format(cluster);
+  std::unique_ptr<Log> log;
+  for (int i = 0; i < 12; ++i) {
+    const uint32_t node = i % 3 + 1;
+    LogOptions options = OptionsOf(cluster, node);
+    if (i % 2 == 0) options.path = cluster.ReplicaPath(node);
+    options.replication.batches_max = 1 + i % 4;
+    const std::unique_ptr<Log> old = std::move(log);
+    std::string said;
+    std::thread writer([&] {
+      if (old == nullptr) return;
+      for (;;) {
+        const absl::Status status = old->Append("on and on").status();
+        said = status.ToString();
+        if (!status.ok()) break;
+        old->CleanupThrough(old->durable_lsn()).IgnoreError();
+      }
+    });
+    log = MustOpen(options);
+    writer.join();
+    ASSERT_NE(log, nullptr);
+    ASSERT_TRUE(log->Append("first").ok());
+    // Else who takes its node's replica ends the old one before its promise.
+    while (log->replication_status().in_sync != 3) std::this_thread::yield();
+    if (old == nullptr) continue;
+    EXPECT_THAT(said, AllOf(HasSubstr("ABORTED"),
+                            HasSubstr(absl::StrCat("node ", node, ", process")),
+                            HasSubstr("opens epoch")));
+  }
+}
+
+// Before there is a promise.
+TEST_F(ClusterLogTest, PrimaryNamesWhoTakesTheReplicaThatItNeeds) {
+  TestCluster cluster(3);
+  Format(cluster);
+  const auto old = MustOpen(OptionsOf(cluster, 1));
+  ASSERT_NE(old, nullptr);
+  cluster.Stop(2);
+  ASSERT_TRUE(old->Append("on two").ok());
+  LogOptions options = OptionsOf(cluster, 3);
+  options.path = cluster.ReplicaPath(3);
+  const auto next = MustOpen(options);
+  ASSERT_NE(next, nullptr);
+  EXPECT_THAT(std::string(old->Append("too late").status().message()),
+              AnyOf(HasSubstr("another process of its machine takes this "
+                              "replica"),
+                    HasSubstr("opens epoch")));
 }
 
 TEST_F(ClusterLogTest, NodeKeepsSeveralLogs) {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +28,10 @@
 namespace alpheus::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 
 constexpr int64_t kPatienceNanos = 60'000'000'000;
 
@@ -65,11 +69,13 @@ class NodeOutsideTest : public ::testing::Test {
         << "[[member]]\nnode = 1\naddress = '" << address_ << "'\n";
   }
   void Start() {
-    auto started =
-        demo::ChildProcess::Start({{ALPHEUSD_BINARY, "--cluster", cluster_,
-                                    "--node", "1", "--directory", replicas_},
-                                   {},
-                                   /*dies_with_starter=*/true});
+    StartWith({"--cluster", cluster_, "--node", "1", "--directory", replicas_});
+  }
+  void StartWith(std::vector<std::string> words) {
+    words.insert(words.begin(), ALPHEUSD_BINARY);
+    said_.clear();
+    auto started = demo::ChildProcess::Start(
+        {std::move(words), {}, /*dies_with_starter=*/true});
     ASSERT_TRUE(started.ok()) << started.status();
     node_.emplace(*std::move(started));
     ASSERT_TRUE(Says("listens on"));
@@ -103,6 +109,24 @@ class NodeOutsideTest : public ::testing::Test {
       demo::ReadSome(node_->error().get(), &said_);
       return said_.find(what) != std::string::npos;
     });
+  }
+  // Another node of the same directory, to its end.
+  demo::ProgramResult RunNode(std::vector<std::string> words) {
+    words.insert(words.begin(), {ALPHEUSD_BINARY, "--cluster", cluster_,
+                                 "--directory", replicas_});
+    auto result = demo::RunProgram({words, {}}, "");
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *std::move(result) : demo::ProgramResult();
+  }
+  // The log's primary, with the node's replica, until it is ended.
+  demo::ChildProcess StartPrimary() {
+    auto started = demo::ChildProcess::Start(
+        {{ALPHEUS_BINARY, "append", "--cluster", cluster_, "--node", "1",
+          "--file", File("main")},
+         {},
+         /*dies_with_starter=*/true});
+    EXPECT_TRUE(started.ok()) << started.status();
+    return *std::move(started);
   }
   bool Lives() { return !node_->WaitFor(0).has_value(); }
   void ExpectEndsWell(int signal) {
@@ -268,6 +292,125 @@ TEST_F(NodeOutsideTest, MessagesAreLinesWithTimes) {
                 MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}"
                              ":[0-9]{2}\\.[0-9]{3}Z alpheusd: .+"));
   }
+}
+
+// Only what was changed.
+TEST_F(NodeOutsideTest, HangUpNamesOptionsThatNeedARestart) {
+  const std::string options = directory_.File("alpheusd.toml");
+  const auto write = [&](const std::string& more) {
+    std::ofstream(options) << "cluster = '" << cluster_ << "'\nnode = 1\n"
+                           << "directory = '" << replicas_ << "'\n"
+                           << more;
+  };
+  write("");
+  StartWith({"--config", options});
+  write("silent-max = 77\n");
+  node_->Signal(SIGHUP);
+  ASSERT_TRUE(Says("in force after a restart only: silent-max"));
+  ASSERT_TRUE(Says("reloaded"));
+  EXPECT_THAT(said_, Not(HasSubstr("silent-max,")));
+  EXPECT_THAT(said_, Not(HasSubstr("listen, ")));
+  ExpectEndsWell(SIGTERM);
+}
+
+TEST_F(NodeOutsideTest, HangUpSaysWhyAListIsNotTaken) {
+  Start();
+  const auto write = [&](const std::string& id, const std::string& node) {
+    std::ofstream(cluster_)
+        << "cluster_id = '9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1" << id << "'\n"
+        << "configuration_id = 2\nkey_file = 'cluster.key'\n"
+        << "[[member]]\nnode = " << node << "\naddress = '" << address_
+        << "'\n";
+  };
+  write("a", "2");
+  node_->Signal(SIGHUP);
+  ASSERT_TRUE(Says("node 1 is no longer a member, by configuration 2"));
+  ASSERT_TRUE(Says("stop it when `alpheus reconfigure` has changed all logs"));
+  write("b", "1");
+  node_->Signal(SIGHUP);
+  ASSERT_TRUE(Says("it has another cluster_id than the node began with"));
+  ExpectEndsWell(SIGTERM);
+}
+
+TEST_F(NodeOutsideTest, DirectoryHasOneNode) {
+  Start();
+  const demo::ProgramResult second =
+      RunNode({"--node", "1", "--listen", "127.0.0.1:0"});
+  EXPECT_NE(second.end.exit_status, 0);
+  EXPECT_THAT(second.error,
+              HasSubstr("another alpheusd runs with this directory"));
+  // --check-config may run beside it.
+  EXPECT_EQ(RunNode({"--node", "1", "--check-config"}).end.exit_status, 0);
+  ExpectEndsWell(SIGTERM);
+  Start();
+  ExpectEndsWell(SIGTERM);
+}
+
+// As a node that was started with another one's directory.
+TEST_F(NodeOutsideTest, ReplicaOfAnotherNodeIsNamed) {
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  ExpectEndsWell(SIGTERM);
+  std::ofstream(cluster_, std::ios::app)
+      << "[[member]]\nnode = 2\naddress = '" << FreeAddress() << "'\n";
+  const demo::ProgramResult checked =
+      RunNode({"--node", "2", "--check-config"});
+  EXPECT_NE(checked.end.exit_status, 0);
+  EXPECT_THAT(checked.error, HasSubstr("is the replica of node 1, and this is "
+                                       "node 2"));
+  StartWith({"--cluster", cluster_, "--node", "2", "--directory", replicas_});
+  ASSERT_TRUE(Says("expected that of node 2"));
+  EXPECT_THAT(Run({"status", "--log", "main"}).output,
+              HasSubstr("its file is the replica of node 1"));
+  ExpectEndsWell(SIGTERM);
+}
+
+// A primary with the node's replica is named with its epoch; whoever reads
+// meanwhile is no news.
+TEST_F(NodeOutsideTest, PrimaryWithTheNodesReplicaIsTold) {
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  {
+    demo::ChildProcess primary = StartPrimary();
+    ASSERT_TRUE(Says("and has this node's replica itself"));
+    for (int i = 0; i < 3; ++i) Run({"cat", "--log", "main"});
+    EXPECT_THAT(said_, Not(HasSubstr("epoch 0")));
+    primary.Signal(SIGTERM);
+    ASSERT_TRUE(Says("is gone, with epoch"));
+  }
+  ASSERT_TRUE(Says("is gone, with epoch"));
+  EXPECT_EQ(Append("main", "a\n"), 0);
+  ExpectEndsWell(SIGTERM);
+  ASSERT_TRUE(Says("node 1 ends"));
+  EXPECT_THAT(said_, Not(HasSubstr("epoch 0")));
+  EXPECT_THAT(said_, Not(HasSubstr("node 0")));
+  EXPECT_THAT(said_, Not(HasSubstr("UNAVAILABLE")));
+}
+
+// The file's own node or primary, not another writer of a local log.
+TEST_F(NodeOutsideTest, ReplicaIsNoLocalLog) {
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  const auto appended = demo::RunProgram(
+      {{ALPHEUS_BINARY, "append", "--file", File("main")}, {}}, "a\n");
+  ASSERT_TRUE(appended.ok()) << appended.status();
+  EXPECT_NE(appended->end.exit_status, 0);
+  EXPECT_THAT(appended->error, AllOf(HasSubstr("the replica of node 1"),
+                                     HasSubstr("--cluster")));
+  ExpectEndsWell(SIGTERM);
+}
+
+// What is printed works as it is.
+TEST_F(NodeOutsideTest, RemovedReplicaIsNamedWithItsRemedy) {
+  Start();
+  ASSERT_EQ(Format("main"), 0);
+  std::filesystem::remove(File("main"));
+  ASSERT_TRUE(Says("the file was removed"));
+  ASSERT_TRUE(
+      Says(absl::StrCat("An older copy is no replacement: `alpheus "
+                        "replace --cluster ",
+                        cluster_, " --node 1 --log main`")));
+  ExpectEndsWell(SIGTERM);
 }
 
 }  // namespace

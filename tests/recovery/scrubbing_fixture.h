@@ -141,6 +141,7 @@ inline ServedWorld::Options WithPeers(const ScrubbingOptions& scrubbing = {}) {
   ServedWorld::Options options;
   options.network.hosts = kHolderHost + 1;
   options.server.scrubbing = scrubbing;
+  options.server.name_of = [](Uuid /*log_id*/) { return "by name"; };
   options.server.scrubbing.peers = {
       {kNode, "itself"},  // as the cluster file lists it, too
       {kPeerNode, PeerAddressOf(kPeerHost)},

@@ -86,6 +86,10 @@ TEST_F(ScrubbingTest, RecordThatIsDamagedEverywhereStaysAsItIs) {
   EXPECT_GT(peers_[0]->counters().accepted, 0u);
   EXPECT_GT(peers_[1]->counters().accepted, 0u);
   EXPECT_THAT(world_->reports(), Contains(HasSubstr("LSN 3 at ring offset")));
+  EXPECT_THAT(world_->reports(),
+              Contains(HasSubstr("log by name: scrubbed: 4 records are whole; "
+                                 "damaged places: 3, repaired: 1, not "
+                                 "repaired: 2")));
   EXPECT_EQ(AskFor(Scrub{}).total, scrubbed.total);
 }
 

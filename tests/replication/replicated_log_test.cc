@@ -560,6 +560,31 @@ TEST(LogReplicationTest, EmptyPollsHaveNoNews) {
       << "what an ack left to do is done";
 }
 
+// More than one Poll of the adapter has: the last one says why it ended.
+TEST(LogReplicationTest, EndsOfConnectionsComeBehindWhatArrivedBefore) {
+  class Heard final : public LogReplication::Others {
+   public:
+    void Take(const Completion& /*completion*/) override { ++completions; }
+    void Take(const ConnectionEvent& /*event*/) override {
+      before_the_end = completions;
+    }
+    int completions = 0;
+    int before_the_end = -1;
+  };
+  DirectFabric here({.sends_max = 128});
+  DirectFabric there({.sends_max = 128});
+  const ConnectionId connection = DirectFabric::Join(here, there);
+  SetClock clock;
+  Heard heard;
+  LogReplication sink(here, clock, {}, {Lsn(0), RingOffset(0)}, &heard);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(here.PostSend(connection, WorkId(), {}).ok());
+  }
+  here.AddEvent({ConnectionEvent::Kind::kDisconnected, connection, "", ""});
+  sink.Poll();
+  EXPECT_EQ(heard.before_the_end, 100);
+}
+
 // What is of no backup of the log is somebody else's.
 TEST(LogReplicationTest, PassesOnWhatIsOfNoBackup) {
   class Heard final : public LogReplication::Others {

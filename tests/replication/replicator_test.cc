@@ -36,6 +36,8 @@ class ReplicatorTest : public ::testing::Test {
     replicator_ =
         std::make_unique<Replicator>(path_->fabric(), clock_, options, start);
     for (int i = 0; i < backups; ++i) {
+      path_->session(i).ReadPromisesBy(
+          [this](std::span<const std::byte>) { return promise_; });
       replicator_->Add("b" + std::to_string(i), path_->backup(i).connection,
                        path_->TakeSession(i));
     }
@@ -67,6 +69,18 @@ class ReplicatorTest : public ::testing::Test {
     backup.fabric.Run();
     TakeAll();
   }
+  // Not as in the field: tests of its messages are elsewhere.
+  void SayOvertaken(int i, const Promise& by) {
+    DataPath::Backup& backup = path_->backup(i);
+    said_.push_back(std::make_unique<std::array<std::byte, 8>>());
+    const auto key = backup.fabric.Register(*said_.back(), RemoteAccess::kNone);
+    ASSERT_TRUE(key.ok());
+    ASSERT_TRUE(backup.fabric
+                    .PostSend(backup.connection, WorkId(99),
+                              {*key, std::span(*said_.back())})
+                    .ok());
+    promise_ = by;
+  }
   void TakeAll() {
     for (const Completion& completion : path_->fabric().TakeCompletions()) {
       EXPECT_TRUE(replicator_->Take(completion));
@@ -74,6 +88,8 @@ class ReplicatorTest : public ::testing::Test {
   }
 
   FixedClock clock_;
+  std::vector<std::unique_ptr<std::array<std::byte, 8>>> said_;
+  std::optional<Promise> promise_;  // that what is no ack brings
   std::unique_ptr<DataPath> path_;
   std::unique_ptr<Replicator> replicator_;
 };
@@ -355,6 +371,49 @@ TEST_F(ReplicatorTest, FailedWriteGivesUpTheBackup) {
   TakeAll();
   EXPECT_FALSE(replicator_->status().ok());
   EXPECT_EQ(replicator_->in_sync(), 1u);
+}
+
+// P7.
+TEST_F(ReplicatorTest, OvertakenPrimarySaysByWhom) {
+  Make({.write_quorum = 2}, 2);
+  const Promise newer{Epoch(1'000'000), {NodeId(3), 0x1f}};
+  for (int i = 0; i < 2; ++i) {
+    SayOvertaken(i, newer);
+    path_->backup(i).fabric.Run();
+    // What is posted now fails, before it is taken what the backup said.
+    path_->fabric().BreakKnown(path_->backup(i).connection);
+  }
+  Append();
+  EXPECT_TRUE(replicator_->status().ok());
+  TakeAll();
+  EXPECT_EQ(replicator_->status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(
+      replicator_->status().message(),
+      "node 3, process 1f, opens epoch 1000000; 1 replicas are in sync, and 2 "
+      "must be; records behind LSN 1 have an unknown outcome until the log is "
+      "opened again. b0: node 3, process 1f, opens epoch 1000000, and has its "
+      "promise. b1: node 3, process 1f, opens epoch 1000000, and has its "
+      "promise.");
+}
+
+// Nothing says more of it.
+TEST_F(ReplicatorTest, BackupThatNothingCanBePostedToIsGivenUp) {
+  Make({.write_quorum = 2}, 1);
+  path_->fabric().BreakKnown(path_->backup(0).connection);
+  Append();
+  replicator_->Poll();
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+  EXPECT_FALSE(replicator_->status().ok());
+}
+
+// Of this epoch or an older one nobody is overtaken.
+TEST_F(ReplicatorTest, OldPromiseIsNoReason) {
+  Make({.write_quorum = 2}, 1);
+  SayOvertaken(0, {path_->terms().epoch, {NodeId(3), 0x1f}});
+  path_->backup(0).fabric.Run();
+  TakeAll();
+  EXPECT_NE(replicator_->status().message().find("are no ack"),
+            std::string::npos);
 }
 
 // P4: the primary's process is stopped for an hour while a batch is under way.

@@ -59,6 +59,7 @@ absl::Status DirectFabric::Close(ConnectionId connection) {
 absl::Status DirectFabric::Post(const Work& work) {
   const auto found = connections_.find(work.connection);
   if (found == connections_.end()) return absl::NotFoundError("connection");
+  if (found->second.refuses) return absl::FailedPreconditionError("is broken");
   if (found->second.sends == limits_.sends_max) {
     return absl::ResourceExhaustedError("sends_max");
   }

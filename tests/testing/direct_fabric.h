@@ -35,6 +35,10 @@ class DirectFabric final : public Fabric {
   size_t Run();
   // As a peer that has gone: what is posted here and later fails.
   void Break(ConnectionId connection);
+  // The same, and this host knows already: posting fails, as on fabrics.
+  void BreakKnown(ConnectionId connection) {
+    connections_.at(connection).refuses = true;
+  }
   // Operations that were posted and have not been run.
   size_t posted() const { return posted_.size(); }
   // Operations of that kind that have been run.
@@ -112,6 +116,7 @@ class DirectFabric final : public Fabric {
   struct Connection {
     DirectFabric* peer = nullptr;
     bool broken = false;
+    bool refuses = false;
     std::deque<Receive> receives;
     uint32_t sends = 0;  // posted, not completed
   };

@@ -182,6 +182,29 @@ TEST_F(CliClusterTest, StatusBesideAPrimaryTellsTheTruth) {
   }
 }
 
+// Nobody but the primary can read its own replica meanwhile.
+TEST_F(CliClusterTest, VerifyBesideAPrimaryMissesItsOwnReplicaOnly) {
+  Format();
+  auto primary = demo::ChildProcess::Start(AlpheusProgram(Of(
+      "append", {"--node", "1", "--file", cluster_.ReplicaPath(1), "--ack"})));
+  ASSERT_TRUE(primary.ok()) << primary.status();
+  ASSERT_EQ(write(primary->input().get(), "one\n", 4), 4);
+  while (RunAlpheus(Of("status")).output.find("the primary's own") ==
+         std::string::npos) {
+  }
+  ProgramResult verified = RunAlpheus(Of("verify"));
+  EXPECT_EQ(verified.end.exit_status, kGood) << verified.error;
+  EXPECT_THAT(verified.output, HasSubstr("node 1: not checked: a primary that "
+                                         "runs has this replica"));
+  EXPECT_EQ(RunAlpheus(Of("verify", {"--node", "1"})).end.exit_status,
+            kUnavailable);
+  cluster_.Stop(3);
+  verified = RunAlpheus(Of("verify"));
+  EXPECT_EQ(verified.end.exit_status, kUnavailable) << verified.output;
+  primary->input().Close();
+  primary->WaitFor(60'000'000'000);
+}
+
 TEST_F(CliClusterTest, StatusWarnsBeforeTheRingIsFull) {
   Format();
   std::string lines;

@@ -227,11 +227,14 @@ void AddCounts(const std::vector<std::pair<std::string, uint64_t>>& counts,
 
 std::string WhatIsMissing(uint32_t needed, uint32_t there,
                           absl::string_view which) {
+  const uint32_t lacking = needed - there;
   return absl::StrCat(
-      "Opening the log takes ", needed, " replicas", which, ": ",
-      needed - there, " more must be served by their nodes",
-      there + 1 == needed ? ", or one be of the primary that opens it\n"
-                          : "\n");
+      "Opening the log takes ", needed, " replicas", which,
+      ", and the nodes serve ", there, ": start ", lacking, " more ",
+      lacking == 1 ? "node" : "nodes",
+      lacking == 1 ? ". Or open it on the machine of a node that is down, with "
+                     "that node's replica: `append --file`\n"
+                   : "\n");
 }
 
 // A node that has its replica, or whose primary has it, may open it.

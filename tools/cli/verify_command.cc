@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "alpheus/cluster_reader.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/agreement.h"
 #include "tools/cli/commands.h"
@@ -30,6 +34,48 @@ std::string VerdictOf(const Verification& found, bool as_json) {
   json["single_faults"] = found.info.single_faults;
   json.update(DescribeRecords(found.report));
   return ToLine(json);
+}
+
+// Nodes whose replica a running primary has as its own: nobody else can read
+// it meanwhile, and it is checked there.
+absl::StatusOr<std::vector<uint64_t>> NodesOfPrimaries(
+    const LogSource& source) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           ClusterReader::Open({.cluster_file = source.cluster,
+                                                .log_name = source.log,
+                                                .without_records = true}));
+  std::vector<uint64_t> nodes;
+  for (const ReplicaReading& replica : reader->replicas()) {
+    const bool is_own = replica.standing && replica.standing->is_own &&
+                        replica.standing->in_session;
+    if (is_own) nodes.push_back(replica.node);
+  }
+  return nodes;
+}
+
+// What is left to complain of; says of the others why they were not checked.
+absl::StatusOr<std::vector<ReplicaReading>> WithoutOwnOfPrimaries(
+    const VerifyArguments& arguments, std::vector<ReplicaReading> replicas,
+    std::string* text) {
+  const bool any_missing =
+      std::ranges::any_of(replicas, [](const ReplicaReading& replica) {
+        return absl::IsUnavailable(replica.status);
+      });
+  // Who asks for one alone wants that one.
+  if (!any_missing || arguments.source.node != 0) return replicas;
+  ALPHEUS_ASSIGN_OR_RETURN(const std::vector<uint64_t> nodes,
+                           NodesOfPrimaries(arguments.source));
+  std::erase_if(replicas, [&](const ReplicaReading& replica) {
+    const bool is_own = absl::IsUnavailable(replica.status) &&
+                        std::ranges::count(nodes, replica.node) != 0;
+    if (is_own && !arguments.json) {
+      absl::StrAppend(text, "node ", replica.node,
+                      ": not checked: a primary that runs has this replica as "
+                      "its own; `alpheus scrub` verifies it\n");
+    }
+    return is_own;
+  });
+  return replicas;
 }
 
 absl::Status VerifyCluster(const VerifyArguments& arguments) {
@@ -59,8 +105,10 @@ absl::Status VerifyCluster(const VerifyArguments& arguments) {
       return agreement.status();
     }
   }
+  const auto left = WithoutOwnOfPrimaries(arguments, reader->replicas(), &text);
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
-  return WorstOf(reader->replicas());
+  ALPHEUS_RETURN_IF_ERROR(left.status());
+  return WorstOf(*left);
 }
 
 absl::Status VerifyFile(const VerifyArguments& arguments) {
@@ -92,7 +140,8 @@ void AddVerifyCommand(CLI::App* app, Command* chosen) {
       "is complete or merely lost what was never acknowledged, 3 if it is "
       "damaged. Of a cluster's log every replica is checked, and that they "
       "hold the same records up to the last that is proven durable; 4 if one "
-      "could not be reached, 1 if a node has no replica or the cluster file is "
+      "could not be reached, unless a primary that runs has it as its own, 1 "
+      "if a node has no replica or the cluster file is "
       "wrong.");
   AddReadSourceOptions(command, &arguments->source);
   AddFlag(command, "--json", &arguments->json,
