@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "tests/testing/temp_directory.h"
 #include "tests/tools/cli_fixture.h"
@@ -20,6 +21,7 @@ namespace {
 using ::alpheus::demo::ProgramResult;
 using ::nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(CliTest, BadUsageIsRefused) {
   FormatWith({"record"});
@@ -72,6 +74,23 @@ TEST_F(CliTest, HelpIsNoError) {
                                     "verify", "cleanup", "salvage", "plan"}) {
     EXPECT_THAT(RunWell({command, "--help"}), HasSubstr("Usage"));
   }
+}
+
+TEST_F(CliTest, HelpFitsTheTerminal) {
+  for (const int columns : {60, 80, 120}) {
+    for (const std::string command :
+         {"format", "append", "cat", "inspect", "verify", "cleanup", "salvage",
+          "plan", "export-wal", "tail", "status", "scrub", "bench"}) {
+      const std::string help =
+          RunInShell(
+              absl::StrCat("COLUMNS=", columns, " \"$0\" ", command, " --help"))
+              .output;
+      for (const std::string& line : SplitLines(help)) {
+        EXPECT_LE(line.size(), static_cast<size_t>(columns)) << line;
+      }
+    }
+  }
+  EXPECT_THAT(RunWell({"export-wal", "--help"}), Not(HasSubstr("REQUIRED")));
 }
 
 TEST_F(CliTest, SizesAreTakenInEveryUnit) {
