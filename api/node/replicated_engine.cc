@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "api/node/adapter.h"
 #include "api/node/change_members.h"
@@ -79,9 +80,13 @@ class FabricReplication final : public EngineReplication {
     status.damaged_records = state.scrubbed.damaged;
     status.repaired_records = state.scrubbed.repaired;
     for (const OtherMember& member : state.away) {
-      status.away.push_back(absl::StrCat("node ", member.node.value,
-                                         member.why.empty() ? "" : ": ",
-                                         member.why));
+      // What says where the node is says which one it is, too.
+      const std::string node = absl::StrCat("node ", member.node.value);
+      status.away.push_back(
+          member.why.empty() ? node
+          : absl::StartsWith(member.why, absl::StrCat(node, " "))
+              ? member.why
+              : absl::StrCat(node, ": ", member.why));
     }
     return status;
   }
@@ -391,9 +396,24 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     absl::StatusOr<std::unique_ptr<ReplicaFile>> file = ReplicaFile::Open(
         options.path, {.fabric = connectivity.fabric.get(),
                        .emulated_latency_ns = options.emulated_latency_ns});
-    if (!absl::IsFailedPrecondition(file.status()) ||
-        deadline.HasPassed(Clock::Real().NowNanos())) {
-      return file;
+    if (absl::IsNotFound(file.status())) {
+      return absl::NotFoundError(absl::StrCat(
+          options.path, ": there is no such file. Is it ",
+          options.replication.log_name,
+          ".alpheus in the directory of this node's alpheusd? If it was lost, "
+          "`alpheus replace --cluster FILE --log ",
+          options.replication.log_name, " --node ", options.replication.node,
+          "` makes a new replica"));
+    }
+    if (!absl::IsFailedPrecondition(file.status())) return file;
+    if (deadline.HasPassed(Clock::Real().NowNanos())) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          options.path,
+          ": another process of this machine has this replica, and did not let "
+          "go of it in ",
+          options.replication.open_timeout_ms,
+          " ms. If that is a primary with it as its own, end it first, or open "
+          "the log without --file (LogOptions::path)"));
     }
     Hello hello;
     hello.cluster_id = cluster.cluster_id;

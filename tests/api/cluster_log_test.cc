@@ -612,7 +612,8 @@ TEST_F(ClusterLogTest, DamagedReplicaIsRepairedFromAnother) {
   const absl::Status& found = (*damaged)->replicas()[1].status;
   EXPECT_EQ(found.code(), Code::kDataLoss);
   EXPECT_THAT(std::string(found.message()),
-              HasSubstr("Opening the log repairs this replica"));
+              HasSubstr("`alpheus scrub --cluster FILE --log NAME` repairs "
+                        "this replica from the others"));
   EXPECT_THAT(Durable(cluster).size(), 2u);
   const auto log = MustOpen(OptionsOf(cluster, 3));
   ASSERT_NE(log, nullptr);
