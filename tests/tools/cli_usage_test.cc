@@ -125,7 +125,7 @@ TEST_F(CliTest, MissingFileIsNamed) {
     const ProgramResult result = RunAlpheus({command, "--file", File("none")});
     EXPECT_EQ(result.end.exit_status, kFailed);
     EXPECT_THAT(result.error, HasSubstr(File("none")));
-    EXPECT_THAT(result.error, HasSubstr("alpheus format"));
+    EXPECT_THAT(result.error, HasSubstr("Is the path right?"));
   }
   EXPECT_FALSE(std::filesystem::exists(File("none")));
 }
