@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/node/node.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -21,7 +18,6 @@
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
 #include "log/format/layout.h"
-#include "log/pmem/file_lock.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/region.h"
 #include "quorum/cluster_file.h"
@@ -192,7 +188,6 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
 
 absl::Status Node::Begin() {
   ALPHEUS_ASSIGN_OR_RETURN(const std::string own, OwnAddress());
-  ALPHEUS_RETURN_IF_ERROR(LockDirectory());
   AdapterOptions adapter;
   adapter.tell = options_.tell;
   adapter.on_refused = [this](std::string_view peer, StrangerEnd why) {
@@ -210,18 +205,6 @@ absl::Status Node::Begin() {
   LookAgain();
   ALPHEUS_ASSIGN_OR_RETURN(address_, fabric_->Listen(own));
   return absl::OkStatus();
-}
-
-// K7. Else a second one would find each file locked, and serve nothing.
-absl::Status Node::LockDirectory() {
-  directory_ = FileDescriptor(
-      open(options_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory_.get() >= 0) {
-    return TakeDirectoryLock(options_.directory, directory_.get());
-  }
-  return absl::NotFoundError(
-      absl::StrCat(options_.directory, ": ", std::strerror(errno),
-                   "; the directory of the replicas must exist"));
 }
 
 absl::Status Node::TellPlatform() const {
@@ -323,16 +306,10 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
     held.suspect = false;
   }
   if (held.file == nullptr) {
-    absl::StatusOr<std::unique_ptr<ReplicaFile>> file = ReplicaFile::Open(
-        PathOf(log_name), {.fabric = fabric_.get(), .sync = options_.sync});
-    if (absl::IsFailedPrecondition(file.status())) {  // K1
-      return absl::FailedPreconditionError(
-          absl::StrCat(PathOf(log_name),
-                       ": a process of this machine has it; the node serves it "
-                       "when that lets go"));
-    }
-    ALPHEUS_RETURN_IF_ERROR(file.status());
-    held.file = *std::move(file);
+    ALPHEUS_ASSIGN_OR_RETURN(
+        held.file,
+        ReplicaFile::Open(PathOf(log_name),
+                          {.fabric = fabric_.get(), .sync = options_.sync}));
     held.inode = InodeOf(PathOf(log_name));
   } else {
     held.file->ForgetFailure();

@@ -32,7 +32,6 @@
 //   K6. A replica whose file was removed, replaced or truncated acknowledges
 //       nothing a second later, and is let go of; so is one of which a page is
 //       missing. If its path leads to a replica again, that one is served.
-//   K7. A directory has one node: a second one does not start.
 // Thread safety: Stop and Reload by any thread, and by signal handlers'
 // threads; all else by one thread.
 // References: protocol A4, A7; docs/replication.md.
@@ -66,7 +65,6 @@
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
 #include "log/base/random.h"
-#include "log/pmem/file_descriptor.h"
 #include "quorum/configuration.h"
 #include "recovery/replica_server.h"
 #include "replication/fabric/fabric.h"
@@ -106,9 +104,8 @@ struct NodeOptions {
 class Node final : private LogCreator {
  public:
   // Opens the replicas and listens. Errors: as LoadClusterFile; NotFound (the
-  // cluster file has no such node; no directory); FailedPrecondition (another
-  // node has the directory); AlreadyExists (the address is in use);
-  // InvalidArgument, Unavailable (address); Unimplemented (nothing is
+  // cluster file has no such node; no directory); AlreadyExists (the address is
+  // in use); InvalidArgument, Unavailable (address); Unimplemented (nothing is
   // built in that persists records on its platform).
   static absl::StatusOr<std::unique_ptr<Node>> Start(NodeOptions options);
   // Whether Start could begin by these options and the files that they name,
@@ -159,7 +156,6 @@ class Node final : private LogCreator {
   void NoteRefused(std::string_view peer, StrangerEnd why);
   // Of those that are not known yet; registers them only.
   absl::Status FindFiles();
-  absl::Status LockDirectory();
   bool HasDirectoryChanged();
   bool IsReplaced(const std::string& log_name, const Held& held) const;
   absl::StatusOr<ClusterConfiguration> LoadAgain(
@@ -201,7 +197,6 @@ class Node final : private LogCreator {
   NodeOptions options_;
   ClusterConfiguration cluster_;
   std::string address_;
-  FileDescriptor directory_{-1};  // with its lock, from Begin on
   EntropyRandom random_;
   std::map<std::string, Held> files_;  // by log name; outlive the server
   std::vector<Uuid> to_release_;

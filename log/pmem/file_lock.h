@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// file_lock: the locks of a region's one writer, and of a directory's one node.
+// file_lock: the lock of a region's one writer.
 //
 // It belongs to the open file, not to the process, and is gone with it, however
 // the process ends.
 //
-// References: fcntl(2), F_OFD_SETLK; flock(2).
+// References: fcntl(2), F_OFD_SETLK.
 #ifndef ALPHEUS_LOG_PMEM_FILE_LOCK_H_
 #define ALPHEUS_LOG_PMEM_FILE_LOCK_H_
 
@@ -17,11 +17,6 @@ namespace alpheus {
 // Does not wait. `path` is for messages.
 // Errors: FailedPrecondition (somebody has it); as FileError.
 absl::Status TakeWriterLock(const std::string& path, int fd);
-
-// Of the directory that `fd` has open, for one node. It stands in no writer's
-// way: the files in it have locks of their own.
-// Errors: FailedPrecondition (another node has it); as FileError.
-absl::Status TakeDirectoryLock(const std::string& path, int fd);
 
 // Errors: as FileError; the lock is kept.
 absl::Status ReleaseWriterLock(const std::string& path, int fd);
