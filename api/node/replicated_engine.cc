@@ -35,6 +35,16 @@
 namespace alpheus {
 namespace {
 
+// What says where the node is says which one it is, too.
+std::string TextOf(const OtherMember& member) {
+  const std::string node = absl::StrCat("node ", member.node.value);
+  if (member.why.empty()) return node;
+  if (absl::StartsWith(member.why, absl::StrCat(node, " at "))) {
+    return member.why;
+  }
+  return absl::StrCat(node, ": ", member.why);
+}
+
 constexpr int64_t kNanosPerMilli = 1'000'000;
 // Backups give up a primary that answers nothing for two seconds.
 constexpr uint32_t kIdleForceMaxUs = 500'000;
@@ -80,13 +90,7 @@ class FabricReplication final : public EngineReplication {
     status.damaged_records = state.scrubbed.damaged;
     status.repaired_records = state.scrubbed.repaired;
     for (const OtherMember& member : state.away) {
-      // What says where the node is says which one it is, too.
-      const std::string node = absl::StrCat("node ", member.node.value);
-      status.away.push_back(
-          member.why.empty() ? node
-          : absl::StartsWith(member.why, absl::StrCat(node, " "))
-              ? member.why
-              : absl::StrCat(node, ": ", member.why));
+      status.away.push_back(TextOf(member));
     }
     return status;
   }
@@ -138,8 +142,7 @@ RecoveryReport MakeReport(const EpochOpened& opened) {
   report.end_lsn = opened.end.lsn - 1;
   report.repairs = opened.repairs;
   for (const OtherMember& member : opened.not_installed) {
-    report.absent_members.push_back(
-        absl::StrCat("node ", member.node.value, ": ", member.why));
+    report.absent_members.push_back(TextOf(member));
   }
   return report;
 }

@@ -2,7 +2,6 @@
 #include "log/pmem/file_lock.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -31,23 +30,9 @@ absl::Status TakeWriterLock(const std::string& path, int fd) {
     return absl::FailedPreconditionError(absl::StrCat(
         path,
         ": another writer has this region open, and a region has one at a "
-        "time. A replica that alpheusd serves is written with --cluster in the "
-        "place of --file; else close the other writer first. Readers need no "
-        "lock: `alpheus cat` works meanwhile"));
+        "time. Close that one first; `alpheus cat` reads the log meanwhile"));
   }
   return FileError(path, "fcntl(F_OFD_SETLK)", errno);
-}
-
-absl::Status TakeDirectoryLock(const std::string& path, int fd) {
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
-  if (errno == EWOULDBLOCK) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path,
-        ": another alpheusd keeps its replicas in this directory. Each node "
-        "has a directory of its own: stop the other one, or name another "
-        "directory (--directory)"));
-  }
-  return FileError(path, "flock", errno);
 }
 
 absl::Status ReleaseWriterLock(const std::string& path, int fd) {

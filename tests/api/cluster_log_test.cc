@@ -31,6 +31,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::TempDirectory;
 using testing::TestCluster;
 using Code = absl::StatusCode;
@@ -234,6 +235,40 @@ TEST_F(ClusterLogTest, GivenUpReplicaIsNotRead) {
   EXPECT_EQ(first->CheckPayloads().code(), Code::kAborted);
   ASSERT_NE(next, nullptr);
   EXPECT_TRUE(next->CheckPayloads().ok());
+}
+
+TEST_F(ClusterLogTest, ReplicaThatAnotherProcessHasIsNamed) {
+  TestCluster cluster(1);
+  Format(cluster);
+  LogOptions options = OptionsOf(cluster, 1);
+  options.path = cluster.ReplicaPath(1);
+  const auto first = MustOpen(options);
+  ASSERT_NE(first, nullptr);
+  options.replication.open_timeout_ms = 1;
+  const absl::Status refused = Log::Open(options).status();
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr(options.path + ": another process"),
+                    HasSubstr("in 1 ms"), HasSubstr("without --file")));
+  EXPECT_TRUE(first->Append("one").ok());
+}
+
+TEST_F(ClusterLogTest, NodeThatIsAwayIsNamedOnce) {
+  TestCluster cluster(3);
+  Format(cluster);
+  cluster.Stop(3);
+  const auto log = MustOpen(OptionsOf(cluster, 1));
+  ASSERT_NE(log, nullptr);
+  ASSERT_TRUE(log->Append("one").ok());
+  const auto is_named_once =
+      ElementsAre(AllOf(HasSubstr("node 3"), Not(HasSubstr("node 3: node 3"))));
+  EXPECT_THAT(log->report().absent_members, is_named_once);
+  // Once it was tried to let it join.
+  ReplicationStatus status;
+  do {
+    status = log->replication_status();
+  } while (status.failed_joins == 0);
+  EXPECT_THAT(status.away, is_named_once);
 }
 
 TEST_F(ClusterLogTest, PrimaryTellsANodeThatWasStartedAgain) {

@@ -388,28 +388,6 @@ TEST_F(CliClusterErrorsTest, DamagedReplicaIsNamedOnceAndScrubbed) {
   EXPECT_THAT(RunWell(Of("verify")), HasSubstr("the same on nodes 1, 2, 3"));
 }
 
-// It would find all files locked, and serve nothing.
-TEST_F(CliClusterErrorsTest, SecondNodeOnADirectoryDoesNotStart) {
-  FormatAndAppend("one\n");
-  demo::Program program;
-  const std::string replica = cluster_.ReplicaPath(1);
-  const std::string directory = replica.substr(0, replica.rfind('/'));
-  for (const char* listen : {"", "127.0.0.1:0"}) {
-    program.argv = {ALPHEUSD_BINARY, "--cluster", cluster_.file(),
-                    "--node",        "1",         "--directory",
-                    directory};
-    if (*listen != '\0') {
-      program.argv.insert(program.argv.end(), {"--listen", listen});
-    }
-    const auto result = demo::RunProgram(program);
-    ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_EQ(result->end.exit_status, kFailed);
-    EXPECT_THAT(result->error,
-                AllOf(HasSubstr(directory + ": another alpheusd"),
-                      Not(HasSubstr("not served"))));
-  }
-}
-
 TEST_F(CliClusterErrorsTest, OwnReplicaThatIsNotThereIsNoReasonToFormat) {
   FormatAndAppend("one\n");
   const std::string nosuch = directory_.File("nosuch");
@@ -421,20 +399,6 @@ TEST_F(CliClusterErrorsTest, OwnReplicaThatIsNotThereIsNoReasonToFormat) {
                     HasSubstr("`alpheus replace --cluster FILE --log main "
                               "--node 1`"),
                     Not(HasSubstr("format"))));
-}
-
-// With a replica that alpheusd has, --cluster is the way.
-TEST_F(CliClusterErrorsTest, WriterOfAServedReplicaIsSentToTheCluster) {
-  FormatAndAppend("one\n");
-  const std::string replica = cluster_.ReplicaPath(1);
-  for (const Arguments& command : std::vector<Arguments>{
-           {"append", "--file", replica},
-           {"cleanup", "--file", replica, "--through", "1"}}) {
-    const ProgramResult result = RunAlpheus(command);
-    EXPECT_EQ(result.end.exit_status, kFailed);
-    EXPECT_THAT(result.error,
-                AllOf(HasSubstr("alpheusd"), HasSubstr("--cluster")));
-  }
 }
 
 TEST_F(CliClusterErrorsTest, CatSaysWhenMoreMayBeDurable) {
