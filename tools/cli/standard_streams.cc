@@ -33,7 +33,7 @@ absl::Status WriteError(int error, const std::string& name) {
           absl::StrCat(what, "; free space and run the command again"));
     default:
       return absl::FailedPreconditionError(
-          absl::StrCat(what, "; give the command an open ", name));
+          absl::StrCat(what, "; give the command one that is open"));
   }
 }
 
