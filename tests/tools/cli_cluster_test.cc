@@ -170,6 +170,9 @@ TEST_F(CliClusterTest, StatusBesideAPrimaryTellsTheTruth) {
     EXPECT_GT(said["ring"]["used"], 0) << said;
     EXPECT_THAT(RunWell(Of("status", {"--sample-ms", "0"})),
                 AllOf(HasSubstr("node 2 is primary"), HasSubstr("3 in sync")));
+    // The primary verifies its own, and its node tells (docs/scrubbing.md).
+    const ProgramResult scrub = RunAlpheus(Of("scrub"));
+    EXPECT_EQ(scrub.end.exit_status, kGood) << scrub.error << scrub.output;
     // Nobody ends it by chance.
     const ProgramResult cleanup = RunAlpheus(Of("cleanup", {"--all"}));
     EXPECT_EQ(cleanup.end.exit_status, kFailed);

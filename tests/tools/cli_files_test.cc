@@ -67,7 +67,7 @@ TEST_F(CliFilesTest, ReaderOfAMissingFileIsAskedForThePath) {
        std::vector<Arguments>{{"cat", "--file", path},
                               {"inspect", "--file", path},
                               {"verify", "--file", path},
-                                                 {"cleanup", "--file", path, "--all"},
+                              {"cleanup", "--file", path, "--all"},
                               {"salvage", path, File("salvaged")},
                               {"export-wal", path, File("wal")}}) {
     const ProgramResult result = RunAlpheus(command);
