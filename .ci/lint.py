@@ -133,9 +133,15 @@ MUTANT_NAME = re.compile(r'\s*"(k\w+)"\s*\)')
 GUIDE = "docs/api_guide.md"
 GUIDE_TEST = "tests/api/guide_test.cc"
 
+# label: a message says in words what it means. Labels of comments, such as
+# (A4.2), are for assertions, which only programmers read.
+LABEL = re.compile(r"\([A-Z]\d+(\.\d+)?(, [A-Z]\d+(\.\d+)?)*\)")
+LABEL_FREE = ("tests/",)
+ASSERTION = re.compile(r"\bALPHEUS_CHECK\w*\s*\(")
+
 RULES = frozenset(
     {"include-order", "include-path", "door", "public-abseil", "spdx", "guard",
-     "header-comment", "todo", "waiver", "mutant", "guide"}
+     "header-comment", "todo", "waiver", "mutant", "guide", "label"}
     | {call[0] for call in CALLS})
 
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
@@ -302,6 +308,22 @@ def check_todos(file):
             file.find(i, "todo", f"write `{match.group(1)}(#<issue>): `")
 
 
+def check_labels(file):
+    if file.path.startswith(LABEL_FREE):
+        return
+    text = "\n".join(file.lines)
+    code = "\n".join(file.code)
+    for match in LITERAL_OR_COMMENT.finditer(text):
+        label = LABEL.search(match.group())
+        if match.group().startswith(("//", "/*")) or not label:
+            continue
+        begin = max(code.rfind(mark, 0, match.start()) for mark in ";{}")
+        if ASSERTION.search(code, begin + 1, match.start()):
+            continue
+        file.find(text.count("\n", 0, match.start() + label.start()), "label",
+                  f"`{label.group().strip()}` means nothing to a user")
+
+
 def read_mutants(root):
     """Line numbers of the mutants in the table, by name."""
     path = os.path.join(root, MUTANT_TABLE)
@@ -376,6 +398,7 @@ def lint_file(file, mutants):
         check_includes(file)
         check_calls(file)
         check_todos(file)
+        check_labels(file)
         check_mutant_sites(file, mutants)
         if path.endswith(".h"):
             check_header(file)

@@ -178,9 +178,10 @@ absl::StatusOr<Uuid> ReadClusterId(const TableReader& root) {
   if (!id.has_value() || id->is_zero()) {
     return root.ErrorOf(
         "cluster_id",
-        absl::StrCat("\"", text,
-                     "\" is no id of a cluster, which is a UUID other than 0. "
-                     "Write one that `uuidgen` prints"));
+        absl::StrCat(
+            "\"", text,
+            "\" is no id of a cluster, which is a UUID other than 0. "
+            "Write one that `cat /proc/sys/kernel/random/uuid` prints"));
   }
   return *id;
 }
@@ -386,7 +387,8 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(
       std::fopen(path.c_str(), "rbe"), std::fclose);
   if (file == nullptr) {
     return OtherFileError(
-        absl::StrCat("cluster file ", path, " can't be opened"), errno);
+        absl::StrCat("cluster file ", path, " can't be opened"), errno,
+        "Is the path right, and may this user read it?");
   }
   // One byte more than it may have, to see that it has more.
   std::string text(kClusterFileBytesMax + 1, '\0');

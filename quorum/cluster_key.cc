@@ -140,10 +140,9 @@ absl::StatusOr<ClusterKey> LoadClusterKey(const std::string& path) {
                   std::fclose);
   if (file == nullptr) {
     return OtherFileError(
-        absl::StrCat("key file ", path,
-                     " can't be opened. It must be the same one as on all "
-                     "other nodes; `alpheus key new FILE` makes the first"),
-        errno);
+        absl::StrCat("key file ", path, " can't be opened"), errno,
+        "It must be the same one as on all other nodes; `alpheus key new "
+        "FILE` makes the first");
   }
   ALPHEUS_RETURN_IF_ERROR(CheckOwnersAlone(file.get(), path));
   std::string text(kKeyFileBytesMax, '\0');

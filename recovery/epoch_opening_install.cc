@@ -65,7 +65,7 @@ absl::Status EpochOpening::Begin(Decision decision, const Promises& promises,
         ": the epoch table is full: records of ", entries - 1,
         " openings are live. Nothing was changed but promises. "
         "Clean the oldest ones with `alpheus cleanup --cluster "
-        "FILE --through LSN`, or LogOptions::cleanup_through; "
+        "FILE --log NAME --through LSN`, or LogOptions::cleanup_through; "
         "epoch ",
         input.plan.table.entries()[1].epoch.value, " starts at LSN ",
         input.plan.table.entries()[1].start_lsn.value));

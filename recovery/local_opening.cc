@@ -119,8 +119,8 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
         options.name, ": the epoch table is full: records of ",
         found.table_capacity,
         " openings are live. Nothing was changed. Clean the oldest with "
-        "`alpheus cleanup --through LSN` or LogOptions::cleanup_through; "
-        "epoch ",
+        "`alpheus cleanup --file ",
+        options.name, " --through LSN` or LogOptions::cleanup_through; epoch ",
         table.entries()[1].epoch.value, " starts at LSN ",
         table.entries()[1].start_lsn.value));
   }

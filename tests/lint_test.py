@@ -116,6 +116,11 @@ BAD = [
     ("todo", "log/core/a.cc", "// TODO: later"),
     ("todo", "log/core/a.cc", "/* FIXME(someone): later */"),
     ("todo", "log/core/a.cc", "int a;  // TODO(#12) no colon"),
+    # Labels in messages.
+    ("label", "api/rocksdb/a.cc", 'return Refused("opened elsewhere (Q3)");'),
+    ("label", "tools/cli/a.cc", 'Tell("not durable (A4.2, H12). Try again");'),
+    ("label", "log/core/a.cc", 'ALPHEUS_CHECK(a, "a");\n'
+     'Fail(\n    "full (L6)");'),
     # Waivers.
     ("waiver", "log/core/a.cc", "throw 1;  // lint: allow(exception)"),
     ("waiver", "log/core/a.cc", "int a;  // lint: allow(goto) nothing here"),
@@ -190,6 +195,9 @@ GOOD = [
     ("mutant", "log/core/a.cc", '// if (IsMutant("kUnknown")) return;'),
     ("spdx", "log/core/a.cc", "int a;"),
     ("todo", "log/core/a.cc", "// TODO(#12): later\nTODO();"),
+    ("label", "log/core/a.cc", 'ALPHEUS_CHECK(\n    a, "goes on (K1)");\n'
+     '// Why (A4.2).\nTell("the domain (ADR), W (2) and LSN (12)");'),
+    ("label", "tests/log/a.cc", 'EXPECT_TRUE(a) << "R2 (A4.2)";'),
     ("waiver", "log/core/a.cc", "throw 1;  // lint: allow(exception) a test"),
     ("waiver", "log/core/a.cc", "// lint: allow(exception) a test whose reason\n"
      "// needs two lines.\nthrow 1;"),

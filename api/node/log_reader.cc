@@ -419,8 +419,9 @@ class LogReader::Impl {
         state_.superline.ring_offset + ring.Place(at.offset),
         " can't be read, though records up to LSN ", proven_lsn.value,
         info_.replica_count > 1
-            ? " were persisted here. Opening the log repairs this replica from "
-              "the others; leave it where it is"
+            ? " were persisted here. `alpheus scrub --cluster FILE --log NAME` "
+              "repairs this replica from the others, as opening the log does; "
+              "leave it where it is"
             : " were acknowledged. Restore the region from a copy, or take "
               "what is left with `alpheus salvage`"));
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "api/node/adapter.h"
 #include "api/node/change_members.h"
@@ -33,6 +34,16 @@
 
 namespace alpheus {
 namespace {
+
+// What says where the node is says which one it is, too.
+std::string TextOf(const OtherMember& member) {
+  const std::string node = absl::StrCat("node ", member.node.value);
+  if (member.why.empty()) return node;
+  if (absl::StartsWith(member.why, absl::StrCat(node, " at "))) {
+    return member.why;
+  }
+  return absl::StrCat(node, ": ", member.why);
+}
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 // Backups give up a primary that answers nothing for two seconds.
@@ -79,9 +90,7 @@ class FabricReplication final : public EngineReplication {
     status.damaged_records = state.scrubbed.damaged;
     status.repaired_records = state.scrubbed.repaired;
     for (const OtherMember& member : state.away) {
-      status.away.push_back(absl::StrCat("node ", member.node.value,
-                                         member.why.empty() ? "" : ": ",
-                                         member.why));
+      status.away.push_back(TextOf(member));
     }
     return status;
   }
@@ -133,8 +142,7 @@ RecoveryReport MakeReport(const EpochOpened& opened) {
   report.end_lsn = opened.end.lsn - 1;
   report.repairs = opened.repairs;
   for (const OtherMember& member : opened.not_installed) {
-    report.absent_members.push_back(
-        absl::StrCat("node ", member.node.value, ": ", member.why));
+    report.absent_members.push_back(TextOf(member));
   }
   return report;
 }
@@ -391,6 +399,15 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     absl::StatusOr<std::unique_ptr<ReplicaFile>> file = ReplicaFile::Open(
         options.path, {.fabric = connectivity.fabric.get(),
                        .emulated_latency_ns = options.emulated_latency_ns});
+    if (absl::IsNotFound(file.status())) {
+      return absl::NotFoundError(absl::StrCat(
+          options.path, ": there is no such file. Is it ",
+          options.replication.log_name,
+          ".alpheus in the directory of this node's alpheusd? If it was lost, "
+          "`alpheus replace --cluster FILE --log ",
+          options.replication.log_name, " --node ", options.replication.node,
+          "` makes a new replica"));
+    }
     if (!absl::IsFailedPrecondition(file.status())) return file;
     if (deadline.HasPassed(Clock::Real().NowNanos())) {
       return absl::FailedPreconditionError(absl::StrCat(

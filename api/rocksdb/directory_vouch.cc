@@ -226,29 +226,29 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
     case VouchVerdict::kDirectoryReplaced:
       return refused(
           "the database was put here without the plugin, by a restore or a "
-          "copy, and the log has the WAL of the one that was here before (Q1)");
+          "copy, and the log has the WAL of the one that was here before");
     case VouchVerdict::kDirectoryOlder:
       return refused("this copy of the database is of opening ",
                      facts.directory->log.generation,
                      ", and the log has the WAL of opening ",
-                     facts.log.generation, " (Q1)");
+                     facts.log.generation);
     case VouchVerdict::kLogOlder:
       return refused(
           "the log is an older copy, or what was salvaged of a damaged one: "
           "the "
-          "database was opened since with a newer one (Q1). If that one is "
+          "database was opened since with a newer one. If that one is "
           "there, put it back; without it the last writes are lost");
     case VouchVerdict::kOtherLog:
       return refused(
           "the WAL of this database is in another log, and this one has the "
           "WAL "
-          "of another database (Q1). Name the right log");
+          "of another database. Name the right log");
     case VouchVerdict::kManifestReplaced:
       return refused("CURRENT names ", Describe(facts.manifest),
                      ", and the plugin left ",
                      Describe(facts.directory->manifest),
                      ": the tables were replaced, or the database was opened "
-                     "without the plugin (Q3)");
+                     "without the plugin");
     case VouchVerdict::kWalTwice:
       return refused(facts.twice,
                      " is a plain file, and one in the log: which is it? Move "

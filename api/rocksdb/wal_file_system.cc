@@ -147,7 +147,7 @@ absl::Status WalFileSystem::CheckMayBePlain(const Place& place) const {
       place.directory, "/", place.base_name,
       ": RocksDB makes its WAL here, and the log has that of the database in ",
       home.empty() ? Canonical(options_.wal_directory) : home,
-      " (P1). Open it with that wal_dir; if the directory was moved, once with "
+      ". Open it with that wal_dir; if the directory was moved, once with "
       "adopt=true and wal_dir= in the URI"));
 }
 
@@ -220,7 +220,7 @@ absl::Status WalFileSystem::CheckReadable(const Place& place,
   if (!is_missing) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       path,
-      ": its marker is here, and the log has no such WAL file (P3): it is "
+      ": its marker is here, and the log has no such WAL file: it is "
       "another log, or an older copy. Nothing was changed. Name the right log, "
       "or put it back. If it is lost for good, and with it the last writes, "
       "open "

@@ -47,7 +47,7 @@ absl::StatusOr<std::string> WalFileSystem::WalDirectoryIn(
   return absl::FailedPreconditionError(absl::StrCat(
       directory, ": the WAL of the database ", home.database,
       " had a directory of its own, ", home.wal_directory,
-      " (P1). Say by wal_dir= in the URI where it is now, as wal_dir of "
+      ". Say by wal_dir= in the URI where it is now, as wal_dir of "
       "RocksDB's options says"));
 }
 
@@ -82,7 +82,7 @@ absl::Status WalFileSystem::NoteLocked(const std::string& directory) {
       !IsMutant("kWalSecondDatabaseBeside")) {
     return absl::FailedPreconditionError(absl::StrCat(
         directory, ": this log is that of the database ", locked_database_,
-        ", which is open (P1). Give each database a log of its own"));
+        ", which is open. Give each database a log of its own"));
   }
   if (locks_++ == 0) has_made_wal_ = is_vouched_ = false;
   locked_database_ = directory;
@@ -140,7 +140,7 @@ absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
                    ": a new database, and the log has the WAL of one that was "
                    "here, in ",
                    store.home().wal_directory,
-                   " (P1). Is its file system mounted? If it is to be gone, "
+                   ". Is its file system mounted? If it is to be gone, "
                    "destroy it with this wal_dir, or open this one once with "
                    "drop_wal=true; to repair it, open it with keep_wal=true"));
 }
@@ -182,7 +182,7 @@ absl::StatusOr<WalHome> WalFileSystem::CheckDatabase(
     if (!is_there) return home;
     return absl::FailedPreconditionError(absl::StrCat(
         directory,
-        ": an existing database and a log that never had a WAL file (P2). Is "
+        ": an existing database and a log that never had a WAL file. Is "
         "it the right log? If the database had another WAL until now, open "
         "it once with adopt=true"));
   }
@@ -198,7 +198,7 @@ absl::StatusOr<WalHome> WalFileSystem::CheckDatabase(
   return absl::FailedPreconditionError(absl::StrCat(
       directory, ": this log is that of the database ", home.database,
       home.wal_directory.empty() ? "" : " in ", home.wal_directory,
-      " (P1). Give each database a log of its own; if it was moved, open it "
+      ". Give each database a log of its own; if it was moved, open it "
       "once with adopt=true"));
 }
 
@@ -213,7 +213,7 @@ absl::StatusOr<WalHome> WalFileSystem::HomeOfNone(
   }
   return absl::FailedPreconditionError(absl::StrCat(
       directory,
-      ": the log has WAL files, and does not say of which database (P1). If "
+      ": the log has WAL files, and does not say of which database. If "
       "they are those of this one, open it once with adopt=true, and with "
       "wal_dir= in the URI if they had a directory of their own"));
 }

@@ -195,7 +195,7 @@ absl::StatusOr<std::vector<std::string>> WalFollower::List(
     if (look.is_broken) {
       return absl::UnavailableError(
           "the log was cleaned before it was read, and what of it the tables "
-          "lack is not known (E5). Nothing was changed; try again");
+          "lack is not known. Nothing was changed; try again");
     }
   }
   return generation_->index.List(directory, look.kept);
@@ -214,7 +214,7 @@ absl::StatusOr<size_t> OpenFollowed::Read(uint64_t offset,
   if (copied < out.size() && follower_->MayHaveGrown(latest_)) {
     return absl::UnavailableError(
         "the log was read anew while the WAL file was open, which it has no "
-        "more, and how it ended is not known (E7). Nothing was changed; try "
+        "more, and how it ended is not known. Nothing was changed; try "
         "again");
   }
   return copied;

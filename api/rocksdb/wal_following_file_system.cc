@@ -77,7 +77,7 @@ absl::Status WalFollowingFileSystem::CheckHome(const WalFollower& follower) {
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "the database ", database_, " was taken over into ", database,
-      " (J3). Open it there, with an environment of its own"));
+      ". Open it there, with an environment of its own"));
 }
 
 absl::StatusOr<bool> WalFollowingFileSystem::MayBeOf(
@@ -111,7 +111,7 @@ absl::Status WalFollowingFileSystem::CheckVouched(
       absl::StrCat(directory,
                    ": is not the database whose WAL the log has: it was "
                    "replaced by a restore "
-                   "or an older copy (J3). Nothing was changed. Open it for "
+                   "or an older copy. Nothing was changed. Open it for "
                    "writing, without "
                    "follow, which says what to do"));
 }
@@ -137,7 +137,7 @@ absl::Status WalFollowingFileSystem::BeginAtCurrent(const std::string& path) {
   }
   return absl::FailedPreconditionError(absl::StrCat(
       directory, ": this log is that of the database ", home.database,
-      " (J3). Open that one; if it has another path on this machine, say by "
+      ". Open that one; if it has another path on this machine, say by "
       "wal_dir= where its WAL directory is"));
 }
 
@@ -200,7 +200,7 @@ IOStatus WalFollowingFileSystem::NewSequentialFile(
   return StatusOf(absl::UnavailableError(
       absl::StrCat(path,
                    ": the log has no such WAL file. It was removed if it was "
-                   "listed (J4). Nothing was changed; try again")));
+                   "listed. Nothing was changed; try again")));
 }
 
 // Markers of files that the log had removed, or that are not durable yet, are

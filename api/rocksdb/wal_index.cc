@@ -55,7 +55,7 @@ absl::Status WalIndex::Apply(Lsn lsn, uint64_t position,
   } else if (const auto found = by_id_.find(id); found != by_id_.end()) {
     applied = ApplyTo(*found->second.file, lsn, record);
   } else if (first_created_ != 0 && id >= first_created_) {
-    applied = absl::DataLossError("no such file (X2)");
+    applied = absl::DataLossError("no record made the file that it names");
   }
   if (!applied.ok()) return Broken(lsn, record, applied.message());
   const bool is_home = record.header.kind == WalRecordKind::kHome;
@@ -86,7 +86,8 @@ absl::Status WalIndex::ApplyCreate(Lsn lsn, uint64_t position,
                                    const WalRecord& record,
                                    std::shared_ptr<WalFile> file) {
   const uint64_t id = record.header.file;
-  if (id < next_id_) return Broken(lsn, record, "this id was given (X1)");
+  if (id < next_id_)
+    return Broken(lsn, record, "the number of its file was given before");
   if (first_created_ == 0) first_created_ = id;
   file->SetRecorded(id, lsn, position);
   by_id_[id].file = std::move(file);
@@ -117,8 +118,8 @@ absl::Status WalIndex::ApplyTo(WalFile& file, Lsn lsn,
     return absl::OkStatus();
   }
   if (header.offset != file.size()) {
-    return absl::DataLossError(
-        absl::StrCat("the file ends at ", file.size(), ": a hole (F1)"));
+    return absl::DataLossError(absl::StrCat("the file ends at ", file.size(),
+                                            ", and it would leave a hole"));
   }
   // What was recovered is.
   file.Extend(lsn, record.body, /*is_durable=*/true);

@@ -90,7 +90,7 @@ absl::Status RingLog<P>::RingFull(size_t bytes) const {
       options_.name, ": no room for ", bytes, " bytes: LSN ", head.lsn.value,
       " to ", next.lsn.value - 1, " hold ", next.tail - head.offset, " of ",
       ring_.capacity(),
-      " bytes. Clean records that are no longer needed, then reserve again"));
+      " bytes. Clean records that are no longer needed, then try again"));
 }
 
 // Members, not the class: that is for ring_log.cc.

@@ -20,8 +20,10 @@ absl::Status FileError(const std::string& path, const char* call, int error) {
   const std::string what = What(path, call, error);
   switch (error) {
     case ENOENT:
-      return absl::NotFoundError(
-          absl::StrCat(what, ". Create it with `alpheus format`"));
+      return absl::NotFoundError(absl::StrCat(
+          what,
+          ". Is the path right? `alpheus format --file FILE --size SIZE` "
+          "makes a new log"));
     case EEXIST:
       return absl::AlreadyExistsError(absl::StrCat(
           what, ". Nothing was changed; name another file or remove it"));
@@ -29,13 +31,14 @@ absl::Status FileError(const std::string& path, const char* call, int error) {
     case EDQUOT:
     case EFBIG:
       return absl::ResourceExhaustedError(absl::StrCat(
-          what,
-          ". The region was not created; free space or format a smaller "
-          "one"));
+          what, ". Free space, or make a smaller file; nothing was created"));
     case EACCES:
     case EPERM:
+      return absl::PermissionDeniedError(absl::StrCat(
+          what, ". Give this user the right to read and write it"));
     case EROFS:
-      return absl::PermissionDeniedError(what);
+      return absl::PermissionDeniedError(
+          absl::StrCat(what, ". Mount its file system for writing"));
     case ENAMETOOLONG:
       return absl::InvalidArgumentError(
           absl::StrCat(what, ". Name it by fewer bytes"));
@@ -58,17 +61,39 @@ absl::Status FileError(const std::string& path, const char* call, int error) {
   }
 }
 
+absl::Status ReadFileError(const std::string& path, const char* call,
+                           int error) {
+  switch (error) {
+    case ENOENT:
+      return absl::NotFoundError(
+          absl::StrCat(What(path, call, error), ". Is the path right?"));
+    case EACCES:
+    case EPERM:
+      return absl::PermissionDeniedError(absl::StrCat(
+          What(path, call, error), ". Give this user the right to read it"));
+    default:
+      return FileError(path, call, error);
+  }
+}
+
 absl::Status NewFileError(const std::string& path, const char* call,
                           int error) {
-  if (error != ENOENT) return FileError(path, call, error);
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) folder = ".";
+  if (error == EACCES || error == EPERM) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(What(path, call, error),
+                     ". Give this user the right to write in the folder ",
+                     folder.string(), "; nothing was created"));
+  }
+  if (error != ENOENT) return FileError(path, call, error);
   return absl::NotFoundError(
       absl::StrCat(What(path, call, error), ": there is no folder ",
                    folder.string(), ". Make it first; nothing was created"));
 }
 
-absl::Status OtherFileError(absl::string_view what, int error) {
+absl::Status OtherFileError(absl::string_view what, int error,
+                            absl::string_view remedy) {
   switch (error) {
     case ENAMETOOLONG:
     case ENOTDIR:
@@ -78,7 +103,10 @@ absl::Status OtherFileError(absl::string_view what, int error) {
       return absl::InvalidArgumentError(
           absl::StrCat(what, ": ", std::strerror(error), ". Correct the path"));
     default:
-      return absl::ErrnoToStatus(error, what);
+      // The remedy last: what failed is read before what helps.
+      return absl::Status(absl::ErrnoToStatusCode(error),
+                          absl::StrCat(what, ": ", std::strerror(error),
+                                       remedy.empty() ? "" : ". ", remedy));
   }
 }
 

@@ -16,15 +16,22 @@
 
 namespace alpheus {
 
-// Of a call on a file, a device or a folder that should be there.
+// Of a call on a file, a device or a folder that should be there, by somebody
+// who may make it.
 absl::Status FileError(const std::string& path, const char* call, int error);
+
+// The same of somebody who only reads: nothing is to be made or freed.
+absl::Status ReadFileError(const std::string& path, const char* call,
+                           int error);
 
 // Of a call that makes a file: what is not there is its folder.
 absl::Status NewFileError(const std::string& path, const char* call, int error);
 
 // Of a call on a file that is no region: `what` says which, and what could not
-// be done.
-absl::Status OtherFileError(absl::string_view what, int error);
+// be done. `remedy`: a sentence without its full stop, for what another path
+// does not mend; empty: none.
+absl::Status OtherFileError(absl::string_view what, int error,
+                            absl::string_view remedy = "");
 
 }  // namespace alpheus
 

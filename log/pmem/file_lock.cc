@@ -29,8 +29,8 @@ absl::Status TakeWriterLock(const std::string& path, int fd) {
   if (errno == EAGAIN || errno == EACCES) {
     return absl::FailedPreconditionError(absl::StrCat(
         path,
-        ": another writer has this region open. A region has one writer "
-        "at a time; close the other one, or read it with LogReader"));
+        ": another writer has this region open, and a region has one at a "
+        "time. Close that one first; `alpheus cat` reads the log meanwhile"));
   }
   return FileError(path, "fcntl(F_OFD_SETLK)", errno);
 }

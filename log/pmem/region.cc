@@ -274,7 +274,7 @@ absl::StatusOr<Region> Region::MapForWriting(const std::string& path,
 
 absl::StatusOr<Region> Region::OpenForReading(const std::string& path) {
   FileDescriptor fd(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (fd.get() < 0) return FileError(path, "open", errno);
+  if (fd.get() < 0) return ReadFileError(path, "open", errno);
   ALPHEUS_ASSIGN_OR_RETURN(const size_t bytes, SizeOf(path, fd.get()));
   if (bytes == 0 && IsLockedByWriter(fd.get())) {
     return absl::UnavailableError(absl::StrCat(
@@ -286,7 +286,7 @@ absl::StatusOr<Region> Region::OpenForReading(const std::string& path) {
   }
   // Not pmem_map_file: it opens for writing, and a reader may have no right to.
   void* data = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd.get(), 0);
-  if (data == MAP_FAILED) return FileError(path, "mmap", errno);
+  if (data == MAP_FAILED) return ReadFileError(path, "mmap", errno);
   Region region;
   region.data_ = static_cast<std::byte*>(data);
   region.size_ = bytes;

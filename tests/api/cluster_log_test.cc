@@ -238,6 +238,41 @@ TEST_F(ClusterLogTest, GivenUpReplicaIsNotRead) {
   EXPECT_TRUE(next->CheckPayloads().ok());
 }
 
+TEST_F(ClusterLogTest, ReplicaThatAnotherProcessHasIsNamed) {
+  TestCluster cluster(1);
+  Format(cluster);
+  LogOptions options = OptionsOf(cluster, 1);
+  options.path = cluster.ReplicaPath(1);
+  const auto first = MustOpen(options);
+  ASSERT_NE(first, nullptr);
+  options.replication.open_timeout_ms = 1;
+  const absl::Status refused = Log::Open(options).status();
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr(options.path + ": another process"),
+                    HasSubstr("alpheusd of node 1"),
+                    HasSubstr("open the log without a file")));
+  EXPECT_TRUE(first->Append("one").ok());
+}
+
+TEST_F(ClusterLogTest, NodeThatIsAwayIsNamedOnce) {
+  TestCluster cluster(3);
+  Format(cluster);
+  cluster.Stop(3);
+  const auto log = MustOpen(OptionsOf(cluster, 1));
+  ASSERT_NE(log, nullptr);
+  ASSERT_TRUE(log->Append("one").ok());
+  const auto is_named_once =
+      ElementsAre(AllOf(HasSubstr("node 3"), Not(HasSubstr("node 3: node 3"))));
+  EXPECT_THAT(log->report().absent_members, is_named_once);
+  // Once it was tried to let it join.
+  ReplicationStatus status;
+  do {
+    status = log->replication_status();
+  } while (status.failed_joins == 0);
+  EXPECT_THAT(status.away, is_named_once);
+}
+
 TEST_F(ClusterLogTest, PrimaryTellsANodeThatWasStartedAgain) {
   TestCluster cluster(3);
   Format(cluster);
@@ -672,7 +707,8 @@ TEST_F(ClusterLogTest, DamagedReplicaIsRepairedFromAnother) {
   const absl::Status& found = (*damaged)->replicas()[1].status;
   EXPECT_EQ(found.code(), Code::kDataLoss);
   EXPECT_THAT(std::string(found.message()),
-              HasSubstr("Opening the log repairs this replica"));
+              HasSubstr("`alpheus scrub --cluster FILE --log NAME` repairs "
+                        "this replica from the others"));
   EXPECT_THAT(Durable(cluster).size(), 2u);
   const auto log = MustOpen(OptionsOf(cluster, 3));
   ASSERT_NE(log, nullptr);

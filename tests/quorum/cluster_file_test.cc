@@ -162,6 +162,9 @@ TEST(ClusterFileTest, WrongClusterIdsAreRefused) {
                          "00000000-0000-0000-0000-000000000000"}) {
     ExpectRefused(std::string("cluster_id = '") + id + "'\n" + kNode1, "1:14",
                   "is no id of a cluster");
+    // A bare Debian has no uuidgen.
+    ExpectRefused(std::string("cluster_id = '") + id + "'\n" + kNode1, "1:14",
+                  "`cat /proc/sys/kernel/random/uuid` prints");
   }
 }
 
@@ -240,8 +243,10 @@ TEST(ClusterFileTest, FilesThatCannotBeReadAreRefused) {
   const std::string missing = directory.File("missing.toml");
   EXPECT_EQ(LoadClusterFile(missing).status().code(),
             absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(LoadClusterFile(missing).status().message()),
-              HasSubstr(missing + " can't be opened"));
+  EXPECT_THAT(
+      std::string(LoadClusterFile(missing).status().message()),
+      HasSubstr(missing + " can't be opened: No such file or directory. Is the "
+                          "path right"));
   EXPECT_THAT(std::string(LoadClusterFile(directory.path()).status().message()),
               HasSubstr(directory.path() + " can't be read"));
 }

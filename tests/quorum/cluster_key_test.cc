@@ -97,6 +97,19 @@ TEST(ClusterKeyTest, TextThatIsNoKeyIsRefusedAndNotShown) {
   }
 }
 
+// What went wrong stands before what helps.
+TEST(ClusterKeyFileTest, MissingOneIsNamedWithWhatHelps) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("none");
+  const absl::Status missing = LoadClusterKey(path).status();
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  EXPECT_EQ(std::string(missing.message()),
+            "key file " + path +
+                " can't be opened: No such file or directory. It must be the "
+                "same one as on all other nodes; `alpheus key new FILE` makes "
+                "the first");
+}
+
 TEST(ClusterKeyFileTest, NewOneIsItsOwnersAloneAndCanBeLoaded) {
   const testing::TempDirectory directory;
   const std::string path = directory.File("k");

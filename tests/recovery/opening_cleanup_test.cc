@@ -146,9 +146,10 @@ TEST(CleaningOpeningTest, FullTableIsRefusedWithAWayOut) {
     if (refused.ok()) world.Append(*primary, "x", {1, 2, 3});
   }
   ASSERT_TRUE(absl::IsResourceExhausted(refused)) << openings << refused;
-  EXPECT_THAT(std::string(refused.message()),
-              AllOf(HasSubstr("alpheus cleanup --cluster FILE --through"),
-                    HasSubstr("starts at LSN 2")));
+  EXPECT_THAT(
+      std::string(refused.message()),
+      AllOf(HasSubstr("alpheus cleanup --cluster FILE --log NAME --through"),
+            HasSubstr("starts at LSN 2")));
   EpochOpeningOptions options = world.OpeningOptions(0);
   options.cleanup_through = Lsn(1);
   const auto cleaned = world.Open(0, options);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -16,9 +17,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
+#include "alpheus/log_reader.h"
 #include "log/base/bytes.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
+#include "log/format/record.h"
 #include "log/format/superline.h"
 #include "nlohmann/json.hpp"
 #include "tests/testing/test_cluster.h"
@@ -442,6 +445,53 @@ TEST_F(CliClusterErrorsTest, PortInUseIsNamed) {
   EXPECT_THAT(result->error,
               AllOf(HasSubstr("127.0.0.1:"), HasSubstr("in use"),
                     HasSubstr("end it, or give this one another address")));
+}
+
+// Named once, with what helps at once.
+TEST_F(CliClusterErrorsTest, DamagedReplicaIsNamedOnceAndScrubbed) {
+  FormatAndAppend("one\ntwo\n");
+  cluster_.Stop(2);
+  const std::string replica = cluster_.ReplicaPath(2);
+  uint64_t offset = 0;
+  {
+    const auto reader = LogReader::Open(replica);
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    ASSERT_TRUE((*reader)
+                    ->ForEach([&](const ReaderRecord& record) {
+                      if (record.lsn == Lsn(1)) offset = record.offset;
+                      return absl::OkStatus();
+                    })
+                    .ok());
+  }
+  auto bytes = ReadFile(replica);
+  bytes[offset + kRecordHeaderBytes] ^= std::byte{1};
+  WriteFile(replica, bytes);
+  cluster_.Start(2);
+  for (const char* command : {"verify", "inspect"}) {
+    const ProgramResult damaged = RunAlpheus(Of(command));
+    EXPECT_EQ(damaged.end.exit_status, kDataLoss) << command;
+    EXPECT_THAT(
+        damaged.error,
+        AllOf(HasSubstr("node 2: LSN 1 at offset"),
+              HasSubstr("`alpheus scrub --cluster FILE --log NAME` repairs"),
+              Not(HasSubstr("node 2: node 2"))))
+        << command;
+  }
+  RunWell({"scrub", "--cluster", cluster_.file(), "--log", "main"});
+  EXPECT_THAT(RunWell(Of("verify")), HasSubstr("the same on nodes 1, 2, 3"));
+}
+
+TEST_F(CliClusterErrorsTest, OwnReplicaThatIsNotThereIsNoReasonToFormat) {
+  FormatAndAppend("one\n");
+  const std::string nosuch = directory_.File("nosuch");
+  const ProgramResult result =
+      RunAlpheus(Of("append", {"--node", "1", "--file", nosuch}));
+  EXPECT_EQ(result.end.exit_status, kFailed);
+  EXPECT_THAT(result.error,
+              AllOf(HasSubstr(nosuch), HasSubstr("main.alpheus"),
+                    HasSubstr("`alpheus replace --cluster FILE --log main "
+                              "--node 1`"),
+                    Not(HasSubstr("format"))));
 }
 
 TEST_F(CliClusterErrorsTest, CatSaysWhenMoreMayBeDurable) {

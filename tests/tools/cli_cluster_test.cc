@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "nlohmann/json.hpp"
@@ -99,7 +100,11 @@ TEST_F(CliClusterTest, StatusVerifyAndInspectShowEachReplica) {
   ASSERT_EQ(inspected.size(), 3u);
   EXPECT_EQ(inspected[1]["node"], 2);
   EXPECT_EQ(inspected[1]["replica_count"], 3);
-  EXPECT_THAT(RunWell(Of("inspect", {"--node", "2"})), HasSubstr("node 2"));
+  // A node marks no replica, and nothing is wrong with that.
+  EXPECT_THAT(RunWell(Of("inspect", {"--node", "2"})),
+              AllOf(HasSubstr("node 2"),
+                    HasSubstr("closed cleanly    no mark: a replica of a "
+                              "cluster needs none")));
 }
 
 TEST_F(CliClusterTest, NodeThatIsAwayIsNamedAndTold) {
@@ -172,6 +177,9 @@ TEST_F(CliClusterTest, StatusBesideAPrimaryTellsTheTruth) {
     EXPECT_GT(said["ring"]["used"], 0) << said;
     EXPECT_THAT(RunWell(Of("status", {"--sample-ms", "0"})),
                 AllOf(HasSubstr("node 2 is primary"), HasSubstr("3 in sync")));
+    // The primary verifies its own, and its node tells (docs/scrubbing.md).
+    const ProgramResult scrub = RunAlpheus(Of("scrub"));
+    EXPECT_EQ(scrub.end.exit_status, kGood) << scrub.error << scrub.output;
     // Nobody ends it by chance.
     const ProgramResult cleanup = RunAlpheus(Of("cleanup", {"--all"}));
     EXPECT_EQ(cleanup.end.exit_status, kFailed);
@@ -220,7 +228,52 @@ TEST_F(CliClusterTest, StatusWarnsBeforeTheRingIsFull) {
   EXPECT_EQ(result.end.exit_status, kGood) << result.error;
   EXPECT_THAT(result.error,
               AllOf(HasSubstr("warning: the ring is"), HasSubstr("% full"),
-                    HasSubstr("alpheus cleanup --cluster")));
+                    HasSubstr("`alpheus cleanup --cluster " + cluster_.file() +
+                              " --log main --through LSN`")));
+  const ProgramResult full =
+      RunAlpheus(Of("append", {"--node", "1"}),
+                 lines + lines + lines + lines + lines + lines + lines);
+  EXPECT_EQ(full.end.exit_status, kFailed);
+  EXPECT_THAT(full.error,
+              AllOf(HasSubstr("no room for"),
+                    HasSubstr("`alpheus cleanup --cluster " + cluster_.file() +
+                              " --log main --through LSN`")));
+  // As typed.
+  EXPECT_EQ(RunWell({"cleanup", "--cluster", cluster_.file(), "--log", "main",
+                     "--through", "1"}),
+            "2\n");
+}
+
+TEST_F(CliClusterTest, WarningNamesTheWordThatEndsAPrimary) {
+  Format();
+  std::string lines;
+  for (int i = 0; i < 130; ++i) lines.append(999, 'x').append("\n");
+  auto writer = demo::ChildProcess::Start(
+      AlpheusProgram(Of("append", {"--node", "2", "--ack"})));
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  for (size_t done = 0; done < lines.size();) {
+    pollfd writable{writer->input().get(), POLLOUT, 0};
+    ASSERT_EQ(poll(&writable, 1, 60'000), 1);
+    const ssize_t more =
+        write(writer->input().get(), lines.data() + done, lines.size() - done);
+    ASSERT_GT(more, 0);
+    done += static_cast<size_t>(more);
+  }
+  for (std::string acked; !absl::StrContains(acked, "130 129 0\n");) {
+    pollfd readable{writer->output().get(), POLLIN, 0};
+    ASSERT_EQ(poll(&readable, 1, 60'000), 1);
+    ASSERT_TRUE(demo::ReadSome(writer->output().get(), &acked)) << acked;
+  }
+  const ProgramResult status = RunAlpheus(Of("status", {"--sample-ms", "0"}));
+  EXPECT_THAT(status.error,
+              HasSubstr("`alpheus cleanup --cluster " + cluster_.file() +
+                        " --log main --take-over --through LSN`"));
+  EXPECT_EQ(RunWell({"cleanup", "--cluster", cluster_.file(), "--log", "main",
+                     "--take-over", "--through", "1"}),
+            "2\n");
+  // It ends well if it has nothing more to write.
+  writer->input().Close();
+  writer->Wait();
 }
 
 TEST_F(CliClusterTest, CleanupMovesTheHead) {

@@ -28,6 +28,7 @@ namespace {
 using ::alpheus::demo::ProgramResult;
 using ::nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(CliTest, FilesThatAreNoRegionAreRefused) {
   Random random(3);
@@ -194,6 +195,26 @@ TEST_F(CliTest, InspectShowsADamagedLogAndSaysDataLoss) {
   ASSERT_EQ(objects.size(), 1u);
   EXPECT_EQ(objects[0]["records"]["verdict"], "corrupt");
   EXPECT_EQ(objects[0]["log_epoch"], 1);
+}
+
+// Only an opening cuts: what is behind damage is there, and salvage takes it.
+TEST_F(CliTest, RecordsBehindDamageAreNotSaidToBeCut) {
+  FormatWith({"one", "two", "three"});
+  FlipBit(FindOffsets()[0] + kRecordHeaderBytes, 0);
+  const ProgramResult verified = RunAlpheus({"verify", "--file", region_});
+  EXPECT_EQ(verified.end.exit_status, kDataLoss);
+  EXPECT_THAT(verified.output, HasSubstr("2 behind the damage, not counted"));
+  const ProgramResult inspected = RunAlpheus({"inspect", "--file", region_});
+  EXPECT_THAT(inspected.output, HasSubstr("2 behind the damage, not counted"));
+  for (const ProgramResult& result : {verified, inspected}) {
+    EXPECT_THAT(result.output, Not(HasSubstr("cut")));
+  }
+}
+
+TEST_F(CliTest, RegionSaysWhetherItWasClosedCleanly) {
+  FormatWith({"one"});
+  EXPECT_THAT(RunWell({"inspect", "--file", region_}),
+              HasSubstr("closed cleanly    yes\n"));
 }
 
 }  // namespace

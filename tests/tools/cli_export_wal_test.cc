@@ -115,7 +115,7 @@ TEST_F(ExportWalTest, EmptyLogHasNoFiles) {
 TEST_F(ExportWalTest, FolderThatCannotBeMadeIsTold) {
   FormatWith(Records());
   std::ofstream(out_) << "a file";
-  ExpectRefused({"export-wal", region_, out_ + "/in"}, kUnavailable, out_);
+  ExpectRefused({"export-wal", region_, out_ + "/in"}, kUsage, out_);
 }
 
 TEST_F(ExportWalTest, WhatIsMissingIsAskedFor) {

@@ -61,6 +61,25 @@ TEST_F(CliFilesTest, PathThatCanNeverBeRightIsBadUsage) {
   }
 }
 
+TEST_F(CliFilesTest, ReaderOfAMissingFileIsAskedForThePath) {
+  const std::string path = File("nosuch");
+  for (const Arguments& command :
+       std::vector<Arguments>{{"cat", "--file", path},
+                              {"inspect", "--file", path},
+                              {"verify", "--file", path},
+                              {"cleanup", "--file", path, "--all"},
+                              {"salvage", path, File("salvaged")},
+                              {"export-wal", path, File("wal")}}) {
+    const ProgramResult result = RunAlpheus(command);
+    EXPECT_EQ(result.end.exit_status, kFailed) << command[0];
+    EXPECT_THAT(result.error, AllOf(HasSubstr(path), HasSubstr("path right?"),
+                                    Not(HasSubstr("alpheus format"))))
+        << command[0];
+  }
+  const ProgramResult writer = RunAlpheus({"append", "--file", path});
+  EXPECT_THAT(writer.error, HasSubstr("alpheus format --file"));
+}
+
 TEST_F(CliFilesTest, ClusterFileThatCanNeverBeRightIsBadUsage) {
   Format();
   fs::create_symlink("loop", File("loop"));

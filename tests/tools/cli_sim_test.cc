@@ -68,7 +68,11 @@ TEST(CliSimTest, BadUsageIsRefused) {
 }
 
 TEST(CliSimTest, HelpIsNoError) {
-  EXPECT_THAT(RunSimWell({"--help"}), HasSubstr("--seeds"));
+  const std::string help = RunSimWell({"--help"});
+  EXPECT_THAT(help, HasSubstr("--seeds"));
+  for (const std::string& line : SplitLines(help)) {
+    EXPECT_LE(line.size(), 120u) << line;  // the list of faults is longer
+  }
 }
 
 // It was a command of `alpheus` once.

@@ -158,6 +158,8 @@ TEST_F(CliTest, TornTailIsCutAndReported) {
       RunWell({"verify", "--file", region_, "--json"}), nullptr, false);
   EXPECT_EQ(verdict["verdict"], "torn");
   EXPECT_EQ(verdict["cut_records"], 1);
+  EXPECT_THAT(RunWell({"verify", "--file", region_}),
+              HasSubstr("1 behind the torn end, never acknowledged"));
   EXPECT_EQ(RunWell({"cat", "--file", region_}), "one\n");
   RunWell({"salvage", region_, File("salvaged")});
 

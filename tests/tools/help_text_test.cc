@@ -47,6 +47,30 @@ TEST(HelpTextTest, LongOptionLeavesRoomForItsText) {
   }
 }
 
+// A name that fills its room leaves one space before the text.
+TEST(HelpTextTest, TextBehindANameThatFillsItsRoomHasTheSameColumn) {
+  EXPECT_EQ(
+      WrapHelp("  --domain TEXT:{dmp,mhp,wsp} What keeps its content when "
+               "the power goes\n",
+               60),
+      "  --domain TEXT:{dmp,mhp,wsp} What keeps its content when\n"
+      "                              the power goes\n");
+  // A sentence with a space there is none.
+  EXPECT_EQ(WrapHelp("a sentence, of which a word is that begins there", 40),
+            "a sentence, of which a word is that\nbegins there");
+}
+
+TEST(HelpTextTest, LongListGoesOnBehindACommaOfIt) {
+  EXPECT_EQ(WrapHelp("  --faults TEXT:{none,kill-primary,power-cut} ...\n", 40),
+            "  --faults\n"
+            "  TEXT:{none,kill-primary,power-cut} ...\n");
+  EXPECT_EQ(
+      WrapHelp("  --faults TEXT:{none,kill-primary,power-cut,pause} ...", 30),
+      "  --faults TEXT:{none,\n"
+      "  kill-primary,power-cut,\n"
+      "  pause} ...");
+}
+
 TEST(HelpTextTest, NoTerminalIsEightyColumnsOrWhatIsSaid) {
   EXPECT_GE(TerminalColumns(-1), 40u);
 }

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -193,6 +194,33 @@ TEST(SamplesTest, SamplesWorkAsTheyAreWithAKey) {
   const ProgramResult bad = check(directory.File("nosuch"));
   EXPECT_EQ(bad.end.exit_status, kFailed) << bad.output;
   EXPECT_THAT(bad.error, HasSubstr(directory.File("nosuch")));
+}
+
+// The lines of the sample's recipe that draw an id, as somebody types them.
+TEST(SamplesTest, RecipeGivesEachClusterAnIdOfItsOwn) {
+  const auto bytes = ReadFile(kSample);
+  std::string script;
+  for (absl::string_view line :
+       absl::StrSplit(std::string(AsText(bytes)), '\n')) {
+    if (!absl::ConsumePrefix(&line, "#   ")) continue;
+    if (!absl::StrContains(line, "id")) continue;
+    absl::StrAppend(&script, line, "\n");
+  }
+  ASSERT_THAT(script, HasSubstr("/proc/sys/kernel/random/uuid"));
+  std::set<std::string> ids;
+  for (int i = 0; i < 3; ++i) {
+    const TempDirectory directory;
+    const std::string cluster = CopySamples(directory);
+    // The sample's own is the first.
+    if (i > 0) {
+      RunInShell(
+          absl::StrReplaceAll(script, {{"/etc/alpheus", directory.path()}}));
+    }
+    const auto drawn = LoadClusterFile(cluster);
+    ASSERT_TRUE(drawn.ok()) << drawn.status();
+    ids.insert(drawn->cluster_id.ToString());
+  }
+  EXPECT_EQ(ids.size(), 3u);
 }
 
 // Where others reach it a node has a key.

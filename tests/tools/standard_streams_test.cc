@@ -2,12 +2,14 @@
 // What the programs wait for on standard input, and when they stop waiting.
 #include "tools/cli/standard_streams.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <array>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "tools/demo/child_process.h"
 
 namespace alpheus::cli {
@@ -34,6 +36,18 @@ class InputTest : public ::testing::Test {
   Pipe input_;
   Pipe stop_;
 };
+
+TEST(WriteAllTest, WhatCouldNotBeWrittenIsNamed) {
+  const OwnedFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+  const absl::Status output = WriteAll(full.get(), "x");
+  EXPECT_TRUE(absl::IsResourceExhausted(output)) << output;
+  EXPECT_TRUE(absl::StartsWith(output.message(), "standard output: write"));
+  const absl::Status file = WriteAll(full.get(), "x", "dir/000004.log");
+  EXPECT_TRUE(absl::StartsWith(file.message(), "dir/000004.log: write"));
+  const absl::Status closed = WriteAll(-1, "x");
+  EXPECT_TRUE(absl::IsFailedPrecondition(closed)) << closed;
+  EXPECT_TRUE(absl::EndsWith(closed.message(), "one that is open"));
+}
 
 TEST_F(InputTest, BytesComeUntilTheEnd) {
   Input input(input_.read.get(), stop_.read.get());

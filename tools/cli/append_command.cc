@@ -82,6 +82,9 @@ absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
   options.threads = arguments.threads;
   options.frequency = arguments.frequency;
   options.ack_fd = arguments.ack ? STDOUT_FILENO : -1;
+  options.when_full = absl::StrCat(
+      "`alpheus cleanup ", AsOptions(arguments.source),
+      " --through LSN` cleans all up to the last record that nobody needs");
   AppendWorkers workers(log, options);
   Input input(STDIN_FILENO, workers.failure_fd());
   const std::unique_ptr<FrameReader> reader =
@@ -95,11 +98,7 @@ absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
       absl::StrCat(absl::StripSuffix(failure.message(), "."), ". ",
                    workers.appended_count(),
                    " records of this input are in the log; `alpheus cat ",
-                   arguments.source.is_cluster()
-                       ? absl::StrCat("--cluster ", arguments.source.cluster,
-                                      " --log ", arguments.source.log)
-                       : absl::StrCat("--file ", arguments.source.file),
-                   "` shows them"));
+                   AsOptions(arguments.source), "` shows them"));
 }
 
 absl::Status RunAppend(const AppendArguments& arguments) {

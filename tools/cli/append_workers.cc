@@ -114,8 +114,13 @@ absl::Status AppendWorkers::AppendOne(int worker_index,
   }
   ForceOptions force;
   force.frequency = options_.frequency;
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const Lsn lsn, log_.Append(std::string_view(record.payload), force));
+  const absl::StatusOr<Lsn> appended =
+      log_.Append(std::string_view(record.payload), force);
+  if (absl::IsResourceExhausted(appended.status())) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(appended.status().message(), ": ", options_.when_full));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const Lsn lsn, appended);
   appended_count_.fetch_add(1, std::memory_order_relaxed);
   if (options_.ack_fd < 0) return absl::OkStatus();
   workers_[worker_index]->unacknowledged.push_back({lsn, record.index});

@@ -73,6 +73,7 @@ struct AppendWorkersOptions {
   // Where "<lsn> <record index> <thread>" is written for each durable record,
   // by one write(2) each; -1: nowhere.
   int ack_fd = -1;
+  std::string when_full;  // what to do then; a part of a sentence
 };
 
 class AppendWorkers {

@@ -11,7 +11,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
 #include "log/format/epoch_table.h"
@@ -176,7 +175,22 @@ void JudgeRing(const LogSource& source, uint32_t sample_ms,
   status->ring->bytes_per_second = more * 1e9 / static_cast<double>(passed_ns);
 }
 
-void Warn(ClusterStatus* status) {
+std::string HowToClean(const LogSource& source, const ClusterStatus& status) {
+  const std::string command =
+      absl::StrCat("`alpheus cleanup ", AsOptions(source));
+  const std::string lsn =
+      "--through LSN`, where LSN is the last record that nobody needs";
+  if (status.primary == 0) {
+    return absl::StrCat("clean what is no longer needed: ", command, " ", lsn);
+  }
+  return absl::StrCat(
+      "clean what is no longer needed: Log::CleanupThrough in the program that "
+      "writes; or ",
+      command, " --take-over ", lsn, ", which ends the primary on node ",
+      status.primary);
+}
+
+void Warn(const LogSource& source, ClusterStatus* status) {
   if (status->IsAheadOfLog()) {
     status->warnings.push_back(absl::StrCat(
         "log ", status->log, " has configuration ",
@@ -188,11 +202,7 @@ void Warn(ClusterStatus* status) {
         " --from OLD`, where OLD is the file with configuration ",
         status->log_configuration_id));
   }
-  const std::string clean = absl::StrCat(
-      "clean what is no longer needed: Log::CleanupThrough in the "
-      "program that writes, or `alpheus cleanup --cluster FILE "
-      "--log ",
-      status->log, "` while none does");
+  const std::string clean = HowToClean(source, *status);
   if (status->ring) {
     const auto seconds = status->ring->SecondsUntilFull();
     const bool is_soon = seconds && *seconds < kSecondsShort;
@@ -391,10 +401,8 @@ std::string ClusterStatus::StateOf(size_t index) const {
   }
   if (!replica.status.ok()) {
     // The address stands before it already.
-    absl::string_view message = replica.status.message();
-    absl::ConsumePrefix(&message, absl::StrCat(replica.address, ": "));
     return absl::StrCat(absl::StatusCodeToString(replica.status.code()), ": ",
-                        message);
+                        WhyOf(replica));
   }
   if (replica.info->repairing) {
     return "repairing: holds nothing that counts until an opening repairs it";
@@ -524,7 +532,7 @@ absl::StatusOr<ClusterStatus> TakeStatus(const LogSource& source,
   JudgeConfiguration(&status);
   JudgeDurable(source, options.timeout_ms, &status);
   JudgeRing(source, options.sample_ms, reader.get(), &status);
-  Warn(&status);
+  Warn(source, &status);
   return status;
 }
 

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -22,6 +21,7 @@
 #include "api/rocksdb/wal_record.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
+#include "log/pmem/file_error.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/damaged_region.h"
 #include "tools/cli/log_source.h"
@@ -89,16 +89,12 @@ class WalFiles {
   WalIndex index_;
 };
 
-absl::Status Failed(const std::string& path, const char* what) {
-  return absl::UnavailableError(
-      absl::StrCat(path, ": ", what, ": ", std::strerror(errno)));
-}
-
 absl::Status Sync(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return Failed(path, "open");
+  if (file < 0) return NewFileError(path, "open", errno);
   const bool is_synced = fsync(file) == 0;
-  absl::Status synced = is_synced ? absl::OkStatus() : Failed(path, "fsync");
+  absl::Status synced =
+      is_synced ? absl::OkStatus() : NewFileError(path, "fsync", errno);
   close(file);
   return synced;
 }
@@ -106,13 +102,13 @@ absl::Status Sync(const std::string& path) {
 absl::Status WriteFile(const std::string& path, WalFile& from) {
   const int file =
       open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return Failed(path, "open");
+  if (file < 0) return NewFileError(path, "open", errno);
   std::vector<std::byte> piece(kPieceBytes);
   absl::Status written;
   for (uint64_t offset = 0; written.ok();) {
     const size_t bytes = from.Read(offset, piece);
     if (bytes == 0) break;
-    written = WriteAll(file, AsText(std::span(piece).first(bytes)));
+    written = WriteAll(file, AsText(std::span(piece).first(bytes)), path);
     offset += bytes;
   }
   close(file);
@@ -149,15 +145,14 @@ absl::Status WriteFiles(const std::string& directory, const WalFiles& files) {
         std::filesystem::path(path).parent_path();
     std::filesystem::create_directories(parent, error);
     if (error) {
-      return absl::UnavailableError(
-          absl::StrCat(parent.string(), ": ", error.message()));
+      return NewFileError(parent.string(), "mkdir", error.value());
     }
     ALPHEUS_RETURN_IF_ERROR(WriteFile(path + kUnfinished, *files.Find(name)));
   }
   for (const std::string& name : files.Names()) {
     const std::string path = absl::StrCat(directory, "/", name);
     if (rename((path + kUnfinished).c_str(), path.c_str()) != 0) {
-      return Failed(path, "rename");
+      return NewFileError(path, "rename", errno);
     }
     ALPHEUS_RETURN_IF_ERROR(
         Sync(std::filesystem::path(path).parent_path().string()));
@@ -223,8 +218,7 @@ void AddExportWalCommand(CLI::App* app, Command* chosen) {
       "become damaged records. Prints the number of files; exit status 3 if "
       "anything was, or may have been, lost.");
   AddOption(command, "REGION", &arguments->first,
-            "Region of the log; left out with --cluster")
-      .Required();
+            "Region of the log, without --cluster");
   AddOption(command, "DIR", &arguments->second, "Folder of the files");
   AddClusterOptions(command, &arguments->source);
   RequireWhatIsMissing(command, [arguments]() -> std::string {

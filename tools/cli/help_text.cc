@@ -6,26 +6,57 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <vector>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 
 namespace alpheus::cli {
 namespace {
 
 constexpr size_t kColumnsDefault = 80;
 constexpr size_t kColumnsMin = 40;
+// Where the parser lets the text of an option begin, if its name leaves room.
+constexpr size_t kOptionTextColumn = 30;
 
-// Where the text of a line begins. Further to the right than half of the line
-// too little would be left of it.
+// Where the text of a line begins; behind a name that fills its room there is
+// only one space. Further to the right than half of the line too little would
+// be left of it.
 size_t TextColumn(std::string_view line, size_t columns) {
   const size_t begin = line.find_first_not_of(' ');
   if (begin == std::string_view::npos) return 0;
-  const size_t gap = line.find("  ", begin);
-  if (gap == std::string_view::npos) return begin;
-  const size_t text = line.find_first_not_of(' ', gap);
+  size_t text = line.find_first_not_of(' ', line.find("  ", begin));
+  const bool is_option = begin > 0 && line[begin] == '-';
+  if (is_option && line.size() > kOptionTextColumn &&
+      line[kOptionTextColumn - 1] == ' ' && line[kOptionTextColumn] != ' ') {
+    text = std::min(text, kOptionTextColumn);
+  }
   return text == std::string_view::npos || text > columns / 2 ? begin : text;
+}
+
+// A word of a text, or an item of a list that is longer than a line.
+struct Word {
+  std::string_view text;
+  bool is_apart;  // a space stands before it
+};
+
+std::vector<Word> WordsOf(std::string_view text, size_t room) {
+  std::vector<Word> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool is_divided = word.size() > room;
+    bool is_apart = true;
+    for (size_t comma = word.find(',');
+         is_divided && comma != std::string_view::npos;
+         comma = word.find(',')) {
+      words.push_back({word.substr(0, comma + 1), is_apart});
+      word.remove_prefix(comma + 1);
+      is_apart = false;
+    }
+    words.push_back({word, is_apart});
+  }
+  return words;
 }
 
 void WrapLine(std::string_view line, size_t columns, std::string* to) {
@@ -36,17 +67,17 @@ void WrapLine(std::string_view line, size_t columns, std::string* to) {
   const size_t indent = TextColumn(line, columns);
   to->append(line.substr(0, indent));
   size_t column = indent;
-  for (const absl::string_view word :
-       absl::StrSplit(std::string(line.substr(indent)), ' ')) {
-    if (column > indent && column + 1 + word.size() > columns) {
+  for (const Word& word : WordsOf(line.substr(indent), columns - indent)) {
+    const size_t space = word.is_apart && column > indent ? 1 : 0;
+    if (column > indent && column + space + word.text.size() > columns) {
       to->append("\n").append(indent, ' ');
       column = indent;
-    } else if (column > indent) {
-      to->push_back(' ');
-      ++column;
+    } else {
+      to->append(space, ' ');
+      column += space;
     }
-    to->append(word.data(), word.size());
-    column += word.size();
+    to->append(word.text);
+    column += word.text.size();
   }
 }
 

@@ -6,7 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/parser.h"
 
@@ -85,6 +88,28 @@ void AddWriteSourceOptions(CLI::App* command, LogSource* source) {
   RequireEither(command, source);
 }
 
+std::string AsOptions(const LogSource& source) {
+  return source.is_cluster()
+             ? absl::StrCat("--cluster ", source.cluster, " --log ", source.log)
+             : absl::StrCat("--file ", source.file);
+}
+
+std::string WhyOf(const ReplicaReading& replica) {
+  const absl::string_view message = replica.status.message();
+  const std::string node = absl::StrCat("node ", replica.node);
+  for (const std::string& name :
+       {absl::StrCat(node, " (", replica.address, ")"),
+        absl::StrCat(node, " at ", replica.address), node, replica.address}) {
+    absl::string_view rest = message;
+    if (!absl::ConsumePrefix(&rest, name)) continue;
+    if (absl::StartsWith(rest, ", log ")) {
+      rest.remove_prefix(std::min(rest.find(':'), rest.size()));
+    }
+    if (absl::ConsumePrefix(&rest, ": ")) return std::string(rest);
+  }
+  return std::string(message);
+}
+
 absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
     const LogSource& source) {
   ClusterReaderOptions options;
@@ -97,7 +122,7 @@ absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
     if (replica.status.ok()) continue;
     std::fprintf(stderr, "alpheus: node %llu: %s\n",
                  static_cast<unsigned long long>(replica.node),
-                 std::string(replica.status.message()).c_str());
+                 WhyOf(replica).c_str());
   }
   if (source.node == 0 && reader->outdated().ok()) TellBound(*reader);
   return reader;
@@ -114,7 +139,7 @@ absl::Status WorstOf(const std::vector<ReplicaReading>& replicas) {
       [&](const ReplicaReading& replica) { return badness(replica.status); });
   if (worst == replicas.end() || worst->status.ok()) return absl::OkStatus();
   return {worst->status.code(),
-          absl::StrCat("node ", worst->node, ": ", worst->status.message())};
+          absl::StrCat("node ", worst->node, ": ", WhyOf(*worst))};
 }
 
 }  // namespace alpheus::cli

@@ -45,6 +45,14 @@ void AddFormatSourceOptions(CLI::App* command, LogSource* source);
 // --file for this node's own replica.
 void AddWriteSourceOptions(CLI::App* command, LogSource* source);
 
+// The options that name the log, as typed: "--file FILE", or "--cluster FILE
+// --log NAME".
+std::string AsOptions(const LogSource& source);
+
+// What is wrong with a replica, without node and address, which messages begin
+// with of themselves.
+std::string WhyOf(const ReplicaReading& replica);
+
 // Reads the replicas of a cluster's log; tells on standard error which ones
 // could not be read, and whether more may be durable than can be proven.
 // Errors: as ClusterReader::Open.

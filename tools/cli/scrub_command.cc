@@ -119,9 +119,11 @@ void AddScrubCommand(CLI::App* app, Command* chosen) {
       app, "scrub",
       "Have each node verify every record of its replica of a cluster's log, "
       "and repair what is damaged from the other nodes; the log may be written "
-      "meanwhile. Exit status 0 if all replicas are whole, or are now; 3 if "
-      "damage remains; 4 if a node could not be reached, as that of a running "
-      "primary's own replica; 1 if a node has no replica, or the cluster file "
+      "meanwhile, also by a primary with a replica of its own, which verifies "
+      "that one by itself. Exit status 0 if all replicas are whole, or are "
+      "now; 3 if "
+      "damage remains; 4 if a node could not be reached; 1 if a node has no "
+      "replica, or the cluster file "
       "is wrong. A log in a file of its own has no peer: `verify` checks it, "
       "and opening it writes damaged copies anew.");
   AddClusterOptions(command, &arguments->source);

@@ -19,9 +19,9 @@ namespace {
 // A few system calls per megabyte, and small enough for the cache.
 constexpr size_t kBufferBytes = 256 << 10;
 
-absl::Status WriteError(int error) {
+absl::Status WriteError(int error, const std::string& name) {
   const std::string what =
-      absl::StrCat("standard output: write failed: ", std::strerror(error));
+      absl::StrCat(name, ": write failed: ", std::strerror(error));
   switch (error) {
     case EPIPE:
       return absl::CancelledError(absl::StrCat(
@@ -33,7 +33,7 @@ absl::Status WriteError(int error) {
           absl::StrCat(what, "; free space and run the command again"));
     default:
       return absl::FailedPreconditionError(
-          absl::StrCat(what, "; give the command an open standard output"));
+          absl::StrCat(what, "; give the command one that is open"));
   }
 }
 
@@ -50,13 +50,13 @@ void GuardStandardStreams() {
   }
 }
 
-absl::Status WriteAll(int fd, std::string_view bytes) {
+absl::Status WriteAll(int fd, std::string_view bytes, std::string_view name) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
     if (written >= 0) {
       bytes.remove_prefix(static_cast<size_t>(written));
     } else if (errno != EINTR) {
-      return WriteError(errno);
+      return WriteError(errno, std::string(name));
     }
   }
   return absl::OkStatus();

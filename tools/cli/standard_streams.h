@@ -28,8 +28,10 @@ void GuardStandardStreams();
 
 // Writes all of `bytes`, with one write(2) unless the kernel takes less.
 // Errors: Cancelled (reader gone); ResourceExhausted (file system full);
-// FailedPrecondition (closed, or another system error).
-absl::Status WriteAll(int fd, std::string_view bytes);
+// FailedPrecondition (closed, or another system error). `name`: what is written
+// to, for messages.
+absl::Status WriteAll(int fd, std::string_view bytes,
+                      std::string_view name = "standard output");
 
 // Standard output, buffered. What is not flushed is lost.
 class Output {

@@ -79,7 +79,8 @@ TEST_F(DatabaseTest, DatabaseIsNotOpenedOnAnotherLog) {
   const std::string right = wal_options_.log.path;
   wal_options_.log.path = directory_.File("wrong");
   Restart();
-  EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P2)"));
+  EXPECT_THAT(TryOpen().ToString(),
+              HasSubstr("a log that never had a WAL file"));
   wal_options_.adopt = true;
   Restart();
   EXPECT_THAT(TryOpen().ToString(), HasSubstr("its marker is here"));
@@ -126,7 +127,7 @@ TEST_F(NewDatabaseTest, ItsLogIsNotAnotherDatabases) {
   MakeCurrentOnly();
   path_ = directory_.File("other");
   const std::string refused = TryOpen().ToString();
-  EXPECT_THAT(refused, HasSubstr("(P1)"));
+  EXPECT_THAT(refused, HasSubstr("this log is that of the database"));
   EXPECT_THAT(refused, HasSubstr(directory_.File("db")));
   wal_options_.adopt = true;
   Restart();
@@ -137,7 +138,8 @@ TEST_F(NewDatabaseTest, ItIsStillRefusedOnAnotherLog) {
   MakeCurrentOnly();
   wal_options_.log.path = directory_.File("wrong");
   Restart();
-  EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P2)"));
+  EXPECT_THAT(TryOpen().ToString(),
+              HasSubstr("a log that never had a WAL file"));
 }
 
 TEST_F(NewDatabaseTest, ItIsTakenOver) {
@@ -145,7 +147,8 @@ TEST_F(NewDatabaseTest, ItIsTakenOver) {
   const std::string mine = directory_.File("mine");
   wal_options_.take_over = mine;
   Restart();
-  EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P1)"));
+  EXPECT_THAT(TryOpen().ToString(),
+              HasSubstr("this log is that of the database"));
   EXPECT_TRUE(std::filesystem::exists(mine + "/CURRENT"));
   path_ = mine;
   ExpectUsable();
@@ -184,7 +187,8 @@ TEST_F(NewDatabaseTest, RepairedDatabaseIsRefusedOnAnotherLog) {
   Restart();
   ASSERT_OK(rocksdb::RepairDB(path_, options_));
   Restart();
-  EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P2)"));
+  EXPECT_THAT(TryOpen().ToString(),
+              HasSubstr("a log that never had a WAL file"));
 }
 
 TEST_F(NewDatabaseTest, RestoredWalDoesNotTakeItsLog) {
@@ -207,14 +211,15 @@ TEST_F(NewDatabaseTest, SecondOneIsRefusedBesideTheFirst) {
   rocksdb::DB* second = nullptr;
   const std::string refused =
       rocksdb::DB::Open(options_, path_, &second).ToString();
-  EXPECT_THAT(refused, HasSubstr("which is open (P1)"));
+  EXPECT_THAT(refused, HasSubstr("which is open. Give each database"));
   EXPECT_THAT(refused, HasSubstr(first));
   Put("a", "1", true);
   EXPECT_TRUE(PlainWalFiles(first).empty());
   Close();
   wal_options_.adopt = false;
   Restart();
-  EXPECT_THAT(TryOpen().ToString(), HasSubstr("(P1)"));
+  EXPECT_THAT(TryOpen().ToString(),
+              HasSubstr("this log is that of the database"));
   path_ = first;
   Open();
   EXPECT_EQ(Get("a"), "1");

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -13,13 +14,16 @@
 #include <utility>
 #include <vector>
 
+#include "log/pmem/file_error.h"
 #include "log/pmem/landing_persistence.h"
 #include "tests/testing/temp_directory.h"
 
 namespace alpheus {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Code = absl::StatusCode;
 
 class RegionTest : public ::testing::Test {
@@ -58,7 +62,9 @@ TEST_F(RegionTest, SecondWriterIsRefusedUntilTheFirstIsGone) {
     ASSERT_TRUE(first.ok());
     const auto second = Region::OpenForWriting(path_);
     EXPECT_EQ(second.status().code(), Code::kFailedPrecondition);
-    EXPECT_THAT(std::string(second.status().message()), HasSubstr(path_));
+    EXPECT_THAT(std::string(second.status().message()),
+                AllOf(HasSubstr(path_), HasSubstr("Close that one first"),
+                      HasSubstr("alpheus cat"), Not(HasSubstr("LogReader"))));
   }
   EXPECT_TRUE(Region::OpenForWriting(path_).ok());
 }
@@ -131,6 +137,28 @@ TEST_F(RegionTest, ReaderNeedsNoWriteRight) {
   ASSERT_TRUE(Region::Create(path_, 1 << 16).ok());
   ASSERT_EQ(chmod(path_.c_str(), S_IRUSR), 0);
   EXPECT_TRUE(Region::OpenForReading(path_).ok());
+}
+
+// A reader's path is wrong; it wants no new log.
+TEST_F(RegionTest, MissingFileHasARemedyForWhoeverOpensIt) {
+  EXPECT_THAT(std::string(Region::OpenForWriting(path_).status().message()),
+              AllOf(HasSubstr("Is the path right?"),
+                    HasSubstr("`alpheus format --file FILE --size SIZE`")));
+  EXPECT_THAT(std::string(Region::OpenForReading(path_).status().message()),
+              AllOf(HasSubstr("Is the path right?"), Not(HasSubstr("format"))));
+}
+
+TEST_F(RegionTest, ErrorsNameTheRightThatIsMissing) {
+  const auto said = [](const absl::Status& status) {
+    EXPECT_EQ(status.code(), Code::kPermissionDenied);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(said(FileError("f", "open", EACCES)),
+              HasSubstr("right to read and write it"));
+  EXPECT_THAT(said(ReadFileError("f", "open", EACCES)),
+              HasSubstr("right to read it"));
+  EXPECT_THAT(said(FileError("f", "open", EROFS)),
+              HasSubstr("Mount its file system for writing"));
 }
 
 TEST_F(RegionTest, MissingEmptyAndOddFilesAreRefusedByName) {
