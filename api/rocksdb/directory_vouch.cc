@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/rocksdb/directory_vouch.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -56,6 +58,8 @@ bool TakeLine(const std::vector<std::string>& words, DirectoryVouch& vouch) {
     vouch.manifest = {word, number};
   } else if (words[0] == "manifest-was") {
     vouch.manifest_was = word;
+  } else if (words[0] == "identity") {
+    vouch.identity = word;
   } else {
     return false;
   }
@@ -97,6 +101,11 @@ VouchVerdict CompareUnvouched(const VouchFacts& facts) {
   const bool is_first =
       !facts.directory || facts.directory->log_was == WalVouch();
   if (!is_first && facts.has_data) return VouchVerdict::kLogOlder;
+  // A database that was open has a WAL file. Without its name it would be
+  // opened without it.
+  if (!is_first && facts.has_database && !facts.has_wal_name) {
+    return VouchVerdict::kLogOlder;
+  }
   // A plugin that did not vouch put a marker for each file before it had data.
   if (facts.has_database && facts.has_data && !facts.has_marker) {
     return VouchVerdict::kDirectoryReplaced;
@@ -131,6 +140,9 @@ std::string EncodeDirectoryVouch(const DirectoryVouch& vouch) {
   if (!vouch.manifest_was.empty()) {
     absl::StrAppend(&text, "manifest-was ", vouch.manifest_was, " 0\n");
   }
+  if (!vouch.identity.empty()) {
+    absl::StrAppend(&text, "identity ", vouch.identity, " 0\n");
+  }
   return text;
 }
 
@@ -154,7 +166,15 @@ absl::StatusOr<std::optional<DirectoryVouch>> ReadDirectoryVouch(
   ALPHEUS_ASSIGN_OR_RETURN(const std::optional<std::string> text,
                            ReadIfThere(fs, PathIn(directory)));
   if (!text) return std::nullopt;
-  return DecodeDirectoryVouch(*text);
+  std::optional<DirectoryVouch> vouch = DecodeDirectoryVouch(*text);
+  if (!vouch || vouch->identity.empty() || IsMutant("kWalIdentityUncompared")) {
+    return vouch;
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(const std::string identity,
+                           DatabaseIdentity(fs, directory));
+  // RocksDB draws one where there is none (Q5).
+  const bool is_of_another = !identity.empty() && identity != vouch->identity;
+  return is_of_another ? std::nullopt : std::move(vouch);
 }
 
 absl::Status WriteDirectoryVouch(rocksdb::FileSystem& fs,
@@ -202,6 +222,32 @@ absl::StatusOr<ManifestName> NamedManifest(rocksdb::FileSystem& fs,
   return manifest;
 }
 
+absl::StatusOr<ManifestName> SyncedManifest(rocksdb::FileSystem& fs,
+                                            const std::string& directory) {
+  // First its size: of what is written meanwhile nothing is said.
+  ALPHEUS_ASSIGN_OR_RETURN(ManifestName manifest, NamedManifest(fs, directory));
+  if (manifest.name.empty()) return manifest;
+  const std::string path = absl::StrCat(directory, "/", manifest.name);
+  std::unique_ptr<rocksdb::FSRandomRWFile> file;
+  ALPHEUS_RETURN_IF_ERROR(Unavailable(
+      path, fs.NewRandomRWFile(path, rocksdb::FileOptions(), &file, nullptr)));
+  ALPHEUS_RETURN_IF_ERROR(Unavailable(path, file->Fsync(IOOptions(), nullptr)));
+  return manifest;
+}
+
+absl::StatusOr<std::string> DatabaseIdentity(rocksdb::FileSystem& fs,
+                                             const std::string& directory) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                           ReadIfThere(fs, directory + "/IDENTITY"));
+  std::string identity = text.value_or("");
+  absl::StripAsciiWhitespace(&identity);
+  // One word on a line is all that the file has room for.
+  const bool is_word = std::ranges::none_of(identity, [](char c) {
+    return absl::ascii_isspace(static_cast<unsigned char>(c));
+  });
+  return is_word ? identity : "";
+}
+
 VouchVerdict Judge(const VouchFacts& facts) {
   const VouchVerdict compared =
       facts.log.id.empty() ? CompareUnvouched(facts) : Compare(facts);
@@ -228,10 +274,11 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
           "the database was put here without the plugin, by a restore or a "
           "copy, and the log has the WAL of the one that was here before (Q1)");
     case VouchVerdict::kDirectoryOlder:
-      return refused("this copy of the database is of opening ",
+      return refused("this copy of the database is of generation ",
                      facts.directory->log.generation,
-                     ", and the log has the WAL of opening ",
-                     facts.log.generation, " (Q1)");
+                     ", and the log has the WAL of generation ",
+                     facts.log.generation,
+                     " (Q1): WAL files that the copy needs may be gone");
     case VouchVerdict::kLogOlder:
       return refused(
           "the log is an older copy, or what was salvaged of a damaged one: "

@@ -122,9 +122,10 @@ absl::Status WalFollowingFileSystem::BeginAtCurrent(const std::string& path) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalFollower> follower,
                            Follower());
   const std::string directory = Canonical(split.parent_path());
+  ALPHEUS_RETURN_IF_ERROR(follower->Begin(ThisThread()));
+  // Behind the log, as it is changed before that (Q2).
   ALPHEUS_ASSIGN_OR_RETURN(const std::optional<DirectoryVouch> vouch,
                            ReadDirectoryVouch(*target_, directory));
-  ALPHEUS_RETURN_IF_ERROR(follower->Begin(ThisThread()));
   // It may have been taken over since.
   ALPHEUS_RETURN_IF_ERROR(CheckHome(*follower));
   const WalHome home = follower->home();

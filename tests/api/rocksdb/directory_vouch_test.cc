@@ -86,6 +86,15 @@ TEST(DirectoryVouchTest, LogThatDoesNotVouch) {
   EXPECT_EQ(Judge(facts), VouchVerdict::kLogOlder);
   facts.directory->log_was = WalVouch();
   EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
+  // Nor has the log what the directory has no names of any more.
+  facts = Usual();
+  facts.log = {};
+  facts.has_data = facts.has_marker = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
+  facts.has_wal_name = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kLogOlder);
+  facts.has_database = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
 }
 
 // Q3.
@@ -143,6 +152,11 @@ TEST(DirectoryVouchTest, FileSaysWhatWasPutIn) {
   EXPECT_EQ(DecodeDirectoryVouch(EncodeDirectoryVouch(vouch)), vouch);
   vouch.log_was = WalVouch{"old", 4};
   EXPECT_EQ(DecodeDirectoryVouch(EncodeDirectoryVouch(vouch)), vouch);
+  vouch = Saying({"id", 5});
+  vouch.identity = "0a-1b";
+  EXPECT_EQ(EncodeDirectoryVouch(vouch),
+            "alpheus vouch 1\nlog id 5\nidentity 0a-1b 0\n");
+  EXPECT_EQ(DecodeDirectoryVouch(EncodeDirectoryVouch(vouch)), vouch);
 }
 
 // Such a file vouches for nothing.
@@ -193,6 +207,44 @@ TEST_F(VouchFileTest, DirectoryThatIsAwayIsUnavailable) {
   EXPECT_EQ(ReadDirectoryVouch(fs(), path_).status().code(),
             absl::StatusCode::kUnavailable);
   EXPECT_EQ(RemoveDirectoryVouch(fs(), path_).code(),
+            absl::StatusCode::kUnavailable);
+}
+
+// Q5.
+TEST_F(VouchFileTest, IsThatOfItsDatabase) {
+  DirectoryVouch vouch = Saying({"id", 5});
+  const auto is_read = [&](const std::string& identity,
+                           const std::string& there) {
+    vouch.identity = identity;
+    EXPECT_TRUE(WriteDirectoryVouch(fs(), path_, vouch).ok());
+    Write("IDENTITY", there);
+    const auto read = ReadDirectoryVouch(fs(), path_);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return *read == vouch;
+  };
+  EXPECT_TRUE(is_read("one", "one"));
+  EXPECT_TRUE(is_read("one", "one\n"));
+  EXPECT_FALSE(is_read("one", "other"));
+  EXPECT_TRUE(is_read("", "other"));
+  // RocksDB draws one then.
+  EXPECT_TRUE(is_read("one", ""));
+  EXPECT_TRUE(is_read("one", "no identity"));
+  std::filesystem::remove(path_ + "/IDENTITY");
+  EXPECT_EQ(*DatabaseIdentity(fs(), path_), "");
+  EXPECT_EQ(*ReadDirectoryVouch(fs(), path_), vouch);
+  std::filesystem::create_directories(path_ + "/IDENTITY/full");
+  EXPECT_EQ(ReadDirectoryVouch(fs(), path_).status().code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST_F(VouchFileTest, ManifestIsSynced) {
+  EXPECT_EQ(*SyncedManifest(fs(), path_), ManifestName());
+  Write("CURRENT", "MANIFEST-000007\n");
+  Write("MANIFEST-000007", "seven");
+  EXPECT_EQ(*SyncedManifest(fs(), path_), (ManifestName{"MANIFEST-000007", 5}));
+  std::filesystem::remove(path_ + "/MANIFEST-000007");
+  std::filesystem::create_directory(path_ + "/MANIFEST-000007");
+  EXPECT_EQ(SyncedManifest(fs(), path_).status().code(),
             absl::StatusCode::kUnavailable);
 }
 
