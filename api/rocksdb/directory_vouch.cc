@@ -92,8 +92,8 @@ VouchVerdict Compare(const VouchFacts& facts) {
   if (directory.log.generation > facts.log.generation) {
     return VouchVerdict::kLogOlder;
   }
-  return facts.has_data ? VouchVerdict::kDirectoryOlder
-                        : VouchVerdict::kNothingToMix;
+  // Also where the log has no data: it may have had what this copy needs (Q4).
+  return VouchVerdict::kDirectoryOlder;
 }
 
 // Of one that does not.
@@ -166,15 +166,7 @@ absl::StatusOr<std::optional<DirectoryVouch>> ReadDirectoryVouch(
   ALPHEUS_ASSIGN_OR_RETURN(const std::optional<std::string> text,
                            ReadIfThere(fs, PathIn(directory)));
   if (!text) return std::nullopt;
-  std::optional<DirectoryVouch> vouch = DecodeDirectoryVouch(*text);
-  if (!vouch || vouch->identity.empty() || IsMutant("kWalIdentityUncompared")) {
-    return vouch;
-  }
-  ALPHEUS_ASSIGN_OR_RETURN(const std::string identity,
-                           DatabaseIdentity(fs, directory));
-  // RocksDB draws one where there is none (Q5).
-  const bool is_of_another = !identity.empty() && identity != vouch->identity;
-  return is_of_another ? std::nullopt : std::move(vouch);
+  return DecodeDirectoryVouch(*text);
 }
 
 absl::Status WriteDirectoryVouch(rocksdb::FileSystem& fs,
@@ -248,7 +240,16 @@ absl::StatusOr<std::string> DatabaseIdentity(rocksdb::FileSystem& fs,
   return is_word ? identity : "";
 }
 
+bool IsOf(const DirectoryVouch& vouch, const std::string& identity) {
+  // RocksDB draws one where there is none (Q5).
+  return vouch.identity.empty() || identity.empty() ||
+         vouch.identity == identity || IsMutant("kWalIdentityUncompared");
+}
+
 VouchVerdict Judge(const VouchFacts& facts) {
+  if (facts.directory && !IsOf(*facts.directory, facts.identity)) {
+    return VouchVerdict::kOtherDatabase;
+  }
   const VouchVerdict compared =
       facts.log.id.empty() ? CompareUnvouched(facts) : Compare(facts);
   if (compared > VouchVerdict::kNothingToMix) return compared;
@@ -282,9 +283,8 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
     case VouchVerdict::kLogOlder:
       return refused(
           "the log is an older copy, or what was salvaged of a damaged one: "
-          "the "
-          "database was opened since with a newer one (Q1). If that one is "
-          "there, put it back; without it the last writes are lost");
+          "the database has gone on since with a newer one (Q1). If that one "
+          "is there, put it back; without it the last writes are lost");
     case VouchVerdict::kOtherLog:
       return refused(
           "the WAL of this database is in another log, and this one has the "
@@ -296,6 +296,12 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
                      Describe(facts.directory->manifest),
                      ": the tables were replaced, or the database was opened "
                      "without the plugin (Q3)");
+    case VouchVerdict::kOtherDatabase:
+      return refused("IDENTITY says ", facts.identity,
+                     ", and the file ALPHEUS here is that of ",
+                     facts.directory->identity,
+                     ": one of them came from another database (Q5). Put this "
+                     "database's own file back, or the whole directory");
     case VouchVerdict::kWalTwice:
       return refused(facts.twice,
                      " is a plain file, and one in the log: which is it? Move "

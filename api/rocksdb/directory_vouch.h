@@ -30,8 +30,8 @@
 //       So before a file goes, the generation rises if the MANIFEST has changed
 //       since the last rise: a copy of before that is of an older generation,
 //       and one that mixes a MANIFEST of before that with this file breaks Q3.
-//   Q5. What the file says is of the database with that IDENTITY. A file of
-//       another database is none. While RocksDB replaces IDENTITY, the file
+//   Q5. What the file says is of the database with that IDENTITY. While RocksDB
+//   replaces IDENTITY, the file
 //       names none, and is that of any.
 // Crash states of a rise are those of Q2; behind it the WAL file is still
 // there, and RocksDB removes it again.
@@ -87,8 +87,8 @@ std::string EncodeDirectoryVouch(const DirectoryVouch& vouch);
 // Nothing of what no version wrote.
 std::optional<DirectoryVouch> DecodeDirectoryVouch(const std::string& text);
 
-// Nothing if there is none, none that can be read, or that of another database
-// (Q5). Errors: Unavailable (what the file system says).
+// Nothing if there is none, or none that can be read. Errors: Unavailable (what
+// the file system says).
 absl::StatusOr<std::optional<DirectoryVouch>> ReadDirectoryVouch(
     rocksdb::FileSystem& fs, const std::string& directory);
 // Durable when it returns. Errors: Unavailable.
@@ -122,6 +122,7 @@ struct VouchFacts {
   std::optional<DirectoryVouch> directory;
   bool has_database = false;  // CURRENT, or a table
   ManifestName manifest;      // that CURRENT names
+  std::string identity;       // that RocksDB gave it; empty: not known
   bool has_data = false;      // a WAL file of the log has a byte
   bool has_marker = false;    // a WAL file of the log has its marker
   bool has_wal_name = true;   // a marker or plain WAL file is in the directory
@@ -142,8 +143,12 @@ enum class VouchVerdict {
   kLogOlder,
   kOtherLog,
   kManifestReplaced,
+  kOtherDatabase,
   kWalTwice,
 };
+
+// Q5.
+bool IsOf(const DirectoryVouch& vouch, const std::string& identity);
 
 VouchVerdict Judge(const VouchFacts& facts);
 

@@ -98,6 +98,8 @@ absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
   ALPHEUS_ASSIGN_OR_RETURN(facts.has_database,
                            HasDatabase(*target_, directory));
   ALPHEUS_ASSIGN_OR_RETURN(facts.manifest, NamedManifest(*target_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(facts.identity,
+                           DatabaseIdentity(*target_, directory));
   std::vector<std::string> names;
   // What can't be listed RocksDB tells itself.
   if (target_->GetChildren(directory, IOOptions(), &names, nullptr).ok()) {

@@ -320,6 +320,20 @@ TEST_F(RestoreTest, CopyOfAnOpenDatabaseIsRefusedWhenItsWalIsGone) {
   ExpectKeys("a=2 b=1 c=1 ");
 }
 
+// The log has no data, and had what the copy needs.
+TEST_F(RestoreTest, CopyOfAnOpenDatabaseIsRefusedBesideAnEmptyWal) {
+  CopyWhileOpen();
+  Flush();
+  Close();
+  const std::string newest = directory_.File("newest");
+  Copy(path_, newest);
+  DropLinks(copy_);
+  Replace(copy_, path_);
+  ExpectRefused(kOlder);
+  Replace(newest, path_);
+  ExpectKeys("a=1 b=1 ");
+}
+
 TEST_F(RestoreTest, CopyOfAnOpenDatabaseIsRefusedAfterEachFlush) {
   CopyWhileOpen();
   Flush();
@@ -452,7 +466,7 @@ TEST_F(RestoreTest, CopyWithoutMarkersAndWithoutItsLogIsRefused) {
 }
 
 // Q5.
-TEST_F(RestoreTest, VouchOfAnotherDatabaseIsNone) {
+TEST_F(RestoreTest, VouchOfAnotherDatabaseIsRefused) {
   PutOnce("a", "1");
   PutOnce("b", "1");
   const std::string first = path_;
@@ -468,10 +482,20 @@ TEST_F(RestoreTest, VouchOfAnotherDatabaseIsNone) {
   std::filesystem::rename(path_ + "/ALPHEUS", copy_);
   std::filesystem::rename(first + "/ALPHEUS", path_ + "/ALPHEUS");
   std::filesystem::rename(copy_, first + "/ALPHEUS");
-  ExpectRefused(kReplaced);
+  ExpectRefused("(Q5)");
   path_ = first;
   wal_options_.log.path = first_log;
-  ExpectRefused(kReplaced);
+  ExpectRefused("(Q5)");
+}
+
+TEST_F(RestoreTest, FollowerRefusesTheVouchOfAnotherDatabase) {
+  PutOnce("a", "1");
+  Close();
+  fs_.reset();
+  env_.reset();
+  std::ofstream(path_ + "/IDENTITY") << "another";
+  testing::Instance follower(wal_options_, options_);
+  EXPECT_THAT(follower.OpenReadOnly(path_).ToString(), HasSubstr("(J3)"));
 }
 
 TEST_F(RestoreTest, DatabaseMayGetANewIdentity) {
@@ -640,6 +664,25 @@ TEST_F(RestoreTest, ReadingACloneWithItsWordSaysThatItIsForWriting) {
   const std::string refused = TryRead(copy_).ToString();
   EXPECT_THAT(refused, HasSubstr("once for writing with adopt=true"));
   EXPECT_THAT(refused, Not(HasSubstr("keep_wal")));
+}
+
+// As ldb does before it opens a database.
+TEST_F(RestoreTest, ColumnFamiliesAreListedBeforeAnOpeningWithAWord) {
+  MakeBackup();
+  PutOnce("c", "1");
+  RestoreWithoutThePlugin();
+  const auto list = [&] {
+    Restart();
+    std::vector<std::string> names;
+    return rocksdb::DB::ListColumnFamilies(options_, path_, &names).ToString();
+  };
+  EXPECT_THAT(list(), HasSubstr(kReplaced));
+  for (bool WalOptions::* word :
+       {&WalOptions::drop_wal, &WalOptions::keep_wal, &WalOptions::adopt}) {
+    wal_options_.*word = true;
+    EXPECT_EQ(list(), "OK");
+    wal_options_.*word = false;
+  }
 }
 
 // Nothing of it is in the log.
