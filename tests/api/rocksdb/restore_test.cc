@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "alpheus/log_reader.h"
@@ -417,16 +418,18 @@ TEST_F(RestoreTest, CopyOfADatabaseWithAFullRingIsRefused) {
   Restart();
   CopyWhileOpen();
   DropLinks(copy_);
-  const std::string value(1000, 'v');
-  for (int i = 0; db_->Put(rocksdb::WriteOptions(), "k", value).ok(); ++i) {
-    ASSERT_LT(i, 10000);
+  // Smaller than what says the generation.
+  for (int i = 0; db_->Put(rocksdb::WriteOptions(), "k", "v").ok(); ++i) {
+    ASSERT_LT(i, 20000);
   }
+  EXPECT_FALSE((*fs().Store())->HasRoomForHome());
+  // RocksDB flushes by itself then.
+  rocksdb::WriteOptions sync;
+  sync.sync = true;
+  while (!db_->Put(sync, "c", "1").ok()) std::this_thread::yield();
   Close();
-  Restart();
-  Open();
-  Flush();
-  Put("c", "1", true);
-  Close();
+  EXPECT_EQ(LogWalFiles().size(), 1U);
+  EXPECT_GT((*fs().Store())->vouch().generation, 1U);
   Replace(copy_, path_);
   ExpectRefused(kOlder);
 }
@@ -512,6 +515,15 @@ TEST_F(RestoreTest, DatabaseMayGetANewIdentity) {
     EXPECT_FALSE((*vouch)->identity.empty());
     EXPECT_NE((*vouch)->identity, before);
   }
+  // One in place of another.
+  Restart();
+  Open();
+  std::ofstream(path_ + "/000000.dbtmp") << "third";
+  ASSERT_TRUE(fs().RenameFile(path_ + "/000000.dbtmp", identity,
+                              rocksdb::IOOptions(), nullptr)
+                  .ok());
+  Reopen();
+  Close();
   // A crash while RocksDB replaces it.
   DirectoryVouch vouch =
       **ReadDirectoryVouch(*rocksdb::FileSystem::Default(), path_);
