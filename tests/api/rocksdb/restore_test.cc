@@ -93,6 +93,7 @@ class RestoreTest : public testing::DatabaseFixture {
     for (int i = 0; i < 2; ++i) {
       Restart();
       EXPECT_THAT(TryOpen().ToString(), HasSubstr(why));
+      db_.reset();
     }
     Restart();
     options_.create_if_missing = false;
