@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/rocksdb/directory_vouch.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -56,6 +58,8 @@ bool TakeLine(const std::vector<std::string>& words, DirectoryVouch& vouch) {
     vouch.manifest = {word, number};
   } else if (words[0] == "manifest-was") {
     vouch.manifest_was = word;
+  } else if (words[0] == "identity") {
+    vouch.identity = word;
   } else {
     return false;
   }
@@ -88,8 +92,8 @@ VouchVerdict Compare(const VouchFacts& facts) {
   if (directory.log.generation > facts.log.generation) {
     return VouchVerdict::kLogOlder;
   }
-  return facts.has_data ? VouchVerdict::kDirectoryOlder
-                        : VouchVerdict::kNothingToMix;
+  // Also where the log has no data: it may have had what this copy needs (Q4).
+  return VouchVerdict::kDirectoryOlder;
 }
 
 // Of one that does not.
@@ -97,6 +101,11 @@ VouchVerdict CompareUnvouched(const VouchFacts& facts) {
   const bool is_first =
       !facts.directory || facts.directory->log_was == WalVouch();
   if (!is_first && facts.has_data) return VouchVerdict::kLogOlder;
+  // A database that was open has a WAL file. Without its name it would be
+  // opened without it.
+  if (!is_first && facts.has_database && !facts.has_wal_name) {
+    return VouchVerdict::kLogOlder;
+  }
   // A plugin that did not vouch put a marker for each file before it had data.
   if (facts.has_database && facts.has_data && !facts.has_marker) {
     return VouchVerdict::kDirectoryReplaced;
@@ -130,6 +139,9 @@ std::string EncodeDirectoryVouch(const DirectoryVouch& vouch) {
   }
   if (!vouch.manifest_was.empty()) {
     absl::StrAppend(&text, "manifest-was ", vouch.manifest_was, " 0\n");
+  }
+  if (!vouch.identity.empty()) {
+    absl::StrAppend(&text, "identity ", vouch.identity, " 0\n");
   }
   return text;
 }
@@ -202,7 +214,42 @@ absl::StatusOr<ManifestName> NamedManifest(rocksdb::FileSystem& fs,
   return manifest;
 }
 
+absl::StatusOr<ManifestName> SyncedManifest(rocksdb::FileSystem& fs,
+                                            const std::string& directory) {
+  // First its size: of what is written meanwhile nothing is said.
+  ALPHEUS_ASSIGN_OR_RETURN(ManifestName manifest, NamedManifest(fs, directory));
+  if (manifest.name.empty()) return manifest;
+  const std::string path = absl::StrCat(directory, "/", manifest.name);
+  std::unique_ptr<rocksdb::FSRandomRWFile> file;
+  ALPHEUS_RETURN_IF_ERROR(Unavailable(
+      path, fs.NewRandomRWFile(path, rocksdb::FileOptions(), &file, nullptr)));
+  ALPHEUS_RETURN_IF_ERROR(Unavailable(path, file->Fsync(IOOptions(), nullptr)));
+  return manifest;
+}
+
+absl::StatusOr<std::string> DatabaseIdentity(rocksdb::FileSystem& fs,
+                                             const std::string& directory) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                           ReadIfThere(fs, directory + "/IDENTITY"));
+  std::string identity = text.value_or("");
+  absl::StripAsciiWhitespace(&identity);
+  // One word on a line is all that the file has room for.
+  const bool is_word = std::ranges::none_of(identity, [](char c) {
+    return absl::ascii_isspace(static_cast<unsigned char>(c));
+  });
+  return is_word ? identity : "";
+}
+
+bool IsOf(const DirectoryVouch& vouch, const std::string& identity) {
+  // RocksDB draws one where there is none (Q5).
+  return vouch.identity.empty() || identity.empty() ||
+         vouch.identity == identity || IsMutant("kWalIdentityUncompared");
+}
+
 VouchVerdict Judge(const VouchFacts& facts) {
+  if (facts.directory && !IsOf(*facts.directory, facts.identity)) {
+    return VouchVerdict::kOtherDatabase;
+  }
   const VouchVerdict compared =
       facts.log.id.empty() ? CompareUnvouched(facts) : Compare(facts);
   if (compared > VouchVerdict::kNothingToMix) return compared;
@@ -228,16 +275,16 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
           "the database was put here without the plugin, by a restore or a "
           "copy, and the log has the WAL of the one that was here before");
     case VouchVerdict::kDirectoryOlder:
-      return refused("this copy of the database is of opening ",
+      return refused("this copy of the database is of generation ",
                      facts.directory->log.generation,
-                     ", and the log has the WAL of opening ",
-                     facts.log.generation);
+                     ", and the log has the WAL of generation ",
+                     facts.log.generation,
+                     ": WAL files that the copy needs may be gone");
     case VouchVerdict::kLogOlder:
       return refused(
           "the log is an older copy, or what was salvaged of a damaged one: "
-          "the "
-          "database was opened since with a newer one. If that one is "
-          "there, put it back; without it the last writes are lost");
+          "the database has gone on since with a newer one. If that one "
+          "is there, put it back; without it the last writes are lost");
     case VouchVerdict::kOtherLog:
       return refused(
           "the WAL of this database is in another log, and this one has the "
@@ -249,6 +296,12 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
                      Describe(facts.directory->manifest),
                      ": the tables were replaced, or the database was opened "
                      "without the plugin");
+    case VouchVerdict::kOtherDatabase:
+      return refused("IDENTITY says ", facts.identity,
+                     ", and the file ALPHEUS here is that of ",
+                     facts.directory->identity,
+                     ": one of them came from another database. Put this "
+                     "database's own file back, or the whole directory");
     case VouchVerdict::kWalTwice:
       return refused(facts.twice,
                      " is a plain file, and one in the log: which is it? Move "

@@ -7,13 +7,17 @@
 // region) would have tables of one state below the WAL of another one.
 //
 // Idea: the log and a small file in the directory say the same id and the same
-// generation, which rises with each opening for writing. A backup and a
-// checkpoint do not carry that file, and a restore deletes it; an older copy of
-// the directory has an older generation, and so has an older copy of the
-// region. The file also names the MANIFEST, for whoever replaces that and
-// leaves the rest. Each WAL file of the log has a marker in the directory (P3
-// of wal_file_system.h): RocksDB is told of one without its file where it needs
-// that file, and not before, as a power cut may bring an old marker back.
+// generation, which rises with each opening for writing, and before a WAL file
+// goes. A backup and a checkpoint do not carry that file, and a restore deletes
+// it; an older copy of the directory has an older generation, and so has an
+// older copy of the region. The file also names the MANIFEST, for whoever
+// replaces that and leaves the rest, and the identity that RocksDB gave the
+// database, for whoever copies the file itself. Each WAL file of the log has a
+// marker in the directory (P3 of wal_file_system.h): RocksDB is told of one
+// without its file where it needs that file, and not before, as a power cut may
+// bring an old marker back. A copy may leave markers out, as some tools do with
+// symbolic links: those of the log's files are put again, and of a file that
+// the log no longer has the generation tells (Q4).
 //
 // Invariants:
 //   Q1. While a database is open for writing, directory and log say the same,
@@ -21,11 +25,27 @@
 //   Q2. What they say is changed in the directory first, durably; there it says
 //       what the log said before, until the log says the new thing durably.
 //   Q3. CURRENT names a MANIFEST that the file names.
+//   Q4. A directory of the log's generation needs no WAL file that the log has
+//       removed. RocksDB removes one when a synced MANIFEST needs it no longer.
+//       So before a file goes, the generation rises if the MANIFEST has changed
+//       since the last rise: a copy of before that is of an older generation,
+//       and one that mixes a MANIFEST of before that with this file breaks Q3.
+//   Q5. What the file says is of the database with that IDENTITY. While RocksDB
+//   replaces IDENTITY, the file
+//       names none, and is that of any.
+// Crash states of a rise are those of Q2; behind it the WAL file is still
+// there, and RocksDB removes it again.
 // Persistence: the file is replaced by renaming; docs/rocksdb.md#vouching has
 // the table of what each side may say, and what an opening makes of it.
 // Fault model: what the log's room does not allow is not changed: an opening
-// with a full ring leaves the generation as it is.
-// Thread safety: Judge is pure; of a directory one call at a time writes.
+// with a full ring leaves the generation as it is, and a file that goes makes
+// room first (Q4). A process that ends between the two leaves it so until the
+// next opening. The same where the directory can't be written: a ring that
+// stays full would be worse. A copy within a generation is of another moment
+// than the log, and lacks what only the MANIFEST says since: a column family,
+// an ingested file.
+// Thread safety: Judge is pure; of a directory one call at a time writes, which
+// the caller sees to.
 #ifndef ALPHEUS_API_ROCKSDB_DIRECTORY_VOUCH_H_
 #define ALPHEUS_API_ROCKSDB_DIRECTORY_VOUCH_H_
 
@@ -58,6 +78,7 @@ struct DirectoryVouch {
   std::optional<WalVouch> log_was;  // Q2; an empty id: the log did not vouch
   ManifestName manifest;
   std::string manifest_was;  // until CURRENT was replaced
+  std::string identity;      // of the database (Q5); empty: not known
 
   bool operator==(const DirectoryVouch&) const = default;
 };
@@ -86,14 +107,25 @@ absl::Status SyncDirectory(rocksdb::FileSystem& fs,
 absl::StatusOr<ManifestName> NamedManifest(rocksdb::FileSystem& fs,
                                            const std::string& directory);
 
+// The same, durable on return as far as `bytes` says. Errors: Unavailable.
+absl::StatusOr<ManifestName> SyncedManifest(rocksdb::FileSystem& fs,
+                                            const std::string& directory);
+
+// What RocksDB's IDENTITY says; empty if that can't be told. Errors:
+// Unavailable.
+absl::StatusOr<std::string> DatabaseIdentity(rocksdb::FileSystem& fs,
+                                             const std::string& directory);
+
 // What an opening finds.
 struct VouchFacts {
   WalVouch log;
   std::optional<DirectoryVouch> directory;
   bool has_database = false;  // CURRENT, or a table
   ManifestName manifest;      // that CURRENT names
+  std::string identity;       // that RocksDB gave it; empty: not known
   bool has_data = false;      // a WAL file of the log has a byte
   bool has_marker = false;    // a WAL file of the log has its marker
+  bool has_wal_name = true;   // a marker or plain WAL file is in the directory
   std::string twice;          // a file of the log and a plain one
 };
 
@@ -111,8 +143,12 @@ enum class VouchVerdict {
   kLogOlder,
   kOtherLog,
   kManifestReplaced,
+  kOtherDatabase,
   kWalTwice,
 };
+
+// Q5.
+bool IsOf(const DirectoryVouch& vouch, const std::string& identity);
 
 VouchVerdict Judge(const VouchFacts& facts);
 

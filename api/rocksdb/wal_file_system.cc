@@ -158,7 +158,10 @@ void WalFileSystem::NoteWalMade() {
 
 absl::StatusOr<OpenWal> WalFileSystem::MakeWal(const Place& place,
                                                const std::string& path) {
-  ALPHEUS_RETURN_IF_ERROR(VouchIfUnmixed(*place.store));
+  {
+    const MutexLock lock(vouch_mutex_);
+    ALPHEUS_RETURN_IF_ERROR(VouchIfUnmixed(*place.store));
+  }
   ALPHEUS_ASSIGN_OR_RETURN(std::shared_ptr<WalFile> file,
                            place.store->Create(*place.name));
   if (file->is_recorded() || IsMutant("kWalMarkedUnrecorded")) {
@@ -218,6 +221,15 @@ absl::Status WalFileSystem::CheckReadable(const Place& place,
   if (place.file == nullptr && !is_missing) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(CheckVouched(*place.store));
   if (!is_missing) return absl::OkStatus();
+  const WalHome home = place.store->home();
+  if (!home.wal_directory.empty() && place.name != place.base_name) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": its marker is here, and this log is that of the database ",
+        home.database, " in ", home.wal_directory,
+        " (P1). Nothing was changed. If this directory was moved or cloned "
+        "with its log, open it once for writing with adopt=true; else name "
+        "the right log"));
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       path,
       ": its marker is here, and the log has no such WAL file: it is "
@@ -233,7 +245,11 @@ IOStatus WalFileSystem::NewSequentialFile(
     std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext* dbg) {
   const absl::StatusOr<Place> place = Find(path);
   if (!place.ok()) return ToIoStatus(place.status());
-  const absl::Status readable = CheckReadable(*place, path);
+  absl::Status readable = CheckReadable(*place, path);
+  if (readable.ok() && place->base_name == "CURRENT") {
+    readable = CheckMayRead(
+        *place->store, Canonical(std::filesystem::path(path).parent_path()));
+  }
   if (!readable.ok()) return ToIoStatus(readable);
   return WalReadingFileSystem::NewSequentialFile(path, options, result, dbg);
 }
@@ -358,9 +374,11 @@ IOStatus WalFileSystem::DeleteFile(const std::string& path,
   if (place->file == nullptr) return target_->DeleteFile(path, options, dbg);
   // Else this reference would keep its records.
   place->file.reset();
-  const absl::Status unmarked = DropMarker(path);
-  if (!unmarked.ok()) return ToIoStatus(unmarked);
-  return ToIoStatus(place->store->Remove(*place->name));
+  absl::Status removed = RiseAround(*place->store, *place->name);
+  if (removed.ok()) removed = DropMarker(path);
+  if (removed.ok()) removed = place->store->Remove(*place->name);
+  if (removed.ok()) removed = RiseAround(*place->store, *place->name);
+  return ToIoStatus(removed);
 }
 
 IOStatus WalFileSystem::Truncate(const std::string& path, size_t size,
@@ -381,10 +399,14 @@ IOStatus WalFileSystem::RenameBaseFile(WalStore& store, const std::string& from,
                                        const IOOptions& options,
                                        IODebugContext* dbg) {
   const std::filesystem::path split(to);
+  const std::string directory = Canonical(split.parent_path());
+  if (split.filename() == "IDENTITY" && directory == store.home().database) {
+    return RenameToIdentity(from, to, options, dbg);
+  }
   if (split.filename() != "CURRENT") {
     return target_->RenameFile(from, to, options, dbg);
   }
-  const std::string directory = Canonical(split.parent_path());
+  const MutexLock lock(vouch_mutex_);
   absl::Status claimed = ClaimForNewDatabase(store, directory);
   const bool is_home = directory == store.home().database;
   if (claimed.ok() && is_home) claimed = NameManifest(store, from);
@@ -416,7 +438,8 @@ IOStatus WalFileSystem::RenameFile(const std::string& from,
   if (!target->name) {
     return NotInALog("renaming out of the WAL directory", from);
   }
-  absl::Status renamed = DropMarker(from);
+  absl::Status renamed = RiseAround(*source->store, *source->name);
+  if (renamed.ok()) renamed = DropMarker(from);
   if (renamed.ok()) {
     renamed = source->store->Rename(*source->name, *target->name);
   }

@@ -217,24 +217,45 @@ class WalFileSystem final : public WalReadingFileSystem {
   // Of an opening for writing: on return OK, log and directory vouch for each
   // other, in a new generation if there is room for it.
   absl::Status SettleVouch(WalStore& store, const WalHome& home,
-                           const VouchFacts& facts);
+                           const VouchFacts& facts)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(vouch_mutex_);
   absl::Status BeginGeneration(WalStore& store, const WalHome& home,
-                               const VouchFacts& facts);
+                               const VouchFacts& facts)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(vouch_mutex_);
   // With a new id, so that no older copy fits any more.
-  absl::Status VouchAnew(WalStore& store, const std::string& directory);
+  absl::Status VouchAnew(WalStore& store, const std::string& directory)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(vouch_mutex_);
   absl::Status ChangeVouch(WalStore& store, const std::string& directory,
-                           const WalVouch& next);
+                           const WalVouch& next)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(vouch_mutex_);
   // Drops the WAL files of the log, and markers without a file.
   absl::Status DropWal(WalStore& store);
   absl::Status DropMissing(WalStore& store, const WalHome& home);
   // Where nobody has locked the database, or it is new: vouches if nothing
   // could be mixed.
-  absl::Status VouchIfUnmixed(WalStore& store);
+  absl::Status VouchIfUnmixed(WalStore& store)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(vouch_mutex_);
+  // Q4: around the removal of a WAL file, or its renaming out of what RocksDB
+  // replays. What is not possible before it may be so behind it. Errors: of the
+  // log.
+  absl::Status RiseAround(WalStore& store, const std::string& name);
   // OK if what the log has may be read over this database.
   absl::Status CheckVouched(WalStore& store);
   // Q3: around the renaming of `from` to CURRENT.
-  absl::Status NameManifest(WalStore& store, const std::string& from);
-  absl::Status ForgetOldManifest(WalStore& store);
+  absl::Status NameManifest(WalStore& store, const std::string& from)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(vouch_mutex_);
+  absl::Status ForgetOldManifest(WalStore& store)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(vouch_mutex_);
+  // Q5: around the renaming of a file to IDENTITY, of the database.
+  IOStatus RenameToIdentity(const std::string& from, const std::string& to,
+                            const IOOptions& options, IODebugContext* dbg);
+  absl::Status SetIdentity(const std::string& directory,
+                           const std::string& identity)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(vouch_mutex_);
+  // Of CURRENT, that somebody reads who has not locked its database: what an
+  // opening for writing would be told. A directory that does not vouch, such as
+  // a checkpoint, needs no log.
+  absl::Status CheckMayRead(WalStore& store, const std::string& directory);
   // Of a file that RocksDB wants to read. Errors: FailedPrecondition (Q1, P3).
   absl::Status CheckReadable(const Place& place, const std::string& path);
   // If the lock that goes is the last one, of a database that is vouched for.
@@ -244,6 +265,10 @@ class WalFileSystem final : public WalReadingFileSystem {
   void NoteVouched();
 
   const WalOptions options_;
+  // Who writes what the directory says; held meanwhile. Locked before `mutex_`.
+  Mutex vouch_mutex_;
+  // That the directory named when the generation rose; since then (Q4).
+  std::optional<ManifestName> risen_manifest_ ABSL_GUARDED_BY(vouch_mutex_);
   mutable Mutex mutex_;
   std::shared_ptr<WalStore> store_ ABSL_GUARDED_BY(mutex_);
   std::string locked_database_ ABSL_GUARDED_BY(mutex_);  // or empty

@@ -68,6 +68,8 @@ absl::Status WalFileSystem::LockDatabase(const std::string& directory) {
     ALPHEUS_ASSIGN_OR_RETURN(const WalHome home,
                              CheckDatabase(*store, directory));
     ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, LookAt(*store, home));
+    const MutexLock lock(vouch_mutex_);
+    risen_manifest_.reset();
     ALPHEUS_RETURN_IF_ERROR(SettleVouch(*store, home, facts));
     return PutMarkers(*store);
   };
@@ -184,7 +186,7 @@ absl::StatusOr<WalHome> WalFileSystem::CheckDatabase(
         directory,
         ": an existing database and a log that never had a WAL file. Is "
         "it the right log? If the database had another WAL until now, open "
-        "it once with adopt=true"));
+        "it once for writing with adopt=true"));
   }
   if (home == WalHome{wal_directory, directory}) return home;
   if (options_.adopt) {
@@ -199,7 +201,7 @@ absl::StatusOr<WalHome> WalFileSystem::CheckDatabase(
       directory, ": this log is that of the database ", home.database,
       home.wal_directory.empty() ? "" : " in ", home.wal_directory,
       ". Give each database a log of its own; if it was moved, open it "
-      "once with adopt=true"));
+      "once for writing with adopt=true"));
 }
 
 // Salvaged, without the record that says whose it is.
@@ -214,7 +216,8 @@ absl::StatusOr<WalHome> WalFileSystem::HomeOfNone(
   return absl::FailedPreconditionError(absl::StrCat(
       directory,
       ": the log has WAL files, and does not say of which database. If "
-      "they are those of this one, open it once with adopt=true, and with "
+      "they are those of this one, open it once for writing with adopt=true, "
+      "and with "
       "wal_dir= in the URI if they had a directory of their own"));
 }
 

@@ -16,7 +16,9 @@
 #include "api/rocksdb/manifest_file.h"
 #include "api/rocksdb/take_over.h"
 #include "api/rocksdb/wal_file_system.h"
+#include "api/rocksdb/wal_io_status.h"
 #include "api/rocksdb/wal_paths.h"
+#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "rocksdb/env.h"
 
@@ -96,6 +98,8 @@ absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
   ALPHEUS_ASSIGN_OR_RETURN(facts.has_database,
                            HasDatabase(*target_, directory));
   ALPHEUS_ASSIGN_OR_RETURN(facts.manifest, NamedManifest(*target_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(facts.identity,
+                           DatabaseIdentity(*target_, directory));
   std::vector<std::string> names;
   // What can't be listed RocksDB tells itself.
   if (target_->GetChildren(directory, IOOptions(), &names, nullptr).ok()) {
@@ -103,6 +107,12 @@ absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
         names, [](const std::string& name) { return IsTableName(name); });
   }
   LookAtFiles(store, looked_at, facts);
+  if (target_
+          ->GetChildren(looked_at.wal_directory, IOOptions(), &names, nullptr)
+          .ok()) {
+    facts.has_wal_name = std::ranges::any_of(
+        names, [](const std::string& name) { return IsWalName(name); });
+  }
   return facts;
 }
 
@@ -162,13 +172,61 @@ absl::Status WalFileSystem::ChangeVouch(WalStore& store,
   DirectoryVouch vouch;
   vouch.log = next;
   vouch.log_was = store.vouch();
-  ALPHEUS_ASSIGN_OR_RETURN(vouch.manifest, NamedManifest(*target_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(vouch.manifest, SyncedManifest(*target_, directory));
+  ALPHEUS_ASSIGN_OR_RETURN(vouch.identity,
+                           DatabaseIdentity(*target_, directory));
   ALPHEUS_RETURN_IF_ERROR(WriteDirectoryVouch(*target_, directory, vouch));
   ALPHEUS_RETURN_IF_ERROR(store.SetVouch(next));
   vouch.log_was.reset();
   ALPHEUS_RETURN_IF_ERROR(WriteDirectoryVouch(*target_, directory, vouch));
+  risen_manifest_ = vouch.manifest;
   NoteVouched();
   return absl::OkStatus();
+}
+
+absl::Status WalFileSystem::RiseAround(WalStore& store,
+                                       const std::string& name) {
+  if (!IsWalName(name) || !is_vouched()) return absl::OkStatus();
+  const MutexLock lock(vouch_mutex_);
+  const std::string directory = store.home().database;
+  const absl::StatusOr<ManifestName> manifest =
+      NamedManifest(*target_, directory);
+  if (!manifest.ok() || manifest->name.empty() ||
+      *manifest == risen_manifest_ || !store.HasRoomForHome() ||
+      IsMutant("kWalRemovedInOneGeneration")) {
+    return absl::OkStatus();
+  }
+  WalVouch next = store.vouch();
+  ++next.generation;
+  absl::Status risen = ChangeVouch(store, directory, next);
+  // A directory that can't be written must not keep the ring full.
+  return store.has_failed() ? risen : absl::OkStatus();
+}
+
+IOStatus WalFileSystem::RenameToIdentity(const std::string& from,
+                                         const std::string& to,
+                                         const IOOptions& options,
+                                         IODebugContext* dbg) {
+  const MutexLock lock(vouch_mutex_);
+  const std::string directory =
+      Canonical(std::filesystem::path(to).parent_path());
+  const absl::Status forgotten = SetIdentity(directory, "");
+  if (!forgotten.ok()) return ToIoStatus(forgotten);
+  IOStatus renamed = target_->RenameFile(from, to, options, dbg);
+  if (!renamed.ok()) return renamed;
+  const absl::StatusOr<std::string> identity =
+      DatabaseIdentity(*target_, directory);
+  if (!identity.ok()) return ToIoStatus(identity.status());
+  return ToIoStatus(SetIdentity(directory, *identity));
+}
+
+absl::Status WalFileSystem::SetIdentity(const std::string& directory,
+                                        const std::string& identity) {
+  ALPHEUS_ASSIGN_OR_RETURN(std::optional<DirectoryVouch> vouch,
+                           ReadDirectoryVouch(*target_, directory));
+  if (!vouch || vouch->identity == identity) return absl::OkStatus();
+  vouch->identity = identity;
+  return WriteDirectoryVouch(*target_, directory, *vouch);
 }
 
 absl::Status WalFileSystem::DropWal(WalStore& store) {
@@ -218,6 +276,19 @@ absl::Status WalFileSystem::CheckVouched(WalStore& store) {
   }
   ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts, LookAt(store, home));
   return ToStatus(Judge(facts), facts, home.database);
+}
+
+absl::Status WalFileSystem::CheckMayRead(WalStore& store,
+                                         const std::string& directory) {
+  // Who lists column families does so before an opening that has a word.
+  if (directory == LockedDatabase() || options_.drop_wal || options_.keep_wal ||
+      options_.adopt) {
+    return absl::OkStatus();
+  }
+  if (directory == store.home().database) return CheckVouched(store);
+  ALPHEUS_ASSIGN_OR_RETURN(const std::optional<DirectoryVouch> vouch,
+                           ReadDirectoryVouch(*target_, directory));
+  return vouch ? CheckDatabase(store, directory).status() : absl::OkStatus();
 }
 
 absl::Status WalFileSystem::NameManifest(WalStore& store,
@@ -270,6 +341,7 @@ void WalFileSystem::LeaveDirectory(WalStore& store) {
   }
   // Whoever has lost the log must not write here.
   if (store.is_replicated()) return;
+  const MutexLock lock(vouch_mutex_);
   const auto vouch = ReadDirectoryVouch(*target_, directory);
   const auto manifest = NamedManifest(*target_, directory);
   if (!vouch.ok() || !*vouch || !manifest.ok() ||

@@ -122,15 +122,20 @@ absl::Status WalFollowingFileSystem::BeginAtCurrent(const std::string& path) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<WalFollower> follower,
                            Follower());
   const std::string directory = Canonical(split.parent_path());
+  ALPHEUS_RETURN_IF_ERROR(follower->Begin(ThisThread()));
+  // Behind the log, as it is changed before that (Q2).
   ALPHEUS_ASSIGN_OR_RETURN(const std::optional<DirectoryVouch> vouch,
                            ReadDirectoryVouch(*target_, directory));
-  ALPHEUS_RETURN_IF_ERROR(follower->Begin(ThisThread()));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::string identity,
+                           DatabaseIdentity(*target_, directory));
+  const bool is_of_it = vouch && IsOf(*vouch, identity);
   // It may have been taken over since.
   ALPHEUS_RETURN_IF_ERROR(CheckHome(*follower));
   const WalHome home = follower->home();
   ALPHEUS_ASSIGN_OR_RETURN(const bool may_be, MayBeOf(home, directory));
   if (may_be) {
-    ALPHEUS_RETURN_IF_ERROR(CheckVouched(*follower, directory, vouch));
+    ALPHEUS_RETURN_IF_ERROR(
+        CheckVouched(*follower, directory, is_of_it ? vouch : std::nullopt));
     const MutexLock lock(mutex_);
     if (database_.empty()) database_ = home.database;
     return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/testing/temp_directory.h"
@@ -22,7 +23,7 @@ constexpr auto kAll = {
     VouchVerdict::kNothingToMix,   VouchVerdict::kDirectoryReplaced,
     VouchVerdict::kDirectoryOlder, VouchVerdict::kLogOlder,
     VouchVerdict::kOtherLog,       VouchVerdict::kManifestReplaced,
-    VouchVerdict::kWalTwice,
+    VouchVerdict::kOtherDatabase,  VouchVerdict::kWalTwice,
 };
 
 DirectoryVouch Saying(const WalVouch& log) {
@@ -56,8 +57,9 @@ TEST(DirectoryVouchTest, LogThatVouches) {
   EXPECT_EQ(Judge(facts), VouchVerdict::kLogOlder);
   facts.directory = Saying({"id", 4});
   EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryOlder);
+  // What the log had may be what it needs (Q4).
   facts.has_data = false;
-  EXPECT_EQ(Judge(facts), VouchVerdict::kNothingToMix);
+  EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryOlder);
   facts.directory = Saying({"another", 5});
   EXPECT_EQ(Judge(facts), VouchVerdict::kOtherLog);
   facts.directory.reset();
@@ -86,6 +88,15 @@ TEST(DirectoryVouchTest, LogThatDoesNotVouch) {
   EXPECT_EQ(Judge(facts), VouchVerdict::kLogOlder);
   facts.directory->log_was = WalVouch();
   EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
+  // Nor has the log what the directory has no names of any more.
+  facts = Usual();
+  facts.log = {};
+  facts.has_data = facts.has_marker = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
+  facts.has_wal_name = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kLogOlder);
+  facts.has_database = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
 }
 
 // Q3.
@@ -103,6 +114,25 @@ TEST(DirectoryVouchTest, ManifestIsTheOneThatWasLeft) {
   facts.directory->manifest_was.clear();
   facts.manifest = {};
   EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
+}
+
+// Q5.
+TEST(DirectoryVouchTest, IsThatOfItsDatabase) {
+  VouchFacts facts = Usual();
+  facts.identity = "one";
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);  // of an older version
+  facts.directory->identity = "one";
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
+  // RocksDB draws one where there is none.
+  facts.identity.clear();
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
+  facts.identity = "other";
+  EXPECT_EQ(Judge(facts), VouchVerdict::kOtherDatabase);
+  // Nothing in this log, but maybe in the one of those tables.
+  facts.has_data = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kOtherDatabase);
+  facts.log = {};
+  EXPECT_EQ(Judge(facts), VouchVerdict::kOtherDatabase);
 }
 
 TEST(DirectoryVouchTest, PlainFileBesideOneOfTheLogIsRefused) {
@@ -142,6 +172,11 @@ TEST(DirectoryVouchTest, FileSaysWhatWasPutIn) {
             "manifest MANIFEST-000007 100\nmanifest-was MANIFEST-000004 0\n");
   EXPECT_EQ(DecodeDirectoryVouch(EncodeDirectoryVouch(vouch)), vouch);
   vouch.log_was = WalVouch{"old", 4};
+  EXPECT_EQ(DecodeDirectoryVouch(EncodeDirectoryVouch(vouch)), vouch);
+  vouch = Saying({"id", 5});
+  vouch.identity = "0a-1b";
+  EXPECT_EQ(EncodeDirectoryVouch(vouch),
+            "alpheus vouch 1\nlog id 5\nidentity 0a-1b 0\n");
   EXPECT_EQ(DecodeDirectoryVouch(EncodeDirectoryVouch(vouch)), vouch);
 }
 
@@ -193,6 +228,31 @@ TEST_F(VouchFileTest, DirectoryThatIsAwayIsUnavailable) {
   EXPECT_EQ(ReadDirectoryVouch(fs(), path_).status().code(),
             absl::StatusCode::kUnavailable);
   EXPECT_EQ(RemoveDirectoryVouch(fs(), path_).code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST_F(VouchFileTest, IdentityIsOneWord) {
+  EXPECT_EQ(*DatabaseIdentity(fs(), path_), "");
+  for (const auto& [text, identity] :
+       {std::pair("one", "one"), std::pair("one\n", "one"),
+        std::pair("no identity", ""), std::pair("", "")}) {
+    Write("IDENTITY", text);
+    EXPECT_EQ(*DatabaseIdentity(fs(), path_), identity);
+  }
+  std::filesystem::remove(path_ + "/IDENTITY");
+  std::filesystem::create_directories(path_ + "/IDENTITY/full");
+  EXPECT_EQ(DatabaseIdentity(fs(), path_).status().code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST_F(VouchFileTest, ManifestIsSynced) {
+  EXPECT_EQ(*SyncedManifest(fs(), path_), ManifestName());
+  Write("CURRENT", "MANIFEST-000007\n");
+  Write("MANIFEST-000007", "seven");
+  EXPECT_EQ(*SyncedManifest(fs(), path_), (ManifestName{"MANIFEST-000007", 5}));
+  std::filesystem::remove(path_ + "/MANIFEST-000007");
+  std::filesystem::create_directory(path_ + "/MANIFEST-000007");
+  EXPECT_EQ(SyncedManifest(fs(), path_).status().code(),
             absl::StatusCode::kUnavailable);
 }
 

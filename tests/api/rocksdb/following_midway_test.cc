@@ -39,12 +39,19 @@ class MidwayFileSystem final : public rocksdb::FileSystemWrapper {
     *midway_ = {is_secondary, std::move(function)};
   }
   bool was_called() const { return midway_->function == nullptr; }
+  // Once, when the file that vouches is open.
+  void CallAtVouch(std::function<void()> function) {
+    at_vouch_ = std::move(function);
+  }
 
   IOStatus NewSequentialFile(const std::string& path,
                              const rocksdb::FileOptions& options,
                              std::unique_ptr<rocksdb::FSSequentialFile>* result,
                              rocksdb::IODebugContext* dbg) override {
     IOStatus opened = target_->NewSequentialFile(path, options, result, dbg);
+    if (path.ends_with("/ALPHEUS")) {
+      if (const auto function = std::exchange(at_vouch_, {})) function();
+    }
     if (opened.ok() && path.find("MANIFEST") != std::string::npos) {
       *result = std::make_unique<Manifest>(std::move(*result), midway_);
     }
@@ -80,6 +87,7 @@ class MidwayFileSystem final : public rocksdb::FileSystemWrapper {
   };
 
   const std::shared_ptr<Midway> midway_;
+  std::function<void()> at_vouch_;
 };
 
 // RocksDB reads the MANIFEST, the primary flushes, RocksDB lists the WAL.
@@ -155,6 +163,20 @@ TEST_P(FollowingAFlushMidwayTest, TailThatIsFlushedMidwayIsShownReadOnly) {
   FlushTailMidway(/*is_secondary=*/false);
   const Status opened = other.OpenFamilyReadOnly(path_);
   ASSERT_TRUE(opened.ok()) << opened.ToString();
+  ExpectAll(other);
+}
+
+// With the flush the log's generation rises (Q4, directory_vouch.h).
+TEST_P(FollowingAFlushMidwayTest, FlushWhileTheDirectoryIsAskedIsNoOtherOne) {
+  Instance other(wal_options_, options_, base_);
+  bool was_called = false;
+  base_->CallAtVouch([&] {
+    FlushTail();
+    was_called = true;
+  });
+  const Status opened = other.OpenSecondary(path_, Own());
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_TRUE(was_called);
   ExpectAll(other);
 }
 

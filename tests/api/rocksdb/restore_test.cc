@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "alpheus/log_reader.h"
@@ -26,6 +27,7 @@ namespace {
 using rocksdb::Status;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class RestoreTest : public testing::DatabaseFixture {
  protected:
@@ -91,6 +93,7 @@ class RestoreTest : public testing::DatabaseFixture {
     for (int i = 0; i < 2; ++i) {
       Restart();
       EXPECT_THAT(TryOpen().ToString(), HasSubstr(why));
+      db_.reset();
     }
     Restart();
     options_.create_if_missing = false;
@@ -144,6 +147,31 @@ class RestoreTest : public testing::DatabaseFixture {
     std::filesystem::remove(old);
   }
 
+  // Of an open database, whose WAL has a=1 and b=1.
+  void CopyWhileOpen() {
+    Open();
+    Put("a", "1", true);
+    Put("b", "1", true);
+    Copy(path_, copy_);
+  }
+  void Flush() { ASSERT_OK(db_->Flush(rocksdb::FlushOptions())); }
+  // As a tool does that copies no symbolic links.
+  static void DropLinks(const std::string& path) {
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      if (entry.is_symlink()) std::filesystem::remove(entry.path());
+    }
+  }
+  Status TryRead(const std::string& path) {
+    options_.create_if_missing = false;
+    rocksdb::DB* raw = nullptr;
+    Status read = rocksdb::DB::OpenForReadOnly(options_, path, &raw);
+    db_.reset(raw);
+    options_.create_if_missing = true;
+    return read;
+  }
+
+  const std::string copy_ = directory_.File("copy");
+  static constexpr const char* kOlder = "this copy of the database is of";
   static constexpr const char* kReplaced = "put here without the plugin";
 };
 
@@ -262,12 +290,249 @@ TEST_F(RestoreTest, OlderCopyOfTheDirectoryIsRefused) {
   PutOnce("b", "1");
   PutOnce("a", "2");
   Replace(directory_.File("copy"), path_);
-  ExpectRefused("this copy of the database is of opening");
+  ExpectRefused("this copy of the database is of generation");
   // Its WAL was in the log, which has gone on.
   wal_options_.drop_wal = true;
   Restart();
   Open();
   Close();
+}
+
+// Q4. The WAL file of a=1 and b=1 is gone by then, and the log has newer data.
+TEST_F(RestoreTest, CopyOfAnOpenDatabaseIsRefusedWhenItsWalIsGone) {
+  CopyWhileOpen();
+  Flush();
+  Put("c", "1", true);
+  Put("a", "2", true);
+  Close();
+  const std::string newest = directory_.File("newest");
+  Copy(path_, newest);
+  for (const bool has_markers : {true, false}) {
+    if (!has_markers) DropLinks(copy_);
+    Replace(copy_, path_);
+    ExpectRefused(kOlder);
+    Copy(copy_, path_);
+    ExpectRefused(kOlder);
+    // Over the newer one, whose files stay.
+    Replace(newest, path_);
+    Copy(copy_, path_);
+    ExpectRefused(kOlder);
+  }
+  Replace(newest, path_);
+  ExpectKeys("a=2 b=1 c=1 ");
+}
+
+// The log has no data, and had what the copy needs.
+TEST_F(RestoreTest, CopyOfAnOpenDatabaseIsRefusedBesideAnEmptyWal) {
+  CopyWhileOpen();
+  Flush();
+  Close();
+  const std::string newest = directory_.File("newest");
+  Copy(path_, newest);
+  DropLinks(copy_);
+  Replace(copy_, path_);
+  ExpectRefused(kOlder);
+  Replace(newest, path_);
+  ExpectKeys("a=1 b=1 ");
+}
+
+TEST_F(RestoreTest, CopyOfAnOpenDatabaseIsRefusedAfterEachFlush) {
+  CopyWhileOpen();
+  Flush();
+  Put("c", "1", true);
+  std::filesystem::remove_all(copy_);
+  Copy(path_, copy_);
+  DropLinks(copy_);
+  Flush();
+  Put("d", "1", true);
+  Close();
+  Replace(copy_, path_);
+  ExpectRefused(kOlder);
+}
+
+// One that was opened before, and where the WAL has a directory of its own: the
+// markers are those of now.
+TEST_F(RestoreTest, CopyOfAnOpenDatabaseIsRefusedWithAWalDirectory) {
+  options_.wal_dir = directory_.File("waldir");
+  PutOnce("z", "1");
+  Restart();
+  CopyWhileOpen();
+  Flush();
+  Put("c", "1", true);
+  Close();
+  Replace(copy_, path_);
+  ExpectRefused(kOlder);
+}
+
+// RocksDB does not replay an archive.
+TEST_F(RestoreTest, CopyOfAnOpenDatabaseIsRefusedWhenItsWalIsArchived) {
+  options_.WAL_ttl_seconds = 1000;
+  CopyWhileOpen();
+  DropLinks(copy_);
+  Flush();
+  Put("c", "1", true);
+  Close();
+  std::filesystem::create_directory(copy_ + "/archive");
+  Replace(copy_, path_);
+  ExpectRefused(kOlder);
+}
+
+TEST_F(RestoreTest, CopyOfAnOpenDatabaseIsOpenedWhileItsWalIsThere) {
+  CopyWhileOpen();
+  DropLinks(copy_);
+  Put("c", "1", true);
+  Put("a", "2", true);
+  Close();
+  Replace(copy_, path_);
+  ExpectKeys("a=2 b=1 c=1 ");
+}
+
+// A MANIFEST of before the file went, and the rest of afterwards.
+TEST_F(RestoreTest, CopyOfAnOpenDatabaseMayNotBeOfTwoMoments) {
+  CopyWhileOpen();
+  Flush();
+  Put("c", "1", true);
+  std::filesystem::copy_file(path_ + "/ALPHEUS", copy_ + "/ALPHEUS",
+                             std::filesystem::copy_options::overwrite_existing);
+  DropLinks(copy_);
+  Close();
+  Replace(copy_, path_);
+  ExpectRefused("(Q3)");
+}
+
+TEST_F(RestoreTest, CopyOfTheOpenLogIsRefusedWhenItsWalIsGone) {
+  CopyWhileOpen();
+  const std::string older = directory_.File("older");
+  std::filesystem::copy(wal_options_.log.path, older);
+  Flush();
+  Put("c", "1", true);
+  Close();
+  std::filesystem::rename(older, wal_options_.log.path);
+  DropLinks(path_);
+  ExpectRefused("the log is an older copy");
+}
+
+// Q4: there is no room for a generation before the file goes.
+TEST_F(RestoreTest, CopyOfADatabaseWithAFullRingIsRefused) {
+  wal_options_.create_bytes = 1 << 20;
+  wal_options_.stall_ms = 0;
+  Restart();
+  CopyWhileOpen();
+  DropLinks(copy_);
+  // Smaller than what says the generation.
+  for (int i = 0; db_->Put(rocksdb::WriteOptions(), "k", "v").ok(); ++i) {
+    ASSERT_LT(i, 20000);
+  }
+  EXPECT_FALSE((*fs().Store())->HasRoomForHome());
+  // RocksDB flushes by itself then.
+  rocksdb::WriteOptions sync;
+  sync.sync = true;
+  while (!db_->Put(sync, "c", "1").ok()) std::this_thread::yield();
+  Close();
+  EXPECT_EQ(LogWalFiles().size(), 1U);
+  EXPECT_GT((*fs().Store())->vouch().generation, 1U);
+  Replace(copy_, path_);
+  ExpectRefused(kOlder);
+}
+
+// Q4: room in the ring comes first.
+TEST_F(RestoreTest, WalFileGoesWhereTheDirectoryCannotVouch) {
+  CopyWhileOpen();
+  const std::vector<std::string> before = LogWalFiles();
+  std::filesystem::create_directories(path_ + "/ALPHEUS.tmp/full");
+  Flush();
+  Put("c", "1", true);
+  EXPECT_NE(LogWalFiles(), before);
+  EXPECT_EQ(LogWalFiles().size(), 1U);
+  Close();
+  std::filesystem::remove_all(path_ + "/ALPHEUS.tmp");
+  ExpectKeys("a=1 b=1 c=1 ");
+}
+
+// Markers of what the log has are put again.
+TEST_F(RestoreTest, CopyOfBothWithoutMarkersIsOpened) {
+  PutOnce("a", "1");
+  PutOnce("b", "1");
+  DropLinks(path_);
+  ExpectKeys("a=1 b=1 ");
+}
+
+// Nothing in the directory names what was lost.
+TEST_F(RestoreTest, CopyWithoutMarkersAndWithoutItsLogIsRefused) {
+  PutOnce("a", "1");
+  std::filesystem::remove(wal_options_.log.path);
+  DropLinks(path_);
+  wal_options_.adopt = true;
+  Restart();
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("the log is an older copy"));
+  wal_options_.adopt = false;
+  ExpectKeys("", &WalOptions::keep_wal);
+}
+
+// Q5.
+TEST_F(RestoreTest, VouchOfAnotherDatabaseIsRefused) {
+  PutOnce("a", "1");
+  PutOnce("b", "1");
+  const std::string first = path_;
+  const std::string first_log = wal_options_.log.path;
+  path_ = directory_.File("other");
+  wal_options_.log.path = directory_.File("otherwal");
+  PutOnce("a", "2");
+  PutOnce("z", "2");
+  // Each has the tables of the other one, and its own file.
+  std::filesystem::rename(path_, copy_);
+  std::filesystem::rename(first, path_);
+  std::filesystem::rename(copy_, first);
+  std::filesystem::rename(path_ + "/ALPHEUS", copy_);
+  std::filesystem::rename(first + "/ALPHEUS", path_ + "/ALPHEUS");
+  std::filesystem::rename(copy_, first + "/ALPHEUS");
+  ExpectRefused("(Q5)");
+  path_ = first;
+  wal_options_.log.path = first_log;
+  ExpectRefused("(Q5)");
+}
+
+TEST_F(RestoreTest, FollowerRefusesTheVouchOfAnotherDatabase) {
+  PutOnce("a", "1");
+  Close();
+  fs_.reset();
+  env_.reset();
+  std::ofstream(path_ + "/IDENTITY") << "another";
+  testing::Instance follower(wal_options_, options_);
+  EXPECT_THAT(follower.OpenReadOnly(path_).ToString(), HasSubstr("(J3)"));
+}
+
+TEST_F(RestoreTest, DatabaseMayGetANewIdentity) {
+  PutOnce("a", "1");
+  const std::string identity = path_ + "/IDENTITY";
+  const std::string before =
+      *DatabaseIdentity(*rocksdb::FileSystem::Default(), path_);
+  for (int i = 0; i < 2; ++i) {
+    std::filesystem::remove(identity);
+    PutOnce("b", "1");
+    const auto vouch =
+        ReadDirectoryVouch(*rocksdb::FileSystem::Default(), path_);
+    ASSERT_TRUE(vouch.ok() && *vouch);
+    EXPECT_FALSE((*vouch)->identity.empty());
+    EXPECT_NE((*vouch)->identity, before);
+  }
+  // One in place of another.
+  Restart();
+  Open();
+  std::ofstream(path_ + "/000000.dbtmp") << "third";
+  ASSERT_TRUE(fs().RenameFile(path_ + "/000000.dbtmp", identity,
+                              rocksdb::IOOptions(), nullptr)
+                  .ok());
+  Reopen();
+  Close();
+  // A crash while RocksDB replaces it.
+  DirectoryVouch vouch =
+      **ReadDirectoryVouch(*rocksdb::FileSystem::Default(), path_);
+  vouch.identity.clear();
+  ASSERT_TRUE(
+      WriteDirectoryVouch(*rocksdb::FileSystem::Default(), path_, vouch).ok());
+  std::ofstream(identity) << "another";
+  ExpectKeys("a=1 b=1 ");
 }
 
 TEST_F(RestoreTest, OlderCopyOfTheLogIsRefused) {
@@ -371,6 +636,81 @@ TEST_F(RestoreTest, CloneOfBothIsOpened) {
   path_ = directory_.File("clone");
   wal_options_.log.path = directory_.File("clonewal");
   ExpectKeys("a=2 ", &WalOptions::adopt);
+}
+
+// An opening for writing makes it the log's.
+TEST_F(RestoreTest, CloneThatIsOnlyReadIsToBeAdoptedFirst) {
+  PutOnce("a", "1");
+  Close();
+  Copy(path_, copy_);
+  const std::string log = wal_options_.log.path + "2";
+  std::filesystem::copy(wal_options_.log.path, log);
+  // The one that it was cloned from may be gone, or go on.
+  PutOnce("b", "1");
+  wal_options_.log.path = log;
+  for (const bool has_markers : {true, false}) {
+    if (!has_markers) DropLinks(copy_);
+    Restart();
+    const std::string refused = TryRead(copy_).ToString();
+    EXPECT_THAT(refused, HasSubstr("once for writing with adopt=true"));
+    EXPECT_THAT(refused, Not(HasSubstr("keep_wal")));
+  }
+  // The word alone changes nothing for who reads: RocksDB asks for its marker.
+  Close();
+  path_ = copy_;
+  wal_options_.adopt = true;
+  Restart();
+  Open();
+  Close();
+  wal_options_.adopt = false;
+  Restart();
+  const Status read = TryRead(copy_);
+  ASSERT_TRUE(read.ok()) << read.ToString();
+  EXPECT_EQ(Keys(), "a=1 ");
+}
+
+TEST_F(RestoreTest, ReadingACloneWithItsWordSaysThatItIsForWriting) {
+  PutOnce("a", "1");
+  Close();
+  Copy(path_, copy_);
+  wal_options_.adopt = true;
+  Restart();
+  const std::string refused = TryRead(copy_).ToString();
+  EXPECT_THAT(refused, HasSubstr("once for writing with adopt=true"));
+  EXPECT_THAT(refused, Not(HasSubstr("keep_wal")));
+}
+
+// As ldb does before it opens a database.
+TEST_F(RestoreTest, ColumnFamiliesAreListedBeforeAnOpeningWithAWord) {
+  MakeBackup();
+  PutOnce("c", "1");
+  RestoreWithoutThePlugin();
+  const auto list = [&] {
+    Restart();
+    std::vector<std::string> names;
+    return rocksdb::DB::ListColumnFamilies(options_, path_, &names).ToString();
+  };
+  EXPECT_THAT(list(), HasSubstr(kReplaced));
+  for (bool WalOptions::* word :
+       {&WalOptions::drop_wal, &WalOptions::keep_wal, &WalOptions::adopt}) {
+    wal_options_.*word = true;
+    EXPECT_EQ(list(), "OK");
+    wal_options_.*word = false;
+  }
+}
+
+// Nothing of it is in the log.
+TEST_F(RestoreTest, CheckpointIsReadBesideTheLog) {
+  PutOnce("a", "1");
+  Restart();
+  Open();
+  MakeCheckpoint(copy_);
+  Put("b", "1", true);
+  Close();
+  Restart();
+  const Status read = TryRead(copy_);
+  ASSERT_TRUE(read.ok()) << read.ToString();
+  EXPECT_EQ(Keys(), "a=1 ");
 }
 
 TEST_F(RestoreTest, CloneIsNotTheDatabaseItWasClonedFrom) {
