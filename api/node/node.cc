@@ -17,6 +17,7 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
+#include "log/core/region_look.h"
 #include "log/format/layout.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/region.h"
@@ -508,7 +509,8 @@ void Node::LookAtFiles() {
   if (now < files_due_at_) return;
   files_due_at_ = now + kLookAtFilesNanos;
   for (const auto& [log_name, held] : files_) {
-    if (held.is_served) held.file->region().CheckFile();
+    if (!held.is_served) continue;
+    LookAtRegion(held.file->region(), LogIdOf(cluster_.cluster_id, log_name));
   }
 }
 

@@ -26,6 +26,7 @@
 #include "log/base/mutex.h"
 #include "log/base/status_macros.h"
 #include "log/base/waiter.h"
+#include "log/core/region_look.h"
 #include "log/core/replication_sink.h"
 #include "log/core/ring_log.h"
 #include "log/format/layout.h"
@@ -59,6 +60,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
         pmem_(std::move(pmem)),
         replication_(std::move(replication)),
         waiter_(Clock::Real(), PatienceOf(options)),
+        is_watched_(region_.is_watched()),
         recovered_end_(start.end.lsn - 1),
         ring_offset_(start.superline.ring_offset),
         report_(std::move(report)),
@@ -66,15 +68,17 @@ class RingEngine final : public LogEngine, private HeldReplica {
              waiter_),
         tail_pages_(log_.ring(), log_.tail(), WayToMap(region_)),
         service_({[this] {
-                    LookAtFile();
                     const auto next = log_.Poll();
                     tail_pages_.KeepAhead(log_.tail());
                     return next == IdleKeeper<P>::Next::kPollAgain;
                   },
-                  [this](uint32_t seen) { log_.WaitForWork(seen, Deadline()); },
+                  [this](uint32_t seen, Deadline until) {
+                    log_.WaitForWork(seen, until);
+                  },
                   [this](Deadline until, const std::atomic<uint32_t>& stop) {
                     return log_.WaitForAcks(until, stop);
-                  }},
+                  },
+                  [this] { return LookAtFile(); }},
                  log_.progress(), log_.waiter(),
                  std::chrono::microseconds(options.idle_force_us)),
         has_thread_(options.idle_force_us != 0) {
@@ -118,7 +122,10 @@ class RingEngine final : public LogEngine, private HeldReplica {
     return log_.Force(lsn, {options.frequency, options.group},
                       options.deadline);
   }
-  absl::Status BeginForce(Lsn lsn) override { return log_.BeginForce(lsn); }
+  absl::Status BeginForce(Lsn lsn) override {
+    LookAtFileWithoutThread();
+    return log_.BeginForce(lsn);
+  }
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              const ForceOptions& options) override {
     LookAtFileWithoutThread();
@@ -128,9 +135,11 @@ class RingEngine final : public LogEngine, private HeldReplica {
   absl::StatusOr<AppendedRecord> AppendInRing(
       std::span<const std::span<const std::byte>> parts,
       Deadline deadline) override {
+    LookAtFileWithoutThread();
     return log_.AppendInRing(parts, deadline);
   }
   absl::Status WaitDurable(Lsn lsn, Deadline deadline) override {
+    LookAtFileWithoutThread();
     return log_.WaitDurable(lsn, deadline);
   }
   absl::Status OnDurable(Lsn lsn, DurableCallback callback) override {
@@ -185,18 +194,25 @@ class RingEngine final : public LogEngine, private HeldReplica {
   }
 
  private:
-  // Twice a second while the log is used.
-  void LookAtFile() {
+  // Twice a second. Returns when it is due again.
+  Deadline LookAtFile() {
+    if (!is_watched_) return Deadline();
     const int64_t now = Clock::Real().NowNanos();
-    if (now < look_at_.load(std::memory_order_relaxed)) return;
+    const int64_t due = look_at_.load(std::memory_order_relaxed);
+    if (now < due) return Deadline::AtNanos(due);
     const MutexLock lock(region_mutex_);
     look_at_.store(now + kLookNanos, std::memory_order_relaxed);
-    region_.CheckFile();
+    if (!is_given_up_.load(std::memory_order_relaxed)) {
+      LookAtRegion(region_, report_.log_id);
+    }
+    return Deadline::AtNanos(now + kLookNanos);
   }
   // A fence into a page cache is a system call anyway; elsewhere a look would
   // cost as much as an append.
   void LookAtFileWithoutThread() {
-    if (!has_thread_ && region_.medium() == RegionMedium::kFile) LookAtFile();
+    if (!has_thread_ && region_.medium() == RegionMedium::kFile) {
+      (void)LookAtFile();
+    }
   }
 
   absl::Status GiveUp() override {
@@ -257,6 +273,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
   std::unique_ptr<P> pmem_;
   std::unique_ptr<EngineReplication> replication_;  // outlives the log
   FutexWaiter waiter_;
+  const bool is_watched_;
   const Lsn recovered_end_;
   const uint64_t ring_offset_;
   RecoveryReport report_;

@@ -117,6 +117,8 @@ class Region {
   // raises the alarm if it does not. Anonymous memory and devices are left
   // alone. Some microseconds. Not while it is given up.
   void CheckFile() const;
+  // Whether it is a file that CheckFile looks at.
+  bool is_watched() const { return watch_.is_watching(); }
   // Raised, its fences are to fail. Never null; outlives the region.
   const std::shared_ptr<RegionAlarm>& alarm() const { return alarm_; }
   // A sentence on what the operator should know of the medium, or empty.
