@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,11 +66,12 @@ class NodeOutsideTest : public ::testing::Test {
         << "[[member]]\nnode = 1\naddress = '" << address_ << "'\n";
   }
   void Start() {
+    StartWith({"--cluster", cluster_, "--node", "1", "--directory", replicas_});
+  }
+  void StartWith(std::vector<std::string> words) {
+    words.insert(words.begin(), ALPHEUSD_BINARY);
     auto started =
-        demo::ChildProcess::Start({{ALPHEUSD_BINARY, "--cluster", cluster_,
-                                    "--node", "1", "--directory", replicas_},
-                                   {},
-                                   /*dies_with_starter=*/true});
+        demo::ChildProcess::Start({words, {}, /*dies_with_starter=*/true});
     ASSERT_TRUE(started.ok()) << started.status();
     node_.emplace(*std::move(started));
     ASSERT_TRUE(Says("listens on"));
@@ -181,6 +183,26 @@ TEST_F(NodeOutsideTest, HangUpReadsKeyAndMembersAnew) {
   ASSERT_TRUE(Says("nothing is reloaded"));
   WriteCluster(1);
   EXPECT_EQ(Status("main"), 0);
+  ExpectEndsWell(SIGTERM);
+}
+
+// A pipe that nobody writes to would hold up the thread that waits for signals.
+TEST_F(NodeOutsideTest, HangUpWaitsForNoPipe) {
+  const std::string config = directory_.File("node.toml");
+  std::ofstream(config) << "cluster = '" << cluster_
+                        << "'\nnode = 1\ndirectory = '" << replicas_ << "'\n";
+  StartWith({"--config", config});
+  for (const std::string& file :
+       {config, cluster_, directory_.File("cluster.key")}) {
+    const std::string aside = directory_.File("aside");
+    std::filesystem::rename(file, aside);
+    ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+    node_->Signal(SIGHUP);
+    EXPECT_TRUE(Says(file + " is no plain file")) << file;
+    std::filesystem::rename(aside, file);
+  }
+  node_->Signal(SIGHUP);
+  EXPECT_TRUE(Says("reloaded: "));
   ExpectEndsWell(SIGTERM);
 }
 

@@ -112,7 +112,7 @@ absl::Status WriteFile(const std::string& path, WalFile& from) {
   for (uint64_t offset = 0; written.ok();) {
     const size_t bytes = from.Read(offset, piece);
     if (bytes == 0) break;
-    written = WriteAll(file, AsText(std::span(piece).first(bytes)));
+    written = WriteAll(file, AsText(std::span(piece).first(bytes)), path);
     offset += bytes;
   }
   close(file);
