@@ -106,8 +106,8 @@ TEST(ServiceThreadTest, AttendsWithinTheInterval) {
   EXPECT_EQ(attended, 3);
 }
 
-// It looks after the file, though nothing is used and the interval is long: what
-// was put in its place meanwhile is to be found before the next append.
+// It looks after the file, though nothing is used and the interval is long:
+// what was put in its place meanwhile is to be found before the next append.
 TEST(ServiceThreadTest, LooksWhetherAnythingIsUsedOrNot) {
   FutexWaiter waiter(Clock::Real());
   for (const bool is_used : {true, false}) {

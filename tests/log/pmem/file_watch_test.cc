@@ -179,7 +179,8 @@ TEST_F(FileWatchTest, LinkThatLeadsElsewhereNowIsFound) {
   watch_ = FileWatch(link, fd_.get(), kWatchedBytes);
   EXPECT_TRUE(watch_.Check().ok());
   fs::remove(link);
-  testing::WriteFile(directory_.File("other"), std::vector<std::byte>(kWatchedBytes));
+  testing::WriteFile(directory_.File("other"),
+                     std::vector<std::byte>(kWatchedBytes));
   fs::create_symlink("other", link);
   EXPECT_EQ(watch_.Check().code(), Code::kDataLoss);
 }
