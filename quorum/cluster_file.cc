@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quorum/cluster_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -383,12 +386,19 @@ absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
 
 absl::StatusOr<ClusterConfiguration> LoadClusterFile(
     const std::string& path, const HostLookup& look_up) {
+  // Not blocked by a pipe that nobody writes to.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
-      std::fopen(path.c_str(), "rbe"), std::fclose);
+      descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), std::fclose);
   if (file == nullptr) {
     return OtherFileError(
         absl::StrCat("cluster file ", path, " can't be opened"), errno,
         "Is the path right, and may this user read it?");
+  }
+  struct stat found{};
+  if (fstat(descriptor, &found) == 0 && !S_ISREG(found.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cluster file ", path, " is no plain file. Name one"));
   }
   // One byte more than it may have, to see that it has more.
   std::string text(kClusterFileBytesMax + 1, '\0');

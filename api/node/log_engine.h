@@ -32,6 +32,14 @@ class LogEngine {
  public:
   virtual ~LogEngine() = default;
 
+  // Whether it was opened by the process of which this one is a fork's child.
+  // Then all below fails with FailedPrecondition, and touches neither records
+  // nor file; and instead of its destructor, which would join threads and end
+  // connections that are the parent's, only this gives back what the child has
+  // of the file.
+  virtual bool IsOfParent() const = 0;
+  virtual void LeaveToParent() = 0;
+
   virtual absl::StatusOr<ReservedRecord> Reserve(size_t bytes,
                                                  Deadline deadline) = 0;
   virtual absl::Status Copy(ReservedRecord& record, size_t offset,

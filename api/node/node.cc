@@ -7,18 +7,23 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "api/node/fabric_pump.h"
 #include "api/node/node_directory.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
+#include "log/core/region_look.h"
 #include "log/format/layout.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/region.h"
@@ -59,6 +64,20 @@ bool IsBlankDevice(const std::filesystem::path& path) {
          std::ranges::all_of(
              region->bytes().first(kTableOffset),
              [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+// 0 takes any port that is free.
+bool IsPortToListenOn(absl::string_view text) {
+  uint32_t port = 0;
+  return !text.empty() && text.size() <= 5 &&
+         std::ranges::all_of(text, absl::ascii_isdigit) &&
+         absl::SimpleAtoi(text, &port) && port <= 65'535;
+}
+
+absl::Status BadListenAddress(const std::string& listen, const char* why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("--listen ", listen, ": ", why,
+                   ". Write host:port, or [host]:port for an IPv6 number"));
 }
 
 // Zeros if there is none.
@@ -158,12 +177,13 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
   if (options_.listen.empty()) return self->address.ToString();
   const size_t colon = options_.listen.rfind(':');
   if (colon == std::string::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--listen ", options_.listen,
-                     ": it has no port. Write host:port, or [host]:port for an "
-                     "IPv6 number"));
+    return BadListenAddress(options_.listen, "it has no port");
+  }
+  if (!IsPortToListenOn(options_.listen.substr(colon + 1))) {
+    return BadListenAddress(options_.listen, "the port is not 0 to 65535");
   }
   const std::string host(HostOf(options_.listen));
+  if (host.empty()) return BadListenAddress(options_.listen, "it has no host");
   const absl::StatusOr<std::vector<std::string>> numbers = LookUpHost(host);
   if (!numbers.ok()) {
     return absl::Status(
@@ -527,7 +547,8 @@ void Node::LookAtFiles() {
   if (now < files_due_at_) return;
   files_due_at_ = now + kLookAtFilesNanos;
   for (const auto& [log_name, held] : files_) {
-    if (held.is_served) held.file->region().CheckFile();
+    if (!held.is_served) continue;
+    LookAtRegion(held.file->region(), LogIdOf(cluster_.cluster_id, log_name));
   }
 }
 

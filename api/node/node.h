@@ -29,9 +29,10 @@
 //       somebody asks for its log.
 //   K5. Where memory runs out in the work for one log, its file is closed and
 //       opened anew; the others are served on.
-//   K6. A replica whose file was removed, replaced or truncated acknowledges
-//       nothing a second later, and is let go of; so is one of which a page is
-//       missing. If its path leads to a replica again, that one is served.
+//   K6. A replica whose file, or a folder above it, was removed or replaced, or
+//       which is no longer whole, acknowledges nothing a second later, and is
+//       let go of; so is one of which a page is missing. If its path leads to a
+//       replica again, that one is served.
 // Thread safety: Stop and Reload by any thread, and by signal handlers'
 // threads; all else by one thread.
 // References: protocol A4, A7; docs/replication.md.

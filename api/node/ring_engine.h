@@ -23,9 +23,11 @@
 #include "api/node/service_thread.h"
 #include "api/node/tail_pages.h"
 #include "log/base/clock.h"
+#include "log/base/fork_watch.h"
 #include "log/base/mutex.h"
 #include "log/base/status_macros.h"
 #include "log/base/waiter.h"
+#include "log/core/region_look.h"
 #include "log/core/replication_sink.h"
 #include "log/core/ring_log.h"
 #include "log/format/layout.h"
@@ -59,6 +61,9 @@ class RingEngine final : public LogEngine, private HeldReplica {
         pmem_(std::move(pmem)),
         replication_(std::move(replication)),
         waiter_(Clock::Real(), PatienceOf(options)),
+        is_watched_(region_.is_watched()),
+        is_shared_(replication_ != nullptr ||
+                   region_.medium() != RegionMedium::kAnonymous),
         recovered_end_(start.end.lsn - 1),
         ring_offset_(start.superline.ring_offset),
         report_(std::move(report)),
@@ -66,15 +71,17 @@ class RingEngine final : public LogEngine, private HeldReplica {
              waiter_),
         tail_pages_(log_.ring(), log_.tail(), WayToMap(region_)),
         service_({[this] {
-                    LookAtFile();
                     const auto next = log_.Poll();
                     tail_pages_.KeepAhead(log_.tail());
                     return next == IdleKeeper<P>::Next::kPollAgain;
                   },
-                  [this](uint32_t seen) { log_.WaitForWork(seen, Deadline()); },
+                  [this](uint32_t seen, Deadline until) {
+                    log_.WaitForWork(seen, until);
+                  },
                   [this](Deadline until, const std::atomic<uint32_t>& stop) {
                     return log_.WaitForAcks(until, stop);
-                  }},
+                  },
+                  [this] { return LookAtFile(); }},
                  log_.progress(), log_.waiter(),
                  std::chrono::microseconds(options.idle_force_us)),
         has_thread_(options.idle_force_us != 0) {
@@ -100,27 +107,46 @@ class RingEngine final : public LogEngine, private HeldReplica {
     }
   }
 
+  // A child has memory of its own instead of what is in no file.
+  bool IsOfParent() const override {
+    return fork_watch_.IsForksChild() && is_shared_;
+  }
+  void LeaveToParent() override { const Region left(std::move(region_)); }
+
   absl::StatusOr<ReservedRecord> Reserve(size_t bytes,
                                          Deadline deadline) override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     return log_.Reserve(bytes, deadline);
   }
   absl::Status Copy(ReservedRecord& record, size_t offset,
                     std::span<const std::byte> bytes) override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     return log_.Copy(record, offset, bytes);
   }
   absl::Status Complete(ReservedRecord& record) override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     return log_.Complete(record);
   }
-  void Abort(const ReservedRecord& record) override { log_.Abort(record); }
-  void HandOver(ReservedRecord& record) override { log_.HandOver(record); }
+  void Abort(const ReservedRecord& record) override {
+    if (!IsOfParent()) log_.Abort(record);
+  }
+  void HandOver(ReservedRecord& record) override {
+    if (!IsOfParent()) log_.HandOver(record);
+  }
   absl::Status Force(Lsn lsn, const ForceOptions& options) override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     LookAtFileWithoutThread();
     return log_.Force(lsn, {options.frequency, options.group},
                       options.deadline);
   }
-  absl::Status BeginForce(Lsn lsn) override { return log_.BeginForce(lsn); }
+  absl::Status BeginForce(Lsn lsn) override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
+    LookAtFileWithoutThread();
+    return log_.BeginForce(lsn);
+  }
   absl::StatusOr<Lsn> Append(std::span<const std::span<const std::byte>> parts,
                              const ForceOptions& options) override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     LookAtFileWithoutThread();
     return log_.Append(parts, {options.frequency, options.group},
                        options.deadline);
@@ -128,31 +154,46 @@ class RingEngine final : public LogEngine, private HeldReplica {
   absl::StatusOr<AppendedRecord> AppendInRing(
       std::span<const std::span<const std::byte>> parts,
       Deadline deadline) override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
+    LookAtFileWithoutThread();
     return log_.AppendInRing(parts, deadline);
   }
   absl::Status WaitDurable(Lsn lsn, Deadline deadline) override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
+    LookAtFileWithoutThread();
     return log_.WaitDurable(lsn, deadline);
   }
   absl::Status OnDurable(Lsn lsn, DurableCallback callback) override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     return log_.OnDurable(lsn, std::move(callback));
   }
-  absl::Status Cleanup(Lsn lsn) override { return log_.Cleanup(lsn); }
+  absl::Status Cleanup(Lsn lsn) override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
+    return log_.Cleanup(lsn);
+  }
   absl::Status CleanupThrough(Lsn lsn) override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     return log_.CleanupThrough(lsn);
   }
-  absl::Status CleanupAll() override { return log_.CleanupAll(); }
+  absl::Status CleanupAll() override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
+    return log_.CleanupAll();
+  }
   absl::StatusOr<bool> CopyNext(TailPlace& place) const override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     absl::StatusOr<bool> copied = log_.CopyNext(place);
     ALPHEUS_RETURN_IF_ERROR(CheckPayloads());
     return copied;
   }
   // What was read may be of whoever has the region now.
   absl::Status CheckPayloads() const override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     std::atomic_thread_fence(std::memory_order_acquire);
     if (is_given_up_.load(std::memory_order_acquire)) return GivenUp();
     return absl::OkStatus();
   }
   absl::Status Close() override {
+    ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     // Close wants to be alone with the log.
     service_.Stop();
     absl::Status closed = log_.Close();
@@ -180,23 +221,43 @@ class RingEngine final : public LogEngine, private HeldReplica {
   }
   const RecoveryReport& report() const override { return report_; }
   ReplicationStatus replication_status() const override {
-    return replication_ == nullptr ? ReplicationStatus()
-                                   : replication_->status();
+    return replication_ == nullptr || IsOfParent() ? ReplicationStatus()
+                                                   : replication_->status();
   }
 
  private:
-  // Twice a second while the log is used.
-  void LookAtFile() {
+  absl::Status CheckProcess() const {
+    if (IsOfParent()) [[unlikely]]
+      return OfParent();
+    return absl::OkStatus();
+  }
+  absl::Status OfParent() const {
+    return absl::FailedPreconditionError(
+        absl::StrCat(region_.path(),
+                     ": this process is a fork's child, and its parent opened "
+                     "the log. Nothing was changed; open the log anew in the "
+                     "child, after the parent has closed it"));
+  }
+
+  // Twice a second. Returns when it is due again.
+  Deadline LookAtFile() {
+    if (!is_watched_) return Deadline();
     const int64_t now = Clock::Real().NowNanos();
-    if (now < look_at_.load(std::memory_order_relaxed)) return;
+    const int64_t due = look_at_.load(std::memory_order_relaxed);
+    if (now < due) return Deadline::AtNanos(due);
     const MutexLock lock(region_mutex_);
     look_at_.store(now + kLookNanos, std::memory_order_relaxed);
-    region_.CheckFile();
+    if (!is_given_up_.load(std::memory_order_relaxed)) {
+      LookAtRegion(region_, report_.log_id);
+    }
+    return Deadline::AtNanos(now + kLookNanos);
   }
   // A fence into a page cache is a system call anyway; elsewhere a look would
   // cost as much as an append.
   void LookAtFileWithoutThread() {
-    if (!has_thread_ && region_.medium() == RegionMedium::kFile) LookAtFile();
+    if (!has_thread_ && region_.medium() == RegionMedium::kFile) {
+      (void)LookAtFile();
+    }
   }
 
   absl::Status GiveUp() override {
@@ -257,11 +318,14 @@ class RingEngine final : public LogEngine, private HeldReplica {
   std::unique_ptr<P> pmem_;
   std::unique_ptr<EngineReplication> replication_;  // outlives the log
   FutexWaiter waiter_;
+  const bool is_watched_;
+  const bool is_shared_;
+  const ForkWatch fork_watch_;
   const Lsn recovered_end_;
   const uint64_t ring_offset_;
   RecoveryReport report_;
   RingLog<P> log_;
-  TailPages tail_pages_;             // by the service thread
+  TailPages tail_pages_;  // by the service thread
   static constexpr int64_t kLookNanos = 500'000'000;
   std::atomic<int64_t> look_at_{0};  // the next time; races do no harm
   Mutex region_mutex_;               // of who looks at the file or gives it up

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "log/base/clock.h"
+
 namespace alpheus {
 
 ServiceThread::ServiceThread(Work work, Progress& progress, Waiter& waiter,
@@ -28,21 +30,29 @@ void ServiceThread::Stop() {
 
 void ServiceThread::Run() {
   while (!IsStopped()) {
+    work_.look();
     if (work_.poll()) {
       PassInterval();
       continue;
     }
     const uint32_t seen = progress_.Announce();
-    if (!IsStopped() && !work_.poll()) work_.wait(seen);
+    const Deadline next_look = work_.look();
+    if (!IsStopped() && !work_.poll()) work_.wait(seen, next_look);
     progress_.Withdraw();
   }
 }
 
+// The interval may be longer than the time to the next look.
 void ServiceThread::PassInterval() {
-  const Deadline until = Deadline::In(interval_);
-  while (!IsStopped() && work_.attend(until, stopped_)) {
-  }
-  waiter_.Wait(stopped_, 0, until);
+  const Deadline end = Deadline::In(interval_);
+  do {
+    const Deadline next_look = work_.look();
+    const Deadline until =
+        next_look.at_nanos() < end.at_nanos() ? next_look : end;
+    while (!IsStopped() && work_.attend(until, stopped_)) {
+    }
+    waiter_.Wait(stopped_, 0, until);
+  } while (!IsStopped() && !end.HasPassed(Clock::Real().NowNanos()));
 }
 
 }  // namespace alpheus

@@ -3,10 +3,11 @@
 //
 // Idea: the protocol does nothing on a thread of its own; whoever embeds it
 // calls Poll. In a program that is this thread: it wakes once per interval as
-// long as the log is used, and sleeps without a timer while it is idle, so that
-// an idle log takes no time of a core. The first append afterwards wakes it.
-// While something is under way that nobody else takes in it attends to that
-// within the interval.
+// long as the log is used, and sleeps while it is idle. The first append
+// afterwards wakes it. While something is under way that nobody else takes in
+// it attends to that within the interval. Whether the log is used or not, it
+// looks after the log's file twice a second, which takes microseconds; a log
+// without a file takes no time of a core while it is idle.
 //
 // Thread safety: Start and Stop by one thread at a time.
 #ifndef ALPHEUS_API_NODE_SERVICE_THREAD_H_
@@ -28,16 +29,19 @@ class ServiceThread {
  public:
   // What it does for a log: `poll` returns true to be called again after an
   // interval, false to be called after the next progress, for which
-  // `wait(seen)` waits (Progress::Wait). `attend(until, stop)` is called within
-  // the interval as long as it returns true; it may wait, until then at most,
-  // and until `stop` is not 0: the waiter's WakeAll is called for that word.
+  // `wait(seen, until)` waits (Progress::Wait). `attend(until, stop)` is called
+  // within the interval as long as it returns true; it may wait, until then at
+  // most, and until `stop` is not 0: the waiter's WakeAll is called for that
+  // word. `look` is called before each poll, and when it said that it is to be
+  // called again, whatever else there is to do.
   struct Work {
     std::function<bool()> poll;
-    std::function<void(uint32_t seen)> wait;
+    std::function<void(uint32_t seen, Deadline until)> wait;
     std::function<bool(Deadline until, const std::atomic<uint32_t>& stop)>
         attend = [](Deadline /*until*/, const std::atomic<uint32_t>& /*stop*/) {
           return false;
         };
+    std::function<Deadline()> look = [] { return Deadline(); };
   };
 
   // `waiter` wakes out of `attend`, too. An interval of 0: no thread is
@@ -53,6 +57,7 @@ class ServiceThread {
 
  private:
   void Run();
+  bool Poll();
   void PassInterval();
   bool IsStopped() const {
     return stopped_.load(std::memory_order_acquire) != 0;

@@ -2,10 +2,12 @@
 #include "log/pmem/file_watch.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 
@@ -15,6 +17,11 @@ namespace {
 constexpr char kNoLonger[] =
     " while it was in use: nothing is acknowledged there any more. ";
 
+// The path leads nowhere, whoever follows it.
+bool IsOfNoFile(int error) {
+  return error == ENOENT || error == ENOTDIR || error == ELOOP;
+}
+
 }  // namespace
 
 FileWatch::FileWatch(const std::string& path, int fd, size_t bytes)
@@ -22,47 +29,82 @@ FileWatch::FileWatch(const std::string& path, int fd, size_t bytes)
   struct stat opened{};
   if (fstat(fd, &opened) != 0 || !S_ISREG(opened.st_mode)) return;
   fd_ = fd;
-  device_ = opened.st_dev;
-  number_ = opened.st_ino;
-  const std::filesystem::path whole(path);
-  name_ = whole.filename();
-  const std::string folder =
-      whole.has_parent_path() ? whole.parent_path().string() : ".";
-  folder_ =
-      FileDescriptor(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!CheckName().ok()) folder_ = FileDescriptor(-1);
+  is_allocated_ = HasBlocks(opened);
+  file_ = IdentityOf(opened);
+  root_ = Root();
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  if (error) return;
+  whole_path_ = whole.string();
+  name_ = whole.filename().string();
+  folder_ = FileDescriptor(
+      open(whole.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!CheckName().ok()) whole_path_.clear();
+}
+
+FileWatch::Identity FileWatch::Root() {
+  struct stat root{};
+  return stat("/", &root) == 0 ? IdentityOf(root) : Identity();
+}
+
+bool FileWatch::HasBlocks(const struct stat& info) const {
+  constexpr uint64_t kBlockBytes = 512;  // of st_blocks
+  return static_cast<uint64_t>(info.st_blocks) * kBlockBytes >= bytes_;
 }
 
 absl::Status FileWatch::Check() const {
+  if (fd_ < 0) return absl::OkStatus();
+  if (absl::Status content = CheckContent(); !content.ok()) return content;
+  return CheckName();
+}
+
+absl::Status FileWatch::CheckContent() const {
   struct stat opened{};
-  if (fd_ < 0 || fstat(fd_, &opened) != 0) return absl::OkStatus();
+  if (fstat(fd_, &opened) != 0) return absl::OkStatus();
   if (static_cast<size_t>(opened.st_size) < bytes_) {
     return absl::DataLossError(absl::StrCat(
         path_, ": the file was truncated to ", opened.st_size, " of ", bytes_,
         " bytes", kNoLonger, "Put the whole file back"));
   }
-  if (opened.st_nlink == 0 && folder_.get() < 0) {
+  // A file system that compresses may use fewer blocks without a hole.
+  if (is_allocated_ && !HasBlocks(opened) &&
+      lseek(fd_, 0, SEEK_HOLE) < static_cast<off_t>(bytes_)) {
+    return absl::DataLossError(absl::StrCat(
+        path_,
+        ": a hole was made in the file, or it was truncated and extended "
+        "again,",
+        kNoLonger, "Put the whole file back"));
+  }
+  if (opened.st_nlink == 0 && whole_path_.empty()) {
     return absl::NotFoundError(absl::StrCat(
         path_, ": the file was removed", kNoLonger, "Put the whole file back"));
   }
-  return CheckName();
+  return absl::OkStatus();
+}
+
+int FileWatch::FollowPath(struct stat* named) const {
+  const int error = stat(whole_path_.c_str(), named) == 0 ? 0 : errno;
+  const bool is_told = error == 0 || IsOfNoFile(error);
+  if (error == 0 && IdentityOf(*named) == file_) return 0;
+  if (folder_.get() < 0 || (is_told && Root() == root_)) return error;
+  return fstatat(folder_.get(), name_.c_str(), named, 0) == 0 ? 0 : errno;
 }
 
 absl::Status FileWatch::CheckName() const {
-  if (folder_.get() < 0) return absl::OkStatus();
+  if (whole_path_.empty()) return absl::OkStatus();
   struct stat named{};
-  if (fstatat(folder_.get(), name_.c_str(), &named, 0) != 0) {
-    if (errno != ENOENT) return absl::OkStatus();
-    return absl::NotFoundError(
-        absl::StrCat(path_, ": the file was removed or renamed", kNoLonger,
-                     "If it has another name, give it this one again"));
+  const int error = FollowPath(&named);
+  if (IsOfNoFile(error)) {
+    return absl::NotFoundError(absl::StrCat(
+        path_, ": the file was removed or renamed, or a folder above it was,",
+        kNoLonger, "If it has another name, give it this one again"));
   }
-  if (named.st_dev == device_ && named.st_ino == number_) {
-    return absl::OkStatus();
-  }
-  return absl::DataLossError(
-      absl::StrCat(path_, ": another file was put in its place", kNoLonger,
-                   "End whoever has it open before a file is replaced"));
+  if (error != 0 || IdentityOf(named) == file_) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      path_,
+      ": another file was put in its place, or a folder above it was replaced "
+      "or mounted over,",
+      kNoLonger, "End whoever has it open before a file is replaced"));
 }
 
 }  // namespace alpheus

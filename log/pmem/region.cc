@@ -372,6 +372,7 @@ Region& Region::operator=(Region&& other) noexcept {
   writable_ = other.writable_;
   mapped_by_libpmem_ = other.mapped_by_libpmem_;
   fd_ = std::exchange(other.fd_, -1);
+  fork_watch_ = other.fork_watch_;
   alarm_ = other.alarm_;
   watch_ = std::move(other.watch_);
   guard_ = std::move(other.guard_);
@@ -403,6 +404,10 @@ void Region::Release() {
     } else {
       munmap(data_, mapped_size_);
     }
+  }
+  // R5: children may have the open file for longer than this process.
+  if (fd_ >= 0 && writable_ && !fork_watch_.IsForksChild()) {
+    ReleaseWriterLock(path_, fd_).IgnoreError();
   }
   if (fd_ >= 0) close(fd_);
   data_ = nullptr;

@@ -17,6 +17,8 @@
 //   R4. An access to a page that the file does not have any more, or that its
 //       file system can't give, raises the alarm and ends nothing
 //       (bus_guard.h).
+//   R5. The lock goes with the region of the process that took it, and with
+//       nothing that a fork's child does: the child has the same open file.
 // Thread safety: const members concurrently; the bytes are the users' affair.
 // References: libpmem(7), fcntl(2) F_OFD_SETLK.
 #ifndef ALPHEUS_LOG_PMEM_REGION_H_
@@ -31,6 +33,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "log/base/fork_watch.h"
 #include "log/pmem/bus_guard.h"
 #include "log/pmem/file_view.h"
 #include "log/pmem/file_watch.h"
@@ -117,6 +120,8 @@ class Region {
   // raises the alarm if it does not. Anonymous memory and devices are left
   // alone. Some microseconds. Not while it is given up.
   void CheckFile() const;
+  // Whether it is a file that CheckFile looks at.
+  bool is_watched() const { return watch_.is_watching(); }
   // Raised, its fences are to fail. Never null; outlives the region.
   const std::shared_ptr<RegionAlarm>& alarm() const { return alarm_; }
   // A sentence on what the operator should know of the medium, or empty.
@@ -162,6 +167,7 @@ class Region {
   bool writable_ = false;
   bool mapped_by_libpmem_ = false;
   int fd_ = -1;  // holds the lock while writable
+  ForkWatch fork_watch_;
   std::shared_ptr<RegionAlarm> alarm_;
   FileWatch watch_;
   BusGuard guard_;

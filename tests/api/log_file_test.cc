@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,10 +32,30 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kRegionBytes = 1 << 20;
 
+// How often a thread of the library has slept so far.
+uint64_t SleepsOfService() {
+  uint64_t sleeps = 0;
+  for (const auto& task : fs::directory_iterator("/proc/self/task")) {
+    std::ifstream status(task.path() / "status");
+    std::string word;
+    std::string name;
+    while (status >> word) {
+      if (word == "Name:") status >> name;
+      uint64_t count = 0;
+      if (name == "alpheus" && word == "voluntary_ctxt_switches:" &&
+          status >> count) {
+        sleeps += count;
+      }
+    }
+  }
+  return sleeps;
+}
+
 // By the service thread, and without one.
 class LogFileTest : public ::testing::TestWithParam<uint32_t> {
  protected:
   LogFileTest() {
+    fs::create_directory(folder_);
     EXPECT_TRUE(
         Log::Format({.path = path_, .region_bytes = kRegionBytes}).ok());
     Open();
@@ -44,6 +67,22 @@ class LogFileTest : public ::testing::TestWithParam<uint32_t> {
     ASSERT_TRUE(log_->Append("before").ok());
   }
 
+  // Until it has looked after the file, or is to at the next append: an idle
+  // thread sleeps from one look to the next.
+  void AwaitLook() const {
+    const uint64_t before = SleepsOfService();
+    const Deadline look = Deadline::In(std::chrono::milliseconds(501));
+    const auto is_over = [&] {
+      return GetParam() == 0 ? look.HasPassed(Clock::Real().NowNanos())
+                             : SleepsOfService() >= before + 4;
+    };
+    const Deadline patience = Deadline::In(std::chrono::seconds(60));
+    while (!is_over()) {
+      std::this_thread::yield();
+      ASSERT_FALSE(patience.HasPassed(Clock::Real().NowNanos()))
+          << "the thread of an idle log sleeps without looking";
+    }
+  }
   // Appends, and cleans, until that fails.
   absl::Status FailureOfAppends() {
     const Deadline deadline = Deadline::In(std::chrono::seconds(60));
@@ -68,7 +107,8 @@ class LogFileTest : public ::testing::TestWithParam<uint32_t> {
   }
 
   testing::TempDirectory directory_;
-  const std::string path_ = directory_.File("log");
+  const std::string folder_ = directory_.File("folder");
+  const std::string path_ = folder_ + "/log";
   std::unique_ptr<Log> log_;
 };
 
@@ -106,6 +146,58 @@ TEST_P(LogFileTest, TruncatedFileEndsTheLogWithoutASignal) {
         Log::Format({.path = path_, .region_bytes = kRegionBytes}).ok());
     Open();
   }
+}
+
+TEST_P(LogFileTest, RenamedFolderEndsTheLog) {
+  fs::rename(folder_, directory_.File("aside"));
+  ExpectEnd("a folder above it");
+}
+
+TEST_P(LogFileTest, OlderCopyOfTheFolderEndsTheLogAndIsLeftAlone) {
+  const std::string copy = directory_.File("copy");
+  fs::copy(folder_, copy);
+  fs::rename(folder_, directory_.File("aside"));
+  fs::rename(copy, folder_);
+  const std::vector<std::byte> bytes = testing::ReadFile(path_);
+  ExpectEnd("another file was put in its place");
+  log_.reset();
+  EXPECT_EQ(testing::ReadFile(path_), bytes);
+}
+
+// The file is there, and as long as it was.
+TEST_P(LogFileTest, FileThatIsZeroedAndExtendedAgainEndsTheLog) {
+  ASSERT_EQ(truncate(path_.c_str(), 0), 0);
+  ASSERT_EQ(truncate(path_.c_str(), kRegionBytes), 0);
+  ExpectEnd("extended again");
+}
+
+// One whole copy of the superline is enough.
+TEST_P(LogFileTest, FileWhoseBeginningIsOverwrittenEndsTheLog) {
+  const std::string other = directory_.File("other");
+  ASSERT_TRUE(Log::Format({.path = other, .region_bytes = kRegionBytes}).ok());
+  const std::vector<std::byte> begin = testing::ReadFile(other);
+  AwaitLook();
+  for (const std::streamsize bytes : {4096, 8192}) {
+    std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+    file.write(reinterpret_cast<const char*>(begin.data()), bytes);
+    file.close();
+    ASSERT_FALSE(file.fail());
+    AwaitLook();
+    if (bytes == 8192) break;
+    ASSERT_TRUE(log_->Append("record").ok());
+    AwaitLook();
+  }
+  ExpectEnd("names log");
+}
+
+// Nobody used it meanwhile: not even one record is acknowledged then.
+TEST_P(LogFileTest, FirstRecordAfterAnIdleTimeIsRefused) {
+  AwaitLook();
+  fs::remove(path_);
+  AwaitLook();
+  const absl::Status failure = log_->Append("record").status();
+  EXPECT_EQ(failure.code(), Code::kUnavailable) << failure;
+  EXPECT_THAT(std::string(failure.message()), HasSubstr("removed"));
 }
 
 // What was read of a log that is cut off under its reader is no end of it.

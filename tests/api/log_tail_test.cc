@@ -210,6 +210,7 @@ TEST_F(LogTailTest, TailBesideABusyWriterSeesEachRecordOnce) {
 using LogTailDeathTest = LogTailTest;
 
 TEST_F(LogTailDeathTest, TailThatOutlivesItsLogAborts) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // the log is its own
   EXPECT_DEATH(
       {
         TailFrom(0);

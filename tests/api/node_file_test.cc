@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -109,6 +110,47 @@ TEST_F(NodeFileTest, ReplacedReplicaAcknowledgesNoMore) {
 TEST_F(NodeFileTest, TruncatedReplicaEndsNothingElse) {
   ASSERT_EQ(truncate(path_.c_str(), 100'000), 0);
   AppendUntilTold("truncated");
+}
+
+// An older copy of a node's folder that is put in its place: what is persisted
+// in the other one would be found by nobody.
+TEST_F(NodeFileTest, ReplacedFolderAcknowledgesNoMore) {
+  const fs::path folder = fs::path(path_).parent_path();
+  const fs::path aside = folder.string() + ".aside";
+  const fs::path copy = folder.string() + ".copy";
+  fs::copy(folder, copy);
+  fs::rename(folder, aside);
+  fs::rename(copy, folder);
+  const Deadline deadline = Deadline::In(std::chrono::seconds(60));
+  for (const std::string log : {"log main", "log other"}) {
+    const std::string told = log + ": not served: " +
+                             (folder / (log.substr(4) + ".alpheus")).string() +
+                             ": another file was put in its place";
+    while (cluster_.Told().find(told) == std::string::npos) {
+      ASSERT_FALSE(deadline.HasPassed(Clock::Real().NowNanos()))
+          << cluster_.Told();
+      ASSERT_TRUE(log_->Append("record").ok());
+      ASSERT_TRUE(other_->Append("record").ok());
+      ASSERT_TRUE(log_->CleanupAll().ok());
+      ASSERT_TRUE(other_->CleanupAll().ok());
+    }
+  }
+}
+
+// As long as it was, and no replica any more.
+TEST_F(NodeFileTest, ZeroedReplicaAcknowledgesNoMore) {
+  const auto bytes = static_cast<off_t>(fs::file_size(path_));
+  ASSERT_EQ(truncate(path_.c_str(), 0), 0);
+  ASSERT_EQ(truncate(path_.c_str(), bytes), 0);
+  AppendUntilTold("extended again");
+}
+
+TEST_F(NodeFileTest, OverwrittenReplicaAcknowledgesNoMore) {
+  std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+  file << std::string(16'384, 'x');
+  file.close();
+  ASSERT_FALSE(file.fail());
+  AppendUntilTold("its beginning names log");
 }
 
 // All of a node's files, of which it serves two.

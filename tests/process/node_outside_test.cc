@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -205,6 +206,26 @@ TEST_F(NodeOutsideTest, HangUpReadsKeyAndMembersAnew) {
   ASSERT_TRUE(Says("nothing is reloaded"));
   WriteCluster(1);
   EXPECT_EQ(Status("main"), 0);
+  ExpectEndsWell(SIGTERM);
+}
+
+// A pipe that nobody writes to would hold up the thread that waits for signals.
+TEST_F(NodeOutsideTest, HangUpWaitsForNoPipe) {
+  const std::string config = directory_.File("node.toml");
+  std::ofstream(config) << "cluster = '" << cluster_
+                        << "'\nnode = 1\ndirectory = '" << replicas_ << "'\n";
+  StartWith({"--config", config});
+  for (const std::string& file :
+       {config, cluster_, directory_.File("cluster.key")}) {
+    const std::string aside = directory_.File("aside");
+    std::filesystem::rename(file, aside);
+    ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+    node_->Signal(SIGHUP);
+    EXPECT_TRUE(Says(file + " is no plain file")) << file;
+    std::filesystem::rename(aside, file);
+  }
+  node_->Signal(SIGHUP);
+  EXPECT_TRUE(Says("reloaded: "));
   ExpectEndsWell(SIGTERM);
 }
 

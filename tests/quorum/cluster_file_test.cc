@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <map>
@@ -247,8 +248,20 @@ TEST(ClusterFileTest, FilesThatCannotBeReadAreRefused) {
       std::string(LoadClusterFile(missing).status().message()),
       HasSubstr(missing + " can't be opened: No such file or directory. Is the "
                           "path right"));
-  EXPECT_THAT(std::string(LoadClusterFile(directory.path()).status().message()),
-              HasSubstr(directory.path() + " can't be read"));
+}
+
+// A pipe that nobody writes to is not waited for.
+TEST(ClusterFileTest, WhatIsNoPlainFileIsRefused) {
+  const testing::TempDirectory directory;
+  const std::string pipe = directory.File("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path :
+       {pipe, directory.path(), std::string("/dev/null")}) {
+    const absl::Status status = LoadClusterFile(path).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(path + " is no plain file"));
+  }
 }
 
 TEST(ClusterFileTest, LargestFileIsReadAndLargerOnesAreRefused) {

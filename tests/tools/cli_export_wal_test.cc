@@ -55,6 +55,14 @@ class ExportWalTest : public CliTest {
   const std::string out_ = File("out");
 };
 
+TEST_F(ExportWalTest, FullFolderIsNamed) {
+  FormatWith(Records());
+  std::filesystem::create_directory(out_);
+  std::filesystem::create_symlink("/dev/full", out_ + "/000003.log.export");
+  ExpectRefused({"export-wal", region_, out_}, kFailed,
+                out_ + "/000003.log.export: write failed: No space left");
+}
+
 TEST_F(ExportWalTest, FilesAreWrittenWithTheirBytes) {
   FormatWith(Records());
   EXPECT_EQ(RunWell({"export-wal", region_, out_}), "2\n");

@@ -3,6 +3,7 @@
 // default, and the program takes it. (That of a cluster: cluster_file_test.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -245,6 +247,41 @@ TEST(SamplesTest, ListeningEverywhereWithoutAKeyIsRefused) {
                      directory.path(), "--check-config", "--listen", listen});
     EXPECT_EQ(taken.end.exit_status, kGood) << taken.error;
   }
+}
+
+// A check that says yes to what the start refuses is none.
+TEST(SamplesTest, AddressThatIsNoneIsRefusedByTheCheckToo) {
+  const TempDirectory directory;
+  const std::string cluster = directory.File("c.toml");
+  std::ofstream(cluster)
+      << "cluster_id = '9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a'\n"
+      << "[[member]]\nnode = 1\naddress = 'localhost:7401'\n";
+  for (const std::string listen :
+       {"127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:+1", "127.0.0.1:7401x",
+        "127.0.0.1:", "127.0.0.1: 7401", "127.0.0.1:99999999999", "127.0.0.1",
+        ":7401", "[]:7401"}) {
+    std::vector<std::string> words = {
+        "--cluster",   cluster,          "--node",   "1",
+        "--directory", directory.path(), "--listen", listen};
+    const ProgramResult started = RunNodeWith(words);
+    words.emplace_back("--check-config");
+    const ProgramResult checked = RunNodeWith(words);
+    for (const ProgramResult& refused : {started, checked}) {
+      EXPECT_EQ(refused.end.exit_status, kUsage) << listen << refused.error;
+      EXPECT_THAT(refused.error, HasSubstr("--listen " + listen + ": "));
+      EXPECT_THAT(refused.error, HasSubstr("Write host:port"));
+    }
+  }
+}
+
+// It is not waited for who writes into it.
+TEST(SamplesTest, ConfigurationThatIsNoPlainFileIsRefused) {
+  const TempDirectory directory;
+  const std::string pipe = directory.File("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const ProgramResult result = RunNode(pipe);
+  EXPECT_EQ(result.end.exit_status, kUsage) << result.error;
+  EXPECT_THAT(result.error, HasSubstr(pipe + " is no plain file"));
 }
 
 TEST(SamplesTest, KeyThatIsNoOptionIsRefused) {

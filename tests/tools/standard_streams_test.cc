@@ -80,5 +80,21 @@ TEST_F(InputTest, WhatWasReadBeforeTheStopIsStillThere) {
   EXPECT_EQ(*bytes, "tes");
 }
 
+// The sentence names what could not be written, and what to do for that one.
+TEST(WriteAllTest, FailureNamesTheFile) {
+  const OwnedFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+  EXPECT_EQ(WriteAll(full.get(), "x"),
+            absl::ResourceExhaustedError(
+                "standard output: write failed: No space left on device; free "
+                "space and run the command again"));
+  EXPECT_EQ(WriteAll(full.get(), "x", "a file"),
+            absl::ResourceExhaustedError(
+                "a file: write failed: No space left on device; free space and "
+                "run the command again"));
+  EXPECT_EQ(WriteAll(-1, "x", "a file"),
+            absl::FailedPreconditionError("a file: write failed: Bad file "
+                                          "descriptor; see the kernel's log"));
+}
+
 }  // namespace
 }  // namespace alpheus::cli

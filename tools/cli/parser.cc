@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -183,7 +185,15 @@ void Parser::Footer(const std::string& text) { app_->footer(text); }
 
 void Parser::AddConfigOption(const std::string& name,
                              const std::string& meaning) {
-  app_->set_config(name, "", meaning);
+  Option(app_->set_config(name, "", meaning))
+      .Check([](const std::string& path) {
+        // A pipe would be waited for. A file that is missing is said later.
+        std::error_code error;
+        const auto found = std::filesystem::status(path, error);
+        const bool is_other = std::filesystem::exists(found) &&
+                              !std::filesystem::is_regular_file(found);
+        return is_other ? path + " is no plain file. Name one" : "";
+      });
   app_->allow_config_extras(CLI::config_extras_mode::error);
 }
 

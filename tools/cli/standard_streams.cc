@@ -19,7 +19,7 @@ namespace {
 // A few system calls per megabyte, and small enough for the cache.
 constexpr size_t kBufferBytes = 256 << 10;
 
-absl::Status WriteError(int error, const std::string& name) {
+absl::Status WriteError(const std::string& name, int error) {
   const std::string what =
       absl::StrCat(name, ": write failed: ", std::strerror(error));
   switch (error) {
@@ -33,7 +33,9 @@ absl::Status WriteError(int error, const std::string& name) {
           absl::StrCat(what, "; free space and run the command again"));
     default:
       return absl::FailedPreconditionError(
-          absl::StrCat(what, "; give the command one that is open"));
+          absl::StrCat(what, name == kStandardOutput
+                                 ? "; give the command an open standard output"
+                                 : "; see the kernel's log"));
   }
 }
 
@@ -50,13 +52,13 @@ void GuardStandardStreams() {
   }
 }
 
-absl::Status WriteAll(int fd, std::string_view bytes, std::string_view name) {
+absl::Status WriteAll(int fd, std::string_view bytes, const std::string& name) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
     if (written >= 0) {
       bytes.remove_prefix(static_cast<size_t>(written));
     } else if (errno != EINTR) {
-      return WriteError(errno, std::string(name));
+      return WriteError(name, errno);
     }
   }
   return absl::OkStatus();

@@ -26,12 +26,13 @@ namespace alpheus::cli {
 // write(2) instead of a signal.
 void GuardStandardStreams();
 
-// Writes all of `bytes`, with one write(2) unless the kernel takes less.
-// Errors: Cancelled (reader gone); ResourceExhausted (file system full);
-// FailedPrecondition (closed, or another system error). `name`: what is written
-// to, for messages.
+inline constexpr char kStandardOutput[] = "standard output";
+
+// Writes all of `bytes`, with one write(2) unless the kernel takes less. `name`
+// is for messages. Errors: Cancelled (reader gone); ResourceExhausted (file
+// system full); FailedPrecondition (closed, or another system error).
 absl::Status WriteAll(int fd, std::string_view bytes,
-                      std::string_view name = "standard output");
+                      const std::string& name = kStandardOutput);
 
 // Standard output, buffered. What is not flushed is lost.
 class Output {

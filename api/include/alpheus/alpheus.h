@@ -46,8 +46,10 @@
 //    8. Threads. All functions of one log may be called concurrently, except
 //       alpheus_log_close, after which no other call may run. One thread at a
 //       time uses a cursor, a reader or a region (regions: for one place).
-//       Nothing may be called in a signal handler; a fork's child must not use
-//       handles of its parent.
+//       Nothing may be called in a signal handler. In a fork's child the
+//       functions of a log that its parent opened return
+//       ALPHEUS_FAILED_PRECONDITION, and alpheus_log_close leaves the log to
+//       the parent; other handles of the parent must not be used there.
 //    9. Time. A deadline is nanoseconds on CLOCK_MONOTONIC; 0: none of the
 //       caller's own: wait for other threads as long as they need, fail at
 //       once where only the application can help. alpheus_deadline_in makes

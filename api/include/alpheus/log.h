@@ -32,7 +32,9 @@
 //       durable at any time.
 // Thread safety: all members of Log may be called by many threads at once,
 // except Close and the destructor. A Reservation may be used by several threads
-// that fill disjoint parts; Complete comes after all of them.
+// that fill disjoint parts; Complete comes after all of them. In a fork's child
+// all calls on its parent's log fail with FailedPrecondition, and the
+// destructor leaves the log as it is; a log in anonymous memory is copied.
 // Durability on error: InvalidArgument, OutOfRange, FailedPrecondition and
 // ResourceExhausted refuse a call. Reserve and Append then gave no LSN and
 // wrote nothing; Force and WaitDurable leave the record as it was. After Force

@@ -91,7 +91,7 @@ TEST(ServiceThreadTest, AttendsWithinTheInterval) {
                            ++polls;
                            return true;
                          },
-                         [](uint32_t) {},
+                         [](uint32_t, Deadline) {},
                          [&](Deadline until, const std::atomic<uint32_t>&) {
                            EXPECT_TRUE(until.is_set());
                            const bool again = ++attended < 3;
@@ -106,13 +106,37 @@ TEST(ServiceThreadTest, AttendsWithinTheInterval) {
   EXPECT_EQ(attended, 3);
 }
 
+// It looks after the file, though nothing is used and the interval is long:
+// what was put in its place meanwhile is to be found before the next append.
+TEST(ServiceThreadTest, LooksWhetherAnythingIsUsedOrNot) {
+  FutexWaiter waiter(Clock::Real());
+  for (const bool is_used : {true, false}) {
+    Progress progress(waiter);
+    std::atomic<int> looks{0};
+    ServiceThread service(
+        {[&] { return is_used; },
+         [&](uint32_t seen, Deadline until) { progress.Wait(seen, until); },
+         [](Deadline, const std::atomic<uint32_t>&) { return false; },
+         [&] {
+           ++looks;
+           looks.notify_one();
+           return Deadline::In(std::chrono::milliseconds(1));
+         }},
+        progress, waiter, std::chrono::hours(1));
+    ASSERT_TRUE(service.Start().ok());
+    for (int seen = 0; seen < 10; seen = looks) looks.wait(seen);
+    service.Stop();
+    EXPECT_GE(looks, 10) << is_used;
+  }
+}
+
 // Whatever it attends to, and whether that waits already or is about to.
 TEST(ServiceThreadTest, StopEndsWhatItAttendsTo) {
   FutexWaiter waiter(Clock::Real());
   Progress progress(waiter);
   std::atomic<int> attended{0};
   ServiceThread service(
-      {[] { return true; }, [](uint32_t) {},
+      {[] { return true; }, [](uint32_t, Deadline) {},
        [&](Deadline until, const std::atomic<uint32_t>& stop) {
          ++attended;
          attended.notify_one();

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -36,7 +37,11 @@ class FileWatchTest : public ::testing::Test {
                 AllOf(HasSubstr(path_), HasSubstr(message)));
   }
 
+  int FolderOfTheTest() const { return folder_.get(); }
+
   testing::TempDirectory directory_;
+  const FileDescriptor folder_{
+      open(directory_.path().c_str(), O_DIRECTORY | O_CLOEXEC)};
   const std::string path_ = directory_.File("watched");
   FileDescriptor fd_{-1};
   FileWatch watch_;
@@ -94,13 +99,66 @@ TEST_F(FileWatchTest, RemovedFolderIsFound) {
   EXPECT_EQ(watch_.Check().code(), Code::kNotFound);
 }
 
-// A folder may be moved with all that is in it.
-TEST_F(FileWatchTest, RenamedFolderIsNoNews) {
-  const std::string folder = directory_.File("folder");
-  fs::create_directory(folder);
+// What has the path now is what the next process opens.
+TEST_F(FileWatchTest, RenamedFolderIsFoundUntilItIsBack) {
+  const std::string above = directory_.File("above");
+  const std::string folder = above + "/folder";
+  fs::create_directories(folder);
   fs::rename(path_, folder + "/file");
   watch_ = FileWatch(folder + "/file", fd_.get(), kWatchedBytes);
-  fs::rename(folder, directory_.File("elsewhere"));
+  for (const std::string& moved : {folder, above}) {
+    const std::string aside = directory_.File("aside");
+    fs::rename(moved, aside);
+    EXPECT_EQ(watch_.Check().code(), Code::kNotFound);
+    testing::WriteFile(moved, {});
+    EXPECT_EQ(watch_.Check().code(), Code::kNotFound) << "no folder now";
+    fs::remove(moved);
+    fs::copy(aside, moved, fs::copy_options::recursive);
+    EXPECT_EQ(watch_.Check().code(), Code::kDataLoss) << "an older copy";
+    fs::remove_all(moved);
+    fs::create_directory_symlink(aside, moved);
+    EXPECT_TRUE(watch_.Check().ok()) << "the same file by another way";
+    fs::remove(moved);
+    fs::rename(aside, moved);
+    EXPECT_TRUE(watch_.Check().ok());
+  }
+}
+
+// Whoever may not follow the path any more says nothing of it; another root has
+// other paths.
+TEST_F(FileWatchTest, PathThatCantBeFollowedAnyMoreIsAskedOfTheFolder) {
+  if (geteuid() != 0) GTEST_SKIP() << "skipped: only root has other roots";
+  EXPECT_EXIT(
+      {
+        fs::create_directory(directory_.File("root"));
+        if (chroot(directory_.File("root").c_str()) != 0) std::_Exit(2);
+        if (!watch_.Check().ok()) std::_Exit(3);
+        if (unlinkat(FolderOfTheTest(), "watched", 0) != 0) std::_Exit(4);
+        std::_Exit(watch_.Check().code() == Code::kNotFound ? 0 : 5);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+// Its pages are other ones, and zeros, whatever is written there now.
+TEST_F(FileWatchTest, HoleIsFoundAndSoIsAFileThatWasCutAndMadeLongerAgain) {
+  constexpr size_t kBytes = 1 << 20;
+  ASSERT_EQ(posix_fallocate(fd_.get(), 0, kBytes), 0);
+  watch_ = FileWatch(path_, fd_.get(), kBytes);
+  EXPECT_TRUE(watch_.Check().ok());
+  ASSERT_EQ(fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                      1 << 16, 1 << 16),
+            0);
+  ExpectFound(Code::kDataLoss, "hole");
+  ASSERT_EQ(posix_fallocate(fd_.get(), 0, kBytes), 0);
+  EXPECT_TRUE(watch_.Check().ok());
+  ASSERT_EQ(ftruncate(fd_.get(), 0), 0);
+  ASSERT_EQ(ftruncate(fd_.get(), kBytes), 0);
+  ExpectFound(Code::kDataLoss, "extended again");
+}
+
+TEST_F(FileWatchTest, HolesOfBeforeAreNoNews) {
+  ASSERT_EQ(ftruncate(fd_.get(), 1 << 20), 0);
+  watch_ = FileWatch(path_, fd_.get(), 1 << 20);
   EXPECT_TRUE(watch_.Check().ok());
 }
 
@@ -121,7 +179,8 @@ TEST_F(FileWatchTest, LinkThatLeadsElsewhereNowIsFound) {
   watch_ = FileWatch(link, fd_.get(), kWatchedBytes);
   EXPECT_TRUE(watch_.Check().ok());
   fs::remove(link);
-  testing::WriteFile(directory_.File("other"), std::vector<std::byte>(kWatchedBytes));
+  testing::WriteFile(directory_.File("other"),
+                     std::vector<std::byte>(kWatchedBytes));
   fs::create_symlink("other", link);
   EXPECT_EQ(watch_.Check().code(), Code::kDataLoss);
 }
@@ -132,13 +191,14 @@ TEST_F(FileWatchTest, PathThatNeverLedToTheFileIsNotWatched) {
   EXPECT_TRUE(watch_.Check().ok());
   ASSERT_EQ(truncate(path_.c_str(), 1), 0);
   EXPECT_EQ(watch_.Check().code(), Code::kDataLoss);
-  ASSERT_EQ(truncate(path_.c_str(), kWatchedBytes), 0);
+  ASSERT_EQ(posix_fallocate(fd_.get(), 0, kWatchedBytes), 0);
   fs::remove(path_);
   EXPECT_EQ(watch_.Check().code(), Code::kNotFound);
 }
 
 TEST_F(FileWatchTest, NothingIsWatchedByDefaultOrOfADevice) {
   EXPECT_TRUE(FileWatch().Check().ok());
+  EXPECT_FALSE(FileWatch().is_watching());
   const FileDescriptor null(open("/dev/null", O_RDWR | O_CLOEXEC));
   EXPECT_TRUE(FileWatch("/dev/null", null.get(), kWatchedBytes).Check().ok());
 }
