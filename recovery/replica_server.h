@@ -303,10 +303,13 @@ class ReplicaServer {
   absl::Status TakePlace(Connection& connection, Place place);
   // Without a proof; nullptr if there are fewer than may be.
   Connection* OldestTooMany();
-  // The two ways to end: at once; or when Failed has been said.
+  // The two ways to end: at once; or when Failed, or another last word, has been
+  // said.
   void End(ConnectionId id, const absl::Status& why);
   void EndGone(const Connection& connection);
   void Fail(Connection& connection, const absl::Status& why);
+  void EndSaying(Connection& connection, const absl::Status& why,
+                 const Message& last);
   // What both do first: nothing of it can change the ring any more (V2) once
   // the connection is closed, or the keys are void. What the log did for it is
   // given up, with the memory that this took (V4).

@@ -232,7 +232,7 @@ absl::StatusOr<Message> ReplicaServer::Answered(Connection& connection) {
   ServedLog& log = *connection.log;
   const Answer answer = log.TakeAnswer();
   FenceOnce(connection, /*has_scanned=*/true);
-  connection.answer = EncodeAnswer(answer);
+  connection.answer = EncodeAnswer(log.log_id(), answer);
   connection.phase = Phase::kPromised;
   Promised promised;
   promised.answer_bytes = connection.answer.size();

@@ -14,6 +14,7 @@
 #include "replication/durable_update.h"
 #include "replication/head_update.h"
 #include "replication/persist/planner.h"
+#include "replication/summed_words.h"
 
 namespace alpheus {
 
@@ -243,6 +244,13 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
     return TakeResendRequest(*again);
   }
   const auto ack = DecodeAck(acks_->BytesOf(completion));
+  if (!AreSummed(acks_->BytesOf(completion))) {
+    return absl::UnavailableError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ", LSN ", acked_.lsn.value + 1,
+        ": an ack of ", completion.bytes,
+        " bytes was changed on its way: their sum does not hold; whether the "
+        "backup has the records is unknown"));
+  }
   if (!ack) {
     return absl::DataLossError(
         absl::StrCat("epoch ", terms_.epoch.value, ": the backup sent ",
