@@ -54,6 +54,8 @@ enum class Kind : uint32_t {
   kFetch = 25,
   kFetched = 26,
   kChanged = 27,
+  kAskCreation = 28,
+  kCreated = 29,
 };
 
 // Of Followed; on the wire, never renumber.
@@ -192,7 +194,7 @@ static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
 static_assert(
     std::is_same_v<std::variant_alternative_t<14, Message>, Challenge>);
 static_assert(std::variant_size_v<Message> ==
-              static_cast<size_t>(Kind::kChanged));
+              static_cast<size_t>(Kind::kCreated));
 
 struct BodyWriter {
   ByteWriter& to;
@@ -203,6 +205,7 @@ struct BodyWriter {
     to.U64(format.region_bytes);
     Put(to, format.configuration);
     to.U64(format.incarnation);
+    to.U64(format.replaces);
     to.Text(format.log_name);
   }
   void operator()(const Formatted& /*formatted*/) const {}
@@ -297,6 +300,11 @@ struct BodyWriter {
     to.Raw(fetched.bytes);
   }
   void operator()(const Changed& /*changed*/) const {}
+  void operator()(const AskCreation& /*ask*/) const {}
+  void operator()(const Created& created) const {
+    Put(to, created.configuration);
+    to.U32(created.is_used ? 1 : 0);
+  }
 };
 
 // Of an error.
@@ -317,6 +325,7 @@ Format TakeFormat(ByteReader& from) {
   format.region_bytes = from.U64();
   format.configuration = TakeConfiguration(from);
   format.incarnation = from.U64();
+  format.replaces = from.U64();
   format.log_name = from.Text(kLogNameBytesMax);
   from.Expect(CheckLogName(format.log_name).ok());
   return format;
@@ -471,6 +480,13 @@ Fetched TakeFetched(ByteReader& from) {
   return fetched;
 }
 
+Created TakeCreated(ByteReader& from) {
+  Created created;
+  created.configuration = TakeConfiguration(from);
+  created.is_used = TakeFlag(from);
+  return created;
+}
+
 Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
   switch (kind) {
     case Kind::kFormat:
@@ -529,6 +545,10 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
       return TakeFetched(from);
     case Kind::kChanged:
       return Changed{};
+    case Kind::kAskCreation:
+      return AskCreation{};
+    case Kind::kCreated:
+      return TakeCreated(from);
   }
   from.Expect(false);  // of another version, or nonsense
   return Installed{};

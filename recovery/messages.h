@@ -9,7 +9,7 @@
 //   Connect(Hello)                    ->  refuses, or Accept(Welcome)
 //   Challenge, Prove                  ->  Challenged, Proved
 //     (exactly if the cluster has a key; see handshake.h)
-//   Format (new logs only)            ->  Formatted
+//   AskCreation, Format (new logs only) ->  Created, Formatted
 //   AskPromise                        ->  Promised, or Refused
 //   (reads the answer's bytes, decides)
 //   Prepare                           ->  Prepared: the ring may be written
@@ -110,11 +110,27 @@ struct Format {
   // 0: that of the configuration, which names this node; else the configuration
   // does not name it, and the replica is blank.
   uint64_t incarnation = 0;
+  // Of a replica that is there, and that nobody has opened: it is replaced. 0:
+  // none may be there.
+  uint64_t replaces = 0;
 
   bool operator==(const Format&) const = default;
 };
 struct Formatted {
   bool operator==(const Formatted&) const = default;
+};
+
+// Of which creation is this replica, and has somebody opened it? Whoever makes
+// a log asks it: one that was cut off left replicas that nobody may open.
+struct AskCreation {
+  bool operator==(const AskCreation&) const = default;
+};
+struct Created {
+  Configuration configuration;
+  // It has promised, or installed, or is of a log that is there (blank).
+  bool is_used = false;
+
+  bool operator==(const Created&) const = default;
 };
 
 struct AskPromise {
@@ -331,7 +347,8 @@ using Message =
     std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
                  Prepared, Install, Installed, Failed, View, Viewed, Release,
                  Released, Challenge, Challenged, Prove, Proved, Follow,
-                 Followed, Scrub, Scrubbed, Hold, Wanted, Fetch, Fetched, Changed>;
+                 Followed, Scrub, Scrubbed, Hold, Wanted, Fetch, Fetched, Changed,
+                 AskCreation, Created>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

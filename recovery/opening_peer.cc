@@ -30,6 +30,8 @@ const char* WhatIsWaitedFor(OpeningPeer::State state) {
     case OpeningPeer::State::kChallenging:
     case OpeningPeer::State::kProving:
       return "the proof of the cluster key";
+    case OpeningPeer::State::kAskingCreation:
+      return "the word on its creation";
     case OpeningPeer::State::kFormatting:
       return "the empty replica";
     case OpeningPeer::State::kPromising:
@@ -157,8 +159,14 @@ absl::Status OpeningPeer::Send(const Message& message) {
   return absl::OkStatus();
 }
 
-void OpeningPeer::Ask(const Format& format) {
+void OpeningPeer::Ask(const AskCreation& ask) {
   ALPHEUS_CHECK(state_ == State::kWelcomed, "one request at a time");
+  Request(ask, State::kAskingCreation);
+}
+
+void OpeningPeer::Ask(const Format& format) {
+  ALPHEUS_CHECK(state_ == State::kWelcomed || state_ == State::kCreationKnown,
+                "one request at a time");
   Request(format, State::kFormatting);
 }
 
@@ -292,6 +300,9 @@ void OpeningPeer::TakeReply() {
     TakeChallenged(std::get<Challenged>(*message));
   } else if (is(State::kProving, Proved())) {
     state_ = State::kWelcomed;
+  } else if (is(State::kAskingCreation, Created())) {
+    created_ = std::get<Created>(*message);
+    state_ = State::kCreationKnown;
   } else if (is(State::kFormatting, Formatted())) {
     state_ = State::kFormatted;
   } else if (is(State::kPromising, Promised())) {

@@ -334,6 +334,8 @@ class ReplicaServer {
                                    const Message& message);
   absl::StatusOr<MaybeReply> OnHandshake(Connection& connection,
                                          const Message& message);
+  absl::Status CheckReplaceable(const ServedLog& log,
+                                const Format& format) const;
   absl::StatusOr<Message> OnFormat(Connection& connection,
                                    const Format& format);
   absl::StatusOr<Message> OnView(Connection& connection);

@@ -86,7 +86,9 @@ std::vector<Message> AllMessages() {
           Fetch{RingOffset(640), kFetchBytesMax},
           Fetched{RingOffset(640), {}},
           Fetched{RingOffset(640), {std::byte{1}, std::byte{2}}},
-          Changed{}};
+          Changed{},
+          AskCreation{},
+          Created{TwoMembers(), true}};
 }
 
 bool Decodes(std::span<const std::byte> bytes) {
@@ -182,7 +184,8 @@ TEST(MessagesTest, TableIsOfTheLogThatIsSpokenOf) {
 }
 
 // Format: region bytes at 0, configuration id 8, N 16, W 20, members 24, what
-// it was made from 56, incarnation 120, length of the name 128.
+// it was made from 56, incarnation 120, what it replaces 128, length of the name
+// 136.
 TEST(MessagesTest, FormatThatCannotBeIsNone) {
   const auto bytes = EncodeMessage(kLog, AllMessages()[0]);
   for (const uint32_t n : {0u, 1u, 3u, 17u, 0xffffffffu}) {
@@ -192,12 +195,12 @@ TEST(MessagesTest, FormatThatCannotBeIsNone) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 20, w))) << "W " << w;
   }
   for (const uint32_t length : {0u, 11u, 65u, 0xffffffffu}) {
-    EXPECT_FALSE(Decodes(With(bytes, kBody + 128, length))) << length;
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 136, length))) << length;
   }
   for (const char c : {'/', '\0', ' ', '\\', '\x80'}) {
-    EXPECT_FALSE(Decodes(With(bytes, kBody + 132 + 2, c))) << c;
+    EXPECT_FALSE(Decodes(With(bytes, kBody + 140 + 2, c))) << c;
   }
-  EXPECT_FALSE(Decodes(With(bytes, kBody + 132, '.')));
+  EXPECT_FALSE(Decodes(With(bytes, kBody + 140, '.')));
 }
 
 TEST(MessagesTest, PromiseOfNobodyIsNone) {

@@ -7,6 +7,7 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 #include "recovery/answer_wire.h"
+#include "recovery/served_log.h"
 
 namespace alpheus::testing {
 
@@ -128,6 +129,9 @@ absl::StatusOr<Message> ScriptedReplica::TryReply(ConnectionId id,
   if (const auto* format = std::get_if<Format>(&request)) {
     ALPHEUS_RETURN_IF_ERROR(format_(*format));
     return Formatted{};
+  }
+  if (std::holds_alternative<AskCreation>(request)) {
+    return CreatedOf(replica_->superline());
   }
   const Ring ring = replica_->ring();
   const std::span<std::byte> ring_bytes(ring.data(), ring.capacity());
