@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recovery/answer_wire.h"
 
+#include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
+#include "log/base/status_macros.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "recovery/byte_stream.h"
@@ -106,7 +108,7 @@ uint64_t AnswerBytesMax(uint64_t ring_capacity) {
   return kMessageBytesMax + lines * (kRunBytes + kHeldBytes);
 }
 
-std::vector<std::byte> EncodeAnswer(const Answer& answer) {
+std::vector<std::byte> EncodeAnswer(Uuid log_id, const Answer& answer) {
   ByteWriter to;
   to.Reserve(kMessageBytesMax + answer.runs.size() * kRunBytes +
              answer.held.size() * kHeldBytes);
@@ -135,12 +137,18 @@ std::vector<std::byte> EncodeAnswer(const Answer& answer) {
     to.U32(record.header_checksum);
     to.U32(record.lines);
   }
+  PutSum(to, kAnswerMagic, log_id);
   return to.Take();
 }
 
-std::optional<Answer> DecodeAnswer(Uuid log_id,
-                                   std::span<const std::byte> bytes) {
-  ByteReader from(bytes);
+absl::StatusOr<Answer> DecodeAnswer(Uuid log_id,
+                                    std::span<const std::byte> bytes) {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::span<const std::byte> summed,
+      TakeSummed("an answer", kAnswerMagic, log_id, bytes));
+  const absl::Status none = absl::DataLossError(
+      absl::StrCat(bytes.size(), " bytes came that are no answer"));
+  ByteReader from(summed);
   from.Expect(from.U32() == kAnswerMagic);
   from.Expect(from.U32() == kProtocolVersion);
   Answer answer;
@@ -163,12 +171,12 @@ std::optional<Answer> DecodeAnswer(Uuid log_id,
   // Whoever adds to LSNs never goes round.
   if (!from.Expect(answer.head.lsn.value < kOffsetEnd &&
                    answer.proven_lsn < answer.head.lsn + LinesOf(answer))) {
-    return std::nullopt;
+    return none;
   }
   answer.runs = TakeRuns(from, answer);
-  if (!from.good()) return std::nullopt;
+  if (!from.good()) return none;
   answer.held = TakeHeld(from, answer);
-  if (!from.IsDone() || !AreHeldGood(answer)) return std::nullopt;
+  if (!from.IsDone() || !AreHeldGood(answer)) return none;
   return answer;
 }
 

@@ -3,7 +3,8 @@
 // read.
 //
 // What arrives is never trusted: bytes that are too few, too many, or say what
-// can't be, decode to nothing.
+// can't be, are no answer, and none of bytes whose sum does not fit is decoded
+// (G1 of messages.h).
 //
 // Thread safety: pure functions.
 // References: protocol A4.3; answer.h; docs/recovery_wire.md.
@@ -12,21 +13,22 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "log/base/ids.h"
 #include "recovery/answer.h"
 
 namespace alpheus {
 
-// Decoding: nothing if it is none; what it says is consistent in itself (runs
-// and held records, A1 of answer.h; no more LSNs than the ring has lines;
-// epochs own what they hold). `log_id` seeds the keys of the table.
-std::vector<std::byte> EncodeAnswer(const Answer& answer);
-std::optional<Answer> DecodeAnswer(Uuid log_id,
-                                   std::span<const std::byte> bytes);
+// What is decoded is consistent in itself (runs and held records, A1 of
+// answer.h; no more LSNs than the ring has lines; epochs own what they hold).
+// `log_id` seeds the sum and the keys of the table. Errors, of decoding:
+// Unavailable (G1), DataLoss (it is no answer).
+std::vector<std::byte> EncodeAnswer(Uuid log_id, const Answer& answer);
+absl::StatusOr<Answer> DecodeAnswer(Uuid log_id,
+                                    std::span<const std::byte> bytes);
 // No answer of a replica with such a ring has more bytes: to be compared with
 // Promised::answer_bytes before memory is made for them.
 uint64_t AnswerBytesMax(uint64_t ring_capacity);

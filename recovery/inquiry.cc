@@ -114,7 +114,7 @@ absl::Status Inquiry::Send(Step step, const Message& message) {
   step_ = step;
   ALPHEUS_RETURN_IF_ERROR(OfConnection(fabric_.PostReceive(
       connection_, WorkId(kReplySlot), slots_->At(kReplySlot))));
-  const std::vector<std::byte> bytes = EncodeMessage(message);
+  const std::vector<std::byte> bytes = EncodeMessage(options_.hello.log_id, message);
   // Each at a place of its own: the one before may still be under way.
   LocalBytes slot = slots_->At(kRequestSlot);
   slot.bytes =
@@ -147,11 +147,13 @@ bool Inquiry::Take(const Completion& completion) {
 }
 
 absl::Status Inquiry::TakeReply(std::span<const std::byte> bytes) {
-  std::optional<Message> reply = DecodeMessage(options_.hello.log_id, bytes);
-  if (!reply) {
+  absl::StatusOr<Message> reply = DecodeMessage(options_.hello.log_id, bytes);
+  if (absl::IsInvalidArgument(reply.status())) {
     return absl::DataLossError(absl::StrCat("the node sent ", bytes.size(),
                                             " bytes that are no reply"));
   }
+  ALPHEUS_RETURN_IF_ERROR(reply.status());
+  if (std::holds_alternative<Changed>(*reply)) return RequestChanged();
   if (const auto* failed = std::get_if<Failed>(&*reply)) return failed->status;
   return TakeReply(*std::move(reply));
 }

@@ -10,6 +10,7 @@
 #include "log/core/record_writer.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
+#include "log/format/remedy.h"
 #include "log/pmem/backends.h"
 
 namespace alpheus {
@@ -26,7 +27,8 @@ absl::Status CheckRoomToGoOn(const std::string& name, const Superline& next,
       ", epoch ", next.promised_epoch.value, ", epoch table ", next.table_seq,
       " or superline ", superline_seq,
       " is beyond what any log reaches: not written by this program, or by a "
-      "faulty one. Nothing was changed. Restore the region from a copy"));
+      "faulty one. Nothing was changed. ",
+      kRemedyOfDamage));
 }
 
 template <Persistence P>

@@ -16,6 +16,16 @@ namespace {
 
 using State = OpeningPeer::State;
 
+absl::Status IsThere(const OpeningPeer& peer) {
+  return absl::AlreadyExistsError(absl::StrCat(
+      peer.Describe(),
+      " holds a replica of the log already, with a ring of ",
+      peer.welcome().ring_capacity, " bytes",
+      peer.welcome().promised == Epoch(0)
+          ? ", as all members do, and nobody has opened it: the log is there"
+          : ""));
+}
+
 }  // namespace
 
 LogCreation::LogCreation(Fabric& fabric, const Clock& clock,
@@ -85,7 +95,9 @@ bool LogCreation::Poll() {
   for (const auto& peer : peers_) {
     peer->CheckTime(now);
     const bool owes_nothing =
-        peer->state() == State::kWelcomed || peer->state() == State::kFormatted;
+        peer->state() == State::kWelcomed ||
+        peer->state() == State::kCreationKnown ||
+        peer->state() == State::kFormatted;
     if (options_.deadline.HasPassed(now) && !owes_nothing) {
       peer->Fail(absl::UnavailableError("had not replied at the deadline"));
     }
@@ -126,6 +138,7 @@ Deadline LogCreation::NextPoll() const {
 
 absl::Status LogCreation::GoOn() {
   if (phase_ == Phase::kWelcome) return CheckWelcomes();
+  if (phase_ == Phase::kCreation) return CheckCreations();
   return CheckFormatted();
 }
 
@@ -136,33 +149,72 @@ absl::Status LogCreation::CheckWelcomes() {
       return NothingDone(*peer);
     }
     all &= peer->state() == State::kWelcomed;
-    if (!HasReplica(*peer) || options_.joined) continue;
-    return NothingDone(absl::AlreadyExistsError(
-        absl::StrCat(peer->Describe(),
-                     " holds a replica of the log already, with a ring "
-                     "of ",
-                     peer->welcome().ring_capacity, " bytes",
-                     peer->welcome().promised == Epoch(0)
-                         ? ", and nobody has opened it: if its creation was "
-                           "cut off, remove the log's file on each node, then "
-                           "create it again"
-                         : "")));
+    const bool is_used = HasReplica(*peer) && !options_.joined &&
+                         peer->welcome().promised != Epoch(0);
+    if (is_used) return NothingDone(IsThere(*peer));
   }
   if (!all) return absl::OkStatus();
   if (options_.deadline.HasPassed(clock_.NowNanos())) {  // C3
     return NothingDone(
         absl::UnavailableError("the last member answered after the deadline"));
   }
-  phase_ = Phase::kFormat;
   if (options_.joined) {
+    phase_ = Phase::kFormat;
     AskForBlanks();
     return absl::OkStatus();
   }
+  phase_ = Phase::kCreation;
+  for (const auto& peer : peers_) {
+    if (HasReplica(*peer)) peer->Ask(AskCreation{});
+  }
+  return CheckCreations();
+}
+
+// C1.
+absl::Status LogCreation::CheckCreations() {
+  bool all = true;
+  for (const auto& peer : peers_) {
+    if (peer->failed()) return NothingDone(*peer);
+    all &= peer->state() != State::kAskingCreation;
+    const bool is_used =
+        peer->state() == State::kCreationKnown && peer->created().is_used;
+    if (is_used) return NothingDone(IsThere(*peer));
+  }
+  if (!all) return absl::OkStatus();
+  if (IsComplete()) return NothingDone(IsThere(*peers_.front()));
+  if (options_.deadline.HasPassed(clock_.NowNanos())) {  // C3
+    return NothingDone(
+        absl::UnavailableError("the last member answered after the deadline"));
+  }
+  FormatAll();
+  return absl::OkStatus();
+}
+
+// All members have a replica of one creation, with the list that is wanted:
+// it was made to its end, and may be opened.
+bool LogCreation::IsComplete() const {
+  const Configuration& first = peers_.front()->created().configuration;
+  return first.id == options_.configuration_id &&
+         first.replica_count == options_.sizes.replica_count &&
+         first.write_quorum == options_.sizes.write_quorum &&
+         std::ranges::all_of(peers_, [&](const auto& peer) {
+           return peer->state() == State::kCreationKnown &&
+                  peer->created().configuration == first &&
+                  Names(first, {peer->node(), peer->welcome().incarnation});
+         });
+}
+
+void LogCreation::FormatAll() {
+  phase_ = Phase::kFormat;
   DrawIncarnations();
   for (const auto& peer : peers_) {
-    peer->Ask(Format{options_.region_bytes, configuration_, options_.log_name});
+    Format format{options_.region_bytes, configuration_,
+                           options_.log_name};
+    if (peer->state() == State::kCreationKnown) {
+      format.replaces = peer->welcome().incarnation;
+    }
+    peer->Ask(format);
   }
-  return absl::OkStatus();
 }
 
 bool LogCreation::HasReplica(const OpeningPeer& peer) {
@@ -238,8 +290,8 @@ absl::Status LogCreation::PartlyDone() const {
       absl::StrCat("creating log ", options_.log_id.ToString(), ": ", failed,
                    "whether these have a replica now is unknown. It exists on ",
                    made.empty() ? "no other member" : made,
-                   ". Remove the replicas of this log everywhere, then create "
-                   "it again")};
+                   ". See to what failed, then create it again: as long as "
+                   "nobody has opened it, what is there of it is made anew")};
 }
 
 void LogCreation::End(const absl::Status& status) {

@@ -2,12 +2,15 @@
 #include "recovery/messages.h"
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/check.h"
+#include "log/base/mutant.h"
+#include "log/base/status_macros.h"
 #include "log/core/region_state.h"
 #include "quorum/log_id.h"
 #include "recovery/byte_stream.h"
@@ -50,6 +53,9 @@ enum class Kind : uint32_t {
   kWanted = 24,
   kFetch = 25,
   kFetched = 26,
+  kChanged = 27,
+  kAskCreation = 28,
+  kCreated = 29,
 };
 
 // Of Followed; on the wire, never renumber.
@@ -58,8 +64,12 @@ constexpr uint32_t kInSession = 2;
 constexpr uint32_t kIsHeld = 4;
 constexpr uint32_t kHasEnd = 8;
 
+// Magic and version.
+constexpr size_t kStartBytes = 8;
 constexpr size_t kWelcomeBytes = 56;
-// Magic, version and code.
+// The first version whose messages have sums.
+constexpr uint32_t kSummedVersion = 8;
+// Magic, version, code and its sum.
 constexpr size_t kRejectionTextBytes = kHelloBytes - 12;
 constexpr size_t kFailedTextBytes = 4096;
 
@@ -119,22 +129,23 @@ Digest TakeDigest(ByteReader& from) {
   return digest;
 }
 
-constexpr uint32_t kNativeFlush = 1;
-constexpr uint32_t kAtomicWrite = 2;
+// Of the byte of the adapter; on the wire, never renumber.
+constexpr uint32_t kNoDdio = 1;
+constexpr uint32_t kNativeFlush = 2;
+constexpr uint32_t kAtomicWrite = 4;
 
-// One byte for each axis, then what the adapter can do.
+// One byte for each axis; that of DDIO says what the adapter can do as well.
 void Put(ByteWriter& to, const Platform& platform) {
-  to.U32(static_cast<uint32_t>(platform.domain) |
-         (platform.ddio ? 0U : 1U) << 8 |
+  const uint32_t adapter = (platform.ddio ? 0 : kNoDdio) |
+                           (platform.native_flush ? kNativeFlush : 0) |
+                           (platform.atomic_write ? kAtomicWrite : 0);
+  to.U32(static_cast<uint32_t>(platform.domain) | adapter << 8 |
          static_cast<uint32_t>(platform.receive_buffers) << 16 |
          static_cast<uint32_t>(platform.transport) << 24);
-  to.U32((platform.native_flush ? kNativeFlush : 0) |
-         (platform.atomic_write ? kAtomicWrite : 0));
 }
 
 Platform TakePlatform(ByteReader& from) {
   const uint32_t axes = from.U32();
-  const uint32_t abilities = from.U32();
   const auto axis = [&](int index, auto max) {
     const uint32_t value = axes >> (8 * index) & 0xff;
     const bool is_known = from.Expect(value <= static_cast<uint32_t>(max));
@@ -142,12 +153,12 @@ Platform TakePlatform(ByteReader& from) {
   };
   Platform platform;
   platform.domain = axis(0, PersistenceDomain::kSystem);
-  platform.ddio = !axis(1, true);
+  const uint32_t adapter = axis(1, kNoDdio | kNativeFlush | kAtomicWrite);
+  platform.ddio = (adapter & kNoDdio) == 0;
+  platform.native_flush = (adapter & kNativeFlush) != 0;
+  platform.atomic_write = (adapter & kAtomicWrite) != 0;
   platform.receive_buffers = axis(2, ReceiveBuffers::kPmem);
   platform.transport = axis(3, Transport::kInfiniBand);
-  from.Expect(abilities <= (kNativeFlush | kAtomicWrite));
-  platform.native_flush = (abilities & kNativeFlush) != 0;
-  platform.atomic_write = (abilities & kAtomicWrite) != 0;
   return platform;
 }
 
@@ -183,7 +194,7 @@ static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
 static_assert(
     std::is_same_v<std::variant_alternative_t<14, Message>, Challenge>);
 static_assert(std::variant_size_v<Message> ==
-              static_cast<size_t>(Kind::kFetched));
+              static_cast<size_t>(Kind::kCreated));
 
 struct BodyWriter {
   ByteWriter& to;
@@ -194,6 +205,7 @@ struct BodyWriter {
     to.U64(format.region_bytes);
     Put(to, format.configuration);
     to.U64(format.incarnation);
+    to.U64(format.replaces);
     to.Text(format.log_name);
   }
   void operator()(const Formatted& /*formatted*/) const {}
@@ -287,13 +299,23 @@ struct BodyWriter {
     to.U32(static_cast<uint32_t>(fetched.bytes.size()));
     to.Raw(fetched.bytes);
   }
+  void operator()(const Changed& /*changed*/) const {}
+  void operator()(const AskCreation& /*ask*/) const {}
+  void operator()(const Created& created) const {
+    Put(to, created.configuration);
+    to.U32(created.is_used ? 1 : 0);
+  }
 };
+
+// Of an error.
+bool IsCode(uint32_t code) {
+  return code >= static_cast<uint32_t>(absl::StatusCode::kCancelled) &&
+         code <= static_cast<uint32_t>(absl::StatusCode::kUnauthenticated);
+}
 
 absl::StatusCode TakeCode(ByteReader& from) {
   const uint32_t code = from.U32();
-  from.Expect(code >= static_cast<uint32_t>(absl::StatusCode::kCancelled) &&
-              code <=
-                  static_cast<uint32_t>(absl::StatusCode::kUnauthenticated));
+  from.Expect(IsCode(code));
   return from.good() ? static_cast<absl::StatusCode>(code)
                      : absl::StatusCode::kUnknown;
 }
@@ -303,6 +325,7 @@ Format TakeFormat(ByteReader& from) {
   format.region_bytes = from.U64();
   format.configuration = TakeConfiguration(from);
   format.incarnation = from.U64();
+  format.replaces = from.U64();
   format.log_name = from.Text(kLogNameBytesMax);
   from.Expect(CheckLogName(format.log_name).ok());
   return format;
@@ -457,6 +480,13 @@ Fetched TakeFetched(ByteReader& from) {
   return fetched;
 }
 
+Created TakeCreated(ByteReader& from) {
+  Created created;
+  created.configuration = TakeConfiguration(from);
+  created.is_used = TakeFlag(from);
+  return created;
+}
+
 Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
   switch (kind) {
     case Kind::kFormat:
@@ -513,6 +543,12 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
       return TakeFetch(from);
     case Kind::kFetched:
       return TakeFetched(from);
+    case Kind::kChanged:
+      return Changed{};
+    case Kind::kAskCreation:
+      return AskCreation{};
+    case Kind::kCreated:
+      return TakeCreated(from);
   }
   from.Expect(false);  // of another version, or nonsense
   return Installed{};
@@ -526,17 +562,50 @@ absl::Status NotA(const char* what, std::string_view bytes) {
                    ". Another program, or damage on the way"));
 }
 
-// Magic and version, which mean the same in all versions.
-absl::Status TakeStart(ByteReader& from, const char* what, uint32_t magic,
-                       std::string_view bytes) {
-  const bool is_magic = from.U32() == magic;
-  const uint32_t version = from.U32();
-  if (!from.Expect(is_magic)) return NotA(what, bytes);
-  if (version == kProtocolVersion) return absl::OkStatus();
-  // Its front must do, where it is cut as a rejection.
-  return absl::UnimplementedError(absl::StrCat(
-      "peer: protocol version ", version, ", here: version ", kProtocolVersion,
-      ". Run programs of one version on all nodes"));
+// What is behind magic and version, which mean the same in all versions; its
+// sum holds, if that version has one (G1).
+absl::StatusOr<ByteReader> TakeStart(const char* what, uint32_t magic,
+                                     std::string_view bytes) {
+  ByteReader start(AsBytes(bytes));
+  const bool is_magic = start.U32() == magic;
+  const uint32_t version = start.U32();
+  if (!start.good()) return NotA(what, bytes);
+  const bool is_old = is_magic && version > 0 && version < kSummedVersion;
+  std::span<const std::byte> rest = AsBytes(bytes);
+  if (!is_old) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        rest, TakeSummed(absl::StrCat("a ", what).c_str(), magic, Uuid(), rest));
+  }
+  if (!is_magic) return NotA(what, bytes);
+  if (version != kProtocolVersion) {
+    // Its front must do, where it is cut as a rejection.
+    return absl::UnimplementedError(absl::StrCat(
+        "peer: protocol version ", version, ", here: version ",
+        kProtocolVersion, ". Run programs of one version on all nodes"));
+  }
+  return ByteReader(rest.subspan(kStartBytes));
+}
+
+// With no sum in it: what is summed, and what all versions read.
+ByteWriter RejectionOf(uint32_t version, uint32_t code, std::string_view text) {
+  ByteWriter to;
+  to.U32(kRejectionMagic);
+  to.U32(version);
+  to.U32(code);
+  to.Raw(AsBytes(text));
+  return to;
+}
+
+absl::Status RefusedUnsaid() {
+  return absl::UnavailableError(
+      "the replica refused the connection and did not say why");
+}
+
+// Beside the code, which needs one byte: three bytes of the sum of the rest.
+uint32_t RejectionSumOf(ByteWriter bytes) {
+  PutSum(bytes, kRejectionMagic, Uuid());
+  ByteReader sum(std::span(bytes.bytes()).last(kSumBytes));
+  return sum.U32() << 8;
 }
 
 }  // namespace
@@ -554,21 +623,23 @@ std::string EncodeHello(const Hello& hello) {
   to.U32(kProtocolVersion);
   to.Id(hello.cluster_id);
   to.Id(hello.log_id);
-  to.Id(hello.primary.node);
   to.U64(hello.primary.incarnation);
+  const uint64_t node = hello.primary.node.value;
+  ALPHEUS_CHECK(node <= std::numeric_limits<uint32_t>::max(),
+                "nodes have 16 bits (ballot.h)");
+  to.U32(static_cast<uint32_t>(node));
+  PutSum(to, kHelloMagic, Uuid());
   return TakeText(to);
 }
 
 absl::StatusOr<Hello> DecodeHello(std::string_view bytes) {
-  ByteReader from(AsBytes(bytes));
-  if (absl::Status s = TakeStart(from, "hello", kHelloMagic, bytes); !s.ok()) {
-    return s;
-  }
+  ALPHEUS_ASSIGN_OR_RETURN(ByteReader from,
+                           TakeStart("hello", kHelloMagic, bytes));
   Hello hello;
   hello.cluster_id = from.AsUuid();
   hello.log_id = from.AsUuid();
-  hello.primary.node = from.As<NodeId>();
   hello.primary.incarnation = from.U64();
+  hello.primary.node = NodeId(from.U32());
   from.Expect(!hello.log_id.is_zero() && hello.primary.incarnation != 0);
   if (!from.IsDone()) return NotA("hello", bytes);
   return hello;
@@ -584,16 +655,14 @@ std::string EncodeWelcome(const Welcome& welcome) {
   to.Id(welcome.promised);
   to.U64(welcome.configuration_id);
   Put(to, welcome.platform);
+  PutSum(to, kWelcomeMagic, Uuid());
   static_assert(kWelcomeBytes <= kHelloBytes);
   return TakeText(to);
 }
 
 absl::StatusOr<Welcome> DecodeWelcome(std::string_view bytes) {
-  ByteReader from(AsBytes(bytes));
-  if (absl::Status s = TakeStart(from, "welcome", kWelcomeMagic, bytes);
-      !s.ok()) {
-    return s;
-  }
+  ALPHEUS_ASSIGN_OR_RETURN(ByteReader from,
+                           TakeStart("welcome", kWelcomeMagic, bytes));
   Welcome welcome;
   welcome.node = from.As<NodeId>();
   welcome.incarnation = from.U64();
@@ -609,47 +678,70 @@ absl::StatusOr<Welcome> DecodeWelcome(std::string_view bytes) {
   return welcome;
 }
 
-std::string EncodeRejection(const absl::Status& why) {
+std::string EncodeRejection(const absl::Status& why, RejectionSum sum) {
   ALPHEUS_CHECK(!why.ok(), "who rejects says why");
-  ByteWriter to;
-  to.U32(kRejectionMagic);
-  to.U32(kProtocolVersion);
-  to.U32(static_cast<uint32_t>(why.code()));
-  to.Raw(AsBytes(FrontOf(why, kRejectionTextBytes)));
-  return TakeText(to);
+  const auto code = static_cast<uint32_t>(why.code());
+  const std::string_view text = FrontOf(why, kRejectionTextBytes);
+  ByteWriter to = RejectionOf(kProtocolVersion, code, text);
+  if (sum == RejectionSum::kNone) return TakeText(to);
+  ByteWriter summed =
+      RejectionOf(kProtocolVersion, code | RejectionSumOf(to), text);
+  return TakeText(summed);
 }
 
 absl::Status DecodeRejection(std::string_view bytes) {
   ByteReader from(AsBytes(bytes));
   const bool is_magic = from.U32() == kRejectionMagic;
-  from.U32();  // of any version
-  const absl::StatusCode code = TakeCode(from);
+  const uint32_t version = from.U32();
+  const uint32_t word = from.U32();
   if (!is_magic || !from.good() || bytes.size() > kHelloBytes) {
-    return absl::UnavailableError(
-        "the replica refused the connection and did not say why");
+    return RefusedUnsaid();
   }
   const std::string_view text = bytes.substr(kHelloBytes - kRejectionTextBytes);
-  return absl::Status(code, absl::string_view(text.data(), text.size()));
+  const bool is_summed = version == kProtocolVersion;
+  const uint32_t code = is_summed ? word & 0xff : word;
+  if (is_summed && !IsMutant("kMessageSumUnchecked") &&
+      word != (code | RejectionSumOf(RejectionOf(version, code, text)))) {
+    return absl::UnavailableError(
+        "the replica refused the connection, and why was changed on its way. "
+        "Try again");
+  }
+  if (!IsCode(code)) return RefusedUnsaid();
+  return {static_cast<absl::StatusCode>(code),
+          absl::string_view(text.data(), text.size())};
 }
 
-std::vector<std::byte> EncodeMessage(const Message& message) {
+absl::Status RequestChanged() {
+  return absl::UnavailableError(
+      "the request was changed on its way, and nothing of it was done. Try "
+      "again; if it comes again, see to the network, and to the memory of both "
+      "hosts");
+}
+
+std::vector<std::byte> EncodeMessage(Uuid log_id, const Message& message) {
   ByteWriter to;
   to.U32(kMessageMagic);
   to.U32(static_cast<uint32_t>(KindOf(message)));
   std::visit(BodyWriter{to}, message);
+  PutSum(to, kMessageMagic, log_id);
   ALPHEUS_CHECK(to.bytes().size() <= kMessageBytesMax,
                 "a full epoch table fits");
   return to.Take();
 }
 
-std::optional<Message> DecodeMessage(Uuid log_id,
-                                     std::span<const std::byte> bytes) {
-  if (bytes.size() > kMessageBytesMax) return std::nullopt;
-  ByteReader from(bytes);
+absl::StatusOr<Message> DecodeMessage(Uuid log_id,
+                                      std::span<const std::byte> bytes) {
+  const absl::Status none = absl::InvalidArgumentError(
+      absl::StrCat(bytes.size(), " bytes came that are no message"));
+  if (bytes.size() > kMessageBytesMax) return none;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::span<const std::byte> summed,
+      TakeSummed("a message", kMessageMagic, log_id, bytes));
+  ByteReader from(summed);
   from.Expect(from.U32() == kMessageMagic);
   const auto kind = static_cast<Kind>(from.U32());
   Message message = TakeBody(kind, from, log_id);
-  if (!from.IsDone()) return std::nullopt;
+  if (!from.IsDone()) return none;
   return message;
 }
 

@@ -9,7 +9,7 @@
 //   Connect(Hello)                    ->  refuses, or Accept(Welcome)
 //   Challenge, Prove                  ->  Challenged, Proved
 //     (exactly if the cluster has a key; see handshake.h)
-//   Format (new logs only)            ->  Formatted
+//   AskCreation, Format (new logs only) ->  Created, Formatted
 //   AskPromise                        ->  Promised, or Refused
 //   (reads the answer's bytes, decides)
 //   Prepare                           ->  Prepared: the ring may be written
@@ -18,9 +18,14 @@
 //   (from here on batches and acks; see replica_session.h)
 //
 // View, Follow, Release, Scrub, Fetch and Hold need no promise. Any request may
-// be replied to with Failed. Numbers are little-endian. What arrives is never
-// trusted: a message that is too short, too long, or says what can't be,
-// decodes to nothing.
+// be replied to with Failed, or with Changed. Numbers are little-endian. What
+// arrives is never trusted: a message that is too short, too long, or says what
+// can't be, is none.
+//
+// Invariants:
+//   G1. Nothing is decoded, and nothing done, of bytes whose sum does not fit:
+//       they were changed on their way, or are of another log. That ends the
+//       connection, and may be tried again.
 //
 // Thread safety: values and pure functions.
 // References: protocol A4; docs/replication.md.
@@ -79,16 +84,21 @@ struct Welcome {
 };
 
 // At most kHelloBytes each; magic and version mean the same in all versions of
-// the protocol, and so does a rejection. DecodeHello and DecodeWelcome:
-// InvalidArgument (not such a message), Unimplemented (another protocol
-// version, both named).
+// the protocol, and so does a rejection. From version 8 on the last bytes of a
+// hello and a welcome are their sum. DecodeHello and DecodeWelcome: Unavailable
+// (G1), InvalidArgument (not such a message), Unimplemented (another protocol
+// version, both named). Requires: a node of at most 32 bits.
 std::string EncodeHello(const Hello& hello);
 absl::StatusOr<Hello> DecodeHello(std::string_view bytes);
 std::string EncodeWelcome(const Welcome& welcome);
 absl::StatusOr<Welcome> DecodeWelcome(std::string_view bytes);
 // Why a connection was refused, cut to kHelloBytes. Requires: !why.ok().
-// Decoded it is never OK: who said nothing that can be read is Unavailable.
-std::string EncodeRejection(const absl::Status& why);
+// Without a sum it can be read by all versions; with one by this one only.
+// Decoded it is never OK: who said nothing that can be read is Unavailable, and
+// so are bytes of this version that were changed on their way.
+enum class RejectionSum { kNone, kSummed };
+std::string EncodeRejection(const absl::Status& why,
+                            RejectionSum sum = RejectionSum::kSummed);
 absl::Status DecodeRejection(std::string_view bytes);
 
 // Makes an empty replica where there is none (A4: "formatted on all N members
@@ -100,11 +110,27 @@ struct Format {
   // 0: that of the configuration, which names this node; else the configuration
   // does not name it, and the replica is blank.
   uint64_t incarnation = 0;
+  // Of a replica that is there, and that nobody has opened: it is replaced. 0:
+  // none may be there.
+  uint64_t replaces = 0;
 
   bool operator==(const Format&) const = default;
 };
 struct Formatted {
   bool operator==(const Formatted&) const = default;
+};
+
+// Of which creation is this replica, and has somebody opened it? Whoever makes
+// a log asks it: a creation that was cut off left replicas on some members.
+struct AskCreation {
+  bool operator==(const AskCreation&) const = default;
+};
+struct Created {
+  Configuration configuration;
+  // It has promised, or installed, or is of a log that is there (blank).
+  bool is_used = false;
+
+  bool operator==(const Created&) const = default;
 };
 
 struct AskPromise {
@@ -309,20 +335,30 @@ struct Fetched {
   bool operator==(const Fetched&) const = default;
 };
 
+// What came is not what was sent (G1); nothing of it was done. The connection
+// is of no more use.
+struct Changed {
+  bool operator==(const Changed&) const = default;
+};
+// What it means to whoever asked: Unavailable, to be tried again.
+absl::Status RequestChanged();
+
 using Message =
     std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
                  Prepared, Install, Installed, Failed, View, Viewed, Release,
                  Released, Challenge, Challenged, Prove, Proved, Follow,
-                 Followed, Scrub, Scrubbed, Hold, Wanted, Fetch, Fetched>;
+                 Followed, Scrub, Scrubbed, Hold, Wanted, Fetch, Fetched, Changed,
+                 AskCreation, Created>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;
 
 // Requires: a table of at most kEpochTableCapacity entries.
-std::vector<std::byte> EncodeMessage(const Message& message);
-// `log_id` seeds the keys of a table. Nothing if it is no message.
-std::optional<Message> DecodeMessage(Uuid log_id,
-                                     std::span<const std::byte> bytes);
+std::vector<std::byte> EncodeMessage(Uuid log_id, const Message& message);
+// `log_id` seeds the sum and the keys of a table. Errors: Unavailable (G1),
+// InvalidArgument (it is no message).
+absl::StatusOr<Message> DecodeMessage(Uuid log_id,
+                                      std::span<const std::byte> bytes);
 
 }  // namespace alpheus
 

@@ -30,6 +30,8 @@ const char* WhatIsWaitedFor(OpeningPeer::State state) {
     case OpeningPeer::State::kChallenging:
     case OpeningPeer::State::kProving:
       return "the proof of the cluster key";
+    case OpeningPeer::State::kAskingCreation:
+      return "the word on its creation";
     case OpeningPeer::State::kFormatting:
       return "the empty replica";
     case OpeningPeer::State::kPromising:
@@ -145,7 +147,7 @@ absl::Status OpeningPeer::Send(const Message& message) {
     ALPHEUS_ASSIGN_OR_RETURN(slots_,
                              MessageSlots::Make(fabric_, 2, kMessageBytesMax));
   }
-  const std::vector<std::byte> bytes = EncodeMessage(message);
+  const std::vector<std::byte> bytes = EncodeMessage(options_.hello.log_id, message);
   ALPHEUS_CHECK(bytes.size() <= kMessageBytesMax, "(messages.h)");
   ALPHEUS_RETURN_IF_ERROR(
       fabric_.PostReceive(connection_, kReceiveWork, slots_->At(1)));
@@ -157,8 +159,14 @@ absl::Status OpeningPeer::Send(const Message& message) {
   return absl::OkStatus();
 }
 
-void OpeningPeer::Ask(const Format& format) {
+void OpeningPeer::Ask(const AskCreation& ask) {
   ALPHEUS_CHECK(state_ == State::kWelcomed, "one request at a time");
+  Request(ask, State::kAskingCreation);
+}
+
+void OpeningPeer::Ask(const Format& format) {
+  ALPHEUS_CHECK(state_ == State::kWelcomed || state_ == State::kCreationKnown,
+                "one request at a time");
   Request(format, State::kFormatting);
 }
 
@@ -220,7 +228,9 @@ void OpeningPeer::Take(const ConnectionEvent& event) {
 void OpeningPeer::TakeWelcome(const std::string& private_data) {
   if (state_ != State::kConnecting) return;
   const auto welcome = DecodeWelcome(private_data);
-  if (!welcome.ok()) return Fail(welcome.status());
+  if (!welcome.ok()) {
+    return Fail(welcome.status(), absl::IsUnavailable(welcome.status()));
+  }
   if (welcome->node != node()) {
     return Fail(absl::FailedPreconditionError(
         absl::StrCat("node ", welcome->node.value,
@@ -274,17 +284,25 @@ void OpeningPeer::TakeReply() {
       options_.hello.log_id, slots_->At(1).bytes.first(std::min<uint64_t>(
                                  *reply_bytes_, kMessageBytesMax)));
   StopWaiting();
-  if (message && std::holds_alternative<Failed>(*message)) {
+  // The replica may have done what was asked for; it is asked anew (G1).
+  if (absl::IsUnavailable(message.status())) return Break(message.status());
+  if (message.ok() && std::holds_alternative<Changed>(*message)) {
+    return Break(RequestChanged());
+  }
+  if (message.ok() && std::holds_alternative<Failed>(*message)) {
     return TakeFailed(std::get<Failed>(*message).status);
   }
   const auto is = [&]<class Reply>(State waiting, const Reply& /*kind*/) {
-    return message && state_ == waiting &&
+    return message.ok() && state_ == waiting &&
            std::holds_alternative<Reply>(*message);
   };
   if (is(State::kChallenging, Challenged())) {
     TakeChallenged(std::get<Challenged>(*message));
   } else if (is(State::kProving, Proved())) {
     state_ = State::kWelcomed;
+  } else if (is(State::kAskingCreation, Created())) {
+    created_ = std::get<Created>(*message);
+    state_ = State::kCreationKnown;
   } else if (is(State::kFormatting, Formatted())) {
     state_ = State::kFormatted;
   } else if (is(State::kPromising, Promised())) {
@@ -360,7 +378,8 @@ void OpeningPeer::TakeAnswerPiece() {
 void OpeningPeer::DecodeWhatWasRead() {
   auto answer = DecodeAnswer(options_.hello.log_id, answer_bytes_->At(0).bytes);
   answer_bytes_.reset();
-  if (!answer) {
+  if (absl::IsUnavailable(answer.status())) return Break(answer.status());
+  if (!answer.ok()) {
     return Fail(absl::DataLossError(absl::StrCat(
         "the ", promised_.answer_bytes,
         " bytes at the place of its answer are none. Look at that replica")));
@@ -436,8 +455,8 @@ void OpeningPeer::StartSession() {
   session_->ReadPromisesBy(
       [log_id = options_.hello.log_id](
           std::span<const std::byte> bytes) -> std::optional<Promise> {
-        const std::optional<Message> message = DecodeMessage(log_id, bytes);
-        if (!message) return std::nullopt;
+        const absl::StatusOr<Message> message = DecodeMessage(log_id, bytes);
+        if (!message.ok()) return std::nullopt;
         if (std::holds_alternative<Released>(*message)) return Promise();
         const auto* const refused = std::get_if<Refused>(&*message);
         if (refused == nullptr) return std::nullopt;

@@ -79,6 +79,8 @@ class OpeningPeer {
     kChallenging,  // these two if there is a key (handshake.h)
     kProving,
     kWelcomed,  // welcome()
+    kAskingCreation,
+    kCreationKnown,  // created()
     kFormatting,
     kFormatted,
     kPromising,
@@ -114,12 +116,15 @@ class OpeningPeer {
 
   const Welcome& welcome() const { return welcome_; }
   const Promise& standing() const { return standing_; }
+  const Created& created() const { return created_; }
   // Requires: kAnswered or later.
   const Answer& answer() const { return answer_; }
 
   // From kFailed to kConnecting.
   void Connect();
   // From kWelcomed.
+  void Ask(const AskCreation& ask);
+  // From kWelcomed or kCreationKnown.
   void Ask(const Format& format);
   void Ask(const AskPromise& ask);
   // From kAnswered.
@@ -215,6 +220,7 @@ class OpeningPeer {
   PrimaryHandshake handshake_;
   Welcome welcome_;
   Promise standing_;
+  Created created_;
   RegionKey ring_key_;
 
   Epoch ballot_;  // that was asked for

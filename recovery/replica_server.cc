@@ -252,7 +252,11 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
            absl::StrCat("the connection of ", event.peer, " is refused"));
     }
     // It ends the request, whether the peer is still there to hear why or not.
-    fabric_.Reject(event.connection, EncodeRejection(status)).IgnoreError();
+    const auto sum = ReasonOf(status) == Refusal::kOtherVersion
+                         ? RejectionSum::kNone
+                         : RejectionSum::kSummed;
+    fabric_.Reject(event.connection, EncodeRejection(status, sum))
+        .IgnoreError();
     return;
   }
   Welcome welcome;
@@ -347,16 +351,16 @@ void ReplicaServer::EndGone(const Connection& connection) {
 
 void ReplicaServer::Fail(Connection& connection, const absl::Status& why) {
   Report(connection, why);
-  Dismiss(connection, why);
+  Dismiss(connection, Failed{why});
 }
 
-void ReplicaServer::Dismiss(Connection& connection, const absl::Status& why) {
+void ReplicaServer::Dismiss(Connection& connection, const Message& last) {
   VoidKeys(connection);
   const absl::Status persisted = EndHolding(connection);
   if (!persisted.ok()) Report(connection, persisted);
   connection.phase = Phase::kEnding;
   connection.heard_at = clock_.NowNanos();
-  const absl::Status sent = Send(connection, Failed{why});
+  const absl::Status sent = Send(connection, last);
   // It can't be told; it sees its connection end.
   if (!sent.ok()) End(connection.id, absl::OkStatus());
 }
@@ -470,14 +474,14 @@ void ReplicaServer::OnControl(Connection& connection,
 
 void ReplicaServer::Serve(Connection& connection, uint64_t bytes) {
   if (connection.phase == Phase::kEnding) return;
-  const std::optional<Message> message =
+  const absl::StatusOr<Message> message =
       DecodeMessage(connection.hello.log_id,
                     connection.slots->At(kRequestSlot).bytes.first(bytes));
-  if (!message.has_value()) {
-    return Fail(connection,
-                Refuse(Refusal::kMalformed,
-                       absl::InvalidArgumentError(absl::StrCat(
-                           bytes, " bytes came that are no message"))));
+  if (!message.ok()) {
+    const absl::Status why = Refuse(Refusal::kMalformed, message.status());
+    if (!absl::IsUnavailable(why)) return Fail(connection, why);
+    Report(connection, why);
+    return Dismiss(connection, Changed{});
   }
   absl::StatusOr<MaybeReply> reply = Reply(connection, *message);
   if (!reply.ok()) return Fail(connection, reply.status());
@@ -500,7 +504,7 @@ absl::Status ReplicaServer::Send(Connection& connection, const Message& reply) {
   if (connection.replying) {
     return absl::UnavailableError("the last reply is still under way");
   }
-  const std::vector<std::byte> bytes = EncodeMessage(reply);
+  const std::vector<std::byte> bytes = EncodeMessage(connection.hello.log_id, reply);
   LocalBytes slot = connection.slots->At(kReplySlot);
   std::ranges::copy(bytes, slot.bytes.begin());
   slot.bytes = slot.bytes.first(bytes.size());

@@ -308,12 +308,13 @@ class ReplicaServer {
   absl::Status TakePlace(Connection& connection, Place place);
   // Without a proof; nullptr if there are fewer than may be.
   Connection* OldestTooMany();
-  // The two ways to end: at once; or when Failed has been said (Fail).
+  // The two ways to end: at once; or when a last word, such as Failed, has been
+  // said. The latter is no news by itself.
   void End(ConnectionId id, const absl::Status& why);
   void EndGone(const Connection& connection);
+  void Dismiss(Connection& connection, const Message& last);
+  // Tells why, and dismisses with it.
   void Fail(Connection& connection, const absl::Status& why);
-  // The same, and it is no news.
-  void Dismiss(Connection& connection, const absl::Status& why);
   // What both do first: nothing of it can change the ring any more (V2) once
   // the connection is closed, or the keys are void. What the log did for it is
   // given up, with the memory that this took (V4).
@@ -338,6 +339,8 @@ class ReplicaServer {
                                    const Message& message);
   absl::StatusOr<MaybeReply> OnHandshake(Connection& connection,
                                          const Message& message);
+  absl::Status CheckReplaceable(const ServedLog& log,
+                                const Format& format) const;
   absl::StatusOr<Message> OnFormat(Connection& connection,
                                    const Format& format);
   absl::StatusOr<Message> OnView(Connection& connection);

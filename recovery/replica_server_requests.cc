@@ -47,6 +47,9 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
   if (const auto* install = std::get_if<Install>(&message)) {
     return OnInstall(connection, *install);
   }
+  if (std::holds_alternative<AskCreation>(message)) {
+    return connection.log->created();
+  }
   if (std::holds_alternative<View>(message)) return OnView(connection);
   if (const auto* follow = std::get_if<Follow>(&message)) {
     return OnFollow(connection, *follow);
@@ -150,18 +153,42 @@ absl::StatusOr<Message> ReplicaServer::OnFetch(const Connection& connection,
                      fetch);
 }
 
+// Nobody misses what was never opened; who opens it now has promises, and is
+// not in the way again.
+absl::Status ReplicaServer::CheckReplaceable(const ServedLog& log,
+                                             const Format& format) const {
+  const auto exists = [&](const char* why) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "node ", options_.node.value, ": log ", log.log_id().ToString(),
+        " is there already", why, "; nothing was changed"));
+  };
+  if (format.replaces == 0 || options_.creator == nullptr) return exists("");
+  if (format.replaces != log.welcome().incarnation) {
+    return exists(", and was made anew meanwhile");
+  }
+  if (log.created().is_used && !IsMutant("kOpenedIsReplaced")) {
+    return exists(", and was opened meanwhile");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Message> ReplicaServer::OnFormat(Connection& connection,
                                                 const Format& format) {
   const Uuid log_id = connection.hello.log_id;
-  if (logs_.contains(log_id)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("node ", options_.node.value, ": log ", log_id.ToString(),
-                     " is there already; nothing was changed"));
+  Format made = format;
+  if (const auto found = logs_.find(log_id); found != logs_.end()) {
+    ALPHEUS_RETURN_IF_ERROR(CheckReplaceable(*found->second, format));
+    // Its own connection stays; nothing that it has is of the replica any more.
+    VoidKeys(connection);
+    connection.log = nullptr;
+    RemoveLog(log_id)->reset();
+  } else {
+    made.replaces = 0;  // of what has come since nothing is known
   }
   // Without a creator nobody is connected to a log that is not there, unless
   // it was removed; that ended its connections.
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
-                           options_.creator->Create(log_id, format));
+                           options_.creator->Create(log_id, made));
   connection.log = log.get();
   scrubbing_.Watch(*log);
   logs_.emplace(log_id, std::move(log));
@@ -233,7 +260,7 @@ absl::StatusOr<Message> ReplicaServer::Answered(Connection& connection) {
   ServedLog& log = *connection.log;
   const Answer answer = log.TakeAnswer();
   FenceOnce(connection, /*has_scanned=*/true);
-  connection.answer = EncodeAnswer(answer);
+  connection.answer = EncodeAnswer(log.log_id(), answer);
   connection.phase = Phase::kPromised;
   Promised promised;
   promised.answer_bytes = connection.answer.size();

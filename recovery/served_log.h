@@ -49,6 +49,8 @@ class ServedLog : public ScrubbedReplica {
   // replica's program persists.
   virtual bool is_persistent_memory() const { return true; }
   virtual Promise standing() const = 0;
+  // All members that its superline knows of, and whether it is of any use.
+  virtual Created created() const = 0;
   // The ring, which peers read and write, and what the region says of itself
   // before it.
   virtual std::span<std::byte> region() const = 0;
@@ -82,7 +84,10 @@ class LogCreator {
  public:
   virtual ~LogCreator() = default;
 
-  // Creates and formats the region. Errors: AlreadyExists (one is there);
+  // Creates and formats the region. One that is replaced (Format) is not served
+  // any more, and nothing of its ServedLog is left; it is replaced atomically,
+  // or after an error is there as before, and may be served again.
+  // Errors: AlreadyExists (one is there, and is not to be replaced);
   // InvalidArgument (the configuration does not name this node; the size);
   // the medium's.
   virtual absl::StatusOr<std::unique_ptr<ServedLog>> Create(
@@ -93,6 +98,12 @@ class LogCreator {
 inline Welcome WelcomeOf(const Superline& superline) {
   return {superline.node, superline.incarnation, superline.ring_capacity,
           superline.promised_epoch, superline.configuration.id};
+}
+
+inline Created CreatedOf(const Superline& superline) {
+  const bool is_used = superline.promised_epoch != Epoch() ||
+                       superline.log_epoch != Epoch() || IsBlank(superline);
+  return {superline.configuration, is_used};
 }
 
 // The same of a region that another process has, which may be writing it: one
@@ -137,6 +148,7 @@ class ServedReplica final : public ServedLog {
             IsMutant("kLandingIsPersistent"));
   }
   Promise standing() const override { return PromiseOf(replica_->superline()); }
+  Created created() const override { return CreatedOf(replica_->superline()); }
   bool medium_failed() const override { return !pmem_.Error().ok(); }
   Followed followed() const override;
   std::span<std::byte> ring() const override;

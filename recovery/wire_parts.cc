@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recovery/wire_parts.h"
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/check.h"
+#include "log/base/mix.h"
+#include "log/base/mutant.h"
+#include "log/format/checksum.h"
 #include "log/format/layout.h"
 
 namespace alpheus {
@@ -49,7 +54,39 @@ void TakeMembers(ByteReader& from, MemberList& list) {
   }
 }
 
+uint32_t SumOf(uint32_t magic, Uuid log_id, std::span<const std::byte> bytes) {
+  const uint64_t seed = Mix(Mix(log_id.high, log_id.low), magic);
+  return Crc32c(static_cast<uint32_t>(seed), bytes);
+}
+
 }  // namespace
+
+void PutSum(ByteWriter& to, uint32_t magic, Uuid log_id) {
+  to.U32(SumOf(magic, log_id, to.bytes()));
+}
+
+absl::StatusOr<std::span<const std::byte>> TakeSummed(
+    const char* what, uint32_t magic, Uuid log_id,
+    std::span<const std::byte> bytes) {
+  if (bytes.size() < kSumBytes) {
+    return absl::UnavailableError(
+        absl::StrCat(what, " was changed on its way: ", bytes.size(),
+                     " bytes are left of it. Try again"));
+  }
+  const std::span<const std::byte> summed =
+      bytes.first(bytes.size() - kSumBytes);
+  uint32_t said = 0;
+  std::memcpy(&said, bytes.last(kSumBytes).data(), kSumBytes);
+  const uint32_t sum = SumOf(magic, log_id, summed);
+  if (sum == said || IsMutant("kMessageSumUnchecked")) return summed;
+  // The front must do where it is cut as a rejection.
+  return absl::UnavailableError(absl::StrCat(
+      what, " was changed on its way: sum ",
+      absl::Hex(sum, absl::kZeroPad8), ", expected ",
+      absl::Hex(said, absl::kZeroPad8), " of ", summed.size(),
+      " bytes. Try again; if it comes again, see to the network, and to the "
+      "memory of both hosts"));
+}
 
 void Put(ByteWriter& to, const Configuration& configuration) {
   PutSizes(to, configuration);

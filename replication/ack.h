@@ -17,6 +17,7 @@
 #include <span>
 
 #include "log/base/ids.h"
+#include "replication/summed_words.h"
 
 namespace alpheus {
 
@@ -32,10 +33,10 @@ struct Ack {
   bool operator==(const Ack&) const = default;
 };
 
-inline constexpr size_t kAckBytes = 40;
+inline constexpr size_t kAckBytes = SummedBytes(5);
 
 void EncodeAck(const Ack& ack, std::span<std::byte, kAckBytes> into);
-// Nothing if it is no ack: another length, another first word.
+// Nothing if it is no ack, or was changed on its way.
 std::optional<Ack> DecodeAck(std::span<const std::byte> bytes);
 
 }  // namespace alpheus

@@ -16,6 +16,7 @@
 #include "replication/durable_update.h"
 #include "replication/head_update.h"
 #include "replication/persist/planner.h"
+#include "replication/summed_words.h"
 
 namespace alpheus {
 namespace {
@@ -125,6 +126,13 @@ absl::Status BackupSession<P>::TakeAnnouncement(const Completion& completion) {
 
 template <Persistence P>
 absl::Status BackupSession<P>::TakeMessage(const Completion& completion) {
+  if (!AreSummed(receives_->BytesOf(completion))) {
+    return absl::UnavailableError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ", LSN ", next_.lsn.value, ": ",
+        completion.bytes,
+        " bytes of the primary were changed on their way: their sum does not "
+        "hold; the session ends, and begins anew"));
+  }
   if (const auto resent = DecodeResent(receives_->BytesOf(completion))) {
     ALPHEUS_RETURN_IF_ERROR(TakeResent(*resent));
     return receives_->Taken(completion.work);

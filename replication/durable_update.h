@@ -18,6 +18,7 @@
 
 #include "log/base/ids.h"
 #include "replication/ack.h"
+#include "replication/summed_words.h"
 
 namespace alpheus {
 
@@ -29,11 +30,11 @@ struct DurableUpdate {
   bool operator==(const DurableUpdate&) const = default;
 };
 
-inline constexpr size_t kDurableUpdateBytes = 32;
+inline constexpr size_t kDurableUpdateBytes = SummedBytes(4);
 
 void EncodeDurableUpdate(const DurableUpdate& update,
                          std::span<std::byte, kDurableUpdateBytes> into);
-// Nothing if it is none: another length, another first word.
+// Nothing if it is none, or was changed on its way.
 std::optional<DurableUpdate> DecodeDurableUpdate(
     std::span<const std::byte> bytes);
 

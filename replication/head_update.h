@@ -18,6 +18,7 @@
 #include "log/base/ids.h"
 #include "log/core/record_cursor.h"
 #include "replication/ack.h"
+#include "replication/summed_words.h"
 
 namespace alpheus {
 
@@ -29,11 +30,11 @@ struct HeadUpdate {
   bool operator==(const HeadUpdate&) const = default;
 };
 
-inline constexpr size_t kHeadUpdateBytes = 48;
+inline constexpr size_t kHeadUpdateBytes = SummedBytes(6);
 
 void EncodeHeadUpdate(const HeadUpdate& update,
                       std::span<std::byte, kHeadUpdateBytes> into);
-// Nothing if it is none: another length, another first word.
+// Nothing if it is none, or was changed on its way.
 std::optional<HeadUpdate> DecodeHeadUpdate(std::span<const std::byte> bytes);
 
 }  // namespace alpheus

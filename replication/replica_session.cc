@@ -14,6 +14,7 @@
 #include "replication/durable_update.h"
 #include "replication/head_update.h"
 #include "replication/persist/planner.h"
+#include "replication/summed_words.h"
 
 namespace alpheus {
 
@@ -280,6 +281,13 @@ absl::Status ReplicaSession::TakeOther(std::span<const std::byte> message) {
             ? "another process of its machine takes this replica, to open the "
               "log"
             : absl::StrCat(DescribeOpening(*promise), ", and has its promise"));
+  }
+  if (!AreSummed(message)) {
+    return absl::UnavailableError(absl::StrCat(
+        "epoch ", terms_.epoch.value, ", LSN ", acked_.lsn.value + 1,
+        ": an ack of ", message.size(),
+        " bytes was changed on its way: their sum does not hold; whether the "
+        "backup has the records is unknown"));
   }
   return absl::DataLossError(absl::StrCat("epoch ", terms_.epoch.value,
                                           ": the backup sent ", message.size(),

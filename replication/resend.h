@@ -20,6 +20,7 @@
 
 #include "log/base/ids.h"
 #include "replication/ack.h"
+#include "replication/summed_words.h"
 
 namespace alpheus {
 
@@ -44,13 +45,13 @@ struct Resent {
 };
 
 inline constexpr size_t kResendRequestBytes = kAckBytes;
-inline constexpr size_t kResentBytes = 32;
+inline constexpr size_t kResentBytes = SummedBytes(4);
 
 void EncodeResendRequest(const ResendRequest& request,
                          std::span<std::byte, kResendRequestBytes> into);
 void EncodeResent(const Resent& resent,
                   std::span<std::byte, kResentBytes> into);
-// Nothing if it is none: another length, another first word.
+// Nothing if it is none, or was changed on its way.
 std::optional<ResendRequest> DecodeResendRequest(
     std::span<const std::byte> bytes);
 std::optional<Resent> DecodeResent(std::span<const std::byte> bytes);

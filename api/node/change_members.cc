@@ -83,10 +83,19 @@ absl::StatusOr<MembersChange> ChangeBetween(
   return change;
 }
 
-absl::Status CheckIsLost(const PeerAddress& peer,
-                         const std::vector<Superline>& superlines,
-                         const Superline& newest) {
-  for (const Superline& superline : superlines) {
+// Neither what may count is replaced, nor what is in the way.
+absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
+                         const Superline& newest,
+                         const std::string& log_name) {
+  const auto unreadable = replicas.unreadable.find(peer.node);
+  if (unreadable != replicas.unreadable.end()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        DescribePeer(peer), " has a damaged replica of the log, which is in ",
+        "the way of a new one: ", unreadable->second.message(),
+        ". Nothing was changed. Remove the file ", log_name,
+        ".alpheus from that node's directory, then run this command again"));
+  }
+  for (const Superline& superline : replicas.superlines) {
     if (superline.node != peer.node || IsBlank(superline)) continue;
     return absl::FailedPreconditionError(absl::StrCat(
         DescribePeer(peer), " has its replica of log ",
@@ -138,17 +147,19 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
   members.deadline = Deadline::In(
       std::chrono::milliseconds(options.replication.open_timeout_ms));
   const std::vector<PeerAddress> all = PeersOf(from, to);
-  ALPHEUS_ASSIGN_OR_RETURN(const std::vector<Superline> superlines,
+  ALPHEUS_ASSIGN_OR_RETURN(const ReadReplicas replicas,
                            ReadSuperlines(*fabric, random, members, all));
-  ALPHEUS_ASSIGN_OR_RETURN(const Superline newest, NewestOf(superlines));
-  ALPHEUS_RETURN_IF_ERROR(CheckIsOfChange(change, superlines, newest));
+  ALPHEUS_ASSIGN_OR_RETURN(const Superline newest,
+                           NewestOf(replicas.superlines));
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckIsOfChange(change, replicas.superlines, newest));
   std::vector<PeerAddress> newcomers;
   for (const PeerAddress& peer : all) {
     const bool is_replaced = std::binary_search(
         change.replaced.begin(), change.replaced.end(), peer.node);
     const bool joins = FindMember(from, peer.node) == nullptr;
     if (is_replaced) {
-      ALPHEUS_RETURN_IF_ERROR(CheckIsLost(peer, superlines, newest));
+      ALPHEUS_RETURN_IF_ERROR(CheckIsLost(peer, replicas, newest, members.log_name));
     }
     if (is_replaced || joins) newcomers.push_back(peer);
   }

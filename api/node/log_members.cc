@@ -76,22 +76,25 @@ absl::Status MustRun(const LogMembersOptions& options,
 
 }  // namespace
 
-absl::StatusOr<std::vector<Superline>> ReadSuperlines(
+absl::StatusOr<ReadReplicas> ReadSuperlines(
     Fabric& fabric, RandomSource& random, const LogMembersOptions& options,
     const std::vector<PeerAddress>& peers) {
-  std::vector<Superline> superlines;
+  ReadReplicas replicas;
   std::string why;
   for (const PeerAddress& peer : peers) {
     absl::StatusOr<Superline> read =
         ReadSuperline(fabric, random, options, peer);
     if (read.ok()) {
-      superlines.push_back(*std::move(read));
+      replicas.superlines.push_back(*std::move(read));
     } else {
+      if (absl::IsDataLoss(read.status())) {
+        replicas.unreadable[peer.node] = read.status();
+      }
       absl::StrAppend(&why, " ", DescribePeer(peer), ": ",
                       read.status().message(), ".");
     }
   }
-  if (!superlines.empty()) return superlines;
+  if (!replicas.superlines.empty()) return replicas;
   return absl::UnavailableError(absl::StrCat("log ", options.log_name,
                                              ": no member tells who its "
                                              "members are.",

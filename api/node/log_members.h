@@ -11,6 +11,7 @@
 #ifndef ALPHEUS_API_NODE_LOG_MEMBERS_H_
 #define ALPHEUS_API_NODE_LOG_MEMBERS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,15 @@ struct LogMembersOptions {
   Deadline deadline;
 };
 
+struct ReadReplicas {
+  std::vector<Superline> superlines;
+  // Of nodes whose replica is there, and damaged: DataLoss.
+  std::map<NodeId, absl::Status> unreadable;
+};
+
 // Of the nodes that can be reached and have a replica of the log, in the order
 // of `peers`. Errors: Unavailable (none: each is named, with its reason).
-absl::StatusOr<std::vector<Superline>> ReadSuperlines(
+absl::StatusOr<ReadReplicas> ReadSuperlines(
     Fabric& fabric, RandomSource& random, const LogMembersOptions& options,
     const std::vector<PeerAddress>& peers);
 

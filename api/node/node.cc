@@ -420,6 +420,13 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
         absl::StrCat("log ", log_id.ToString(), " is not log '",
                      format.log_name, "' of this cluster"));
   }
+  if (format.replaces != 0) {
+    // If what follows fails it is there still, and served again.
+    Held& replaced = files_[format.log_name];
+    replaced.is_served = false;
+    replaced.look_again_at = Clock::Real().NowNanos();
+    looks_soon_ = true;
+  }
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<ReplicaFile> file,
       ReplicaFile::Create(PathOf(format.log_name), identity, format,
@@ -431,8 +438,9 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   held.inode = InodeOf(PathOf(format.log_name));
   held.is_served = true;
   held.is_lost = false;
-  options_.tell(absl::StrCat("log ", format.log_name, ": formatted ",
-                             PathOf(format.log_name)));
+  options_.tell(absl::StrCat(
+      "log ", format.log_name, ": formatted ", PathOf(format.log_name),
+      format.replaces == 0 ? "" : ", in the place of one that nobody opened"));
   TellMemory(format.log_name, held);
   return log;
 }

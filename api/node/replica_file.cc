@@ -147,9 +147,12 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
         },
         pmem);
   };
-  ALPHEUS_ASSIGN_OR_RETURN(Region region,
-                           Region::Create(path, format.region_bytes,
-                                          {write, UseOfRegion, kTableOffset}));
+  const RegionContent content = {write, UseOfRegion, kTableOffset};
+  ALPHEUS_ASSIGN_OR_RETURN(
+      Region region,
+      format.replaces == 0
+          ? Region::Create(path, format.region_bytes, content)
+          : Region::Replace(path, format.region_bytes, content));
   return On(std::move(region), options);
 }
 

@@ -58,7 +58,8 @@ class ReplicaFile {
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> Open(
       const std::string& path, const ReplicaFileOptions& options = {});
 
-  // Makes an empty replica of a new log. Errors: as Region::Create;
+  // Makes an empty replica of a new log, in the place of the one that is there
+  // if the format says so. Errors: as Region::Create, or Region::Replace;
   // InvalidArgument (size; the configuration does not name the node).
   static absl::StatusOr<std::unique_ptr<ReplicaFile>> Create(
       const std::string& path, const ReplicaIdentity& identity,

@@ -10,6 +10,7 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/layout.h"
+#include "log/format/remedy.h"
 
 namespace alpheus {
 namespace {
@@ -39,8 +40,8 @@ absl::Status NoSuperline(std::span<const std::byte> region,
   }
   return absl::DataLossError(absl::StrCat(
       name, ": no superline at offsets 0 and ", kSuperlineCopyBytes, ": ", seen,
-      ". Nothing was changed. Restore the region from a copy; only if it never "
-      "held a log, remove it and run `alpheus format`"));
+      ". Nothing was changed. ", kRemedyOfDamage,
+      ". Only if there never was a log: remove it and run `alpheus format`"));
 }
 
 absl::Status CheckHasFixedPart(std::span<const std::byte> region,
@@ -48,8 +49,8 @@ absl::Status CheckHasFixedPart(std::span<const std::byte> region,
   if (region.size() >= kTableOffset) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       name, ": ", region.size(), " bytes, fewer than the ", kTableOffset,
-      " of the fixed part: not a log region, or truncated. Restore it from a "
-      "copy"));
+      " of the fixed part: not a log region, or truncated. ",
+      kRemedyOfDamage));
 }
 
 // Both lines as bytes: whose they are only the superline says, which is read
@@ -117,8 +118,8 @@ absl::Status ReadEpochTable(std::span<std::byte> region,
         ", which the superline names, "
         "can be read (offsets ",
         kTableOffset, " and ", kTableOffset + place.capacity_bytes,
-        "). Without its nonces no record can be verified. Restore the region "
-        "from a copy"));
+        "). Without its nonces no record can be verified. ",
+        kRemedyOfDamage));
   }
   absl::StatusOr<EpochTable> table =
       EpochTable::Decode(state->superline.log_id,
@@ -144,8 +145,8 @@ absl::Status TakeWatermarks(const WatermarkBytes& bytes,
         name, ": neither watermark line can be read (offsets ",
         kWatermarkOffset, " and ", kWatermarkOffset + kPageBytes,
         "); a power cut damages at most one. Where the log ended is unknown. "
-        "Restore the region from a copy; `alpheus salvage` reads the records "
-        "that are left"));
+        "`alpheus salvage` reads the records that are left. ",
+        kRemedyOfDamage));
   }
   for (int line = 0; line < 2; ++line) {
     if (state->watermarks.lines[line]) continue;
@@ -194,7 +195,8 @@ absl::Status CheckConsistency(const std::string& name, ReadingMode mode,
   return absl::DataLossError(absl::StrCat(
       name, ": ", wrong,
       " can't be, though its checksum holds: not written by "
-      "this program, or by a faulty one. Restore the region from a copy"));
+      "this program, or by a faulty one. ",
+      kRemedyOfDamage));
 }
 
 }  // namespace

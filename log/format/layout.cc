@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mix.h"
 #include "log/base/mutant.h"
+#include "log/format/remedy.h"
 
 namespace alpheus {
 namespace {
@@ -118,8 +119,8 @@ absl::Status CheckGeometry(std::span<const std::byte> region,
     return absl::DataLossError(absl::StrCat(
         "region was formatted with ", superline.region_bytes, " bytes but has ",
         region.size(),
-        ": the file was truncated. Restore it from a copy; `alpheus salvage` "
-        "reads what is left"));
+        ": the file was truncated. `alpheus salvage` reads what is left. ",
+        kRemedyOfDamage));
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -72,6 +73,21 @@ absl::StatusOr<NewFile> NewFile::OpenNamed(const std::string& path,
                                            RegionUseFunction use_of,
                                            unsigned mode) {
   if (IsTaken(path)) return NewFileError(path, "open", EEXIST);
+  return OpenWorking(path, use_of, mode, /*replaces=*/false);
+}
+
+absl::StatusOr<NewFile> NewFile::OpenToReplace(const std::string& path,
+                                               RegionUseFunction use_of,
+                                               unsigned mode) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(path, error);
+  if (error) return FileError(path, "canonical", error.value());
+  return OpenWorking(file.string(), use_of, mode, /*replaces=*/true);
+}
+
+absl::StatusOr<NewFile> NewFile::OpenWorking(const std::string& path,
+                                             RegionUseFunction use_of,
+                                             unsigned mode, bool replaces) {
   ALPHEUS_RETURN_IF_ERROR(RemoveRemains(path, use_of));
   const std::string name = WorkingName(path);
   FileDescriptor fd(
@@ -80,7 +96,7 @@ absl::StatusOr<NewFile> NewFile::OpenNamed(const std::string& path,
   if (fd.get() < 0) return NewFileError(path, "open", errno);
   // Who found the file before its lock was taken may take it for remains.
   if (!TakeWriterLock(name, fd.get()).ok()) return IsBeingMade(path);
-  return NewFile(path, name, std::move(fd));
+  return NewFile(path, name, std::move(fd), replaces);
 }
 
 absl::Status NewFile::RemoveRemains(const std::string& path,
@@ -116,6 +132,12 @@ NewFile::~NewFile() {
 std::string NewFile::open_path() const { return PathOfOpen(fd_.get()); }
 
 absl::Status NewFile::GiveName() {
+  if (replaces_) {
+    if (rename(working_name_.c_str(), path_.c_str()) == 0) {
+      return absl::OkStatus();
+    }
+    return NewFileError(path_, "rename", errno);
+  }
   if (working_name_.empty()) {
     if (linkat(AT_FDCWD, open_path().c_str(), AT_FDCWD, path_.c_str(),
                AT_SYMLINK_FOLLOW) == 0) {

@@ -9,7 +9,8 @@
 //
 // Invariants:
 //   N1. The name leads to a whole file or to none.
-//   N2. What the name leads to already is never replaced.
+//   N2. What the name leads to already is replaced in one step by
+//       OpenToReplace, and by nothing else.
 //   N3. A file under the working name is removed only by who holds its lock,
 //       while the name still leads to it, and if it has another name or was
 //       never used.
@@ -58,6 +59,12 @@ class NewFile {
   static absl::StatusOr<NewFile> OpenNamed(const std::string& path,
                                            RegionUseFunction use_of,
                                            unsigned mode = kRegionMode);
+  // The same, to take the place of the file that the path leads to, through
+  // links: whoever has that open keeps it, without a name. Errors: as
+  // OpenNamed, but AlreadyExists of the path; NotFound (nothing is there).
+  static absl::StatusOr<NewFile> OpenToReplace(const std::string& path,
+                                               RegionUseFunction use_of,
+                                               unsigned mode = kRegionMode);
   static std::string WorkingName(const std::string& path);
 
   NewFile(NewFile&& other) noexcept = default;
@@ -76,10 +83,16 @@ class NewFile {
   int Release();
 
  private:
-  NewFile(std::string path, std::string working_name, FileDescriptor fd)
+  NewFile(std::string path, std::string working_name, FileDescriptor fd,
+          bool replaces = false)
       : path_(std::move(path)),
         working_name_(std::move(working_name)),
-        fd_(std::move(fd)) {}
+        fd_(std::move(fd)),
+        replaces_(replaces) {}
+
+  static absl::StatusOr<NewFile> OpenWorking(const std::string& path,
+                                             RegionUseFunction use_of,
+                                             unsigned mode, bool replaces);
 
   static absl::Status RemoveRemains(const std::string& path,
                                     RegionUseFunction use_of);
@@ -88,6 +101,7 @@ class NewFile {
   std::string path_;
   std::string working_name_;  // empty: it has none
   FileDescriptor fd_;
+  bool replaces_ = false;
 };
 
 // Errors: as FileError. Requires: the caller has the writer's lock, or nobody

@@ -188,6 +188,20 @@ absl::StatusOr<Region> Region::CreateFile(const std::string& path, size_t bytes,
   return FillNewFile(std::move(file), path, bytes, content);
 }
 
+absl::StatusOr<Region> Region::Replace(const std::string& path, size_t bytes,
+                                       const RegionContent& content) {
+  if (IsExistingDevice(path)) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        path,
+        ": a device holds a log that nobody has opened. Nothing was changed; "
+        "wipe its first ",
+        content.fixed_bytes, " bytes"));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(NewFile file,
+                           NewFile::OpenToReplace(path, content.use_of));
+  return FillNewFile(std::move(file), path, bytes, content);
+}
+
 absl::StatusOr<Region> Region::FillNewFile(NewFile file,
                                            const std::string& path,
                                            size_t bytes,
@@ -249,8 +263,9 @@ absl::StatusOr<Region> Region::MapForWriting(const std::string& path,
   if (bytes == 0) {
     return absl::DataLossError(absl::StrCat(
         path,
-        ": the file is empty, not a log region; restore it, or remove it "
-        "and run `alpheus format`"));
+        ": the file is empty, not a log region; restore it, or remove it, and "
+        "run `alpheus format`, or `alpheus replace` if it is a cluster's "
+        "replica"));
   }
   size_t mapped_bytes = 0;
   int is_pmem = 0;

@@ -73,6 +73,13 @@ class Region {
   static absl::StatusOr<Region> Create(const std::string& path, size_t bytes,
                                        const RegionContent& content);
 
+  // The same in the place of the file that is there, which the caller knows to be
+  // of no use to anybody, in one step: until then, and after an error, that one
+  // is there. Who has it open keeps it. Errors: as Create; NotFound;
+  // AlreadyExists of a device, which can't be replaced so.
+  static absl::StatusOr<Region> Replace(const std::string& path, size_t bytes,
+                                        const RegionContent& content);
+
   // Opens an existing file or device for writing, takes its lock, and allocates
   // the holes that a copy may have.
   // Errors: NotFound; FailedPrecondition when another writer has it open;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -648,6 +649,43 @@ TEST_F(ClusterLogTest, LogIsFormattedOnce) {
   options.region_bytes = 1 << 20;
   cluster.Stop(3);
   EXPECT_EQ(Log::Format(options).status().code(), Code::kUnavailable);
+}
+
+// C1 (log_creation.h). What a creation that was cut off left is in nobody's way:
+// the same command makes the log, whatever the size; opened it stays.
+TEST_F(ClusterLogTest, HalfMadeLogIsMadeAnew) {
+  TestCluster cluster(3);
+  Format(cluster);
+  cluster.Stop(3);
+  const std::string path = cluster.ReplicaPath(3);
+  std::filesystem::rename(path, path + "-old");
+  cluster.Start(3);
+  Format(cluster, "main", 512 * 1024);
+  for (int node = 1; node <= 3; ++node) {
+    EXPECT_EQ(std::filesystem::file_size(cluster.ReplicaPath(node)),
+              512u * 1024);
+  }
+  FormatOptions options;
+  options.cluster_file = cluster.file();
+  options.region_bytes = 256 * 1024;
+  EXPECT_EQ(Log::Format(options).status().code(), Code::kAlreadyExists);
+  // Of two creations: nobody could open it.
+  cluster.Stop(3);
+  std::filesystem::rename(path + "-old", path);
+  cluster.Start(3);
+  Format(cluster);
+  {
+    const auto log = MustOpen(OptionsOf(cluster, 1));
+    ASSERT_NE(log, nullptr);
+    ASSERT_TRUE(log->Append("record").ok());
+    ASSERT_TRUE(log->Close().ok());
+  }
+  cluster.Stop(3);
+  std::filesystem::remove(path);
+  cluster.Start(3);
+  EXPECT_EQ(Log::Format(options).status().code(), Code::kAlreadyExists);
+  EXPECT_THAT(Durable(cluster), ElementsAre("record"));
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST_F(ClusterLogTest, ReaderNamesWhoIsMissing) {

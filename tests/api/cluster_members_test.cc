@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <ios>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 namespace alpheus {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::TestCluster;
@@ -107,6 +110,35 @@ TEST_F(ClusterMembersTest, ReplicaThatIsThereIsNotReplaced) {
   EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
   EXPECT_THAT(refused.status().message(), HasSubstr("it is not lost"));
   Append(three_, 2, 2, 1);
+}
+
+// What is in the way is named, with what to do about it; that works.
+TEST_F(ClusterMembersTest, DamagedReplicaIsInTheWayUntilItIsRemoved) {
+  for (const bool is_served : {true, false}) {
+    TestCluster cluster(3);
+    const std::string list = cluster.file();
+    Format(list);
+    Append(list, 1, 0, 2);
+    if (!is_served) cluster.Stop(3);
+    {
+      std::fstream file(cluster.ReplicaPath(3),
+                        std::ios::in | std::ios::out | std::ios::binary);
+      file << std::string(8192, '\0');
+    }
+    if (!is_served) cluster.Start(3);
+    const auto refused = Change(list, "", {3});
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()))
+        << refused.status();
+    EXPECT_THAT(refused.status().message(),
+                AllOf(HasSubstr("node 3"), HasSubstr("damaged replica"),
+                      HasSubstr("Remove the file main.alpheus")));
+    cluster.Stop(3);
+    std::filesystem::remove(cluster.ReplicaPath(3));
+    cluster.Start(3);
+    const auto changed = Change(list, "", {3});
+    ASSERT_TRUE(changed.ok()) << changed.status();
+    EXPECT_THAT(changed->absent_members, IsEmpty());
+  }
 }
 
 TEST_F(ClusterMembersTest, MembersComeAndGo) {

@@ -3,7 +3,7 @@
 // and the private data of a connection. The first byte chooses which; behind it
 // lie the bytes themselves, for most choices with the right first words put in
 // front of them. Answers also come from a list of verdicts, with one byte
-// changed.
+// changed. Sums are put behind what the input has, or nothing would be decoded.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,9 @@
 
 #include "log/base/bytes.h"
 #include "recovery/answer_wire.h"
+#include "recovery/byte_stream.h"
 #include "recovery/messages.h"
+#include "recovery/wire_parts.h"
 #include "tests/fuzz/compare.h"
 #include "tests/fuzz/fuzz_input.h"
 
@@ -40,22 +42,35 @@ std::vector<std::byte> Behind(std::span<const std::byte> front, size_t bytes,
   return all;
 }
 
-void FuzzMessage(std::span<const std::byte> bytes) {
+// With the sum of what their first word says that they are.
+std::vector<std::byte> Summed(std::span<const std::byte> bytes, Uuid log_id) {
+  ByteWriter to;
+  to.Raw(bytes);
+  PutSum(to, ByteReader(bytes).U32(), log_id);
+  return to.Take();
+}
+
+void FuzzMessage(std::span<const std::byte> unsummed) {
+  // G1.
+  ExpectTrue(!DecodeMessage({8, 9}, Summed(unsummed, kLogId)).ok(),
+             "a message of another log is none");
+  const std::vector<std::byte> bytes = Summed(unsummed, kLogId);
   const auto message = DecodeMessage(kLogId, bytes);
-  if (!message.has_value()) return;
-  const auto again = EncodeMessage(*message);
+  if (!message.ok()) return;
+  const auto again = EncodeMessage(kLogId, *message);
   ExpectTrue(std::ranges::equal(again, bytes),
              "a message that decodes is the encoding of what it says");
-  ExpectTrue(DecodeMessage(kLogId, again) == message,
+  ExpectTrue(*DecodeMessage(kLogId, again) == *message,
              "what is encoded decodes as it was");
 }
 
-void FuzzAnswer(std::span<const std::byte> bytes) {
+void FuzzAnswer(std::span<const std::byte> unsummed) {
+  const std::vector<std::byte> bytes = Summed(unsummed, kLogId);
   const auto answer = DecodeAnswer(kLogId, bytes);
-  if (!answer.has_value()) return;
+  if (!answer.ok()) return;
   ExpectTrue(bytes.size() <= AnswerBytesMax(answer->ring_capacity),
              "an answer's size is bounded by its ring");
-  ExpectTrue(std::ranges::equal(EncodeAnswer(*answer), bytes),
+  ExpectTrue(std::ranges::equal(EncodeAnswer(kLogId, *answer), bytes),
              "an answer that decodes is the encoding of what it says");
   // Runs may be long, but their ends are few.
   VerdictReader reader(*answer);
@@ -92,19 +107,21 @@ void FuzzBuiltAnswer(FuzzInput& input) {
       AddVerdict(&answer, static_cast<Verdict>(choice % 5), 1 + choice / 64);
     }
   }
-  std::vector<std::byte> bytes = EncodeAnswer(answer);
+  std::vector<std::byte> bytes = EncodeAnswer(kLogId, answer);
+  bytes.resize(bytes.size() - kSumBytes);
   if (changed < bytes.size()) bytes[changed] ^= std::byte{change};
   FuzzAnswer(bytes);
 }
 
-void FuzzPrivateData(const std::string& bytes) {
+void FuzzPrivateData(const std::string& unsummed) {
+  const std::string bytes(AsText(Summed(AsBytes(unsummed), Uuid())));
   if (const auto hello = DecodeHello(bytes); hello.ok()) {
     ExpectTrue(EncodeHello(*hello) == bytes, "a hello is its encoding");
   }
   if (const auto welcome = DecodeWelcome(bytes); welcome.ok()) {
     ExpectTrue(EncodeWelcome(*welcome) == bytes, "a welcome is its encoding");
   }
-  const absl::Status why = DecodeRejection(bytes);
+  const absl::Status why = DecodeRejection(unsummed);
   ExpectTrue(!why.ok(), "a rejection is never OK");
   const std::string again = EncodeRejection(why);
   ExpectTrue(again.size() <= kHelloBytes, "a rejection fits");
@@ -119,12 +136,12 @@ void FuzzOne(FuzzInput& input) {
   const uint8_t choice = input.Byte() % 8;
   switch (choice) {
     case 0:
-      return FuzzMessage(Behind(EncodeMessage(Formatted{}), kMagic, input));
+      return FuzzMessage(Behind(EncodeMessage(kLogId, Formatted{}), kMagic, input));
     case 1:
       return FuzzMessage(BytesOf(input.rest()));
     case 2:
       return FuzzAnswer(
-          Behind(EncodeAnswer(EmptyAnswer()), kAnswerUpToTheHead, input));
+          Behind(EncodeAnswer(kLogId, EmptyAnswer()), kAnswerUpToTheHead, input));
     case 3:
       return FuzzAnswer(BytesOf(input.rest()));
     case 4:
@@ -132,7 +149,8 @@ void FuzzOne(FuzzInput& input) {
     default: {
       constexpr size_t kMagicAndVersion = 8;
       const std::string fronts[] = {EncodeHello({}), EncodeWelcome({}),
-                                    EncodeRejection(absl::UnknownError(""))};
+                                    EncodeRejection(absl::UnknownError(""),
+                                                    RejectionSum::kNone)};
       return FuzzPrivateData(std::string(AsText(
           Behind(AsBytes(fronts[choice - 5]), kMagicAndVersion, input))));
     }

@@ -5,8 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
+#include "log/format/checksum.h"
 #include "replication/fabric/tcp/wire.h"
 #include "tests/fuzz/compare.h"
 #include "tests/fuzz/fuzz_input.h"
@@ -30,6 +32,12 @@ void FuzzHeader(FuzzInput& input) {
   const std::span<const uint8_t> raw = input.Take(bytes.size());
   std::ranges::transform(raw, bytes.begin(),
                          [](uint8_t b) { return std::byte{b}; });
+  // Or nothing behind the sum would be reached.
+  if (!tcp::IsHandshake(static_cast<tcp::WireOpcode>(bytes[4]))) {
+    std::memset(&bytes[12], 0, sizeof(uint32_t));
+    const uint32_t sum = Crc32c(tcp::kWireMagic, bytes);
+    std::memcpy(&bytes[12], &sum, sizeof(sum));
+  }
   const auto header = tcp::DecodeHeader(bytes, kBounds);
   if (!header) return;
   ExpectBounded(*header);

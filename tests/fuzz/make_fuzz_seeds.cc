@@ -15,6 +15,7 @@
 #include "log/base/random.h"
 #include "recovery/answer_wire.h"
 #include "recovery/messages.h"
+#include "recovery/wire_parts.h"
 #include "tests/testing/temp_directory.h"
 
 namespace alpheus::testing {
@@ -52,6 +53,11 @@ class SeedWriter {
   int count_ = 0;
 };
 
+// Without their sums, which the target puts behind.
+std::string Unsummed(std::string_view bytes) {
+  return std::string(bytes.substr(0, bytes.size() - kSumBytes));
+}
+
 // Whole ones, each behind the choice that takes all bytes from the input.
 void WriteMessages(SeedWriter& writer) {
   const Promise promise{Epoch(9), {NodeId(2), 3}};
@@ -76,22 +82,23 @@ void WriteMessages(SeedWriter& writer) {
       Fetch{RingOffset(64), 4096},
       Fetched{RingOffset(64), {std::byte{1}, std::byte{2}}}};
   for (const Message& message : messages) {
-    writer.Write("\1" + std::string(AsText(EncodeMessage(message))));
+    writer.Write("\1" + Unsummed(AsText(EncodeMessage({7, 8}, message))));
   }
   // Behind magic and version, which their choices put in front.
   Welcome welcome{NodeId(2), 3, 1 << 20, Epoch(9), 1};
   welcome.platform = {
       PersistenceDomain::kHierarchy, false, ReceiveBuffers::kPmem,
       Transport::kInfiniBand,        true,  true};
-  writer.Write("\5" + EncodeHello({{1, 2}, {7, 8}, promise.primary}).substr(8));
-  writer.Write("\6" + EncodeWelcome(welcome).substr(8));
+  writer.Write("\5" +
+               Unsummed(EncodeHello({{1, 2}, {7, 8}, promise.primary})).substr(8));
+  writer.Write("\6" + Unsummed(EncodeWelcome(welcome)).substr(8));
   Answer answer;
   answer.configuration = members;
   answer.ring_capacity = 1024;
   answer.table = table;
   AddHeld(&answer, {Epoch(9), RingOffset(0), 1, 1});
   AddVerdict(&answer, Verdict::kTorn);
-  writer.Write("\3" + std::string(AsText(EncodeAnswer(answer))));
+  writer.Write("\3" + Unsummed(AsText(EncodeAnswer({7, 8}, answer))));
 }
 
 void WriteAll(const std::string& folder) {

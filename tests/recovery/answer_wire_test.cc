@@ -36,7 +36,7 @@ Answer SampleAnswer() {
 }
 
 bool AnswerDecodes(std::span<const std::byte> bytes) {
-  return DecodeAnswer(kLog, bytes).has_value();
+  return DecodeAnswer(kLog, bytes).ok();
 }
 
 // Where the parts of SampleAnswer lie.
@@ -49,15 +49,15 @@ constexpr size_t kFlagsAt = kProvenAt + 8;
 constexpr size_t kTableAt = kFlagsAt + 4;
 constexpr size_t kRunsAt = kTableAt + 4 + 3 * 40;
 constexpr size_t kHeldAt = kRunsAt + 8 + 5 * 16;
-constexpr size_t kSampleBytes = kHeldAt + 8 + 3 * 24;
+constexpr size_t kSampleBytes = kHeldAt + 8 + 3 * 24 + 4;
 
 TEST(AnswerBytesTest, ComeBackAsTheyWere) {
   const Answer answer = SampleAnswer();
-  const auto bytes = EncodeAnswer(answer);
+  const auto bytes = EncodeAnswer(kLog, answer);
   EXPECT_EQ(bytes.size(), kSampleBytes);
   EXPECT_LE(bytes.size(), AnswerBytesMax(answer.ring_capacity));
   const auto again = DecodeAnswer(kLog, bytes);
-  ASSERT_TRUE(again.has_value());
+  ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->node, answer.node);
   EXPECT_EQ(again->incarnation, answer.incarnation);
   EXPECT_EQ(again->configuration, answer.configuration);
@@ -104,10 +104,26 @@ TEST(AnswerBytesTest, HaveTheOrderOfTheDocument) {
       "\2\0\0\0\0\0\0\0"
       "\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
       "\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
-      "\0\0\0\0\0\0\0\0",
-      200);
-  EXPECT_EQ(AsText(EncodeAnswer(answer)), expected);
-  EXPECT_TRUE(AnswerDecodes(EncodeAnswer(answer)));
+      "\0\0\0\0\0\0\0\0"
+      "\206\176\223\007",
+      204);
+  EXPECT_EQ(AsText(EncodeAnswer(kLog, answer)), expected);
+  EXPECT_TRUE(AnswerDecodes(EncodeAnswer(kLog, answer)));
+}
+
+// G1 (messages.h): nothing of what was changed is decoded, and it is no damage
+// of the replica.
+TEST(AnswerBytesTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
+  const auto bytes = EncodeAnswer(kLog, SampleAnswer());
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    auto changed = bytes;
+    changed[bit / 8] ^= std::byte{1} << static_cast<int>(bit % 8);
+    const absl::Status status = DecodeAnswer(kLog, changed).status();
+    EXPECT_TRUE(absl::IsUnavailable(status)) << bit << ": " << status;
+  }
+  EXPECT_TRUE(absl::IsUnavailable(DecodeAnswer({7, 9}, bytes).status()));
+  EXPECT_TRUE(absl::IsDataLoss(
+      DecodeAnswer(kLog, With<uint32_t>(bytes, 0, 0)).status()));
 }
 
 TEST(AnswerBytesTest, WhatIsNotKnownComesBackToo) {
@@ -118,26 +134,26 @@ TEST(AnswerBytesTest, WhatIsNotKnownComesBackToo) {
     answer.blank = (flags & 1) != 0;
     answer.suspect = (flags & 2) != 0;
     answer.repairing = (flags & 4) != 0;
-    const auto again = DecodeAnswer(kLog, EncodeAnswer(answer));
-    ASSERT_TRUE(again.has_value());
+    const auto again = DecodeAnswer(kLog, EncodeAnswer(kLog, answer));
+    ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(again->blank, answer.blank);
     EXPECT_EQ(again->suspect, answer.suspect);
     EXPECT_EQ(again->repairing, answer.repairing);
   }
   EXPECT_FALSE(
-      AnswerDecodes(With<uint32_t>(EncodeAnswer(SampleAnswer()), kFlagsAt, 8)));
+      AnswerDecodes(With<uint32_t>(EncodeAnswer(kLog, SampleAnswer()), kFlagsAt, 8)));
 }
 
 TEST(AnswerBytesTest, ListOfNoOriginComesBackToo) {
   Answer answer = SampleAnswer();
   answer.configuration.made_from.reset();
-  const auto again = DecodeAnswer(kLog, EncodeAnswer(answer));
-  ASSERT_TRUE(again.has_value());
+  const auto again = DecodeAnswer(kLog, EncodeAnswer(kLog, answer));
+  ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->configuration, answer.configuration);
 }
 
 TEST(AnswerBytesTest, ShorterOrLongerOnesAreNone) {
-  auto bytes = EncodeAnswer(SampleAnswer());
+  auto bytes = EncodeAnswer(kLog, SampleAnswer());
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(AnswerDecodes(std::span(bytes).first(size))) << size;
   }
@@ -146,7 +162,7 @@ TEST(AnswerBytesTest, ShorterOrLongerOnesAreNone) {
 }
 
 TEST(AnswerBytesTest, ValuesThatCannotBeAreNone) {
-  const auto bytes = EncodeAnswer(SampleAnswer());
+  const auto bytes = EncodeAnswer(kLog, SampleAnswer());
   EXPECT_FALSE(AnswerDecodes(With<uint32_t>(bytes, 0, 0)));
   EXPECT_FALSE(AnswerDecodes(With(bytes, 4, kProtocolVersion + 1)));
   for (const size_t at : {kConfigurationAt, kMadeFromAt}) {
@@ -170,7 +186,7 @@ TEST(AnswerBytesTest, ValuesThatCannotBeAreNone) {
 }
 
 TEST(AnswerBytesTest, RunsThatCannotBeAreNone) {
-  const auto bytes = EncodeAnswer(SampleAnswer());
+  const auto bytes = EncodeAnswer(kLog, SampleAnswer());
   constexpr size_t kFirst = kRunsAt + 8;
   for (const uint64_t count :
        {uint64_t{0}, uint64_t{4}, uint64_t{6}, uint64_t{1} << 60, kHuge}) {
@@ -186,7 +202,7 @@ TEST(AnswerBytesTest, RunsThatCannotBeAreNone) {
 }
 
 TEST(AnswerBytesTest, HeldRecordsThatCannotBeAreNone) {
-  const auto bytes = EncodeAnswer(SampleAnswer());
+  const auto bytes = EncodeAnswer(kLog, SampleAnswer());
   constexpr size_t kFirst = kHeldAt + 8;
   for (const uint64_t count :
        {uint64_t{2}, uint64_t{4}, uint64_t{1} << 61, kHuge}) {
@@ -209,7 +225,7 @@ TEST(AnswerBytesTest, HeldRecordsThatCannotBeAreNone) {
   // Nothing owns LSN 2 in an empty table.
   Answer unowned = SampleAnswer();
   unowned.table = EpochTable::Empty(kLog);
-  EXPECT_FALSE(AnswerDecodes(EncodeAnswer(unowned)));
+  EXPECT_FALSE(AnswerDecodes(EncodeAnswer(kLog, unowned)));
 }
 
 }  // namespace

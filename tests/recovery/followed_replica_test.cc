@@ -77,7 +77,7 @@ class ScriptedNode {
   }
   void Reply(uint64_t bytes) {
     const auto request = DecodeMessage(kLogA, slots_->At(0).bytes.first(bytes));
-    ASSERT_TRUE(request.has_value());
+    ASSERT_TRUE(request.ok());
     Message reply = viewed;
     if (refuses_views) reply = Failed{absl::UnavailableError("held")};
     if (std::holds_alternative<Follow>(*request)) {
@@ -85,7 +85,7 @@ class ScriptedNode {
       reply = answer ? answer(questions_) : Message(followed);
     }
     Receive();
-    const std::vector<std::byte> encoded = EncodeMessage(reply);
+    const std::vector<std::byte> encoded = EncodeMessage(kLogA, reply);
     LocalBytes slot = slots_->At(1);
     std::ranges::copy(encoded, slot.bytes.begin());
     slot.bytes = slot.bytes.first(encoded.size());

@@ -35,6 +35,7 @@ class LentReplica final : public ServedLog {
             own.configuration.id};
   }
   Promise standing() const override { return PromiseOf(replica_.superline()); }
+  Created created() const override { return CreatedOf(replica_.superline()); }
   Followed followed() const override {
     Followed followed = FollowedOf(replica_);
     if (session_ == nullptr) return followed;

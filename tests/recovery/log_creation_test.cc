@@ -295,24 +295,100 @@ TEST(LogCreationTest, MemberThatFailsIsNamedAndSoAreTheOthers) {
               HasSubstr("It exists on node 1 at sim:0:1, node 3 at sim:2:1"));
 }
 
-TEST(LogCreationTest, LogThatExistsIsNotFormatted) {
+// What creations left on a member: its incarnation is ten times the creation's
+// number and the node's.
+struct LeftReplica {
+  ModelPersistence pmem{(*Layout::ForRing(1024, 102)).region_bytes};
+  std::unique_ptr<Replica<ModelPersistence>> replica;
+
+  LeftReplica(uint64_t creation, uint64_t node, uint32_t write_quorum = 2) {
+    FormatIdentity identity;
+    identity.node = NodeId(node);
+    identity.cluster_id = {1, 2};
+    identity.log_id = {3, 4};
+    identity.configuration.replica_count = 3;
+    identity.configuration.write_quorum = write_quorum;
+    for (uint64_t i = 1; i <= 3; ++i) {
+      identity.configuration.members.push_back({NodeId(i), 10 * creation + i});
+    }
+    EXPECT_TRUE(FormatRegion(pmem, pmem.region(), *Layout::ForRing(1024, 102),
+                             identity)
+                    .ok());
+    replica = *Replica<ModelPersistence>::Open(pmem, pmem.region(),
+                                               {.name = "left"});
+  }
+};
+
+// C1. Goal: wherever a creation was cut off, also after others that were, the
+// same command makes the log. Method: each member has nothing, or a replica of
+// one of two creations.
+TEST(LogCreationTest, CreationThatWasCutOffAnywhereIsMadeAnew) {
+  for (int left = 0; left < 3 * 3 * 3; ++left) {
+    const std::array<int, 3> creations = {left % 3, left / 3 % 3, left / 9};
+    SCOPED_TRACE(left);
+    Members members;
+    std::vector<std::unique_ptr<LeftReplica>> replicas;
+    for (int i = 0; i < 3; ++i) {
+      if (creations[i] == 0) continue;
+      replicas.push_back(std::make_unique<LeftReplica>(creations[i], i + 1));
+      members.servers[i]->SetReplica(replicas.back()->replica.get());
+    }
+    const auto creation = members.Create(members.Options());
+    if (creations[0] != 0 && creations[1] == creations[0] &&
+        creations[2] == creations[0]) {
+      EXPECT_TRUE(absl::IsAlreadyExists(creation->status()));
+      EXPECT_THAT(creation->status().ToString(), HasSubstr("the log is there"));
+      EXPECT_TRUE(members.formatted.empty());
+      continue;
+    }
+    ASSERT_TRUE(creation->status().ok()) << creation->status();
+    ASSERT_EQ(members.formatted.size(), 3u);
+    for (const auto& [node, format] : members.formatted) {
+      const int of = creations[node - 1];
+      EXPECT_EQ(format.replaces, of == 0 ? 0u : 10u * of + node) << node;
+      EXPECT_EQ(format.configuration, creation->configuration());
+    }
+  }
+}
+
+// All of one creation, but not the one that is asked for.
+TEST(LogCreationTest, LogOfAnotherListIsMadeAnewIfNobodyOpenedIt) {
   Members members;
-  ModelPersistence pmem((*Layout::ForRing(1024, 102)).region_bytes);
-  FormatIdentity identity;
-  identity.node = NodeId(2);
-  identity.cluster_id = {1, 2};
-  identity.log_id = {3, 4};
-  identity.configuration.members = {{NodeId(2), 1}};
-  ASSERT_TRUE(
-      FormatRegion(pmem, pmem.region(), *Layout::ForRing(1024, 102), identity)
-          .ok());
-  const auto replica =
-      *Replica<ModelPersistence>::Open(pmem, pmem.region(), {.name = "two"});
-  members.servers[1]->SetReplica(replica.get());
+  std::vector<std::unique_ptr<LeftReplica>> replicas;
+  for (int i = 0; i < 3; ++i) {
+    replicas.push_back(std::make_unique<LeftReplica>(1, i + 1, 3));
+    members.servers[i]->SetReplica(replicas.back()->replica.get());
+  }
+  const auto creation = members.Create(members.Options());
+  EXPECT_TRUE(creation->status().ok()) << creation->status();
+  EXPECT_EQ(members.formatted.size(), 3u);
+}
+
+TEST(LogCreationTest, LogThatWasOpenedIsNotFormatted) {
+  Members members;
+  LeftReplica left(1, 2);
+  ASSERT_TRUE(left.replica->AcceptPromise({Epoch(5), {NodeId(9), 1}}).ok());
+  members.servers[1]->SetReplica(left.replica.get());
   const auto creation = members.Create(members.Options());
   EXPECT_TRUE(absl::IsAlreadyExists(creation->status())) << creation->status();
-  EXPECT_THAT(creation->status().ToString(),
-              HasSubstr("remove the log's file on each node"));
+  EXPECT_THAT(creation->status().ToString(), HasSubstr("node 2"));
+  EXPECT_TRUE(members.formatted.empty());
+}
+
+// Between the welcome and the question.
+TEST(LogCreationTest, LogThatIsOpenedMeanwhileIsNotFormatted) {
+  Members members;
+  LeftReplica left(1, 2);
+  members.servers[1]->SetReplica(left.replica.get());
+  members.servers[1]->on_request = [&](const Message& message) {
+    if (std::holds_alternative<AskCreation>(message)) {
+      EXPECT_TRUE(
+          left.replica->AcceptPromise({Epoch(5), {NodeId(9), 1}}).ok());
+    }
+    return true;
+  };
+  const auto creation = members.Create(members.Options());
+  EXPECT_TRUE(absl::IsAlreadyExists(creation->status())) << creation->status();
   EXPECT_TRUE(members.formatted.empty());
 }
 

@@ -56,7 +56,7 @@ TEST(OpeningFaultsTest, ReplyThatIsNoneCostsItsReplicaOnly) {
       world.server(3).on_reply = [&](std::vector<std::byte>& bytes) {
         if (++replies != nth) return;
         if (is_other) {
-          bytes = EncodeMessage(Formatted{});
+          bytes = EncodeMessage(kOpeningLog, Formatted{});
         } else {
           std::ranges::fill(bytes, std::byte{0x5a});
         }
@@ -152,10 +152,10 @@ TEST(OpeningFaultsTest, AnswerThatNoRingHasIsNotRead) {
   OpeningWorld world({});
   ASSERT_TRUE(world.Open(0)->status().ok());
   world.server(3).on_reply = [](std::vector<std::byte>& bytes) {
-    std::optional<Message> reply = DecodeMessage(kOpeningLog, bytes);
-    if (!reply || !std::holds_alternative<Promised>(*reply)) return;
+    absl::StatusOr<Message> reply = DecodeMessage(kOpeningLog, bytes);
+    if (!reply.ok() || !std::holds_alternative<Promised>(*reply)) return;
     std::get<Promised>(*reply).answer_bytes = uint64_t{1} << 50;
-    bytes = EncodeMessage(*reply);
+    bytes = EncodeMessage(kOpeningLog, *reply);
   };
   ExpectOpenedWithoutThird(*world.Open(0), "bytes, expected 1 to");
 }

@@ -99,10 +99,10 @@ class PeerRingTest : public ::testing::Test {
   void Reply(uint64_t bytes) {
     const auto request =
         DecodeMessage(kTheLog, slots_->At(0).bytes.first(bytes));
-    ASSERT_TRUE(request && std::holds_alternative<Fetch>(*request));
+    ASSERT_TRUE(request.ok() && std::holds_alternative<Fetch>(*request));
     asked_.push_back(std::get<Fetch>(*request));
     PostReceive();
-    const std::vector<std::byte> reply = EncodeMessage(answer_(asked_.back()));
+    const std::vector<std::byte> reply = EncodeMessage(kTheLog, answer_(asked_.back()));
     LocalBytes slot = slots_->At(1);
     std::ranges::copy(reply, slot.bytes.begin());
     slot.bytes = slot.bytes.first(reply.size());

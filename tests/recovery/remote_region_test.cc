@@ -107,7 +107,7 @@ class LyingNode {
           done.status != CompletionStatus::kOk) {
         continue;
       }
-      const std::vector<std::byte> reply = EncodeMessage(viewed_);
+      const std::vector<std::byte> reply = EncodeMessage(kLogA, viewed_);
       LocalBytes slot = slots_->At(1);
       std::ranges::copy(reply, slot.bytes.begin());
       slot.bytes = slot.bytes.first(reply.size());

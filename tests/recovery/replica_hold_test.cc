@@ -101,7 +101,7 @@ class ReplicaHoldTest : public ::testing::Test {
 
   void Say(const Message& message) {
     PostReceive();
-    const std::vector<std::byte> bytes = EncodeMessage(message);
+    const std::vector<std::byte> bytes = EncodeMessage(kTheLog, message);
     LocalBytes slot = slots_->At(1);
     std::ranges::copy(bytes, slot.bytes.begin());
     slot.bytes = slot.bytes.first(bytes.size());

@@ -137,7 +137,7 @@ TEST_F(ReplicaServerKeyTest, PrimaryWithAnotherKeyGetsNothing) {
   const auto challenged = world_->Ask(peer, Challenge{{1, 2}});
   ASSERT_TRUE(challenged && std::holds_alternative<Challenged>(*challenged));
   const auto reply = world_->Ask(
-      peer, alpheus::Prove{KeyOf(2).Sign(EncodeMessage(*challenged))});
+      peer, alpheus::Prove{KeyOf(2).Sign(EncodeMessage(kLogA, *challenged))});
   EXPECT_EQ(FailedWith(reply), absl::StatusCode::kUnauthenticated);
   ExpectRefused(reply, Refusal::kWrongKey, "another key");
   ASSERT_THAT(world_->reports(), SizeIs(1));

@@ -67,7 +67,7 @@ TEST(ReplicaServerTest, AnswerIsReadFromRegisteredMemory) {
   EXPECT_THAT(second.done,
               ElementsAre(CompletionStatus::kOk, CompletionStatus::kOk));
   const auto answer = DecodeAnswer(kLogA, bytes);
-  ASSERT_TRUE(answer.has_value());
+  ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->node, kNode);
   EXPECT_EQ(answer->log_epoch, Epoch(5));
   EXPECT_EQ(answer->promised_before, Epoch(5));

@@ -97,6 +97,93 @@ TEST(ReplicaServerTest, UnknownLogIsMadeOnDemand) {
   EXPECT_TRUE(world.server().RemoveLog(kLogB).ok());
 }
 
+// C1 (log_creation.h). What a creation that was cut off left is made anew: the
+// replica that was looked at, and no other one.
+TEST(ReplicaServerTest, UnopenedReplicaIsReplaced) {
+  TestCreator creator;
+  ServedWorld::Options options;
+  options.server.creator = &creator;
+  ServedWorld world(options);
+  Format format{1 << 20, MembersOf(), "orders"};
+  Peer& first = world.Connected(1, 1, kLogB);
+  EXPECT_EQ(world.Ask(first, format), Message(Formatted{}));
+  Peer& second = world.Connected(2, 1, kLogB);
+  const auto created = world.Ask(second, AskCreation{});
+  ASSERT_TRUE(created && std::holds_alternative<Created>(*created));
+  EXPECT_FALSE(std::get<Created>(*created).is_used);
+  EXPECT_EQ(std::get<Created>(*created).configuration, MembersOf());
+  Format other = format;
+  other.replaces = second.welcome->incarnation + 1;
+  EXPECT_EQ(FailedWith(world.Ask(second, other)),
+            absl::StatusCode::kAlreadyExists);
+  Peer& third = world.Connected(2, 2, kLogB);
+  format.replaces = third.welcome->incarnation;
+  EXPECT_EQ(world.Ask(third, format), Message(Formatted{}));
+  EXPECT_EQ(creator.asked, format);
+  EXPECT_EQ(world.server().counters().formatted, 2u);
+  // The others' connections were of the replica that is gone.
+  world.Run(kMillisecond);
+  EXPECT_TRUE(first.ended);
+  world.GetPromise(third, Epoch(5));
+  EXPECT_TRUE(world.server().RemoveLog(kLogB).ok());
+}
+
+TEST(ReplicaServerTest, ReplicaThatWasOpenedMeanwhileIsNotReplaced) {
+  TestCreator creator;
+  ServedWorld::Options options;
+  options.server.creator = &creator;
+  ServedWorld world(options);
+  Format format{1 << 20, MembersOf(), "orders"};
+  EXPECT_EQ(world.Ask(world.Connected(1, 1, kLogB), format),
+            Message(Formatted{}));
+  Peer& maker = world.Connected(2, 1, kLogB);
+  format.replaces = maker.welcome->incarnation;
+  Peer& primary = world.Connected(1, 2, kLogB);
+  world.GetPromise(primary, Epoch(5));
+  const auto reply = world.Ask(maker, format);
+  EXPECT_EQ(FailedWith(reply), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(world.server().counters().formatted, 1u);
+  const auto created = world.Ask(world.Connected(2, 2, kLogB), AskCreation{});
+  ASSERT_TRUE(created && std::holds_alternative<Created>(*created));
+  EXPECT_TRUE(std::get<Created>(*created).is_used);
+  EXPECT_TRUE(world.server().RemoveLog(kLogB).ok());
+}
+
+// A creator that fails leaves it to its owner to serve again what was there.
+TEST(ReplicaServerTest, ReplacementThatFailsLeavesNothingHalf) {
+  TestCreator creator;
+  ServedWorld::Options options;
+  options.server.creator = &creator;
+  ServedWorld world(options);
+  Format format{1 << 20, MembersOf(), "orders"};
+  EXPECT_EQ(world.Ask(world.Connected(1, 1, kLogB), format),
+            Message(Formatted{}));
+  Peer& maker = world.Connected(2, 1, kLogB);
+  format.replaces = maker.welcome->incarnation;
+  format.region_bytes = 0;
+  EXPECT_EQ(FailedWith(world.Ask(maker, format)),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(world.server().RemoveLog(kLogB).ok());
+}
+
+// G1 (messages.h): nothing is done of what was changed on its way; the peer is
+// told so, and the node's operator.
+TEST(ReplicaServerTest, RequestThatWasChangedOnItsWayIsNotCarriedOut) {
+  ServedWorld world({});
+  Peer& peer = world.Connected(1, 1);
+  std::vector<std::byte> bytes =
+      EncodeMessage(kLogA, AskPromise{{Epoch(5), peer.self()}, 1});
+  bytes[9] ^= std::byte{4};  // of the epoch
+  peer.SendBytes(bytes);
+  world.Run(kMillisecond);
+  ASSERT_THAT(peer.replies, SizeIs(1));
+  EXPECT_EQ(peer.replies.front(), Message(Changed{}));
+  EXPECT_EQ(world.log(kLogA).standing(), Promise());
+  ASSERT_THAT(world.reports(), SizeIs(1));
+  EXPECT_THAT(world.reports().front(), HasSubstr("was changed on its way"));
+  world.GetPromise(world.Connected(1, 2), Epoch(5));
+}
+
 TEST(ReplicaServerTest, WhatIsNotOfTheServerIsLeftToOthers) {
   ServedWorld world({});
   ConnectionEvent event;

@@ -117,7 +117,9 @@ void Peer::PostReceive() {
       fabric_.PostReceive(connection_, WorkId(1000), slots_->At(0)).ok());
 }
 
-void Peer::Send(const Message& message) { SendBytes(EncodeMessage(message)); }
+void Peer::Send(const Message& message) { 
+  SendBytes(EncodeMessage(log_id_, message));
+; }
 
 void Peer::SendBytes(std::span<const std::byte> bytes) {
   PostReceive();
@@ -166,8 +168,8 @@ void Peer::Take(const Completion& completion) {
     if (completion.status != CompletionStatus::kOk) return;
     const auto reply =
         DecodeMessage(log_id_, slots_->At(0).bytes.first(completion.bytes));
-    EXPECT_TRUE(reply.has_value());
-    if (reply.has_value()) replies.push_back(*reply);
+    EXPECT_TRUE(reply.ok());
+    if (reply.ok()) replies.push_back(*reply);
   } else if (completion.work == WorkId(1002)) {
     done.push_back(completion.status);
   } else if (completion.work != WorkId(1001) && session != nullptr &&

@@ -121,6 +121,7 @@ class WatchedLog final : public ServedLog {
   Welcome welcome() const override { return inner_.welcome(); }
   bool is_persistent_memory() const override { return is_memory; }
   Promise standing() const override { return inner_.standing(); }
+  Created created() const override { return inner_.created(); }
   Followed followed() const override { return inner_.followed(); }
   bool medium_failed() const override { return inner_.medium_failed(); }
   std::span<std::byte> ring() const override { return inner_.ring(); }

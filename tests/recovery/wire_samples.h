@@ -10,12 +10,16 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "log/base/bytes.h"
 #include "log/base/ids.h"
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
+#include "recovery/byte_stream.h"
+#include "recovery/wire_parts.h"
 
 namespace alpheus::testing {
 
@@ -37,17 +41,32 @@ inline Configuration TwoMembers() {
               4, 3, 2, {{NodeId(1), 101}, {NodeId(3), 103}, {NodeId(4), 104}}}};
 }
 
-// Overwrites a number in encoded bytes, as a forger would.
-template <class T>
-std::vector<std::byte> With(std::vector<std::byte> bytes, size_t at, T value) {
-  EXPECT_LE(at + sizeof(T), bytes.size());
-  std::memcpy(bytes.data() + at, &value, sizeof(T));
-  return bytes;
+// With the sum that bytes of this kind have: of `kind`'s first word.
+inline std::vector<std::byte> Resummed(std::span<const std::byte> bytes,
+                                       std::span<const std::byte> kind,
+                                       Uuid log_id) {
+  ByteWriter to;
+  to.Raw(bytes.first(bytes.size() - kSumBytes));
+  PutSum(to, ByteReader(kind).U32(), log_id);
+  return to.Take();
 }
+
+// Overwrites a number in a message or an answer, as a forger would, who knows
+// how to sum.
 template <class T>
-std::string With(std::string bytes, size_t at, T value) {
-  std::memcpy(bytes.data() + at, &value, sizeof(T));
-  return bytes;
+std::vector<std::byte> With(const std::vector<std::byte>& bytes, size_t at,
+                            T value) {
+  EXPECT_LE(at + sizeof(T), bytes.size() - kSumBytes);
+  std::vector<std::byte> forged = bytes;
+  std::memcpy(forged.data() + at, &value, sizeof(T));
+  return Resummed(forged, bytes, kLog);
+}
+// The same in a hello or a welcome.
+template <class T>
+std::string With(const std::string& bytes, size_t at, T value) {
+  std::string forged = bytes;
+  std::memcpy(forged.data() + at, &value, sizeof(T));
+  return std::string(AsText(Resummed(AsBytes(forged), AsBytes(bytes), Uuid())));
 }
 
 }  // namespace alpheus::testing

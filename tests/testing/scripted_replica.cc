@@ -7,6 +7,7 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 #include "recovery/answer_wire.h"
+#include "recovery/served_log.h"
 
 namespace alpheus::testing {
 
@@ -90,10 +91,12 @@ void ScriptedReplica::Take(const Completion& completion) {
   const auto request =
       DecodeMessage(connection.hello.log_id,
                     connection.slots->At(0).bytes.first(completion.bytes));
-  ALPHEUS_CHECK(request.has_value(), "a test's primary sends messages");
+  ALPHEUS_CHECK(request.ok(), "a test's primary sends messages");
   if (on_request != nullptr && !on_request(*request)) return;
   std::vector<std::byte> reply =
-      EncodeMessage(Reply(completion.connection, connection, *request));
+      EncodeMessage(
+          connection.hello.log_id,
+          Reply(completion.connection, connection, *request));
   if (on_reply != nullptr) on_reply(reply);
   if (connection.session == nullptr) {
     fabric_
@@ -127,6 +130,9 @@ absl::StatusOr<Message> ScriptedReplica::TryReply(ConnectionId id,
     ALPHEUS_RETURN_IF_ERROR(format_(*format));
     return Formatted{};
   }
+  if (std::holds_alternative<AskCreation>(request)) {
+    return CreatedOf(replica_->superline());
+  }
   const Ring ring = replica_->ring();
   const std::span<std::byte> ring_bytes(ring.data(), ring.capacity());
   if (const auto* ask = std::get_if<AskPromise>(&request)) {
@@ -134,7 +140,7 @@ absl::StatusOr<Message> ScriptedReplica::TryReply(ConnectionId id,
     Fence(id);
     ALPHEUS_ASSIGN_OR_RETURN(Answer answer, replica_->MakeAnswer());
     if (on_answer != nullptr) on_answer(answer);
-    connection.answer = EncodeAnswer(answer);
+    connection.answer = EncodeAnswer(connection.hello.log_id, answer);
     const auto answer_key =
         *fabric_.Register(connection.answer, RemoteAccess::kRead);
     const auto ring_key = *fabric_.Register(ring_bytes, RemoteAccess::kRead);

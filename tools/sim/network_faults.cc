@@ -100,15 +100,17 @@ bool OverrunQueue(World& world, const Fault& fault) {
   return false;
 }
 
-// Whatever is written there next. Counted when it is; a link that checks what
-// it carries would send it again.
+// Whatever is written there next, or sent. Counted when it is; a link that
+// checks what it carries would send it again.
 bool FlipInTransit(World& world, const Fault& fault) {
   SimNetwork& network = world.network();
   const int host = HostOf(world, fault);
   const uint64_t before = network.flips(host);
-  network.FlipNextWrite(host, true);
+  const auto what = fault.other / 3 % 2 == 0 ? SimNetwork::Flips::kWrite
+                                             : SimNetwork::Flips::kSend;
+  network.FlipNext(host, what);
   network.Schedule(fault.lasts_ns, [&world, host, before, kind = fault.kind] {
-    world.network().FlipNextWrite(host, false);
+    world.network().FlipNext(host, SimNetwork::Flips::kNone);
     if (world.network().flips(host) != before) world.Count(kind);
   });
   return false;
@@ -143,7 +145,7 @@ void EndNetworkFaults(World& world) {
   for (int host = 0; host < hosts; ++host) {
     network.HideReceives(host, false);
     network.LimitCompletions(host);
-    network.FlipNextWrite(host, false);
+    network.FlipNext(host, SimNetwork::Flips::kNone);
     for (int to = 0; to < hosts; ++to) network.SlowDown(host, to, 0);
   }
 }

@@ -6,7 +6,8 @@
 // last part at least; or its completion queue is too short, and one completion
 // too many breaks all of its connections. Neither happens to an adapter that is
 // used as it should be: these are what others do who share it. Or one bit of
-// what is written to a replica is another one, where the link checks nothing.
+// what is written to a replica, or of a message of either end, is another one,
+// where the link checks nothing.
 //
 // Thread safety: one thread.
 // References: sim_network.h; fabric.h, X6 and X9; protocol R1, R3.

@@ -8,6 +8,8 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "recovery/byte_stream.h"
+#include "recovery/wire_parts.h"
 
 namespace alpheus::sim {
 namespace {
@@ -92,6 +94,14 @@ NonsenseTalk::~NonsenseTalk() {
   if (connection_ != ConnectionId()) fabric_.Close(connection_).IgnoreError();
 }
 
+std::vector<std::byte> WithSum(std::span<const std::byte> bytes,
+                               std::span<const std::byte> good, Uuid log_id) {
+  ByteWriter summed;
+  summed.Raw(bytes.first(bytes.size() - std::min(bytes.size(), kSumBytes)));
+  PutSum(summed, ByteReader(good).U32(), log_id);
+  return summed.Take();
+}
+
 // The connection broke, or was never there.
 void NonsenseTalk::Expect(const absl::Status& step) {
   if (!step.ok()) is_done_ = true;
@@ -169,15 +179,20 @@ bool NonsenseTalk::Take(const Completion& completion) {
 }
 
 void NonsenseTalk::TakeReply(size_t bytes) {
-  const std::optional<Message> reply =
-      DecodeMessage(Uuid(), slots_->At(kReplySlot).bytes.first(bytes));
-  if (reply && std::holds_alternative<Challenged>(*reply)) return SendNext();
+  const absl::StatusOr<Message> reply =
+      DecodeMessage(call_.log_id, slots_->At(kReplySlot).bytes.first(bytes));
+  if (reply.ok() && std::holds_alternative<Challenged>(*reply)) return SendNext();
   is_done_ = true;
-  if (reply && std::holds_alternative<Failed>(*reply)) {
+  if (absl::IsUnavailable(reply.status())) return;  // it was changed on its way
+  if (reply.ok() && std::holds_alternative<Changed>(*reply)) {
+    refusal_ = absl::InvalidArgumentError("a sum that does not hold");
+    return;
+  }
+  if (reply.ok() && std::holds_alternative<Failed>(*reply)) {
     refusal_ = std::get<Failed>(*reply).status;
     return;
   }
-  got_ = reply ? absl::StrCat("message ", reply->index())
+  got_ = reply.ok() ? absl::StrCat("message ", reply->index())
                : std::string("bytes that are no message");
 }
 

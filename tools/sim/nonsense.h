@@ -31,10 +31,16 @@ std::vector<std::byte> DrawNonsense(RandomSource& random,
                                     std::span<const std::byte> good,
                                     size_t bytes_max);
 
+// The same with a sum that holds for `log_id`, in place of its last bytes: so
+// that nonsense is reached that lies behind it. Requires: a message in `good`.
+std::vector<std::byte> WithSum(std::span<const std::byte> bytes,
+                               std::span<const std::byte> good, Uuid log_id);
+
 // What is done with one connection.
 struct NonsenseCall {
   std::string address;
   std::string hello;  // private data
+  Uuid log_id;        // that it names
   Deadline deadline;  // until it is there
   // One after the other, each when the one before was replied to.
   std::vector<std::vector<std::byte>> messages;

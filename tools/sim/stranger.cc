@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "tools/sim/node_process.h"
@@ -139,7 +140,7 @@ void Stranger::ProveByAnotherKey(const World::Machine& machine) {
   Inquiry inquiry(fabric_, At(machine, DrawHello()),
                   Challenge{Nonce{random_.Next(), random_.Next()}});
   if (!Finish(inquiry) || !inquiry.may_ask()) return;
-  inquiry.Ask(Prove{OtherKey().Sign(EncodeMessage(*inquiry.reply()))});
+  inquiry.Ask(Prove{OtherKey().Sign(EncodeMessage(kLogId, *inquiry.reply()))});
   Finish(inquiry);
   Judge(machine, "with another key", inquiry, before);
 }
@@ -191,6 +192,7 @@ NonsenseCall Stranger::DrawNonsenseCall(const World::Machine& machine) {
   NonsenseCall call;
   call.address = world_.NodeAddress(machine.number);
   call.hello = EncodeHello(hello);
+  call.log_id = kLogId;
   call.deadline = Deadline::AtNanos(clock_.NowNanos() + kStrangerWaitsNanos);
   switch (nonsense_.Below(8)) {
     case 0:
@@ -210,16 +212,19 @@ NonsenseCall Stranger::DrawNonsenseCall(const World::Machine& machine) {
       break;
   }
   const std::vector<std::byte> good =
-      EncodeMessage(Challenge{Nonce{nonsense_.Next(), nonsense_.Next()}});
+      EncodeMessage(kLogId, Challenge{Nonce{nonsense_.Next(), nonsense_.Next()}});
   const bool is_challenged = nonsense_.Below(2) == 0;
   if (is_challenged) call.messages.push_back(good);
   const std::vector<std::byte> next =
-      is_challenged ? EncodeMessage(Prove{OtherKey().Sign(good)})
-                    : EncodeMessage(DrawRequest(nonsense_));
-  call.messages.push_back(
+      is_challenged ? EncodeMessage(kLogId, Prove{OtherKey().Sign(good)})
+                    : EncodeMessage(kLogId, DrawRequest(nonsense_));
+  const std::vector<std::byte> drawn =
       DrawNonsense(nonsense_, next,
                    std::min<uint64_t>(fabric_.limits().message_bytes_max,
-                                      kMessageBytesMax + 64)));
+                                      kMessageBytesMax + 64));
+  call.messages.push_back(nonsense_.Below(2) == 0
+                              ? drawn
+                              : WithSum(drawn, next, kLogId));
   return call;
 }
 
@@ -244,7 +249,13 @@ void Stranger::JudgeNonsense(const World::Machine& machine,
         absl::StrCat("machine ", machine.number,
                      " gives a stranger that talks nonsense ", talk.got()));
   }
-  if (talk.refusal().ok() || absl::IsUnavailable(talk.refusal())) return;
+  // But of a hello that was changed.
+  const bool is_changed =
+      absl::StrContains(talk.refusal().message(), "a hello was changed");
+  if (talk.refusal().ok() ||
+      (absl::IsUnavailable(talk.refusal()) && !is_changed)) {
+    return;
+  }
   ++world_.counters().nonsense_refused;
   if (IsCounted(machine.number, before)) return;
   world_.referee().Violate(

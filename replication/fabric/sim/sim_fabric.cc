@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -364,9 +366,12 @@ void SimFabric::Event(ConnectionEvent::Kind kind, const QueuePair& pair,
   static constexpr const char* kNames[] = {
       "requested", "established", "rejected", "unreachable", "disconnected"};
   Trace(pair, kNames[static_cast<int>(kind)]);
+  std::string came = private_data;
+  network_.MayFlip(host_, pair.peer.host, SimNetwork::Flips::kSend,
+                   std::as_writable_bytes(std::span(came)));
   events_.push_back({.kind = kind,
                      .connection = pair.id,
-                     .private_data = private_data,
+                     .private_data = std::move(came),
                      .peer = SimNetwork::Address(pair.peer.host, 0)});
   network_.NoteActivity(host_);
 }

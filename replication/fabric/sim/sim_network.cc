@@ -119,15 +119,16 @@ Platform SimNetwork::PlatformOf(int host) const {
                                            : Platform();
 }
 
-void SimNetwork::MayFlip(int host, std::span<std::byte> written) {
+void SimNetwork::MayFlip(int host, int from, Flips what,
+                         std::span<std::byte> came) {
   Host& target = hosts_[host];
-  if (!target.flips_next || written.empty() ||
-      PlatformOf(host).transport == Transport::kInfiniBand) {
-    return;
-  }
-  target.flips_next = false;
+  const bool is_checked =
+      PlatformOf(host).transport == Transport::kInfiniBand ||
+      PlatformOf(from).transport == Transport::kInfiniBand;
+  if (target.flips_next != what || came.empty() || is_checked) return;
+  target.flips_next = Flips::kNone;
   ++target.flips;
-  written[random_.Below(written.size())] ^=
+  came[random_.Below(came.size())] ^=
       std::byte{1} << static_cast<int>(random_.Below(8));
 }
 

@@ -148,10 +148,12 @@ class SimNetwork {
     hosts_[host].completions_max = most;
   }
 
-  // One bit of the next write that comes to the host is another one, and nobody
-  // is told: of a link whose own check is too short. Links of kInfiniBand check
-  // what they carry, and nothing happens there.
-  void FlipNextWrite(int host, bool flips) { hosts_[host].flips_next = flips; }
+  // One bit of the next write, or message (private data are one, too), that
+  // comes to the host is another one, and nobody is told: of a link whose own check is too short. Links of
+  // which one end is of kInfiniBand check what they carry, and nothing happens
+  // there.
+  enum class Flips { kNone, kWrite, kSend };
+  void FlipNext(int host, Flips what) { hosts_[host].flips_next = what; }
   uint64_t flips(int host) const { return hosts_[host].flips; }
 
   // The program and the adapter are gone with all connections and
@@ -250,7 +252,7 @@ class SimNetwork {
     uint64_t receives_hidden = 0;
     size_t completions_max = SIZE_MAX;
     uint64_t overruns = 0;
-    bool flips_next = false;
+    Flips flips_next = Flips::kNone;
     uint64_t flips = 0;
   };
 
@@ -263,7 +265,7 @@ class SimNetwork {
   int64_t Delay(int from, int to);
   int64_t StepDelay();
   bool Breaks();
-  void MayFlip(int host, std::span<std::byte> written);
+  void MayFlip(int host, int from, Flips what, std::span<std::byte> came);
   void Trace(int host, ConnectionId connection, std::string_view what);
   void NoteActivity(int host) {
     if (on_activity_) on_activity_(host);

@@ -121,7 +121,8 @@ void SimFabric::Start(ConnectionId connection) {
   }
   pair->landing_key = work.remote.key;
   if (IsWrite(work.operation)) {
-    network_.MayFlip(host_, pair->inbound.front().data);
+    network_.MayFlip(host_, pair->peer.host, SimNetwork::Flips::kWrite,
+                     pair->inbound.front().data);
   }
   if (!IsWrite(work.operation)) stages_.PushForRead(connection.value);  // S5
   switch (work.operation) {
@@ -180,6 +181,8 @@ void SimFabric::StartSend(QueuePair& pair) {
     return;
   }
   pair.landing_key = into.key;
+  network_.MayFlip(host_, pair.peer.host, SimNetwork::Flips::kSend,
+                   pair.inbound.front().data);
   StartLanding(pair, into.bytes.first(bytes));
 }
 

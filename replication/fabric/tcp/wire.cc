@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "log/base/mutant.h"
+#include "log/format/checksum.h"
 
 namespace alpheus::tcp {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr size_t kMagicAt = 0;
 constexpr size_t kOpcodeAt = 4;  // then 3 zeros
 constexpr size_t kImmediateAt = 8;
-constexpr size_t kZeroAt = 12;
+constexpr size_t kSumAt = 12;  // zeros in the handshake
 constexpr size_t kLengthAt = 16;
 constexpr size_t kKeyAt = 24;
 constexpr size_t kOffsetAt = 32;
@@ -32,6 +33,14 @@ T Get(const std::byte* from) {
     value |= static_cast<T>(static_cast<T>(from[i]) << (8 * i));
   }
   return value;
+}
+
+// With zeros in its own place.
+uint32_t SumOf(std::span<const std::byte, kWireHeaderBytes> header) {
+  std::array<std::byte, kWireHeaderBytes> bytes;
+  std::ranges::copy(header, bytes.begin());
+  Put(uint32_t{0}, &bytes[kSumAt]);
+  return Crc32c(kWireMagic, bytes);
 }
 
 bool IsLengthGood(const WireHeader& header, const WireBounds& bounds) {
@@ -75,6 +84,7 @@ std::array<std::byte, kWireHeaderBytes> EncodeHeader(const WireHeader& header) {
   Put(header.key, &bytes[kKeyAt]);
   Put(header.offset, &bytes[kOffsetAt]);
   Put(header.sequence, &bytes[kSequenceAt]);
+  if (!IsHandshake(header.opcode)) Put(SumOf(bytes), &bytes[kSumAt]);
   return bytes;
 }
 
@@ -86,14 +96,19 @@ std::optional<WireHeader> DecodeHeader(
       !IsMutant("kTcpMagicUnchecked")) {
     return std::nullopt;
   }
+  WireHeader header;
+  header.opcode = static_cast<WireOpcode>(bytes[kOpcodeAt]);
+  const bool is_summed = !IsHandshake(header.opcode);
   const bool has_zeros =
       std::ranges::all_of(bytes.subspan(kOpcodeAt + 1, 3), is_zero) &&
-      std::ranges::all_of(bytes.subspan(kZeroAt, 4), is_zero);
+      (is_summed || std::ranges::all_of(bytes.subspan(kSumAt, 4), is_zero));
   if (!has_zeros && !IsMutant("kTcpZerosUnchecked")) {
     return std::nullopt;
   }
-  WireHeader header;
-  header.opcode = static_cast<WireOpcode>(bytes[kOpcodeAt]);
+  if (is_summed && Get<uint32_t>(&bytes[kSumAt]) != SumOf(bytes) &&
+      !IsMutant("kTcpSumUnchecked")) {
+    return std::nullopt;
+  }
   header.immediate = Get<uint32_t>(&bytes[kImmediateAt]);
   header.length = Get<uint64_t>(&bytes[kLengthAt]);
   header.key = Get<uint64_t>(&bytes[kKeyAt]);

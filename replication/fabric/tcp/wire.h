@@ -7,7 +7,8 @@
 //
 // Invariants:
 //   W1. A header that decodes has a known opcode, a length within its opcode's
-//       bounds and zeros where zeros belong: no length is used before that.
+//       bounds, zeros where zeros belong and, behind the handshake, a sum that
+//       holds: no length, place or number is used before that.
 //   W2. The first 12 bytes of a hello and of an accept (magic, opcode, version)
 //       mean the same in all versions of the protocol.
 // Thread safety: functions without state.

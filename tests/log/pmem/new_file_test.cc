@@ -159,6 +159,63 @@ TEST_P(NewFileTest, MissingFolderIsNamed) {
                     Not(HasSubstr("alpheus format"))));
 }
 
+class ReplacingFileTest : public NewFileTest {};
+INSTANTIATE_TEST_SUITE_P(Replacing, ReplacingFileTest,
+                         ::testing::Values(&NewFile::OpenToReplace));
+
+// N1, N2. Goal: whenever the process is killed, the name leads to the old file
+// or to the new one, whole, and the next making succeeds.
+TEST_P(ReplacingFileTest, KilledReplacementLeavesOneOfTheTwo) {
+  for (const char* const text : {"", "0 half", "new and whole"}) {
+    Put(path_, "old");
+    EXPECT_EXIT(
+        {
+          auto file = Open();
+          if (file.ok() && *text != '\0') Write(*file, text);
+          raise(SIGKILL);
+        },
+        KilledBySignal(SIGKILL), "");
+    EXPECT_EQ(Get(path_), "old");
+    const absl::Status made = Make("whole");
+    EXPECT_TRUE(made.ok()) << made;
+    EXPECT_EQ(Get(path_), "whole");
+    EXPECT_THAT(Names(), ElementsAre("file"));
+  }
+  EXPECT_EXIT(
+      {
+        EXPECT_TRUE(Make("new").ok());
+        raise(SIGKILL);
+      },
+      KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(Get(path_), "new");
+}
+
+TEST_P(ReplacingFileTest, OldFileStaysUntilTheNewOneIsPublished) {
+  Put(path_, "old");
+  {
+    auto file = Open();
+    ASSERT_TRUE(file.ok()) << file.status();
+    Write(*file, "new");
+    EXPECT_EQ(Get(path_), "old");
+  }
+  EXPECT_THAT(Names(), ElementsAre("file"));
+  EXPECT_EQ(Get(path_), "old");
+}
+
+// The place of a file elsewhere, which a link names, stays where it is.
+TEST_P(ReplacingFileTest, LinkLeadsToTheNewFile) {
+  std::filesystem::create_directory(directory_.File("far"));
+  Put(directory_.File("far/there"), "old");
+  std::filesystem::create_symlink("far/there", path_);
+  ASSERT_TRUE(Make("new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path_));
+  EXPECT_EQ(Get(path_), "new");
+}
+
+TEST_P(ReplacingFileTest, NothingIsReplacedWhereNothingIs) {
+  EXPECT_EQ(Open().status().code(), Code::kNotFound);
+}
+
 class NewNamedFileTest : public NewFileTest {};
 INSTANTIATE_TEST_SUITE_P(Named, NewNamedFileTest,
                          ::testing::Values(&NewFile::OpenNamed));

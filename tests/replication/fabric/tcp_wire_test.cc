@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "log/format/checksum.h"
 #include "replication/fabric/tcp/wire.h"
 #include "replication/fabric/tcp/words.h"
 
@@ -24,7 +25,7 @@ constexpr WireHeader kWriteHeader{.opcode = WireOpcode::kWriteImmediate,
 TEST(WireTest, HeaderLiesAsDocumented) {
   const std::array<uint8_t, kWireHeaderBytes> expected = {
       'A',  'L',  'P',  'F',  17,   0,    0,    0,    4,    3,    2,    1,
-      0,    0,    0,    0,    0xe8, 3,    0,    0,    0,    0,    0,    0,
+      0x17, 0x82, 0xff, 0x12, 0xe8, 3,    0,    0,    0,    0,    0,    0,
       0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11, 0x28, 0x27, 0x26, 0x25,
       0x24, 0x23, 0x22, 0x21, 0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32, 0x31};
   const auto bytes = EncodeHeader(kWriteHeader);
@@ -76,14 +77,55 @@ TEST(WireTest, LengthsAreBoundedByOpcode) {
   }
 }
 
+// With the sum that a header of these bytes has.
+std::array<std::byte, kWireHeaderBytes> Resummed(
+    std::array<std::byte, kWireHeaderBytes> bytes) {
+  std::memset(&bytes[12], 0, sizeof(uint32_t));
+  const uint32_t sum = Crc32c(kWireMagic, bytes);
+  std::memcpy(&bytes[12], &sum, sizeof(sum));
+  return bytes;
+}
+
 TEST(WireTest, MagicZerosAndOpcodeAreChecked) {
   for (size_t at = 0; at < kWireHeaderBytes; ++at) {
     // Byte 16 is the lowest of the length, which may be any.
     auto bytes = EncodeHeader(kWriteHeader);
     bytes[at] ^= std::byte{0x80};
-    const bool is_checked = at < 8 || (at >= 12 && at < 24 && at != 16);
-    EXPECT_EQ(DecodeHeader(bytes, kBounds).has_value(), !is_checked) << at;
+    const bool is_checked = at < 8 || (at >= 17 && at < 24);
+    EXPECT_EQ(DecodeHeader(Resummed(bytes), kBounds).has_value(), !is_checked)
+        << at;
   }
+}
+
+// W1: no place, number or length is another one.
+TEST(WireTest, EveryTurnedBitOfAHeaderIsSeen) {
+  for (const WireOpcode opcode :
+       {WireOpcode::kWrite, WireOpcode::kWriteImmediate, WireOpcode::kRead,
+        WireOpcode::kSend, WireOpcode::kFlush, WireOpcode::kReadReply}) {
+    WireHeader header = kWriteHeader;
+    header.opcode = opcode;
+    const auto bytes = EncodeHeader(header);
+    ASSERT_EQ(DecodeHeader(bytes, kBounds), header);
+    for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+      auto turned = bytes;
+      turned[bit / 8] ^= std::byte{1} << static_cast<int>(bit % 8);
+      EXPECT_FALSE(DecodeHeader(turned, kBounds)) << bit;
+    }
+  }
+}
+
+// Who knew no sums is told by the programs' own versions.
+TEST(WireTest, HandshakeHasZerosInPlaceOfASum) {
+  const WireHeader header{.opcode = WireOpcode::kHello,
+                          .immediate = kWireVersion,
+                          .length = kWireHelloBytes,
+                          .key = 0,
+                          .offset = 0,
+                          .sequence = 0};
+  auto bytes = EncodeHeader(header);
+  EXPECT_EQ(DecodeHeader(bytes, kBounds), header);
+  for (size_t at = 12; at < 16; ++at) EXPECT_EQ(bytes[at], std::byte{0});
+  EXPECT_FALSE(DecodeHeader(Resummed(bytes), kBounds));
 }
 
 // W2: whatever else a later version changes.
