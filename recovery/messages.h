@@ -121,7 +121,7 @@ struct Formatted {
 };
 
 // Of which creation is this replica, and has somebody opened it? Whoever makes
-// a log asks it: one that was cut off left replicas that nobody may open.
+// a log asks it: a creation that was cut off left replicas on some members.
 struct AskCreation {
   bool operator==(const AskCreation&) const = default;
 };
@@ -347,8 +347,8 @@ using Message =
     std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
                  Prepared, Install, Installed, Failed, View, Viewed, Release,
                  Released, Challenge, Challenged, Prove, Proved, Follow,
-                 Followed, Scrub, Scrubbed, Hold, Wanted, Fetch, Fetched, Changed,
-                 AskCreation, Created>;
+                 Followed, Scrub, Scrubbed, Hold, Wanted, Fetch, Fetched,
+                 Changed, AskCreation, Created>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

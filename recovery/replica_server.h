@@ -303,8 +303,8 @@ class ReplicaServer {
   absl::Status TakePlace(Connection& connection, Place place);
   // Without a proof; nullptr if there are fewer than may be.
   Connection* OldestTooMany();
-  // The two ways to end: at once; or when Failed, or another last word, has been
-  // said.
+  // The two ways to end: at once; or when Failed, or another last word, has
+  // been said.
   void End(ConnectionId id, const absl::Status& why);
   void EndGone(const Connection& connection);
   void Fail(Connection& connection, const absl::Status& why);
@@ -334,6 +334,7 @@ class ReplicaServer {
                                    const Message& message);
   absl::StatusOr<MaybeReply> OnHandshake(Connection& connection,
                                          const Message& message);
+  static absl::StatusOr<Message> OnAskCreation(const Connection& connection);
   absl::Status CheckReplaceable(const ServedLog& log,
                                 const Format& format) const;
   absl::StatusOr<Message> OnFormat(Connection& connection,

@@ -67,8 +67,7 @@ absl::StatusOr<MembersChange> ChangeBetween(
 
 // Neither what may count is replaced, nor what is in the way.
 absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
-                         const Superline& newest,
-                         const std::string& log_name) {
+                         const Superline& newest, const std::string& log_name) {
   const auto unreadable = replicas.unreadable.find(peer.node);
   if (unreadable != replicas.unreadable.end()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -116,7 +115,8 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
         change.replaced.begin(), change.replaced.end(), peer.node);
     const bool joins = FindMember(from, peer.node) == nullptr;
     if (is_replaced) {
-      ALPHEUS_RETURN_IF_ERROR(CheckIsLost(peer, replicas, newest, members.log_name));
+      ALPHEUS_RETURN_IF_ERROR(
+          CheckIsLost(peer, replicas, newest, members.log_name));
     }
     if (is_replaced || joins) newcomers.push_back(peer);
   }

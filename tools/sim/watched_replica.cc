@@ -90,6 +90,7 @@ class WatchedLog final : public Watched<ServedLog> {
   Uuid log_id() const override { return inner().log_id(); }
   Welcome welcome() const override { return inner().welcome(); }
   Promise standing() const override { return inner().standing(); }
+  Created created() const override { return inner().created(); }
   std::span<std::byte> ring() const override { return inner().ring(); }
   std::span<std::byte> ring_on_medium() const override {
     return inner().ring_on_medium();
