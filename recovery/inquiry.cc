@@ -64,7 +64,8 @@ bool Inquiry::Take(const ConnectionEvent& event) {
       Fail(WithRemedy(DecodeRejection(event.private_data)));
       break;
     case ConnectionEvent::Kind::kUnreachable:
-      Fail(absl::UnavailableError("nobody answers; start the node if it does not run"));
+      Fail(absl::UnavailableError(
+          "nobody answers; start the node if it does not run"));
       break;
     case ConnectionEvent::Kind::kDisconnected:
       // The reply may be there, and says why; else its receive fails (X3).
@@ -114,7 +115,8 @@ absl::Status Inquiry::Send(Step step, const Message& message) {
   step_ = step;
   ALPHEUS_RETURN_IF_ERROR(OfConnection(fabric_.PostReceive(
       connection_, WorkId(kReplySlot), slots_->At(kReplySlot))));
-  const std::vector<std::byte> bytes = EncodeMessage(options_.hello.log_id, message);
+  const std::vector<std::byte> bytes =
+      EncodeMessage(options_.hello.log_id, message);
   // Each at a place of its own: the one before may still be under way.
   LocalBytes slot = slots_->At(kRequestSlot);
   slot.bytes =

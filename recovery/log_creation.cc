@@ -18,8 +18,7 @@ using State = OpeningPeer::State;
 
 absl::Status IsThere(const OpeningPeer& peer) {
   return absl::AlreadyExistsError(absl::StrCat(
-      peer.Describe(),
-      " holds a replica of the log already, with a ring of ",
+      peer.Describe(), " holds a replica of the log already, with a ring of ",
       peer.welcome().ring_capacity, " bytes",
       peer.welcome().promised == Epoch(0)
           ? ", as all members do, and nobody has opened it: the log is there"
@@ -94,10 +93,9 @@ bool LogCreation::Poll() {
   const int64_t now = clock_.NowNanos();
   for (const auto& peer : peers_) {
     peer->CheckTime(now);
-    const bool owes_nothing =
-        peer->state() == State::kWelcomed ||
-        peer->state() == State::kCreationKnown ||
-        peer->state() == State::kFormatted;
+    const bool owes_nothing = peer->state() == State::kWelcomed ||
+                              peer->state() == State::kCreationKnown ||
+                              peer->state() == State::kFormatted;
     if (options_.deadline.HasPassed(now) && !owes_nothing) {
       peer->Fail(absl::UnavailableError("had not replied at the deadline"));
     }
@@ -208,8 +206,7 @@ void LogCreation::FormatAll() {
   phase_ = Phase::kFormat;
   DrawIncarnations();
   for (const auto& peer : peers_) {
-    Format format{options_.region_bytes, configuration_,
-                           options_.log_name};
+    Format format{options_.region_bytes, configuration_, options_.log_name};
     if (peer->state() == State::kCreationKnown) {
       format.replaces = peer->welcome().incarnation;
     }

@@ -2,14 +2,14 @@
 // log_creation: makes a new log on all its members, by one operator's command;
 // or blank replicas of a log that is there, on nodes that are to join it.
 //
-// Idea: every member must be there and have nothing of this log, or nothing that
-// anybody has opened; only then are incarnations drawn and the replicas
-// formatted, each with the configuration that names all of them, so that all are
-// empty and none is blank (A4). A creation that was cut off left replicas on
-// some members, or of several creations. As long as nobody has opened them they
-// hold nothing; so the same command makes the log anew, in their place. A blank
-// replica gets the log's present configuration, which does not name it; the
-// change of members that follows does (A5). Where one is already it stays.
+// Idea: every member must be there and have nothing of this log, or nothing
+// that anybody has opened; only then are incarnations drawn and the replicas
+// formatted, each with the configuration that names all of them, so that all
+// are empty and none is blank (A4). A creation that was cut off left replicas
+// on some members, or of several creations. As long as nobody has opened them
+// they hold nothing; so the same command makes the log anew, in their place. A
+// blank replica gets the log's present configuration, which does not name it;
+// the change of members that follows does (A5). Where one is already it stays.
 //
 // Invariants:
 //   C1. Nothing is formatted unless all N members said that they hold no
@@ -24,8 +24,8 @@
 //   C3. Nobody is asked to format at or after the deadline.
 // What a failure leaves: replicas on some members, which the error names. Where
 // they are an opening quorum, the log can be opened without the others; else
-// they are of no use. They are replaced when the log is created again, if nobody
-// has opened it.
+// they are of no use. They are replaced when the log is created again, if
+// nobody has opened it.
 // Thread safety: one thread.
 // References: protocol A4, H16, H17.
 #ifndef ALPHEUS_RECOVERY_LOG_CREATION_H_
@@ -85,7 +85,8 @@ class LogCreation {
   Deadline NextPoll() const;
 
   // Requires, of the rest: it is over.
-  //   AlreadyExists  a member holds a replica of the log that was opened, or all
+  //   AlreadyExists  a member holds a replica of the log that was opened, or
+  //   all
   //                  hold those of one creation; nothing was done. Or a replica
   //                  was opened meanwhile, and the members are named
   //   Unavailable    a member could not be reached; nothing was done, or the

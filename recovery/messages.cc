@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/check.h"
-#include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/core/region_state.h"
 #include "quorum/log_id.h"
@@ -573,8 +572,8 @@ absl::StatusOr<ByteReader> TakeStart(const char* what, uint32_t magic,
   const bool is_old = is_magic && version > 0 && version < kSummedVersion;
   std::span<const std::byte> rest = AsBytes(bytes);
   if (!is_old) {
-    ALPHEUS_ASSIGN_OR_RETURN(
-        rest, TakeSummed(absl::StrCat("a ", what).c_str(), magic, Uuid(), rest));
+    ALPHEUS_ASSIGN_OR_RETURN(rest, TakeSummed(absl::StrCat("a ", what).c_str(),
+                                              magic, Uuid(), rest));
   }
   if (!is_magic) return NotA(what, bytes);
   if (version != kProtocolVersion) {
@@ -700,7 +699,7 @@ absl::Status DecodeRejection(std::string_view bytes) {
   const std::string_view text = bytes.substr(kHelloBytes - kRejectionTextBytes);
   const bool is_summed = version == kProtocolVersion;
   const uint32_t code = is_summed ? word & 0xff : word;
-  if (is_summed && !IsMutant("kMessageSumUnchecked") &&
+  if (is_summed &&
       word != (code | RejectionSumOf(RejectionOf(version, code, text)))) {
     return absl::UnavailableError(
         "the replica refused the connection, and why was changed on its way. "

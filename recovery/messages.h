@@ -347,8 +347,8 @@ using Message =
     std::variant<Format, Formatted, AskPromise, Promised, Refused, Prepare,
                  Prepared, Install, Installed, Failed, View, Viewed, Release,
                  Released, Challenge, Challenged, Prove, Proved, Follow,
-                 Followed, Scrub, Scrubbed, Hold, Wanted, Fetch, Fetched, Changed,
-                 AskCreation, Created>;
+                 Followed, Scrub, Scrubbed, Hold, Wanted, Fetch, Fetched,
+                 Changed, AskCreation, Created>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

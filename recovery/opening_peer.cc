@@ -147,7 +147,8 @@ absl::Status OpeningPeer::Send(const Message& message) {
     ALPHEUS_ASSIGN_OR_RETURN(slots_,
                              MessageSlots::Make(fabric_, 2, kMessageBytesMax));
   }
-  const std::vector<std::byte> bytes = EncodeMessage(options_.hello.log_id, message);
+  const std::vector<std::byte> bytes =
+      EncodeMessage(options_.hello.log_id, message);
   ALPHEUS_CHECK(bytes.size() <= kMessageBytesMax, "(messages.h)");
   ALPHEUS_RETURN_IF_ERROR(
       fabric_.PostReceive(connection_, kReceiveWork, slots_->At(1)));

@@ -504,7 +504,8 @@ absl::Status ReplicaServer::Send(Connection& connection, const Message& reply) {
   if (connection.replying) {
     return absl::UnavailableError("the last reply is still under way");
   }
-  const std::vector<std::byte> bytes = EncodeMessage(connection.hello.log_id, reply);
+  const std::vector<std::byte> bytes =
+      EncodeMessage(connection.hello.log_id, reply);
   LocalBytes slot = connection.slots->At(kReplySlot);
   std::ranges::copy(bytes, slot.bytes.begin());
   slot.bytes = slot.bytes.first(bytes.size());

@@ -339,6 +339,7 @@ class ReplicaServer {
                                    const Message& message);
   absl::StatusOr<MaybeReply> OnHandshake(Connection& connection,
                                          const Message& message);
+  static absl::StatusOr<Message> OnAskCreation(const Connection& connection);
   absl::Status CheckReplaceable(const ServedLog& log,
                                 const Format& format) const;
   absl::StatusOr<Message> OnFormat(Connection& connection,

@@ -35,9 +35,9 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::ReplyOfHeld(
   }
   // Readers, too: they disturb no primary. They come as often as they like, so
   // that it is no news.
-  Dismiss(connection,
-          Failed{absl::UnavailableError("the node does not serve its replica: a "
-                                        "process of its machine has it")});
+  Dismiss(connection, Failed{absl::UnavailableError(
+                          "the node does not serve its replica: a "
+                          "process of its machine has it")});
   return std::nullopt;
 }
 

@@ -48,7 +48,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
     return OnInstall(connection, *install);
   }
   if (std::holds_alternative<AskCreation>(message)) {
-    return connection.log->created();
+    return OnAskCreation(connection);
   }
   if (std::holds_alternative<View>(message)) return OnView(connection);
   if (const auto* follow = std::get_if<Follow>(&message)) {
@@ -151,6 +151,15 @@ absl::StatusOr<Message> ReplicaServer::OnFetch(const Connection& connection,
   const RingOffset head = connection.log->followed().head.offset;
   return FetchedFrom(Ring(ring.data(), ring.size()), head, head + ring.size(),
                      fetch);
+}
+
+absl::StatusOr<Message> ReplicaServer::OnAskCreation(
+    const Connection& connection) {
+  if (connection.phase != Phase::kControl) {
+    return absl::FailedPreconditionError(
+        "whoever holds the promise makes no log anew; AskCreation refused");
+  }
+  return connection.log->created();
 }
 
 // Nobody misses what was never opened; who opens it now has promises, and is

@@ -81,9 +81,8 @@ absl::StatusOr<std::span<const std::byte>> TakeSummed(
   if (sum == said || IsMutant("kMessageSumUnchecked")) return summed;
   // The front must do where it is cut as a rejection.
   return absl::UnavailableError(absl::StrCat(
-      what, " was changed on its way: sum ",
-      absl::Hex(sum, absl::kZeroPad8), ", expected ",
-      absl::Hex(said, absl::kZeroPad8), " of ", summed.size(),
+      what, " was changed on its way: sum ", absl::Hex(sum, absl::kZeroPad8),
+      ", expected ", absl::Hex(said, absl::kZeroPad8), " of ", summed.size(),
       " bytes. Try again; if it comes again, see to the network, and to the "
       "memory of both hosts"));
 }

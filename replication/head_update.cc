@@ -12,10 +12,10 @@ constexpr uint64_t kHeadMagic = 0x3164616853555048;  // "HPUShad1"
 
 void EncodeHeadUpdate(const HeadUpdate& update,
                       std::span<std::byte, kHeadUpdateBytes> into) {
-  EncodeWords<6>({kHeadMagic, update.epoch.value, update.session.value,
-                  update.head.lsn.value, update.head.offset.value,
-                  update.head.chain},
-                 into);
+  EncodeWords<6>(
+      {kHeadMagic, update.epoch.value, update.session.value,
+       update.head.lsn.value, update.head.offset.value, update.head.chain},
+      into);
 }
 
 std::optional<HeadUpdate> DecodeHeadUpdate(std::span<const std::byte> bytes) {

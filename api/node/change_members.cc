@@ -85,8 +85,7 @@ absl::StatusOr<MembersChange> ChangeBetween(
 
 // Neither what may count is replaced, nor what is in the way.
 absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
-                         const Superline& newest,
-                         const std::string& log_name) {
+                         const Superline& newest, const std::string& log_name) {
   const auto unreadable = replicas.unreadable.find(peer.node);
   if (unreadable != replicas.unreadable.end()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -151,15 +150,15 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
                            ReadSuperlines(*fabric, random, members, all));
   ALPHEUS_ASSIGN_OR_RETURN(const Superline newest,
                            NewestOf(replicas.superlines));
-  ALPHEUS_RETURN_IF_ERROR(
-      CheckIsOfChange(change, replicas.superlines, newest));
+  ALPHEUS_RETURN_IF_ERROR(CheckIsOfChange(change, replicas.superlines, newest));
   std::vector<PeerAddress> newcomers;
   for (const PeerAddress& peer : all) {
     const bool is_replaced = std::binary_search(
         change.replaced.begin(), change.replaced.end(), peer.node);
     const bool joins = FindMember(from, peer.node) == nullptr;
     if (is_replaced) {
-      ALPHEUS_RETURN_IF_ERROR(CheckIsLost(peer, replicas, newest, members.log_name));
+      ALPHEUS_RETURN_IF_ERROR(
+          CheckIsLost(peer, replicas, newest, members.log_name));
     }
     if (is_replaced || joins) newcomers.push_back(peer);
   }

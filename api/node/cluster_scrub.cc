@@ -123,7 +123,8 @@ class ScrubAsker {
       if (now < asked.silent_at) return;
       return End(asked, absl::UnavailableError(absl::StrCat(
                             asked.scrub.address, ": said nothing for ",
-                            options_.timeout_ms, " ms; start the node if it does not run")));
+                            options_.timeout_ms,
+                            " ms; start the node if it does not run")));
     }
     if (now < asked.ask_again_at) return;
     asked.is_asked = true;

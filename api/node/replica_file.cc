@@ -149,10 +149,9 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
   };
   const RegionContent content = {write, UseOfRegion, kTableOffset};
   ALPHEUS_ASSIGN_OR_RETURN(
-      Region region,
-      format.replaces == 0
-          ? Region::Create(path, format.region_bytes, content)
-          : Region::Replace(path, format.region_bytes, content));
+      Region region, format.replaces == 0
+                         ? Region::Create(path, format.region_bytes, content)
+                         : Region::Replace(path, format.region_bytes, content));
   return On(std::move(region), options);
 }
 

@@ -94,16 +94,16 @@ class PlainMapping {
   std::span<const std::byte> bytes_;
 };
 
-// Mean time of the first store to each page of the file, in ns: what a process pays
-// that maps a file and uses it, as a log does. Changes the file.
+// Mean time of the first store to each page of the file, in ns: what a process
+// pays that maps a file and uses it, as a log does. Changes the file.
 absl::StatusOr<double> TouchNanos(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return absl::UnavailableError(absl::StrCat(path, ": open"));
   std::error_code error;
   const size_t bytes = std::filesystem::file_size(path, error);
-  void* data = error ? MAP_FAILED
-                     : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                            fd, 0);
+  void* data =
+      error ? MAP_FAILED
+            : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   if (data == MAP_FAILED) {
     return absl::UnavailableError(absl::StrCat(path, ": mmap"));

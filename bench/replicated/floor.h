@@ -3,9 +3,9 @@
 // nothing else.
 //
 // Idea: the primary sends the record with one call to each backup, persists its
-// own copy meanwhile and waits for as many answers of 40 bytes as it takes; a
-// backup copies what has come, flushes, fences, answers. No checksum, no order,
-// no place to find, no epoch. A batch is one record of that size.
+// own copy meanwhile and waits for as many answers of the size of an ack as it
+// takes; a backup copies what has come, flushes, fences, answers. No checksum,
+// no order, no place to find, no epoch. A batch is one record of that size.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_BENCH_REPLICATED_FLOOR_H_

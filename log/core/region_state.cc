@@ -49,8 +49,7 @@ absl::Status CheckHasFixedPart(std::span<const std::byte> region,
   if (region.size() >= kTableOffset) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       name, ": ", region.size(), " bytes, fewer than the ", kTableOffset,
-      " of the fixed part: not a log region, or truncated. ",
-      kRemedyOfDamage));
+      " of the fixed part: not a log region, or truncated. ", kRemedyOfDamage));
 }
 
 // Both lines as bytes: whose they are only the superline says, which is read
@@ -118,8 +117,7 @@ absl::Status ReadEpochTable(std::span<std::byte> region,
         ", which the superline names, "
         "can be read (offsets ",
         kTableOffset, " and ", kTableOffset + place.capacity_bytes,
-        "). Without its nonces no record can be verified. ",
-        kRemedyOfDamage));
+        "). Without its nonces no record can be verified. ", kRemedyOfDamage));
   }
   absl::StatusOr<EpochTable> table =
       EpochTable::Decode(state->superline.log_id,
@@ -192,11 +190,11 @@ absl::Status CheckConsistency(const std::string& name, ReadingMode mode,
     wrong = absl::StrCat("start of epoch ", entry.epoch.value);
   }
   if (wrong.empty()) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(
-      name, ": ", wrong,
-      " can't be, though its checksum holds: not written by "
-      "this program, or by a faulty one. ",
-      kRemedyOfDamage));
+  return absl::DataLossError(
+      absl::StrCat(name, ": ", wrong,
+                   " can't be, though its checksum holds: not written by "
+                   "this program, or by a faulty one. ",
+                   kRemedyOfDamage));
 }
 
 }  // namespace

@@ -26,7 +26,8 @@
 //                       it is inside the persistence domain. On failure what
 //                       is persistent is unknown; the log is poisoned.
 //   YieldPoint(name)    nothing in release; a scheduling point in the model.
-//   kFenceIsCall        a Fence is a system call that waits for a disk, and one for
+//   kFenceIsCall        a Fence is a system call that waits for a disk, and one
+//   for
 //                       many records beats all else
 //   kWatermarkPeriod    write the watermark with each n-th batch (1 where a
 //                       line costs nanoseconds, more where it is a msync).

@@ -73,9 +73,9 @@ class Region {
   static absl::StatusOr<Region> Create(const std::string& path, size_t bytes,
                                        const RegionContent& content);
 
-  // The same in the place of the file that is there, which the caller knows to be
-  // of no use to anybody, in one step: until then, and after an error, that one
-  // is there. Who has it open keeps it. Errors: as Create; NotFound;
+  // The same in the place of the file that is there, which the caller knows to
+  // be of no use to anybody, in one step: until then, and after an error, that
+  // one is there. Who has it open keeps it. Errors: as Create; NotFound;
   // AlreadyExists of a device, which can't be replaced so.
   static absl::StatusOr<Region> Replace(const std::string& path, size_t bytes,
                                         const RegionContent& content);

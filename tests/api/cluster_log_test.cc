@@ -651,8 +651,8 @@ TEST_F(ClusterLogTest, LogIsFormattedOnce) {
   EXPECT_EQ(Log::Format(options).status().code(), Code::kUnavailable);
 }
 
-// C1 (log_creation.h). What a creation that was cut off left is in nobody's way:
-// the same command makes the log, whatever the size; opened it stays.
+// C1 (log_creation.h). What a creation that was cut off left is in nobody's
+// way: the same command makes the log, whatever the size; opened it stays.
 TEST_F(ClusterLogTest, HalfMadeLogIsMadeAnew) {
   TestCluster cluster(3);
   Format(cluster);

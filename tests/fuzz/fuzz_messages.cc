@@ -136,21 +136,22 @@ void FuzzOne(FuzzInput& input) {
   const uint8_t choice = input.Byte() % 8;
   switch (choice) {
     case 0:
-      return FuzzMessage(Behind(EncodeMessage(kLogId, Formatted{}), kMagic, input));
+      return FuzzMessage(
+          Behind(EncodeMessage(kLogId, Formatted{}), kMagic, input));
     case 1:
       return FuzzMessage(BytesOf(input.rest()));
     case 2:
-      return FuzzAnswer(
-          Behind(EncodeAnswer(kLogId, EmptyAnswer()), kAnswerUpToTheHead, input));
+      return FuzzAnswer(Behind(EncodeAnswer(kLogId, EmptyAnswer()),
+                               kAnswerUpToTheHead, input));
     case 3:
       return FuzzAnswer(BytesOf(input.rest()));
     case 4:
       return FuzzBuiltAnswer(input);
     default: {
       constexpr size_t kMagicAndVersion = 8;
-      const std::string fronts[] = {EncodeHello({}), EncodeWelcome({}),
-                                    EncodeRejection(absl::UnknownError(""),
-                                                    RejectionSum::kNone)};
+      const std::string fronts[] = {
+          EncodeHello({}), EncodeWelcome({}),
+          EncodeRejection(absl::UnknownError(""), RejectionSum::kNone)};
       return FuzzPrivateData(std::string(AsText(
           Behind(AsBytes(fronts[choice - 5]), kMagicAndVersion, input))));
     }

@@ -89,8 +89,9 @@ void WriteMessages(SeedWriter& writer) {
   welcome.platform = {
       PersistenceDomain::kHierarchy, false, ReceiveBuffers::kPmem,
       Transport::kInfiniBand,        true,  true};
-  writer.Write("\5" +
-               Unsummed(EncodeHello({{1, 2}, {7, 8}, promise.primary})).substr(8));
+  writer.Write(
+      "\5" +
+      Unsummed(EncodeHello({{1, 2}, {7, 8}, promise.primary})).substr(8));
   writer.Write("\6" + Unsummed(EncodeWelcome(welcome)).substr(8));
   Answer answer;
   answer.configuration = members;

@@ -140,8 +140,8 @@ TEST(AnswerBytesTest, WhatIsNotKnownComesBackToo) {
     EXPECT_EQ(again->suspect, answer.suspect);
     EXPECT_EQ(again->repairing, answer.repairing);
   }
-  EXPECT_FALSE(
-      AnswerDecodes(With<uint32_t>(EncodeAnswer(kLog, SampleAnswer()), kFlagsAt, 8)));
+  EXPECT_FALSE(AnswerDecodes(
+      With<uint32_t>(EncodeAnswer(kLog, SampleAnswer()), kFlagsAt, 8)));
 }
 
 TEST(AnswerBytesTest, ListOfNoOriginComesBackToo) {

@@ -311,11 +311,11 @@ struct LeftReplica {
     for (uint64_t i = 1; i <= 3; ++i) {
       identity.configuration.members.push_back({NodeId(i), 10 * creation + i});
     }
-    EXPECT_TRUE(FormatRegion(pmem, pmem.region(), *Layout::ForRing(1024, 102),
-                             identity)
-                    .ok());
-    replica = *Replica<ModelPersistence>::Open(pmem, pmem.region(),
-                                               {.name = "left"});
+    EXPECT_TRUE(
+        FormatRegion(pmem, pmem.region(), *Layout::ForRing(1024, 102), identity)
+            .ok());
+    replica =
+        *Replica<ModelPersistence>::Open(pmem, pmem.region(), {.name = "left"});
   }
 };
 
@@ -382,8 +382,7 @@ TEST(LogCreationTest, LogThatIsOpenedMeanwhileIsNotFormatted) {
   members.servers[1]->SetReplica(left.replica.get());
   members.servers[1]->on_request = [&](const Message& message) {
     if (std::holds_alternative<AskCreation>(message)) {
-      EXPECT_TRUE(
-          left.replica->AcceptPromise({Epoch(5), {NodeId(9), 1}}).ok());
+      EXPECT_TRUE(left.replica->AcceptPromise({Epoch(5), {NodeId(9), 1}}).ok());
     }
     return true;
   };

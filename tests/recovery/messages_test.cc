@@ -128,7 +128,8 @@ TEST(MessagesTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
       auto changed = bytes;
       changed[bit / 8] ^= std::byte{1} << static_cast<int>(bit % 8);
       const absl::Status status = DecodeMessage(kLog, changed).status();
-      ASSERT_TRUE(absl::IsUnavailable(status)) << message.index() << ", " << bit;
+      ASSERT_TRUE(absl::IsUnavailable(status))
+          << message.index() << ", " << bit;
       ASSERT_THAT(status.message(), HasSubstr("was changed on its way"));
       ASSERT_THAT(status.message(), HasSubstr("Try again"));
     }
@@ -184,8 +185,8 @@ TEST(MessagesTest, TableIsOfTheLogThatIsSpokenOf) {
 }
 
 // Format: region bytes at 0, configuration id 8, N 16, W 20, members 24, what
-// it was made from 56, incarnation 120, what it replaces 128, length of the name
-// 136.
+// it was made from 56, incarnation 120, what it replaces 128, length of the
+// name 136.
 TEST(MessagesTest, FormatThatCannotBeIsNone) {
   const auto bytes = EncodeMessage(kLog, AllMessages()[0]);
   for (const uint32_t n : {0u, 1u, 3u, 17u, 0xffffffffu}) {
@@ -292,8 +293,8 @@ TEST(MessagesTest, ImpossibleScrubsAreNone) {
 // Offset at 0, number of bytes 8, in Fetched the bytes from 12 on.
 TEST(MessagesTest, ImpossibleFetchesAreNone) {
   const auto fetch = EncodeMessage(kLog, Fetch{RingOffset(640), 100});
-  const auto fetched =
-      EncodeMessage(kLog, Fetched{RingOffset(640), std::vector<std::byte>(100)});
+  const auto fetched = EncodeMessage(
+      kLog, Fetched{RingOffset(640), std::vector<std::byte>(100)});
   ASSERT_TRUE(Decodes(fetch));
   ASSERT_TRUE(Decodes(fetched));
   for (const uint64_t offset :
@@ -327,8 +328,8 @@ TEST(MessagesTest, FetchHasTheBytesOfTheDocument) {
       "\x80\2\0\0\0\0\0\0\2\0\0\0\5\6"
       "\305\222\314\014",
       26);
-  EXPECT_EQ(AsText(EncodeMessage(kLog, 
-                Fetched{RingOffset(640), {std::byte{5}, std::byte{6}}})),
+  EXPECT_EQ(AsText(EncodeMessage(
+                kLog, Fetched{RingOffset(640), {std::byte{5}, std::byte{6}}})),
             fetched);
 }
 

@@ -102,7 +102,8 @@ class PeerRingTest : public ::testing::Test {
     ASSERT_TRUE(request.ok() && std::holds_alternative<Fetch>(*request));
     asked_.push_back(std::get<Fetch>(*request));
     PostReceive();
-    const std::vector<std::byte> reply = EncodeMessage(kTheLog, answer_(asked_.back()));
+    const std::vector<std::byte> reply =
+        EncodeMessage(kTheLog, answer_(asked_.back()));
     LocalBytes slot = slots_->At(1);
     std::ranges::copy(reply, slot.bytes.begin());
     slot.bytes = slot.bytes.first(reply.size());

@@ -23,6 +23,9 @@ ServedWorld::Options WithLogB() {
 }
 
 absl::StatusCode FailedWith(const std::optional<Message>& reply) {
+  if (reply && std::holds_alternative<Changed>(*reply)) {
+    return RequestChanged().code();
+  }
   if (!reply.has_value() || !std::holds_alternative<Failed>(*reply)) {
     return absl::StatusCode::kOk;
   }

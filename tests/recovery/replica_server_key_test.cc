@@ -16,6 +16,7 @@
 #include "recovery/handshake.h"
 #include "recovery/replica_server.h"
 #include "tests/recovery/replica_server_fixture.h"
+#include "tests/recovery/wire_samples.h"
 
 namespace alpheus::testing {
 namespace {
@@ -188,6 +189,7 @@ TEST_F(ReplicaServerKeyTest, NonsenseAtEachStepEndsItsConnectionOnly) {
     ASSERT_THAT(peer.replies, SizeIs(1)) << step;
     EXPECT_TRUE(peer.ended) << step;
     ExpectRefused(peer.replies.front(), Refusal::kMalformed, "nonsense");
+    EXPECT_EQ(peer.replies.front(), Message(Changed{})) << step;
   }
   EXPECT_THAT(world_->reports(), SizeIs(1));
 }
@@ -211,8 +213,7 @@ TEST_F(ReplicaServerKeyTest, HelloOfOthersIsRejectedCountedAndToldOnce) {
   cluster.cluster_id = {1, 1};
   Hello log = good;
   log.log_id = {5, 5};
-  std::string version = EncodeHello(good);
-  version[4] = kProtocolVersion + 1;
+  const std::string version = With(EncodeHello(good), 4, kProtocolVersion + 1);
   const struct {
     std::string bytes;
     Refusal reason;

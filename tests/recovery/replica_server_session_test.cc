@@ -13,6 +13,7 @@
 #include "recovery/answer_wire.h"
 #include "recovery/replica_server.h"
 #include "tests/recovery/replica_server_fixture.h"
+#include "tests/recovery/wire_samples.h"
 
 namespace alpheus::testing {
 namespace {
@@ -154,14 +155,14 @@ TEST(ReplicaServerTest, StrangersAreRejectedAndHearWhy) {
   hello = good;
   hello.log_id = kLogB;
   EXPECT_TRUE(absl::IsNotFound(rejected(EncodeHello(hello))));
-  EXPECT_TRUE(absl::IsInvalidArgument(rejected("good day")));
-  std::string newer = EncodeHello(good);
-  newer[4] = kProtocolVersion + 1;
-  const absl::Status version = rejected(newer);
+  EXPECT_TRUE(absl::IsUnavailable(rejected("good day")));
+  EXPECT_TRUE(absl::IsInvalidArgument(rejected("day")));
+  const absl::Status version =
+      rejected(With(EncodeHello(good), 4, kProtocolVersion + 1));
   EXPECT_TRUE(absl::IsUnimplemented(version)) << version;
   EXPECT_THAT(version.message(),
               HasSubstr(absl::StrCat("here: version ", kProtocolVersion)));
-  EXPECT_EQ(world.server().counters().rejected, 4u);
+  EXPECT_EQ(world.server().counters().rejected, 5u);
   EXPECT_EQ(world.server().counters().accepted, 0u);
 }
 

@@ -117,9 +117,10 @@ void Peer::PostReceive() {
       fabric_.PostReceive(connection_, WorkId(1000), slots_->At(0)).ok());
 }
 
-void Peer::Send(const Message& message) { 
+void Peer::Send(const Message& message) {
   SendBytes(EncodeMessage(log_id_, message));
-; }
+  ;
+}
 
 void Peer::SendBytes(std::span<const std::byte> bytes) {
   PostReceive();

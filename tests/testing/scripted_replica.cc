@@ -94,9 +94,8 @@ void ScriptedReplica::Take(const Completion& completion) {
   ALPHEUS_CHECK(request.ok(), "a test's primary sends messages");
   if (on_request != nullptr && !on_request(*request)) return;
   std::vector<std::byte> reply =
-      EncodeMessage(
-          connection.hello.log_id,
-          Reply(completion.connection, connection, *request));
+      EncodeMessage(connection.hello.log_id,
+                    Reply(completion.connection, connection, *request));
   if (on_reply != nullptr) on_reply(reply);
   if (connection.session == nullptr) {
     fabric_

@@ -114,9 +114,8 @@ TEST_F(BenchCommandTest, FiguresAgreeWithEachOther) {
 }
 
 TEST_F(BenchCommandTest, FloorSaysHowItPersists) {
-  EXPECT_THAT(
-      RunForJson({})["floor_way"].get<std::string>(),
-      ::testing::AnyOf("stores and msync", "write and fdatasync"));
+  EXPECT_THAT(RunForJson({})["floor_way"].get<std::string>(),
+              ::testing::AnyOf("stores and msync", "write and fdatasync"));
 }
 
 // One thread that forces each record leaves nothing exposed; with frequency F

@@ -147,8 +147,8 @@ TEST_F(CliTest, FullFileSystemIsToldByTheBenchmark) {
   const ProgramResult result = RunAlpheus(
       {"bench", File("small"), "--size", "384KiB", "--seconds", "0.05"});
   EXPECT_EQ(result.end.exit_status, kFailed);
-  EXPECT_THAT(result.error, AllOf(HasSubstr("bench-write"),
-                                  HasSubstr("No space left")));
+  EXPECT_THAT(result.error,
+              AllOf(HasSubstr("bench-write"), HasSubstr("No space left")));
   EXPECT_TRUE(std::filesystem::is_empty(File("small")));
 }
 

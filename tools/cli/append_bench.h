@@ -2,10 +2,10 @@
 // append_bench: measures appends on the user's own medium, beside the least
 // that the medium needs for the same bytes.
 //
-// Idea: runs take turns, several times: each floor (medium_floor.h), appends that
-// nobody times one by one (throughput), and appends that are (latency, exposure). All threads of a run
-// start together. A full log is cleaned through its last durable record, which
-// counts for throughput and not for latency.
+// Idea: runs take turns, several times: each floor (medium_floor.h), appends
+// that nobody times one by one (throughput), and appends that are (latency,
+// exposure). All threads of a run start together. A full log is cleaned through
+// its last durable record, which counts for throughput and not for latency.
 //
 // Thread safety: one caller.
 #ifndef ALPHEUS_TOOLS_CLI_APPEND_BENCH_H_

@@ -90,8 +90,8 @@ class WriteFloor final : public MediumFloor {
 
  private:
   absl::Status Write(uint64_t at, size_t bytes) {
-    const ssize_t written = pwrite(file_.get(), source_.data(), bytes,
-                                   static_cast<off_t>(at));
+    const ssize_t written =
+        pwrite(file_.get(), source_.data(), bytes, static_cast<off_t>(at));
     if (written == static_cast<ssize_t>(bytes)) return absl::OkStatus();
     // A short write is that of a full file system.
     return NewFileError(path_, "pwrite", written < 0 ? errno : ENOSPC);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // medium_floor: the least that a medium needs to make the bytes of one record
-// persistent: its lines stored and one fence, nothing else; in a plain file also
-// one write and one fdatasync, without a mapping.
+// persistent: its lines stored and one fence, nothing else; in a plain file
+// also one write and one fdatasync, without a mapping.
 //
 // Thread safety: Persist on places that do not overlap.
 #ifndef ALPHEUS_TOOLS_CLI_MEDIUM_FLOOR_H_
@@ -37,11 +37,10 @@ std::unique_ptr<MediumFloor> MakeMediumFloor(Region region,
                                              uint64_t payload_bytes,
                                              bool past_cache);
 
-// Writes into a file of `file_bytes` that it makes at `path`, where none may be:
-// the name is free again when this returns. Each block has been written once, so
-// that the file system has nothing to allocate.
-// Requires: payload_bytes fit the file. Errors: those of making a file
-// (file_error.h).
+// Writes into a file of `file_bytes` that it makes at `path`, where none may
+// be: the name is free again when this returns. Each block has been written
+// once, so that the file system has nothing to allocate. Requires:
+// payload_bytes fit the file. Errors: those of making a file (file_error.h).
 absl::StatusOr<std::unique_ptr<MediumFloor>> MakeWriteFloor(
     const std::string& path, uint64_t file_bytes, uint64_t payload_bytes);
 

@@ -181,7 +181,8 @@ bool NonsenseTalk::Take(const Completion& completion) {
 void NonsenseTalk::TakeReply(size_t bytes) {
   const absl::StatusOr<Message> reply =
       DecodeMessage(call_.log_id, slots_->At(kReplySlot).bytes.first(bytes));
-  if (reply.ok() && std::holds_alternative<Challenged>(*reply)) return SendNext();
+  if (reply.ok() && std::holds_alternative<Challenged>(*reply))
+    return SendNext();
   is_done_ = true;
   if (absl::IsUnavailable(reply.status())) return;  // it was changed on its way
   if (reply.ok() && std::holds_alternative<Changed>(*reply)) {
@@ -193,7 +194,7 @@ void NonsenseTalk::TakeReply(size_t bytes) {
     return;
   }
   got_ = reply.ok() ? absl::StrCat("message ", reply->index())
-               : std::string("bytes that are no message");
+                    : std::string("bytes that are no message");
 }
 
 }  // namespace alpheus::sim

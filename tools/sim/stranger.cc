@@ -211,8 +211,8 @@ NonsenseCall Stranger::DrawNonsenseCall(const World::Machine& machine) {
     default:
       break;
   }
-  const std::vector<std::byte> good =
-      EncodeMessage(kLogId, Challenge{Nonce{nonsense_.Next(), nonsense_.Next()}});
+  const std::vector<std::byte> good = EncodeMessage(
+      kLogId, Challenge{Nonce{nonsense_.Next(), nonsense_.Next()}});
   const bool is_challenged = nonsense_.Below(2) == 0;
   if (is_challenged) call.messages.push_back(good);
   const std::vector<std::byte> next =
@@ -222,9 +222,8 @@ NonsenseCall Stranger::DrawNonsenseCall(const World::Machine& machine) {
       DrawNonsense(nonsense_, next,
                    std::min<uint64_t>(fabric_.limits().message_bytes_max,
                                       kMessageBytesMax + 64));
-  call.messages.push_back(nonsense_.Below(2) == 0
-                              ? drawn
-                              : WithSum(drawn, next, kLogId));
+  call.messages.push_back(
+      nonsense_.Below(2) == 0 ? drawn : WithSum(drawn, next, kLogId));
   return call;
 }
 

@@ -149,9 +149,9 @@ class SimNetwork {
   }
 
   // One bit of the next write, or message (private data are one, too), that
-  // comes to the host is another one, and nobody is told: of a link whose own check is too short. Links of
-  // which one end is of kInfiniBand check what they carry, and nothing happens
-  // there.
+  // comes to the host is another one, and nobody is told: of a link whose own
+  // check is too short. Links of which one end is of kInfiniBand check what
+  // they carry, and nothing happens there.
   enum class Flips { kNone, kWrite, kSend };
   void FlipNext(int host, Flips what) { hosts_[host].flips_next = what; }
   uint64_t flips(int host) const { return hosts_[host].flips; }
