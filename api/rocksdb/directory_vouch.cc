@@ -300,8 +300,9 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
       return refused("IDENTITY says ", facts.identity,
                      ", and the file ALPHEUS here is that of ",
                      facts.directory->identity,
-                     ": one of them came from another database. Put this "
-                     "database's own file back, or the whole directory");
+                     ": one of them came from another database, or this one "
+                     "was repaired without the plugin. If its own file is "
+                     "somewhere, put it back");
     case VouchVerdict::kWalTwice:
       return refused(facts.twice,
                      " is a plain file, and one in the log: which is it? Move "

@@ -203,10 +203,10 @@ absl::Status WalFileSystem::RiseAround(WalStore& store,
   return store.has_failed() ? risen : absl::OkStatus();
 }
 
-IOStatus WalFileSystem::RenameToIdentity(const std::string& from,
-                                         const std::string& to,
-                                         const IOOptions& options,
-                                         IODebugContext* dbg) {
+rocksdb::IOStatus WalFileSystem::RenameToIdentity(const std::string& from,
+                                                  const std::string& to,
+                                                  const IOOptions& options,
+                                                  IODebugContext* dbg) {
   const MutexLock lock(vouch_mutex_);
   const std::string directory =
       Canonical(std::filesystem::path(to).parent_path());

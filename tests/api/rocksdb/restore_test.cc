@@ -492,6 +492,36 @@ TEST_F(RestoreTest, VouchOfAnotherDatabaseIsRefused) {
   ExpectRefused("came from another database");
 }
 
+// Whatever is not possible then leaves a file that vouches.
+TEST_F(RestoreTest, IdentityThatCannotBeReplacedIsToldOf) {
+  PutOnce("a", "1");
+  Restart();
+  Open();
+  const std::string made = path_ + "/000000.dbtmp";
+  const std::string identity = path_ + "/IDENTITY";
+  const auto rename = [&] {
+    return fs().RenameFile(made, identity, rocksdb::IOOptions(), nullptr).ok();
+  };
+  EXPECT_FALSE(rename());  // there is none
+  std::ofstream(made) << "another";
+  EXPECT_TRUE(rename());
+  std::ofstream(made) << "third";
+  std::filesystem::create_directories(path_ + "/ALPHEUS.tmp/full");
+  EXPECT_FALSE(rename());
+  EXPECT_TRUE(std::filesystem::exists(made));
+  std::filesystem::remove_all(path_ + "/ALPHEUS.tmp");
+  // One that can't be read.
+  std::filesystem::remove(made);
+  std::filesystem::remove(identity);
+  std::filesystem::create_directory(made);
+  EXPECT_FALSE(rename());
+  Close();
+  Restart();
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("IDENTITY"));
+  std::filesystem::remove(identity);
+  ExpectKeys("a=1 ");
+}
+
 TEST_F(RestoreTest, FollowerRefusesTheVouchOfAnotherDatabase) {
   PutOnce("a", "1");
   Close();
@@ -711,6 +741,9 @@ TEST_F(RestoreTest, CheckpointIsReadBesideTheLog) {
   const Status read = TryRead(copy_);
   ASSERT_TRUE(read.ok()) << read.ToString();
   EXPECT_EQ(Keys(), "a=1 ");
+  Close();
+  std::filesystem::create_directories(copy_ + "/ALPHEUS/full");
+  EXPECT_THAT(TryRead(copy_).ToString(), HasSubstr("ALPHEUS"));
 }
 
 TEST_F(RestoreTest, CloneIsNotTheDatabaseItWasClonedFrom) {
