@@ -140,11 +140,13 @@ TEST(ReplicaServerTest, HolderMayAskForMoreAndItsKeysAreVoidThen) {
 
 TEST(ReplicaServerTest, StrangersAreRejectedAndHearWhy) {
   ServedWorld world({});
-  const auto rejected = [&world](std::string_view bytes) {
+  std::string said;
+  const auto rejected = [&world, &said](std::string_view bytes) {
     Peer& peer = world.NewPeer(1, 1);
     peer.ConnectSaying(world.address(), bytes);
     world.Run(100'000);
     EXPECT_TRUE(peer.ended);
+    said = peer.rejection_bytes;
     return peer.rejection;
   };
   const Hello good{kCluster, kLogA, {NodeId(2), 1}};
@@ -157,8 +159,10 @@ TEST(ReplicaServerTest, StrangersAreRejectedAndHearWhy) {
   EXPECT_TRUE(absl::IsNotFound(rejected(EncodeHello(hello))));
   EXPECT_TRUE(absl::IsUnavailable(rejected("good day")));
   EXPECT_TRUE(absl::IsInvalidArgument(rejected("day")));
-  const absl::Status version =
-      rejected(With(EncodeHello(good), 4, kProtocolVersion + 1));
+  // Who speaks another version may know no sums, or others.
+  static_cast<void>(rejected(With(EncodeHello(good), 4, kProtocolVersion + 1)));
+  said[4] = kProtocolVersion + 1;
+  const absl::Status version = DecodeRejection(said);
   EXPECT_TRUE(absl::IsUnimplemented(version)) << version;
   EXPECT_THAT(version.message(),
               HasSubstr(absl::StrCat("here: version ", kProtocolVersion)));

@@ -158,6 +158,7 @@ void Peer::Take(const ConnectionEvent& event) {
     case ConnectionEvent::Kind::kRejected:
       ended = true;
       rejection = DecodeRejection(event.private_data);
+      rejection_bytes = event.private_data;
       break;
     default:
       ended = true;

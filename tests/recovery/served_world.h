@@ -94,6 +94,7 @@ class Peer {
   // What was seen.
   std::optional<Welcome> welcome;
   absl::Status rejection;
+  std::string rejection_bytes;
   bool established = false;
   bool ended = false;
   std::deque<Message> replies;
