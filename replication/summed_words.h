@@ -40,9 +40,9 @@ inline uint64_t SumOfWords(std::span<const std::byte> words) {
   return Crc32c(kSeed, words);
 }
 
-template <size_t kWords>
-void EncodeWords(const std::array<uint64_t, kWords>& words,
-                 std::span<std::byte, SummedBytes(kWords)> into) {
+template <size_t Words>
+void EncodeWords(const std::array<uint64_t, Words>& words,
+                 std::span<std::byte, SummedBytes(Words)> into) {
   std::memcpy(into.data(), words.data(), sizeof(words));
   const uint64_t sum = SumOfWords(into.first(sizeof(words)));
   std::memcpy(into.data() + sizeof(words), &sum, sizeof(sum));
@@ -59,11 +59,11 @@ inline bool AreSummed(std::span<const std::byte> bytes) {
 }
 
 // Nothing if they are none of this kind, or their sum does not hold (W1).
-template <size_t kWords>
-std::optional<std::array<uint64_t, kWords>> DecodeWords(
+template <size_t Words>
+std::optional<std::array<uint64_t, Words>> DecodeWords(
     uint64_t kind, std::span<const std::byte> bytes) {
-  std::array<uint64_t, kWords> words;
-  if (bytes.size() != SummedBytes(kWords) || !AreSummed(bytes)) {
+  std::array<uint64_t, Words> words;
+  if (bytes.size() != SummedBytes(Words) || !AreSummed(bytes)) {
     return std::nullopt;
   }
   std::memcpy(words.data(), bytes.data(), sizeof(words));
