@@ -282,7 +282,7 @@ absl::Status ReplicaSession::TakeOther(std::span<const std::byte> message) {
               "log"
             : absl::StrCat(DescribeOpening(*promise), ", and has its promise"));
   }
-  if (!AreSummed(message)) {
+  if (!promise && !AreSummed(message)) {
     return absl::UnavailableError(absl::StrCat(
         "epoch ", terms_.epoch.value, ", LSN ", acked_.lsn.value + 1,
         ": an ack of ", message.size(),

@@ -529,7 +529,8 @@ TEST_F(RestoreTest, FollowerRefusesTheVouchOfAnotherDatabase) {
   env_.reset();
   std::ofstream(path_ + "/IDENTITY") << "another";
   testing::Instance follower(wal_options_, options_);
-  EXPECT_THAT(follower.OpenReadOnly(path_).ToString(), HasSubstr("(J3)"));
+  EXPECT_THAT(follower.OpenReadOnly(path_).ToString(),
+              HasSubstr("is not the database whose WAL"));
 }
 
 TEST_F(RestoreTest, DatabaseMayGetANewIdentity) {
