@@ -90,7 +90,7 @@ class Rejoining {
   ~Rejoining();
 
   // Why the epoch was opened without a member. Before the first Poll.
-  void NoteAbsent(const OtherMember& member);
+  void NoteAbsent(const OtherMember& absent);
 
   // False if the connection is none of its own.
   bool Take(const Completion& completion);
