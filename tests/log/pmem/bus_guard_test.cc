@@ -58,7 +58,18 @@ class BusGuardTest : public ::testing::Test {
   std::shared_ptr<RegionAlarm> alarm_ = std::make_shared<RegionAlarm>("a path");
   BusGuard guard_;
 };
-using BusGuardDeathTest = BusGuardTest;
+// A sanitizer's handler would end the process in its own way.
+class BusGuardDeathTest : public BusGuardTest {
+ protected:
+  BusGuardDeathTest() : before_(std::signal(SIGBUS, SIG_DFL)) {}
+  ~BusGuardDeathTest() override {
+    guard_ = BusGuard();
+    std::signal(SIGBUS, before_);
+  }
+
+ private:
+  void (*const before_)(int);
+};
 
 TEST_F(BusGuardTest, MissingPageRaisesTheAlarmAndReadsAsZeros) {
   Guard();
