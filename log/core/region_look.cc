@@ -7,24 +7,19 @@
 #include <cstring>
 #include <span>
 
+#include "absl/base/attributes.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define ALPHEUS_RACES_BY_DESIGN __attribute__((no_sanitize("thread")))
-#else
-#define ALPHEUS_RACES_BY_DESIGN
-#endif
-
 namespace alpheus {
 namespace {
 
 // Not atomic, as those who write these words are not either; they write what is
 // there.
-ALPHEUS_RACES_BY_DESIGN uint64_t WordAt(const std::byte* place) {
+ABSL_ATTRIBUTE_NO_SANITIZE_THREAD uint64_t WordAt(const std::byte* place) {
   return *reinterpret_cast<const volatile uint64_t*>(place);
 }
 
