@@ -169,6 +169,7 @@ set -e
 mount -t tmpfs -o size=1m none "$2"
 cp --sparse=always "$1" "$2/wal"
 dd if=/dev/zero of="$2/filler" bs=4k 2>/dev/null || true
+"$0" cat --file "$2/wal"
 set +e
 echo more | "$0" append --file "$2/wal"
 status=$?
@@ -198,7 +199,7 @@ TEST_F(CliFilesTest, CopyWithHolesOnAFullDiskIsNotOpenedAndEndsByNoSignal) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->end.exit_status, kFailed) << result->error;
   EXPECT_THAT(result->error, HasSubstr("has holes"));
-  EXPECT_EQ(result->output, "2\n") << result->error;
+  EXPECT_EQ(result->output, "record\n2\n") << result->error;
 }
 
 // --- PMEM_IS_PMEM_FORCE
