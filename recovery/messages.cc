@@ -128,7 +128,7 @@ Digest TakeDigest(ByteReader& from) {
   return digest;
 }
 
-// Of the byte of the adapter; on the wire, never renumber.
+// Bits of the adapter's byte. They go on the wire: never renumber.
 constexpr uint32_t kNoDdio = 1;
 constexpr uint32_t kNativeFlush = 2;
 constexpr uint32_t kAtomicWrite = 4;
@@ -306,7 +306,7 @@ struct BodyWriter {
   }
 };
 
-// Of an error.
+// An error on the wire.
 bool IsCode(uint32_t code) {
   return code >= static_cast<uint32_t>(absl::StatusCode::kCancelled) &&
          code <= static_cast<uint32_t>(absl::StatusCode::kUnauthenticated);

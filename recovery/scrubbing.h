@@ -84,7 +84,7 @@ class Scrubbing {
     NodeId node;
     Credentials credentials;
     std::function<void(const std::string&)> report;
-    // What messages call a log; not set: by its id.
+    // Names a log in messages; not set: by its id.
     std::function<std::string(Uuid log_id)> name_of = {};
   };
 

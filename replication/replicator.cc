@@ -242,7 +242,7 @@ void Replicator::GiveUp(Backup& backup, const absl::Status& why) {
   status_ = absl::AbortedError(DescribeLoss());
 }
 
-// Of several primaries that opened the log the last one comes first.
+// Several primaries may have opened the log: the last one is named first.
 std::string Replicator::DescribeLoss() const {
   const Promise* newest = nullptr;
   for (const Backup& backup : backups_) {

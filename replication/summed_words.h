@@ -29,7 +29,7 @@ namespace alpheus {
 
 static_assert(std::endian::native == std::endian::little);
 
-// Of so many words, kind included.
+// Bytes of so many words with their sum, kind included.
 inline constexpr size_t SummedBytes(size_t words) {
   return (words + 1) * sizeof(uint64_t);
 }

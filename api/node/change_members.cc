@@ -50,7 +50,7 @@ std::vector<PeerAddress> PeersOf(const ClusterConfiguration& from,
   return peers;
 }
 
-// Whoever mistypes a number is told, and not how changes are checked.
+// A mistyped number gets an answer about that number.
 absl::Status CheckReplaced(const std::string& file,
                            const ClusterConfiguration& cluster,
                            const std::vector<uint64_t>& replaced) {

@@ -64,7 +64,7 @@ class ClusterReader::Impl {
   std::vector<std::optional<ReplicaStanding>> AskStandings() {
     std::vector<std::unique_ptr<Inquiry>> asked;
     asked.reserve(replicas_.size());
-    // Who was silent already would only cost as much time again.
+    // A node that was silent once would cost the same time again.
     for (const Replica& replica : replicas_) {
       asked.push_back(replica.was_silent
                           ? nullptr

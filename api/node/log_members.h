@@ -37,7 +37,7 @@ struct LogMembersOptions {
 
 struct ReadReplicas {
   std::vector<Superline> superlines;
-  // Of nodes whose replica is there, and damaged: DataLoss.
+  // DataLoss, for each node whose replica is damaged.
   std::map<NodeId, absl::Status> unreadable;
 };
 

@@ -657,7 +657,7 @@ absl::StatusOr<ClusterConfiguration> Node::LoadAgain(
   return cluster;
 }
 
-// That were changed, and are as they were.
+// The options that were changed in the file and keep their old value.
 std::string Node::OptionsOfAStart(const NodeOptions& options) const {
   std::vector<std::string> names;
   const auto add = [&](bool is_changed, const char* name) {

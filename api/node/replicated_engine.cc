@@ -35,7 +35,7 @@
 namespace alpheus {
 namespace {
 
-// What says where the node is says which one it is, too.
+// A message that names the node's address already names the node.
 std::string TextOf(const OtherMember& member) {
   const std::string node = absl::StrCat("node ", member.node.value);
   if (member.why.empty()) return node;

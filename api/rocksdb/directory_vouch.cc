@@ -74,7 +74,7 @@ bool Names(const DirectoryVouch& vouch, const ManifestName& current) {
          current.bytes >= vouch.manifest.bytes;
 }
 
-// Of a log that vouches.
+// The verdict on a directory whose log vouches.
 VouchVerdict Compare(const VouchFacts& facts) {
   if (IsMutant("kWalReplacedUnseen")) return VouchVerdict::kVouched;
   if (!facts.directory) {
@@ -96,7 +96,7 @@ VouchVerdict Compare(const VouchFacts& facts) {
   return VouchVerdict::kDirectoryOlder;
 }
 
-// Of one that does not.
+// The verdict on a directory whose log does not.
 VouchVerdict CompareUnvouched(const VouchFacts& facts) {
   const bool is_first =
       !facts.directory || facts.directory->log_was == WalVouch();
@@ -148,7 +148,7 @@ std::string EncodeDirectoryVouch(const DirectoryVouch& vouch) {
 
 std::optional<DirectoryVouch> DecodeDirectoryVouch(const std::string& text) {
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  // Whoever was cut off wrote no last line feed.
+  // A write that was cut off has no last line feed.
   if (lines.size() < 3 || lines.front() != kFirstLine ||
       !lines.back().empty()) {
     return std::nullopt;

@@ -72,7 +72,7 @@ struct ManifestName {
   bool operator==(const ManifestName&) const = default;
 };
 
-// What the file says.
+// The content of the file.
 struct DirectoryVouch {
   WalVouch log;
   std::optional<WalVouch> log_was;  // Q2; an empty id: the log did not vouch
@@ -116,7 +116,7 @@ absl::StatusOr<ManifestName> SyncedManifest(rocksdb::FileSystem& fs,
 absl::StatusOr<std::string> DatabaseIdentity(rocksdb::FileSystem& fs,
                                              const std::string& directory);
 
-// What an opening finds.
+// The facts that an opening finds.
 struct VouchFacts {
   WalVouch log;
   std::optional<DirectoryVouch> directory;

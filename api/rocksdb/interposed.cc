@@ -51,7 +51,7 @@ rocksdb::Status OtherRocksDb() {
 
 // ~PosixEnv joins its threads only where it is Env::Default().
 std::atomic<bool> is_ending = false;
-// What this thread makes stands on RocksDB's own.
+// The file systems that this thread makes stand on RocksDB's own.
 thread_local bool is_making = false;
 
 const char* UriOfEnvironment() {
@@ -67,7 +67,7 @@ bool IsOnALog(rocksdb::Env* env) {
          fs.CheckedCast<WalFollowingFileSystem>() != nullptr;
 }
 
-// Whoever set the variable wants to know where it does nothing.
+// The user who set the variable wants to know where it does nothing.
 void TellIfUnused(const rocksdb::DBOptions& options, const std::string& name) {
   if (UriOfEnvironment() == nullptr || IsOnALog(options.env)) return;
   std::fprintf(

@@ -265,7 +265,7 @@ class WalFileSystem final : public WalReadingFileSystem {
   void NoteVouched();
 
   const WalOptions options_;
-  // Who writes what the directory says; held meanwhile. Locked before `mutex_`.
+  // Held while the directory's file is written. Locked before `mutex_`.
   Mutex vouch_mutex_;
   // That the directory named when the generation rose; since then (Q4).
   std::optional<ManifestName> risen_manifest_ ABSL_GUARDED_BY(vouch_mutex_);

@@ -101,7 +101,7 @@ absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
   ALPHEUS_ASSIGN_OR_RETURN(facts.identity,
                            DatabaseIdentity(*target_, directory));
   std::vector<std::string> names;
-  // What can't be listed RocksDB tells itself.
+  // RocksDB itself tells of a directory that can't be listed.
   if (target_->GetChildren(directory, IOOptions(), &names, nullptr).ok()) {
     facts.has_database |= std::ranges::any_of(
         names, [](const std::string& name) { return IsTableName(name); });
@@ -280,7 +280,7 @@ absl::Status WalFileSystem::CheckVouched(WalStore& store) {
 
 absl::Status WalFileSystem::CheckMayRead(WalStore& store,
                                          const std::string& directory) {
-  // Who lists column families does so before an opening that has a word.
+  // Column families are listed before an opening that has a word.
   if (directory == LockedDatabase() || options_.drop_wal || options_.keep_wal ||
       options_.adopt) {
     return absl::OkStatus();
@@ -339,7 +339,7 @@ void WalFileSystem::LeaveDirectory(WalStore& store) {
     }
     return;
   }
-  // Whoever has lost the log must not write here.
+  // A process that has lost the log must not write here.
   if (store.is_replicated()) return;
   const MutexLock lock(vouch_mutex_);
   const auto vouch = ReadDirectoryVouch(*target_, directory);

@@ -78,7 +78,7 @@ absl::Status WalMender::TakeOf(uint64_t* size, const WalRecord& record,
   switch (header.kind) {
     case WalRecordKind::kData:
       if (header.offset < *size) {
-        // That it was truncated is lost.
+        // The record of its truncation is lost.
         ALPHEUS_RETURN_IF_ERROR(emit(Encoded({.kind = WalRecordKind::kTruncate,
                                               .file = header.file,
                                               .offset = header.offset},

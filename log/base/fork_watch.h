@@ -26,7 +26,7 @@ extern std::atomic<uint32_t> fork_count;
 
 class ForkWatch {
  public:
-  // Of the process that makes it.
+  // Belongs to the process that makes it.
   ForkWatch();
 
   // Relaxed: a child begins with what its one thread saw.

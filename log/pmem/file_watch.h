@@ -44,7 +44,7 @@ class FileWatch {
   bool is_watching() const { return fd_ >= 0; }
 
  private:
-  // Of a file, whatever its names are.
+  // The identity of a file, whatever its names are.
   struct Identity {
     dev_t device = 0;
     ino_t number = 0;

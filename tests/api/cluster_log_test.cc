@@ -669,7 +669,7 @@ TEST_F(ClusterLogTest, HalfMadeLogIsMadeAnew) {
   options.cluster_file = cluster.file();
   options.region_bytes = 256 * 1024;
   EXPECT_EQ(Log::Format(options).status().code(), Code::kAlreadyExists);
-  // Of two creations: nobody could open it.
+  // The replicas come from two creations, so nobody could open the log.
   cluster.Stop(3);
   std::filesystem::rename(path + "-old", path);
   cluster.Start(3);

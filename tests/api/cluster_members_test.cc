@@ -112,7 +112,7 @@ TEST_F(ClusterMembersTest, ReplicaThatIsThereIsNotReplaced) {
   Append(three_, 2, 2, 1);
 }
 
-// What is in the way is named, with what to do about it; that works.
+// The file in the way is named with a remedy, and the remedy works.
 TEST_F(ClusterMembersTest, DamagedReplicaIsInTheWayUntilItIsRemoved) {
   for (const bool is_served : {true, false}) {
     TestCluster cluster(3);

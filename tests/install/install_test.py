@@ -79,7 +79,7 @@ def read(*path):
 
 def rocksdb_plugin():
     """The library, and the folder for RocksDB's own tree."""
-    # What is left out is for a library that RocksDB does not know.
+    # The files left out are for a library that RocksDB does not know.
     sources = {f"api/rocksdb/{name}"
                for name in os.listdir(os.path.join(ROOT, "api", "rocksdb"))
                if name.endswith((".h", ".cc")) and

@@ -421,7 +421,7 @@ TEST_F(NodeOutsideTest, ReplicaIsNoLocalLog) {
   ExpectEndsWell(SIGTERM);
 }
 
-// What is printed works as it is.
+// The printed command works as it is.
 TEST_F(NodeOutsideTest, RemovedReplicaIsNamedWithItsRemedy) {
   Start();
   ASSERT_EQ(Format("main"), 0);

@@ -97,7 +97,7 @@ TEST(ClusterKeyTest, TextThatIsNoKeyIsRefusedAndNotShown) {
   }
 }
 
-// What went wrong stands before what helps.
+// The cause stands before the remedy.
 TEST(ClusterKeyFileTest, MissingOneIsNamedWithWhatHelps) {
   const testing::TempDirectory directory;
   const std::string path = directory.File("none");

@@ -446,7 +446,7 @@ TEST(HandshakeTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
       EXPECT_THAT(status.message(), HasSubstr("was changed on its way"));
     }
   }
-  // What a node can say of it in a rejection.
+  // A rejection tells it.
   const absl::Status why = DecodeHello(turned(hello, 0)).status();
   EXPECT_THAT(DecodeRejection(EncodeRejection(why)).message(),
               HasSubstr("a hello was changed on its way"));

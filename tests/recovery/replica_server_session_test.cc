@@ -159,7 +159,7 @@ TEST(ReplicaServerTest, StrangersAreRejectedAndHearWhy) {
   EXPECT_TRUE(absl::IsNotFound(rejected(EncodeHello(hello))));
   EXPECT_TRUE(absl::IsUnavailable(rejected("good day")));
   EXPECT_TRUE(absl::IsInvalidArgument(rejected("day")));
-  // Who speaks another version may know no sums, or others.
+  // A peer of another version may know no sums, or others.
   static_cast<void>(rejected(With(EncodeHello(good), 4, kProtocolVersion + 1)));
   said[4] = kProtocolVersion + 1;
   const absl::Status version = DecodeRejection(said);

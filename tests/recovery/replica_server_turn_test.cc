@@ -123,7 +123,7 @@ TEST(ReplicaServerTest, NonsenseEndsItsConnectionOnly) {
     peer.SendBytes(nonsense);
     world.Run(kMillisecond);
     ASSERT_THAT(peer.replies, SizeIs(1));
-    // What is no message has no sum that holds.
+    // Bytes that are no message have no sum that holds.
     EXPECT_EQ(peer.replies.front(), Message(Changed{}));
     EXPECT_TRUE(peer.ended);
     Replicate(world, bystander, log_b, absl::StrCat(bytes));

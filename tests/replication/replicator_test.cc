@@ -380,7 +380,7 @@ TEST_F(ReplicatorTest, OvertakenPrimarySaysByWhom) {
   for (int i = 0; i < 2; ++i) {
     SayOvertaken(i, newer);
     path_->backup(i).fabric.Run();
-    // What is posted now fails, before it is taken what the backup said.
+    // The next post fails before the backup's last word is taken.
     path_->fabric().BreakKnown(path_->backup(i).connection);
   }
   Append();
@@ -406,7 +406,7 @@ TEST_F(ReplicatorTest, BackupThatNothingCanBePostedToIsGivenUp) {
   EXPECT_FALSE(replicator_->status().ok());
 }
 
-// Of this epoch or an older one nobody is overtaken.
+// A promise of this epoch, or of an older one, overtakes nobody.
 TEST_F(ReplicatorTest, OldPromiseIsNoReason) {
   Make({.write_quorum = 2}, 1);
   SayOvertaken(0, {path_->terms().epoch, {NodeId(3), 0x1f}});

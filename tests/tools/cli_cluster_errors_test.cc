@@ -251,7 +251,7 @@ TEST_F(CliClusterErrorsTest, ListThatIsAheadOfTheLogNamesTheChange) {
   const ProgramResult status = RunAlpheus(OfFile("status", same));
   EXPECT_THAT(status.error, IsEmpty());
   EXPECT_THAT(status.output, Not(HasSubstr("The log has configuration")));
-  // Who has the old list is told that, and not of a change to come.
+  // A user with the old list hears that it is old, not of a change to come.
   const ProgramResult late =
       RunAlpheus(OfFile("replace", old, {"--node", "3"}));
   EXPECT_EQ(late.end.exit_status, kFailed);

@@ -340,7 +340,7 @@ TEST_F(CliClusterTest, CleanupOfWhatWasNeverGivenEndsNobody) {
   EXPECT_THAT(no_member.error,
               HasSubstr("Nothing was cleaned; node 2 goes on writing the log"));
   EXPECT_EQ(writer.Close().exit_status, kGood);
-  // What was given is cleaned.
+  // A given LSN is cleaned.
   HeldWriter next(Of("append", {"--node", "2", "--ack"}));
   EXPECT_EQ(RunWell(Of("cleanup", {"--take-over", "--through", "2"})), "3\n");
   next.Close();
@@ -406,7 +406,7 @@ TEST_F(CliClusterTest, MemberWithoutItsReplicaIsToldWhatItLacks) {
 TEST_F(CliClusterTest, StatusAndCatNameTheSameBoundOfOneCopy) {
   Format();
   RunWell(Of("append", {"--node", "1"}), "one\ntwo\nthree\nfour\n");
-  // Whoever opens the log again names in its header what was durable.
+  // The next opening writes into its header what was durable.
   RunWell(Of("append", {"--node", "1"}), "five\n");
   for (const int node : {1, 2, 3}) cluster_.Stop(node);
   cluster_.Start(3);
@@ -428,7 +428,7 @@ class SilentNode {
     EXPECT_TRUE(listens.ok()) << listens.status();
   }
 
-  // That have said hello, and have gone meanwhile.
+  // Connections that said hello, and have gone meanwhile.
   int CountConnections() {
     int count = 0;
     std::vector<Completion> completions(1);

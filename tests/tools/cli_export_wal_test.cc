@@ -97,7 +97,7 @@ TEST_F(ExportWalTest, LostNameIsTold) {
   EXPECT_EQ(Content("archive/000004.log"), "four");
 }
 
-// What is salvaged opens: it is a log without a hole.
+// The salvaged region opens: it is a log without a hole.
 TEST_F(ExportWalTest, SalvagedLogIsExportedWithoutLoss) {
   FormatWith(Records());
   FlipBit(FindOffsets()[3] + 64, 1);

@@ -41,7 +41,7 @@ absl::Status ForEachLeft(
     const std::function<absl::Status(const ReaderRecord&)>& visit);
 
 std::string DescribeGaps(const SalvageTally& tally);
-// Of WAL files of RocksDB, what is not as it was.
+// The damage in RocksDB's WAL files.
 void TellMending(const std::string& out, const WalMender& mender,
                  const SalvageTally& tally);
 

@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<uint64_t>> NodesOfPrimaries(
   return nodes;
 }
 
-// What is left to complain of; says of the others why they were not checked.
+// The complaints that are left; says why the other replicas were not checked.
 absl::StatusOr<std::vector<ReplicaReading>> WithoutOwnOfPrimaries(
     const VerifyArguments& arguments, std::vector<ReplicaReading> replicas,
     std::string* text) {
@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<ReplicaReading>> WithoutOwnOfPrimaries(
       std::ranges::any_of(replicas, [](const ReplicaReading& replica) {
         return absl::IsUnavailable(replica.status);
       });
-  // Who asks for one alone wants that one.
+  // A user who names one node wants that one.
   if (!any_missing || arguments.source.node != 0) return replicas;
   ALPHEUS_ASSIGN_OR_RETURN(const std::vector<uint64_t> nodes,
                            NodesOfPrimaries(arguments.source));

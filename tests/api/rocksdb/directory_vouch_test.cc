@@ -57,7 +57,7 @@ TEST(DirectoryVouchTest, LogThatVouches) {
   EXPECT_EQ(Judge(facts), VouchVerdict::kLogOlder);
   facts.directory = Saying({"id", 4});
   EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryOlder);
-  // What the log had may be what it needs (Q4).
+  // The database may need what the log had (Q4).
   facts.has_data = false;
   EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryOlder);
   facts.directory = Saying({"another", 5});
@@ -82,7 +82,7 @@ TEST(DirectoryVouchTest, LogThatDoesNotVouch) {
   facts.has_data = true;
   facts.has_database = false;
   EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
-  // What the log said it said for the first time.
+  // The log vouched for the first time.
   facts = Usual();
   facts.log = {};
   EXPECT_EQ(Judge(facts), VouchVerdict::kLogOlder);

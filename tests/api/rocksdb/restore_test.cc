@@ -147,7 +147,7 @@ class RestoreTest : public testing::DatabaseFixture {
     std::filesystem::remove(old);
   }
 
-  // Of an open database, whose WAL has a=1 and b=1.
+  // A copy of an open database, whose WAL has a=1 and b=1.
   void CopyWhileOpen() {
     Open();
     Put("a", "1", true);
@@ -596,7 +596,7 @@ TEST_F(RestoreTest, LostLogIsLeftBehindByItsWord) {
     EXPECT_THAT(refused, HasSubstr("its marker is here"));
     EXPECT_THAT(refused, HasSubstr("keep_wal=true"));
     wal_options_.adopt = false;
-    // What was flushed is there.
+    // The flushed keys are there.
     wal_options_.*word = true;
     Restart();
     Open();
@@ -766,7 +766,7 @@ TEST_F(RestoreTest, CloneIsNotTheDatabaseItWasClonedFrom) {
   ExpectRefused("in another log");
 }
 
-// What GetUpdatesSince shows must not be of another state.
+// GetUpdatesSince must not show another state.
 TEST_F(RestoreTest, ArchiveIsDroppedWithTheWal) {
   options_.WAL_ttl_seconds = 10'000;
   MakeBackup();
@@ -846,7 +846,7 @@ TEST_F(RestoreTest, FollowerRefusesAReplacedDirectory) {
               HasSubstr("is not the database whose WAL the log has"));
 }
 
-// Of a version that did not vouch.
+// A directory of a version that did not vouch.
 TEST_F(RestoreTest, UnvouchedDatabaseIsOpenedAndVouchedFor) {
   MakeBackup();
   PutOnce("c", "1");

@@ -99,7 +99,7 @@ TEST_F(FileWatchTest, RemovedFolderIsFound) {
   EXPECT_EQ(watch_.Check().code(), Code::kNotFound);
 }
 
-// What has the path now is what the next process opens.
+// The next process opens the file that has the path now.
 TEST_F(FileWatchTest, RenamedFolderIsFoundUntilItIsBack) {
   const std::string above = directory_.File("above");
   const std::string folder = above + "/folder";

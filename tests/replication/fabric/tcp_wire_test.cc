@@ -114,7 +114,7 @@ TEST(WireTest, EveryTurnedBitOfAHeaderIsSeen) {
   }
 }
 
-// Who knew no sums is told by the programs' own versions.
+// A peer without sums is refused by the programs' own versions.
 TEST(WireTest, HandshakeHasZerosInPlaceOfASum) {
   const WireHeader header{.opcode = WireOpcode::kHello,
                           .immediate = kWireVersion,
