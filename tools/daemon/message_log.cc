@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/daemon/message_log.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "log/pmem/file_descriptor.h"
 
 namespace alpheus {
 namespace {
@@ -57,7 +59,9 @@ std::string FormatTime(std::chrono::system_clock::time_point time) {
 
 struct MessageLog::Queue {
   Queue(int descriptor, std::string_view name)
-      : fd(descriptor), program(name) {}
+      : copy(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)),
+        fd(copy.get() >= 0 ? copy.get() : descriptor),
+        program(name) {}
 
   std::string LineOf(std::string_view sentence) const {
     std::string line =
@@ -123,7 +127,9 @@ struct MessageLog::Queue {
     }
   }
 
-  const int fd;
+  // The thread may write when its maker has closed the descriptor it gave.
+  const FileDescriptor copy;
+  const int fd;  // where no copy could be had, the one that was given
   const std::string program;
   std::mutex mutex;
   std::condition_variable changed;

@@ -31,7 +31,8 @@ class MessageLog {
  public:
   static constexpr size_t kQueueBytesMax = size_t{1} << 20;
 
-  // Onto `fd`, which stays open; `program` begins each line.
+  // Onto a copy of `fd`, so that the caller may close its own; `program`
+  // begins each line.
   MessageLog(int fd, std::string_view program);
   // Waits a little for what is in the queue, then leaves it.
   ~MessageLog();

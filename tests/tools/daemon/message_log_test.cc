@@ -11,6 +11,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -81,6 +82,21 @@ TEST_F(MessageLogTest, ReaderThatStandsStillHoldsUpNoEnd) {
   log_.reset();  // returns
   std::array<char, 1 << 16> some;
   EXPECT_GT(read(ends_[0], some.data(), some.size()), 0);
+}
+
+// A thread that was left in a write ends when it is read, and its copy with it.
+TEST_F(MessageLogTest, DescriptorIsItsOwn) {
+  log_ = std::make_unique<MessageLog>(ends_[1], "a-node");
+  close(std::exchange(ends_[1], -1));
+  for (int i = 0; i < 4000; ++i) log_->Write(std::string(1000, 'x'));
+  log_.reset();
+  std::array<char, 1 << 16> some;
+  size_t all = 0;
+  for (ssize_t bytes = 0;
+       (bytes = read(ends_[0], some.data(), some.size())) > 0;) {
+    all += static_cast<size_t>(bytes);
+  }
+  EXPECT_GT(all, MessageLog::kQueueBytesMax / 2);
 }
 
 TEST_F(MessageLogTest, LastWordsAreWritten) {
