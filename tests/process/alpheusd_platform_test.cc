@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "log/base/random.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "quorum/cluster_key.h"
+#include "replication/fabric/tcp/socket.h"
 #include "tests/testing/temp_directory.h"
 #include "tools/demo/child_process.h"
 
@@ -41,15 +43,13 @@ class AlpheusdPlatformTest : public ::testing::Test {
            "[[member]]\nnode = 1\naddress = \"127.0.0.1:1\"\n";
   }
 
-  // Nodes without a directory say what they are, and end.
+  void SetUp() override { ASSERT_TRUE(taken_.ok()) << taken_.status(); }
+
+  // Nodes whose address is taken say what they are, and end.
   demo::ProgramResult Run(std::vector<std::string> arguments) {
-    std::vector<std::string> argv = {ALPHEUSD_BINARY,
-                                     "--cluster",
-                                     cluster_,
-                                     "--node",
-                                     "1",
-                                     "--directory",
-                                     directory_.File("none")};
+    std::vector<std::string> argv = {
+        ALPHEUSD_BINARY, "--cluster",       cluster_,   "--node",       "1",
+        "--directory",   directory_.path(), "--listen", taken_->address};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     auto result = demo::RunProgram({argv, {}});
     if (result.ok()) return *std::move(result);
@@ -65,6 +65,7 @@ class AlpheusdPlatformTest : public ::testing::Test {
 
   const TempDirectory directory_;
   const std::string cluster_ = directory_.File("cluster.toml");
+  const absl::StatusOr<tcp::Listener> taken_ = tcp::ListenOn("127.0.0.1:0");
 };
 
 TEST_F(AlpheusdPlatformTest, NodeSaysHowItsRecordsArePersisted) {
@@ -96,6 +97,17 @@ TEST_F(AlpheusdPlatformTest, ConfigurationDeclaresIt) {
   // The command line wins.
   EXPECT_THAT(Run({"--config", config, "--platform", "mhp"}).error,
               HasSubstr("platform mhp,ddio,dram,tcp;"));
+}
+
+TEST_F(AlpheusdPlatformTest, FileThatIsNoneOfOptionsIsNamed) {
+  const std::string config = WriteConfig("cluster_id = \"a\"\n");
+  EXPECT_EQ(Run({"--config", config}).error,
+            config +
+                ": 'cluster_id' is no option. Is it the file of options, and "
+                "not that of the cluster?\nRun with --help for more "
+                "information.\n");
+  EXPECT_THAT(Run({"--config", config + ".none"}).error,
+              HasSubstr(config + ".none can't be read. Is the path right?\n"));
 }
 
 TEST_F(AlpheusdPlatformTest, WhatIsNoPlatformIsRefused) {

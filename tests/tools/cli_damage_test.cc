@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "alpheus/log.h"
 #include "log/base/random.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/layout.h"
@@ -215,6 +216,10 @@ TEST_F(CliTest, RegionSaysWhetherItWasClosedCleanly) {
   FormatWith({"one"});
   EXPECT_THAT(RunWell({"inspect", "--file", region_}),
               HasSubstr("closed cleanly    yes\n"));
+  const auto log = Log::Open({.path = region_});
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_THAT(RunWell({"inspect", "--file", region_}),
+              HasSubstr("closed cleanly    no\n"));
 }
 
 }  // namespace

@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "log/format/superline.h"
 #include "recovery/messages.h"
 #include "tools/cli/help_text.h"
@@ -170,6 +172,35 @@ void RequireWhatIsMissing(CLI::App* command,
   });
 }
 
+namespace {
+
+// What was wrong with the options, as a line and what to do. The library speaks
+// of no file where an option stands that there is not.
+std::string RefusalText(const CLI::ParseError& refusal, const CLI::App& app) {
+  const std::string said = refusal.what();
+  std::string text = said;
+  if (dynamic_cast<const CLI::ConfigError*>(&refusal) != nullptr) {
+    constexpr absl::string_view kExtra = "INI was not able to parse ";
+    const auto file = app.get_config_ptr()->as<std::string>();
+    text = absl::StrCat(
+        file, ": ",
+        absl::StartsWith(said, kExtra)
+            ? absl::StrCat("'", absl::StripPrefix(said, kExtra),
+                           "' is no option. Is it the file of options, and "
+                           "not that of the cluster?")
+            : said);
+  }
+  if (dynamic_cast<const CLI::FileError*>(&refusal) != nullptr) {
+    text = absl::StrCat(app.get_config_ptr()->as<std::string>(),
+                        " can't be read. Is the path right?");
+  }
+  const bool is_ended = text.ends_with('.') || text.ends_with('?');
+  return absl::StrCat(text, is_ended ? "" : ".",
+                      "\nRun with --help for more information.\n");
+}
+
+}  // namespace
+
 Parser::Parser(const std::string& description, const std::string& program)
     : app_(std::make_unique<CLI::App>(description, program)) {
   app_->set_version_flag(
@@ -185,7 +216,7 @@ void Parser::Footer(const std::string& text) { app_->footer(text); }
 
 void Parser::AddConfigOption(const std::string& name,
                              const std::string& meaning) {
-  Option(app_->set_config(name, "", meaning))
+  Option(app_->set_config(name, "", meaning)->type_name("TEXT"))
       .Check([](const std::string& path) {
         // A pipe would be waited for. A file that is missing is said later.
         std::error_code error;
@@ -216,9 +247,13 @@ std::optional<ExitStatus> Parser::Parse(const std::vector<std::string>& words,
         error << app_->get_name() << ": '" << word << "' is no command\n";
       }
     }
-    std::ostringstream said;
-    app_->exit(refusal, said, error);
-    output << WrapHelp(said.str(), TerminalColumns(STDOUT_FILENO));
+    if (wants_help) {
+      std::ostringstream said;
+      app_->exit(refusal, said, error);
+      output << WrapHelp(said.str(), TerminalColumns(STDOUT_FILENO));
+    } else {
+      error << RefusalText(refusal, *app_);
+    }
     return wants_help ? ExitStatus::kGood : ExitStatus::kUsage;
   }
   return std::nullopt;

@@ -15,9 +15,10 @@ void AddRow(std::string* text, const char* name, const Parts&... parts) {
 
 const char* YesOrNo(bool value) { return value ? "yes" : "no"; }
 
-// A node has its replicas open as long as it runs, and marks none of them.
+// A node has its replicas open as long as it runs, and marks none of them. A
+// local log is of node 0, and has a cluster id of its own.
 std::string CleanCloseText(const RegionInfo& info) {
-  if (info.closed_cleanly || info.cluster_id.is_zero()) {
+  if (info.closed_cleanly || info.node == NodeId(0)) {
     return YesOrNo(info.closed_cleanly);
   }
   return "no mark: a replica of a cluster needs none, as an opening compares "
