@@ -144,7 +144,9 @@ void AddAppendCommand(CLI::App* app, Command* chosen) {
           "Print '<lsn> <record index> <thread>' for each record as "
           "soon as it is durable, and 'durable <lsn>' at the end");
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return RunAppend(*arguments); };
+    *chosen = [arguments] {
+      return Told(arguments->source, RunAppend(*arguments));
+    };
   });
 }
 
