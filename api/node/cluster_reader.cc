@@ -272,6 +272,7 @@ class ClusterReader::Impl {
       for (const LsnRun& run : said->unrepairable) {
         one.standing->damaged.emplace_back(run.first, run.end);
       }
+      one.inquiry.reset();
       return true;
     }
     one.standing = StandingOf(*one.inquiry);

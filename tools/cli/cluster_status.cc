@@ -143,8 +143,9 @@ void JudgeDurable(const LogSource& source, uint32_t timeout_ms,
   };
   const auto read = std::ranges::count_if(status->replicas, is_read);
   const bool is_enough = !std::cmp_less(read, status->write_quorum);
-  status->durable_known = is_enough || status->newest == Epoch() ||
-                          status->durable_lsn > Lsn(0);
+  status->durable_known =
+      status->reached > 0 && (is_enough || status->newest == Epoch() ||
+                              status->durable_lsn > Lsn(0));
   if (read == 0 || is_enough) return;
   ClusterReaderOptions options;
   options.cluster_file = source.cluster;
@@ -305,7 +306,7 @@ std::string HowToServeMore(const ClusterStatus& status, uint32_t lacking) {
   if (who.silent.size() < lacking && !who.unserved.empty()) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", NodesText(who.unserved),
                     who.unserved.size() == 1 ? " answers" : " answer",
-                    ", and beside it stands why that is no replica");
+                    ", and what is wrong there stands above");
   }
   if (lacking == 1 && !who.silent.empty()) {
     const uint64_t node = who.silent.front();
@@ -552,6 +553,7 @@ std::string ClusterStatus::StandingStateOf(size_t index) const {
   if (absl::IsNotFound(replica.status) && IsAheadOfLog()) {
     return "no replica of this log: the change of the members gives it one";
   }
+  if (IsNowhere()) return "no replica of this log";
   if (!replica.status.ok()) {
     // The address stands before it already.
     return absl::StrCat(absl::StatusCodeToString(replica.status.code()), ": ",
@@ -648,13 +650,15 @@ Json ClusterStatus::ToJson() const {
   return json;
 }
 
+bool ClusterStatus::IsNowhere() const {
+  return std::ranges::all_of(replicas, [](const ReplicaReading& replica) {
+    return absl::IsNotFound(replica.status);
+  });
+}
+
 // A log that is nowhere does not come by waiting; what some have, may.
 absl::Status ClusterStatus::TooFew(const absl::Status& worst) const {
-  const bool is_nowhere =
-      std::ranges::all_of(replicas, [](const ReplicaReading& replica) {
-        return absl::IsNotFound(replica.status);
-      });
-  if (is_nowhere) return NoSuchLog(cluster_file, log);
+  if (IsNowhere()) return NoSuchLog(cluster_file, log);
   const bool may_come = absl::IsNotFound(worst);
   return {may_come ? absl::StatusCode::kUnavailable : worst.code(),
           absl::StrCat("log ", log, ": ", worst.message())};

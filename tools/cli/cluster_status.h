@@ -77,6 +77,8 @@ struct ClusterStatus {
   // The last one that a replica of the newest epoch is known to have, from what
   // it says without its records; LSN 0: none.
   Lsn LastKnown() const;
+  // All nodes answer, and none has a replica.
+  bool IsNowhere() const;
   // Of those that are served: may promise an epoch. Of these, those that know
   // nothing of the newest epoch's records, and are not below it (A4.3).
   uint32_t Usable() const;

@@ -129,7 +129,7 @@ absl::Status Told(const LogSource& source, const absl::Status& status) {
   if (status.ok() || !source.is_cluster()) return status;
   const std::string text = Spelled(source, std::string(status.message()));
   const bool may_be_unknown =
-      absl::IsUnavailable(status) &&
+      (absl::IsUnavailable(status) || absl::IsNotFound(status)) &&
       absl::StrContains(text, "no replica of this log");
   if (may_be_unknown && IsUnknownLog(source)) {
     return NoSuchLog(source.cluster, source.log);

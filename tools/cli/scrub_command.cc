@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "api/node/cluster_scrub.h"
 #include "log/base/status_macros.h"
 #include "recovery/readers_list.h"
@@ -39,7 +40,9 @@ std::string TextOf(const ReplicaScrub& scrub, const LogSource& source) {
   if (!scrub.status.ok() && !absl::IsDataLoss(scrub.status)) {
     return absl::StrCat(text, absl::StatusCodeToString(scrub.status.code()),
                         ": ",
-                        Spelled(source, std::string(scrub.status.message())),
+                        Spelled(source, std::string(absl::StripPrefix(
+                                            scrub.status.message(),
+                                            absl::StrCat(scrub.address, ": ")))),
                         "\n");
   }
   if (scrub.said.is_empty) {
@@ -95,7 +98,8 @@ absl::Status WorstScrub(const std::vector<ReplicaScrub>& scrubs,
   if (is_nowhere) return NoSuchLog(source.cluster, source.log);
   return {worst->status.code(),
           absl::StrCat("node ", worst->node, ", log ", source.log, ": ",
-                       worst->status.message())};
+                       absl::StripPrefix(worst->status.message(),
+                                         absl::StrCat(worst->address, ": ")))};
 }
 
 absl::Status RunScrub(const ScrubArguments& arguments) {
