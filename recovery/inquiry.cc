@@ -21,7 +21,7 @@ constexpr size_t kReplySlot = 1;
 constexpr size_t kStepBytes = 1024;
 
 // What a node can say in a rejection is short.
-absl::Status WithRemedy(const absl::Status& rejection) {
+absl::Status WithRemedy(const absl::Status& rejection, NodeId node) {
   if (!absl::IsFailedPrecondition(rejection)) return rejection;
   // The node's words for a file that was put into its directory.
   if (absl::StartsWith(rejection.message(), "its file is ")) {
@@ -29,7 +29,9 @@ absl::Status WithRemedy(const absl::Status& rejection) {
         rejection.message(),
         "; a wrong file is in the node's directory, and the node's messages "
         "name it. Move it to where it belongs, and put this node's own one "
-        "back, or have it made anew (`alpheus replace`)"));
+        "back, or have it made anew by `alpheus replace --cluster FILE --log "
+        "NAME --node ",
+        node.value, "`"));
   }
   return absl::FailedPreconditionError(absl::StrCat(
       rejection.message(),
@@ -73,7 +75,7 @@ bool Inquiry::Take(const ConnectionEvent& event) {
       Expect(Established(event.private_data));
       break;
     case ConnectionEvent::Kind::kRejected:
-      Fail(WithRemedy(DecodeRejection(event.private_data)));
+      Fail(WithRemedy(DecodeRejection(event.private_data), options_.node));
       break;
     case ConnectionEvent::Kind::kUnreachable:
       Fail(absl::UnavailableError(
