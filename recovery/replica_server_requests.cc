@@ -270,7 +270,8 @@ namespace {
 std::vector<LsnRun> DamageIn(const Answer& answer) {
   std::vector<LsnRun> damage;
   for (const VerdictRun& run : answer.runs) {
-    if (run.verdict == Verdict::kCorrupt) damage.push_back({run.first, run.end});
+    if (run.verdict == Verdict::kCorrupt)
+      damage.push_back({run.first, run.end});
   }
   return damage;
 }

@@ -93,7 +93,8 @@ void Scrubbing::Ask(Uuid log_id) {
 
 void Scrubbing::Watch(ScrubbedReplica& replica) {
   LogState& state = logs_[replica.log_id()];
-  if (state.incarnation != replica.incarnation()) {  // counts are of one replica
+  if (state.incarnation !=
+      replica.incarnation()) {  // counts are of one replica
     state.said = {};
     state.damage.clear();
   }
@@ -137,9 +138,8 @@ std::vector<LsnRun> Scrubbing::DamageOf(const LogState& state) const {
   if (damage.empty() || state.replica == nullptr) return damage;
   const Followed said = state.replica->followed();
   if (said.log_epoch != state.damage_epoch) return {};
-  std::erase_if(damage, [&said](const LsnRun& run) {
-    return run.end <= said.head.lsn;
-  });
+  std::erase_if(
+      damage, [&said](const LsnRun& run) { return run.end <= said.head.lsn; });
   return damage;
 }
 

@@ -118,10 +118,11 @@ class ClusterReader::Impl {
       for (const Replica& replica : replicas_) {
         ALPHEUS_RETURN_IF_ERROR(Named(replica));
       }
-      return absl::UnavailableError(absl::StrCat(
-          "no replica of epoch ", newest.value,
-          " could be read; `alpheus status --cluster FILE --log NAME` shows what "
-          "each one says"));
+      return absl::UnavailableError(
+          absl::StrCat("no replica of epoch ", newest.value,
+                       " could be read; `alpheus status --cluster FILE --log "
+                       "NAME` shows what "
+                       "each one says"));
     }
     // What is behind the durable end ends the walk, and is no error.
     bool ended = false;
@@ -144,7 +145,8 @@ class ClusterReader::Impl {
         "records up to LSN ", durable.value,
         " are durable, but the replicas that can be read hold them only up to "
         "LSN ",
-        end.value, "; `alpheus status --cluster FILE --log NAME` shows which nodes are "
+        end.value,
+        "; `alpheus status --cluster FILE --log NAME` shows which nodes are "
         "missing"));
   }
 
@@ -286,10 +288,10 @@ class ClusterReader::Impl {
     const auto& entries = said.table.entries();
     return static_cast<uint64_t>(
         std::ranges::count_if(entries, [&](const EpochEntry& entry) {
-          const bool is_empty = &entry == &entries.back() &&
-                                said.persisted_lsn < entry.start_lsn &&
-                                said.end.value_or(RingOffset(0)) <=
-                                    entry.start_offset;
+          const bool is_empty =
+              &entry == &entries.back() &&
+              said.persisted_lsn < entry.start_lsn &&
+              said.end.value_or(RingOffset(0)) <= entry.start_offset;
           return !is_empty && said.table.EndOf(&entry) > said.head.lsn;
         }));
   }

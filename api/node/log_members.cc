@@ -92,11 +92,10 @@ absl::StatusOr<ReadReplicas> ReadSuperlines(
         replicas.unreadable[peer.node] = read.status();
       }
       // It begins with the address, as the peer's name ends.
-      absl::StrAppend(
-          &why, " ", DescribePeer(peer), ": ",
-          absl::StripPrefix(read.status().message(),
-                            absl::StrCat(peer.address, ": ")),
-          ".");
+      absl::StrAppend(&why, " ", DescribePeer(peer), ": ",
+                      absl::StripPrefix(read.status().message(),
+                                        absl::StrCat(peer.address, ": ")),
+                      ".");
     }
   }
   if (!replicas.superlines.empty()) return replicas;

@@ -111,9 +111,10 @@ TEST_F(CliClusterErrorsTest, WhoeverLacksTheKeyIsTold) {
                   HasSubstr("key_file"), HasSubstr("node ")));
   // And the operator sees that somebody came.
   const ProgramResult status = RunAlpheus(Of("status"));
-  EXPECT_THAT(status.output, AllOf(HasSubstr("refused since the node started, for all "
-                                             "its logs: "),
-                                   HasSubstr(" no proof\n")));
+  EXPECT_THAT(status.output,
+              AllOf(HasSubstr("refused since the node started, for all "
+                              "its logs: "),
+                    HasSubstr(" no proof\n")));
   const ProgramResult lines = RunAlpheus(Of("status", {"--json"}));
   const json said = json::parse(lines.output);
   EXPECT_GE(said["replicas"][0]["refused"]["no proof"], 4);
@@ -159,9 +160,8 @@ TEST_F(CliClusterErrorsTest, UnknownLogIsNamed) {
   commands.push_back(Of("append", {"--log", "nosuch", "--node", "1"}));
   commands.push_back(Of("cleanup", {"--log", "nosuch", "--through", "1"}));
   commands.push_back(Of("replace", {"--log", "nosuch", "--node", "1"}));
-  commands.push_back(
-      OfFile("reconfigure", next, {"--log", "nosuch", "--from",
-                                   cluster_.file()}));
+  commands.push_back(OfFile("reconfigure", next,
+                            {"--log", "nosuch", "--from", cluster_.file()}));
   commands.push_back({"export-wal", "--cluster", cluster_.file(), "--log",
                       "nosuch", directory_.File("wal")});
   for (const Arguments& command : commands) {
@@ -169,8 +169,7 @@ TEST_F(CliClusterErrorsTest, UnknownLogIsNamed) {
     EXPECT_EQ(result.end.exit_status, kFailed) << command.front();
     EXPECT_THAT(result.error,
                 AllOf(HasSubstr(absl::StrCat(
-                          "alpheus: log nosuch: all nodes of ",
-                          cluster_.file(),
+                          "alpheus: log nosuch: all nodes of ", cluster_.file(),
                           " answer, and none has a replica of this log. Is the "
                           "name right? `alpheus format --cluster ",
                           cluster_.file(), " --log nosuch --size SIZE`")),
@@ -513,12 +512,12 @@ TEST_F(CliClusterErrorsTest, OwnReplicaThatIsNotThereIsNoReasonToFormat) {
   const ProgramResult result =
       RunAlpheus(Of("append", {"--node", "1", "--file", nosuch}));
   EXPECT_EQ(result.end.exit_status, kFailed);
-  EXPECT_THAT(result.error,
-              AllOf(HasSubstr(nosuch), HasSubstr("main.alpheus"),
-                    HasSubstr(absl::StrCat("`alpheus replace --cluster ",
-                                           cluster_.file(),
-                                           " --log main --node 1`")),
-                    Not(HasSubstr("format"))));
+  EXPECT_THAT(
+      result.error,
+      AllOf(HasSubstr(nosuch), HasSubstr("main.alpheus"),
+            HasSubstr(absl::StrCat("`alpheus replace --cluster ",
+                                   cluster_.file(), " --log main --node 1`")),
+            Not(HasSubstr("format"))));
 }
 
 TEST_F(CliClusterErrorsTest, CatSaysWhenMoreMayBeDurable) {

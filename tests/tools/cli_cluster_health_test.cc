@@ -121,9 +121,8 @@ TEST_F(CliClusterHealthTest, DamageOnAllReplicasHasAWayOut) {
   for (int pass = 0; pass < 2; ++pass) {
     const ProgramResult scrub = RunAlpheus(Of("scrub"));
     EXPECT_EQ(scrub.end.exit_status, kDataLoss);
-    EXPECT_THAT(scrub.error,
-                AllOf(HasSubstr("1 damage could not be repaired"),
-                      HasSubstr("\"Damage on all replicas\"")));
+    EXPECT_THAT(scrub.error, AllOf(HasSubstr("1 damage could not be repaired"),
+                                   HasSubstr("\"Damage on all replicas\"")));
   }
   expect_lost({});
   EXPECT_EQ(CountOf(RunAlpheus(Of("status")).output,
@@ -156,14 +155,14 @@ TEST_F(CliClusterHealthTest, DamageOnAllReplicasHasAWayOut) {
       if (node > 1 && !is_of_each) break;
       if (node > 1) cluster_.Stop(node);
       const ProgramResult typed = RunInShell(absl::StrReplaceAll(
-          command, {{"alpheus ", "\"$0\" "},
-                    {"/var/lib/alpheus/main.alpheus",
-                     cluster_.ReplicaPath(node)},
-                    {"/var/lib/alpheus/main.damaged",
-                     cluster_.ReplicaPath(node) + ".damaged"},
-                    {"rescued", directory_.File("rescued")},
-                    {"main.records", directory_.File("main.records")},
-                    {"cluster.toml", cluster_.file()}}));
+          command,
+          {{"alpheus ", "\"$0\" "},
+           {"/var/lib/alpheus/main.alpheus", cluster_.ReplicaPath(node)},
+           {"/var/lib/alpheus/main.damaged",
+            cluster_.ReplicaPath(node) + ".damaged"},
+           {"rescued", directory_.File("rescued")},
+           {"main.records", directory_.File("main.records")},
+           {"cluster.toml", cluster_.file()}}));
       const bool finds_damage = absl::StartsWith(command, "alpheus scrub") ||
                                 absl::StartsWith(command, "alpheus salvage");
       EXPECT_EQ(typed.end.exit_status, finds_damage ? kDataLoss : kGood)
@@ -231,12 +230,11 @@ TEST(CliClusterOfFiveTest, TooFewForAnOpeningIsNotGood) {
       status.error,
       AllOf(HasSubstr("log main: Opening the log takes 4 replicas, and the "
                       "nodes serve 3: start 1 more node"),
-            HasSubstr(absl::StrCat("`alpheus append --cluster ",
-                                   cluster.file(),
+            HasSubstr(absl::StrCat("`alpheus append --cluster ", cluster.file(),
                                    " --log main --node 4 --file "
                                    "DIRECTORY/main.alpheus`"))));
-  const json said = json::parse(
-      RunAlpheus(OfCluster(cluster, "status", {"--json"})).output);
+  const json said =
+      json::parse(RunAlpheus(OfCluster(cluster, "status", {"--json"})).output);
   EXPECT_EQ(said["can_be_opened"], false);
 }
 
@@ -323,13 +321,13 @@ TEST_F(CliClusterHealthTest, FileThatIsNotTheNodesOwnIsToldAsThat) {
     cluster_.Start(3);
     const ProgramResult status = RunAlpheus(Of("status"));
     EXPECT_EQ(status.end.exit_status, kFailed) << status.error;
-    EXPECT_THAT(status.error,
-                AllOf(HasSubstr(why),
-                      HasSubstr("a wrong file is in the node's directory"),
-                      HasSubstr(absl::StrCat("`alpheus replace --cluster ",
-                                             cluster_.file(),
-                                             " --log main --node 3`")),
-                      Not(HasSubstr("cluster_id"))));
+    EXPECT_THAT(
+        status.error,
+        AllOf(HasSubstr(why),
+              HasSubstr("a wrong file is in the node's directory"),
+              HasSubstr(absl::StrCat("`alpheus replace --cluster ",
+                                     cluster_.file(), " --log main --node 3`")),
+              Not(HasSubstr("cluster_id"))));
     EXPECT_THAT(status.output, HasSubstr("3 nodes answer"));
   }
 }

@@ -396,12 +396,12 @@ TEST_F(CliClusterTest, MemberWithoutItsReplicaIsToldWhatItLacks) {
   const ProgramResult append =
       RunAlpheus(Of("append", {"--node", "1"}), "one\n");
   EXPECT_EQ(append.end.exit_status, kGood) << append.error;
-  EXPECT_THAT(append.error,
-              AllOf(HasSubstr("away: node 3: took no part in the opening: has "
-                              "no replica of this log"),
-                    HasSubstr(absl::StrCat("`alpheus replace --cluster ",
-                                           cluster_.file(),
-                                           " --log main --node 3`"))));
+  EXPECT_THAT(
+      append.error,
+      AllOf(HasSubstr("away: node 3: took no part in the opening: has "
+                      "no replica of this log"),
+            HasSubstr(absl::StrCat("`alpheus replace --cluster ",
+                                   cluster_.file(), " --log main --node 3`"))));
 }
 
 // Goal: with one copy left both name the same bound, from the records.

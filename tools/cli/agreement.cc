@@ -57,8 +57,9 @@ std::string Agreement::ToString() const {
                         quorum);
   }
   if (nodes.size() == 1) {
-    return absl::StrCat(durable, records, " records, compared with nobody: ",
-                        "only node ", nodes.front(), " has them all", quorum);
+    return absl::StrCat(durable, records,
+                        " records, compared with nobody: ", "only node ",
+                        nodes.front(), " has them all", quorum);
   }
   return absl::StrCat(durable, records, " records, the same on nodes ",
                       absl::StrJoin(nodes, ", "), quorum);

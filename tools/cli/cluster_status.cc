@@ -144,8 +144,8 @@ void JudgeDurable(const LogSource& source, uint32_t timeout_ms,
   const auto read = std::ranges::count_if(status->replicas, is_read);
   const bool is_enough = !std::cmp_less(read, status->write_quorum);
   status->durable_known =
-      status->reached > 0 && (is_enough || status->newest == Epoch() ||
-                              status->durable_lsn > Lsn(0));
+      status->reached > 0 &&
+      (is_enough || status->newest == Epoch() || status->durable_lsn > Lsn(0));
   if (read == 0 || is_enough) return;
   ClusterReaderOptions options;
   options.cluster_file = source.cluster;
@@ -212,8 +212,8 @@ std::string KnownDamage(const ClusterStatus& status) {
   for (size_t i = 0; i < status.replicas.size(); ++i) {
     const std::string damage = status.DamageOf(i);
     if (damage.empty()) continue;
-    damages.push_back(absl::StrCat(damage, " of node ",
-                                   status.replicas[i].node));
+    damages.push_back(
+        absl::StrCat(damage, " of node ", status.replicas[i].node));
   }
   if (damages.empty()) return "";
   return absl::StrCat("damaged: ", absl::StrJoin(damages, "; "),
@@ -321,10 +321,10 @@ std::string HowToServeMore(const ClusterStatus& status, uint32_t lacking) {
 
 absl::Status TooFewToOpen(const ClusterStatus& status, uint32_t needed,
                           uint32_t there, absl::string_view which) {
-  return absl::UnavailableError(absl::StrCat(
-      "Opening the log takes ", needed, " replicas", which,
-      ", and the nodes serve ", there, ": ",
-      HowToServeMore(status, needed - there)));
+  return absl::UnavailableError(
+      absl::StrCat("Opening the log takes ", needed, " replicas", which,
+                   ", and the nodes serve ", there, ": ",
+                   HowToServeMore(status, needed - there)));
 }
 
 // A node that has its replica, or whose primary has it, may open it.
@@ -425,7 +425,8 @@ std::string TextOf(const ClusterStatus& status, size_t index) {
                           replica.standing->persisted_lsn.value);
   }
   absl::StrAppend(&text, status.StateOf(index), "\n");
-  AddCounts(replica.refusals, "refused since the node started, for all its logs", &text);
+  AddCounts(replica.refusals,
+            "refused since the node started, for all its logs", &text);
   AddCounts(replica.scrubbed, "scrubbed since the node started", &text);
   return text;
 }
@@ -525,7 +526,8 @@ absl::Status ClusterStatus::CanBeOpened() const {
         "opened. Start the nodes that are missing, and `alpheus scrub "
         "--cluster ",
         cluster_file, " --log ", log,
-        "`; if none is, \"Damage on all replicas\" in docs/recovery.md says how "
+        "`; if none is, \"Damage on all replicas\" in docs/recovery.md says "
+        "how "
         "to go on"));
   }
   ALPHEUS_RETURN_IF_ERROR(CheckQuorum(*this));
@@ -589,11 +591,10 @@ std::string ClusterStatus::ToText() const {
     absl::StrAppend(&text, "; ", answered, " nodes answer");
   }
   if (reached > 0) {
-    absl::StrAppend(&text,
-                    durable_known
-                        ? absl::StrCat("; durable up to LSN ",
-                                       durable_lsn.value, " at least")
-                        : "; how far it is durable so few can't say");
+    absl::StrAppend(&text, durable_known
+                               ? absl::StrCat("; durable up to LSN ",
+                                              durable_lsn.value, " at least")
+                               : "; how far it is durable so few can't say");
   }
   absl::StrAppend(
       &text, "\n",

@@ -95,8 +95,8 @@ struct ClusterStatus {
 
   std::string ToText() const;
   Json ToJson() const;  // one object
-  // OK if W are in sync, none is damaged, or of another list of members, and the
-  // log can be opened.
+  // OK if W are in sync, none is damaged, or of another list of members, and
+  // the log can be opened.
   absl::Status Verdict() const;
   // As Verdict, of fewer than W. Requires: !worst.ok().
   absl::Status TooFew(const absl::Status& worst) const;

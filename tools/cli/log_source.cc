@@ -51,11 +51,11 @@ bool IsUnknownLog(const LogSource& source) {
   options.log_name = source.log;
   options.without_records = true;
   const auto reader = ClusterReader::Open(options);
-  return reader.ok() && std::ranges::all_of((*reader)->replicas(),
-                                            [](const ReplicaReading& replica) {
-                                              return absl::IsNotFound(
-                                                  replica.status);
-                                            });
+  return reader.ok() &&
+         std::ranges::all_of((*reader)->replicas(),
+                             [](const ReplicaReading& replica) {
+                               return absl::IsNotFound(replica.status);
+                             });
 }
 
 void RequireEither(CLI::App* command, const LogSource* source) {

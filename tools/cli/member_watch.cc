@@ -13,9 +13,8 @@ constexpr std::chrono::milliseconds kInterval(50);
 
 }  // namespace
 
-MemberWatch::MemberWatch(
-    const Log& log, std::string name,
-    std::function<std::string(const std::string&)> spell)
+MemberWatch::MemberWatch(const Log& log, std::string name,
+                         std::function<std::string(const std::string&)> spell)
     : log_(log),
       name_(std::move(name)),
       spell_(std::move(spell)),

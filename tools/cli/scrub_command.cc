@@ -38,12 +38,12 @@ std::string TextOf(const ReplicaScrub& scrub, const LogSource& source) {
   std::string text =
       absl::StrFormat("node %-5d %-21s ", scrub.node, scrub.address);
   if (!scrub.status.ok() && !absl::IsDataLoss(scrub.status)) {
-    return absl::StrCat(text, absl::StatusCodeToString(scrub.status.code()),
-                        ": ",
-                        Spelled(source, std::string(absl::StripPrefix(
-                                            scrub.status.message(),
-                                            absl::StrCat(scrub.address, ": ")))),
-                        "\n");
+    return absl::StrCat(
+        text, absl::StatusCodeToString(scrub.status.code()), ": ",
+        Spelled(source, std::string(absl::StripPrefix(
+                            scrub.status.message(),
+                            absl::StrCat(scrub.address, ": ")))),
+        "\n");
   }
   if (scrub.said.is_empty) {
     return absl::StrCat(text, "nothing that counts: empty, or repairing\n");
@@ -117,9 +117,8 @@ absl::Status RunScrub(const ScrubArguments& arguments) {
                            ScrubCluster(options));
   std::string text;
   for (const ReplicaScrub& scrub : scrubs) {
-    absl::StrAppend(&text,
-                    arguments.json ? ToLine(JsonOf(scrub))
-                                   : TextOf(scrub, arguments.source));
+    absl::StrAppend(&text, arguments.json ? ToLine(JsonOf(scrub))
+                                          : TextOf(scrub, arguments.source));
   }
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
   return WorstScrub(scrubs, arguments.source);

@@ -57,7 +57,8 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       "far as its node knows from scrubs and openings, whoever else is in "
       "sync; 1 if the cluster file is wrong, or older than the members, if no "
       "node has such a log, if a node has another log's or node's file in its "
-      "place, or if the table of openings is full. Warns on standard error before "
+      "place, or if the table of openings is full. Warns on standard error "
+      "before "
       "the ring is full, or the table "
       "of openings.");
   AddClusterOptions(command, &arguments->source);
