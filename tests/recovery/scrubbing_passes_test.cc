@@ -205,9 +205,9 @@ TEST_F(ScrubbingTest, WhatIsAskedForGoesBeforeWhatTheClockBegan) {
 
 // The log was removed on all nodes, and made anew by the same name.
 TEST_F(ScrubbingTest, CountsOfAReplicaEndWithIt) {
-  WriteWithPeer(6);
+  Start();
+  ASSERT_NO_FATAL_FAILURE(WriteRecords(6));
   Flip(Lsn(6), 80);
-  peers_.clear();
   EXPECT_EQ(ScrubNow().total.unrepairable, 1u);
   EXPECT_EQ(AskFor(Scrub{}).unrepairable.size(), 1u);
   asker_ = nullptr;

@@ -144,7 +144,8 @@ TEST_F(CliClusterHealthTest, DamageOnAllReplicasHasAWayOut) {
   }
   const ProgramResult busy = RunAlpheus(
       {"salvage", cluster_.ReplicaPath(1), directory_.File("rescued")});
-  EXPECT_THAT(busy.error, HasSubstr("stop alpheusd of node 1"));
+  EXPECT_THAT(busy.error, HasSubstr("it is alpheusd of node 1, or a primary: "
+                                    "stop it first"));
   // What the document says, typed.
   const auto commands = CommandsOf("### Damage on all replicas");
   ASSERT_EQ(commands.size(), 6u);

@@ -35,12 +35,12 @@ absl::StatusOr<std::unique_ptr<LogReader>> OpenDamaged(const std::string& path,
                            LogReader::OpenForSalvage(path));
   if (reader->info().has_writer) {
     const uint64_t node = reader->info().node.value;
-    return absl::FailedPreconditionError(absl::StrCat(
-        path, ": another process has this region open; ",
-        node == 0 ? "close the program that writes it"
-                  : absl::StrCat("stop alpheusd of node ", node,
-                                 ", or the primary that has this replica"),
-        " first"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": a writer has this region open; ",
+                     node == 0 ? "close it"
+                               : absl::StrCat("it is alpheusd of node ", node,
+                                              ", or a primary: stop it"),
+                     " first"));
   }
   const absl::Status opened = LogReader::Open(path).status();
   if (!opened.ok()) {
