@@ -518,8 +518,8 @@ absl::StatusOr<bool> Chooser::Step() {
       return absl::DataLossError(absl::StrCat(
           "epoch ", owner_.value, ", LSN ", lsn().value, ": ", WhatIsSeen(),
           "; a record that was acknowledged can be read on no replica, "
-          "expected at least one. Restore a replica from a copy; `alpheus "
-          "salvage` reads what is left"));
+          "expected at least one. No older copy helps. \"Damage on all "
+          "replicas\" in docs/recovery.md says how to go on with the rest"));
     case Action::kTooFewKnow:
       break;
   }

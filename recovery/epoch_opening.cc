@@ -278,9 +278,9 @@ absl::Status EpochOpening::CheckPossible() {
     const uint32_t possible = Count(
         electorate, [this](const OpeningPeer& p) { return MayComeYet(p); });
     if (possible < needed) {
-      return TooFew(absl::StrCat("at most ", possible,
-                                 " replicas can promise, ", needed,
-                                 " are needed"));
+      return TooFew(absl::StrCat(
+          electorate.nodes.size() - possible, " of ", electorate.nodes.size(),
+          " members can't promise an epoch, and ", needed, " must"));
     }
   }
   if (!DeadlineHasPassed()) return absl::OkStatus();

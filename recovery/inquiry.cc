@@ -6,9 +6,11 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
+#include "recovery/welcome_check.h"
 
 namespace alpheus {
 namespace {
@@ -19,8 +21,18 @@ constexpr size_t kReplySlot = 1;
 constexpr size_t kStepBytes = 1024;
 
 // What a node can say in a rejection is short.
-absl::Status WithRemedy(const absl::Status& rejection) {
+absl::Status WithRemedy(const absl::Status& rejection, NodeId node) {
   if (!absl::IsFailedPrecondition(rejection)) return rejection;
+  // The node's words for a file that was put into its directory.
+  if (absl::StartsWith(rejection.message(), "its file is ")) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        rejection.message(),
+        "; a wrong file is in the node's directory, and the node's messages "
+        "name it. Move it to where it belongs, and put this node's own one "
+        "back, or have it made anew by `alpheus replace --cluster FILE --log "
+        "NAME --node ",
+        node.value, "`"));
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       rejection.message(),
       "; compare cluster_id in the cluster file with the one that the node was "
@@ -56,12 +68,14 @@ void Inquiry::Expect(const absl::Status& step) {
 
 bool Inquiry::Take(const ConnectionEvent& event) {
   if (event.connection != connection_) return false;
+  was_answered_ |= event.kind == ConnectionEvent::Kind::kEstablished ||
+                   event.kind == ConnectionEvent::Kind::kRejected;
   switch (event.kind) {
     case ConnectionEvent::Kind::kEstablished:
       Expect(Established(event.private_data));
       break;
     case ConnectionEvent::Kind::kRejected:
-      Fail(WithRemedy(DecodeRejection(event.private_data)));
+      Fail(WithRemedy(DecodeRejection(event.private_data), options_.node));
       break;
     case ConnectionEvent::Kind::kUnreachable:
       Fail(absl::UnavailableError(
@@ -87,11 +101,7 @@ absl::Status Inquiry::Established(const std::string& private_data) {
         "that was started there"));
   }
   if (welcome_->ring_capacity == 0) {
-    return absl::NotFoundError(
-        absl::StrCat("node ", welcome_->node.value,
-                     " has no replica of this log; `alpheus replace` gives it "
-                     "one if it has lost it, `alpheus format --cluster` makes "
-                     "a new log"));
+    return HasNoReplica(options_.node);
   }
   ALPHEUS_ASSIGN_OR_RETURN(slots_,
                            MessageSlots::Make(fabric_, 2, kMessageBytesMax));

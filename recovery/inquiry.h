@@ -62,6 +62,8 @@ class Inquiry {
   // at this address, or one of another cluster); Unauthenticated (it has
   // another key); DataLoss (what no node says); what the node says (Failed).
   const absl::Status& status() const { return status_; }
+  // A node is there, whatever it said.
+  bool was_answered() const { return was_answered_; }
   // Of a node that answered.
   const std::optional<Welcome>& welcome() const { return welcome_; }
   const std::optional<Message>& reply() const { return reply_; }
@@ -90,6 +92,7 @@ class Inquiry {
   absl::Status status_;
   PrimaryHandshake handshake_;
   Step step_ = Step::kAsk;
+  bool was_answered_ = false;
   bool is_asked_ = false;  // and its reply has not come
   std::optional<Welcome> welcome_;
   std::optional<Message> reply_;

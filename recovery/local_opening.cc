@@ -27,7 +27,8 @@ absl::Status Corrupt(const std::string& name, const Superline& superline,
                        : "no valid header",
       "), though records up to LSN ", scan.proven_lsn.value,
       " were acknowledged. Nothing was changed. Restore the region from a "
-      "copy, or take what is left with `alpheus salvage`"));
+      "copy, or take what is left with `alpheus salvage ",
+      name, " OUT`"));
 }
 
 // Where the log starts after cleaning through `lsn`.

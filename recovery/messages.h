@@ -198,7 +198,7 @@ struct Viewed {
   RegionKey region_key;       // for reading: the whole region
   uint64_t region_bytes = 0;  // the ring are the last ring_capacity of them
   RefusalCounts refusals{};   // by the node, since it started
-  ScrubCounts scrubbed{};     // of this replica, since then
+  ScrubCounts scrubbed{};     // of this replica, as Scrubbed::total
 
   bool operator==(const Viewed&) const = default;
 };
@@ -291,9 +291,12 @@ struct Scrubbed {
   bool is_running = false;
   // Nothing counts here: the replica is empty, or `repairing`.
   bool is_empty = false;
-  ScrubCounts total{};  // since the node started
-  ScrubCounts pass{};   // the one that runs, or the last one
-  // The first ones that `pass` could not repair.
+  // Since the node started, or the replica was made. What is not repaired is in
+  // it once: of the last whole pass.
+  ScrubCounts total{};
+  ScrubCounts pass{};  // the one that runs, or the last one
+  // The first ones that are known to be damaged: that the last whole pass, or
+  // the one that runs, could not repair, or an opening could not read.
   std::vector<LsnRun> unrepairable;
 
   bool operator==(const Scrubbed&) const = default;

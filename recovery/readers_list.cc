@@ -19,6 +19,14 @@ absl::Status Outdated(const ReadersList& readers, uint64_t configuration_id) {
       "members know. Use the newest cluster file"));
 }
 
+absl::Status NoSuchLog(const std::string& file, const std::string& log_name) {
+  return absl::NotFoundError(absl::StrCat(
+      "log ", log_name, ": all nodes of ", file,
+      " answer, and none has a replica of this log. Is the name right? "
+      "`alpheus format --cluster ",
+      file, " --log ", log_name, " --size SIZE` makes a new log"));
+}
+
 absl::Status CheckReadersList(const ReadersList& readers,
                               const ReadersList& replicas) {
   if (IsOutdated(readers, replicas.configuration_id)) {

@@ -35,6 +35,9 @@ bool IsOutdated(const ReadersList& readers, uint64_t configuration_id);
 // Why nothing may be read by a list that is outdated. Requires: IsOutdated.
 absl::Status Outdated(const ReadersList& readers, uint64_t configuration_id);
 
+// NotFound: all members answered, and none has a replica of the log.
+absl::Status NoSuchLog(const std::string& file, const std::string& log_name);
+
 // Errors: FailedPrecondition (the replica's is newer; or N or W differ, so that
 // too much could pass for durable).
 absl::Status CheckReadersList(const ReadersList& readers,

@@ -188,7 +188,7 @@ absl::Status Rejoining::AskForThePromise() {
     return absl::NotFoundError(absl::StrCat(
         joining_->Describe(),
         " has no replica of this log, which runs. `alpheus replace --cluster "
-        "FILE --node ",
+        "FILE --log NAME --node ",
         joining_->node().value, "` makes it one from the others"));
   }
   joining_->Ask(

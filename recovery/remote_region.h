@@ -73,6 +73,7 @@ class RemoteRegion {
   // Errors: as Inquiry; what MakeImage says; Aborted (V3: what was read is
   // nothing, and may be read again).
   const absl::Status& status() const { return inquiry_->status(); }
+  bool was_answered() const { return inquiry_->was_answered(); }
   // Of a node that answered.
   const std::optional<Welcome>& welcome() const { return welcome_; }
   bool is_proved() const { return welcome_ && inquiry_->is_proved(); }

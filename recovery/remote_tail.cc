@@ -239,7 +239,8 @@ RemoteTail::Replica* RemoteTail::ChooseSource() {
     status_ = absl::DataLossError(absl::StrCat(
         "LSN ", place_.lsn.value, " at ring offset ", place_.offset.value,
         " is durable and can't be read from any replica in reach, last from ",
-        damaged->member.address, "; `alpheus verify --cluster` tells more"));
+        damaged->member.address,
+        "; `alpheus verify --cluster FILE --log NAME` tells more"));
   }
   return chosen;
 }

@@ -87,7 +87,9 @@ absl::Status Replica<P>::CheckIdentity() const {
     if (!wanted || *wanted == found) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         options_.name, ": is of ", what, " ", found.ToString(), ", expected ",
-        wanted->ToString(), ". Nothing was changed; name the right region"));
+        wanted->ToString(),
+        ". Nothing was changed; name the right region, or put this one back "
+        "where it belongs"));
   };
   ALPHEUS_RETURN_IF_ERROR(check("cluster", options_.expected_cluster_id,
                                 state_.superline.cluster_id));

@@ -265,9 +265,23 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskPromise(
   return std::nullopt;
 }
 
+namespace {
+
+std::vector<LsnRun> DamageIn(const Answer& answer) {
+  std::vector<LsnRun> damage;
+  for (const VerdictRun& run : answer.runs) {
+    if (run.verdict == Verdict::kCorrupt)
+      damage.push_back({run.first, run.end});
+  }
+  return damage;
+}
+
+}  // namespace
+
 absl::StatusOr<Message> ReplicaServer::Answered(Connection& connection) {
   ServedLog& log = *connection.log;
   const Answer answer = log.TakeAnswer();
+  scrubbing_.NoteDamage(log.log_id(), answer.log_epoch, DamageIn(answer));
   FenceOnce(connection, /*has_scanned=*/true);
   connection.answer = EncodeAnswer(log.log_id(), answer);
   connection.phase = Phase::kPromised;

@@ -24,6 +24,9 @@ class ScrubbedReplica {
   virtual ~ScrubbedReplica() = default;
 
   virtual Uuid log_id() const = 0;
+  // Another one after the replica was made anew, as its log may have been; 0:
+  // it never is.
+  virtual uint64_t incarnation() const { return 0; }
   // What it persisted last is unknown: it is of no more use. Whoever opens the
   // region again must take it for suspect (answer.h).
   virtual bool medium_failed() const = 0;

@@ -54,6 +54,19 @@ Lsn LastOf(const Followed& said) {
   return IsMutant("kScrubBeyondTheWatermark") ? last + 1 : last;
 }
 
+// What a pass that did not end adds to the total. What it could not repair is
+// there still, and counted by the last whole one.
+ScrubCounts WithoutUnrepairable(ScrubCounts counts) {
+  counts.damaged -= counts.unrepairable;
+  counts.unrepairable = 0;
+  return counts;
+}
+
+void AddRun(const LsnRun& run, std::vector<LsnRun>* runs) {
+  if (runs->size() >= kScrubbedRunsMax) return;
+  if (std::ranges::find(*runs, run) == runs->end()) runs->push_back(run);
+}
+
 }  // namespace
 
 Scrubbing::Scrubbing(Fabric& fabric, const Clock& clock, Node node,
@@ -80,6 +93,12 @@ void Scrubbing::Ask(Uuid log_id) {
 
 void Scrubbing::Watch(ScrubbedReplica& replica) {
   LogState& state = logs_[replica.log_id()];
+  if (state.incarnation !=
+      replica.incarnation()) {  // counts are of one replica
+    state.said = {};
+    state.damage.clear();
+  }
+  state.incarnation = replica.incarnation();
   state.replica = &replica;
   if (state.due_at == 0) {
     state.due_at = clock_.NowNanos() + options_.interval_ns;
@@ -101,12 +120,35 @@ Scrubbed Scrubbing::StateOf(Uuid log_id) const {
   if (found == logs_.end()) return {};
   Scrubbed said = found->second.said;
   said.is_running = found->second.is_asked;
+  said.unrepairable = DamageOf(found->second);
   if (pass_ != nullptr && pass_->log_id == log_id) {
     said.pass = CountsOf(*pass_);
-    said.unrepairable = pass_->unrepairable;
-    Add(said.pass, &said.total);
+    for (const LsnRun& run : pass_->unrepairable) {
+      AddRun(run, &said.unrepairable);
+    }
+    Add(WithoutUnrepairable(said.pass), &said.total);
   }
+  if (said.unrepairable.empty()) said.total.unrepairable = 0;  // no more
   return said;
+}
+
+// Without what an epoch was installed over, or was cleaned since.
+std::vector<LsnRun> Scrubbing::DamageOf(const LogState& state) const {
+  std::vector<LsnRun> damage = state.damage;
+  if (damage.empty() || state.replica == nullptr) return damage;
+  const Followed said = state.replica->followed();
+  if (said.log_epoch != state.damage_epoch) return {};
+  std::erase_if(
+      damage, [&said](const LsnRun& run) { return run.end <= said.head.lsn; });
+  return damage;
+}
+
+void Scrubbing::NoteDamage(Uuid log_id, Epoch epoch,
+                           std::vector<LsnRun> damage) {
+  LogState& state = logs_[log_id];
+  if (state.damage_epoch != epoch) state.damage.clear();
+  for (const LsnRun& run : damage) AddRun(run, &state.damage);
+  state.damage_epoch = epoch;
 }
 
 Deadline Scrubbing::NextDeadline() const {
@@ -249,8 +291,13 @@ ScrubCounts Scrubbing::CountsOf(const Pass& pass) const {
 
 void Scrubbing::EndPass() {
   LogState& state = logs_[pass_->log_id];
+  // The total has what is not repaired once, however often it was found.
+  ScrubCounts& total = state.said.total;
+  total.damaged += pass_->found.unrepairable - total.unrepairable;
+  total.unrepairable = pass_->found.unrepairable;
   state.said.pass = CountsOf(*pass_);
-  state.said.unrepairable = pass_->unrepairable;
+  state.damage = pass_->unrepairable;
+  state.damage_epoch = pass_->epoch;
   ++state.said.passes;
   state.is_asked = false;
   state.due_at = clock_.NowNanos() + options_.interval_ns;
@@ -266,7 +313,7 @@ void Scrubbing::EndPass() {
 
 void Scrubbing::DropPass() {
   if (pass_ == nullptr) return;
-  Add(CountsOf(*pass_), &logs_[pass_->log_id].said.total);
+  Add(WithoutUnrepairable(CountsOf(*pass_)), &logs_[pass_->log_id].said.total);
   pass_.reset();
   source_.reset();
 }

@@ -114,6 +114,10 @@ class Scrubbing {
 
   Scrubbed StateOf(Uuid log_id) const;
 
+  // An opening read the replica, and could not read these LSNs of `epoch`, its
+  // log epoch.
+  void NoteDamage(Uuid log_id, Epoch epoch, std::vector<LsnRun> damage);
+
   // Memory ran out in Poll: the pass ends, and the next one is due as ever.
   void GiveUpPass();
   // A pass that runs begins anew.
@@ -122,7 +126,12 @@ class Scrubbing {
  private:
   struct LogState {
     ScrubbedReplica* replica = nullptr;  // nullptr: it was forgotten
+    uint64_t incarnation = 0;            // of the last replica
     Scrubbed said;
+    // What is known to be damaged: of the last whole pass, or opening. The next
+    // epoch is installed only where all of it was read.
+    std::vector<LsnRun> damage;
+    Epoch damage_epoch;
     bool is_asked = false;
     int64_t due_at = 0;  // of the next pass by the clock
   };
@@ -170,8 +179,9 @@ class Scrubbing {
   void GiveUp(const std::string& why);
   void EndFinding();
   void EndPass();
-  // What it counted stays.
+  // What it verified and repaired stays counted.
   void DropPass();
+  std::vector<LsnRun> DamageOf(const LogState& state) const;
   ScrubCounts CountsOf(const Pass& pass) const;
   void Tell(const std::string& what) const;
 

@@ -42,6 +42,7 @@ namespace alpheus {
 
 class ServedLog : public ScrubbedReplica {
  public:
+  uint64_t incarnation() const final { return welcome().incarnation; }
   // But for the platform, which is the server's.
   virtual Welcome welcome() const = 0;
   // What peers write to is persistent memory, of which the platform is true;

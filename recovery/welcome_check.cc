@@ -6,6 +6,13 @@
 
 namespace alpheus {
 
+absl::Status HasNoReplica(NodeId node) {
+  return absl::NotFoundError(absl::StrCat(
+      "has no replica of this log; if it was lost, `alpheus replace --cluster "
+      "FILE --log NAME --node ",
+      node.value, "` makes it anew"));
+}
+
 absl::Status CheckReplicatedRing(uint64_t ring_capacity) {
   if (ring_capacity % kLineBytes == 0 &&
       ring_capacity <= kReplicatedRingBytesMax) {
@@ -19,9 +26,7 @@ absl::Status CheckReplicatedRing(uint64_t ring_capacity) {
 
 absl::Status CheckWelcome(const Welcome& welcome) {
   if (welcome.incarnation == 0 || welcome.ring_capacity == 0) {
-    return absl::NotFoundError(
-        "has no replica of this log; `alpheus replace` gives it one if it has "
-        "lost it, `alpheus format --cluster` makes a new log");
+    return HasNoReplica(welcome.node);
   }
   const absl::Status ring = CheckReplicatedRing(welcome.ring_capacity);
   if (ring.ok()) return absl::OkStatus();

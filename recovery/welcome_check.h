@@ -20,6 +20,9 @@ inline constexpr uint64_t kReplicatedRingBytesMax = uint64_t{1} << 38;
 // A ring that no replicated log has. Errors: InvalidArgument.
 absl::Status CheckReplicatedRing(uint64_t ring_capacity);
 
+// NotFound, with what makes it one.
+absl::Status HasNoReplica(NodeId node);
+
 // Each error is the replica's alone. Whether capacities are equal is judged
 // with the answers (chooser.h): a replica that is new may have another one. So
 // is whether it is a member still, if its configuration is older.

@@ -60,20 +60,21 @@ class ClusterReader::Impl {
     return NobodyAnswered();
   }
 
-  // One question to all at once; who does not answer has nothing said.
+  // All at once; who does not answer has nothing said.
   std::vector<std::optional<ReplicaStanding>> AskStandings() {
-    std::vector<std::unique_ptr<Inquiry>> asked;
+    std::vector<Asked> asked;
     asked.reserve(replicas_.size());
     // A node that was silent once would cost the same time again.
     for (const Replica& replica : replicas_) {
-      asked.push_back(replica.was_silent
-                          ? nullptr
-                          : std::make_unique<Inquiry>(
-                                *fabric_, OptionsOf(replica), Follow{}));
+      asked.push_back({replica.was_silent
+                           ? nullptr
+                           : std::make_unique<Inquiry>(
+                                 *fabric_, OptionsOf(replica), Follow{}),
+                       std::nullopt});
     }
     const auto take = [&asked](const auto& news) {
-      return std::ranges::any_of(asked, [&news](const auto& inquiry) {
-        return inquiry != nullptr && inquiry->Take(news);
+      return std::ranges::any_of(asked, [&news](const Asked& one) {
+        return one.inquiry != nullptr && one.inquiry->Take(news);
       });
     };
     FabricPump pump(*fabric_);
@@ -82,17 +83,13 @@ class ClusterReader::Impl {
     const Deadline until = InTime();
     for (;;) {
       if (pump.Turn()) continue;
-      const bool is_over = std::ranges::all_of(asked, [](const auto& inquiry) {
-        return inquiry == nullptr || inquiry->done();
-      });
+      bool is_over = true;
+      for (Asked& one : asked) is_over &= TakeStanding(one);
       if (is_over || until.HasPassed(Clock::Real().NowNanos())) break;
       pump.Sleep(until);
     }
     std::vector<std::optional<ReplicaStanding>> standings;
-    for (const auto& inquiry : asked) {
-      standings.push_back(inquiry == nullptr ? std::nullopt
-                                             : StandingOf(*inquiry));
-    }
+    for (Asked& one : asked) standings.push_back(std::move(one.standing));
     return standings;
   }
 
@@ -121,9 +118,11 @@ class ClusterReader::Impl {
       for (const Replica& replica : replicas_) {
         ALPHEUS_RETURN_IF_ERROR(Named(replica));
       }
-      return absl::UnavailableError(absl::StrCat(
-          "no replica of epoch ", newest.value,
-          " could be read; `alpheus status` shows what each one says"));
+      return absl::UnavailableError(
+          absl::StrCat("no replica of epoch ", newest.value,
+                       " could be read; `alpheus status --cluster FILE --log "
+                       "NAME` shows what "
+                       "each one says"));
     }
     // What is behind the durable end ends the walk, and is no error.
     bool ended = false;
@@ -146,7 +145,9 @@ class ClusterReader::Impl {
         "records up to LSN ", durable.value,
         " are durable, but the replicas that can be read hold them only up to "
         "LSN ",
-        end.value, "; `alpheus status` shows which nodes are missing"));
+        end.value,
+        "; `alpheus status --cluster FILE --log NAME` shows which nodes are "
+        "missing"));
   }
 
  private:
@@ -199,6 +200,10 @@ class ClusterReader::Impl {
     const bool is_of_all = std::ranges::all_of(
         replicas_,
         [code](const Replica& r) { return r.reading.status.code() == code; });
+    if (is_of_all && code == absl::StatusCode::kNotFound &&
+        options_.node == 0) {
+      return NoSuchLog(options_.cluster_file, options_.log_name);
+    }
     std::vector<std::string> texts;
     for (const Replica& replica : replicas_) {
       texts.push_back(absl::StrCat("node ", replica.reading.node, " at ",
@@ -254,6 +259,43 @@ class ClusterReader::Impl {
     return at;
   }
 
+  // How the replica stands is asked first, then what is damaged there; a node
+  // may know only the one.
+  struct Asked {
+    std::unique_ptr<Inquiry> inquiry;  // nullptr: it is not asked
+    std::optional<ReplicaStanding> standing;
+  };
+
+  // True if nothing more is to come.
+  static bool TakeStanding(Asked& one) {
+    if (one.inquiry == nullptr || !one.inquiry->status().ok()) return true;
+    if (!one.inquiry->may_ask()) return false;
+    if (const auto* said = std::get_if<Scrubbed>(&*one.inquiry->reply())) {
+      for (const LsnRun& run : said->unrepairable) {
+        one.standing->damaged.emplace_back(run.first, run.end);
+      }
+      one.inquiry.reset();
+      return true;
+    }
+    one.standing = StandingOf(*one.inquiry);
+    if (!one.standing) return true;
+    one.inquiry->Ask(Scrub{});
+    return false;
+  }
+
+  // Openings whose records count, as the next one would find them.
+  static uint64_t LiveEpochs(const Followed& said) {
+    const auto& entries = said.table.entries();
+    return static_cast<uint64_t>(
+        std::ranges::count_if(entries, [&](const EpochEntry& entry) {
+          const bool is_empty =
+              &entry == &entries.back() &&
+              said.persisted_lsn < entry.start_lsn &&
+              said.end.value_or(RingOffset(0)) <= entry.start_offset;
+          return !is_empty && said.table.EndOf(&entry) > said.head.lsn;
+        }));
+  }
+
   static std::optional<ReplicaStanding> StandingOf(const Inquiry& inquiry) {
     if (!inquiry.status().ok() || !inquiry.reply()) return std::nullopt;
     const auto* said = std::get_if<Followed>(&*inquiry.reply());
@@ -271,7 +313,7 @@ class ClusterReader::Impl {
     standing.durable_lsn = said->durable_lsn;
     if (said->end) standing.end_offset = said->end->value;
     standing.ring_capacity = inquiry.welcome()->ring_capacity;
-    standing.epoch_count = said->table.entries().size();
+    standing.epoch_count = LiveEpochs(*said);
     return standing;
   }
 
@@ -324,6 +366,7 @@ class ClusterReader::Impl {
         !absl::IsFailedPrecondition(status) &&
         !absl::IsUnauthenticated(status) && !absl::IsNotFound(status);
     replica.was_silent = !done;
+    replica.reading.answered = replica.remote->was_answered();
     if (!done) {
       const uint64_t bytes = replica.remote->region_bytes();
       status = absl::UnavailableError(absl::StrCat(

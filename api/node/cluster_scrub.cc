@@ -158,8 +158,11 @@ class ScrubAsker {
     End(asked,
         absl::DataLossError(absl::StrCat(
             asked.scrub.address, ": ", said->pass.unrepairable,
-            " damages could not be repaired: no peer that the node reached has "
-            "these records whole. The node told which, and why")));
+            said->pass.unrepairable == 1 ? " damage" : " damages",
+            " could not be repaired: no peer that the node reached has "
+            "these records whole. The node told why. Start the nodes that are "
+            "missing, and scrub again; if none is, \"Damage on all replicas\" "
+            "in docs/recovery.md says how to go on")));
   }
 
   void End(Asked& asked, const absl::Status& status) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "api/node/fabric_pump.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
@@ -90,8 +91,11 @@ absl::StatusOr<ReadReplicas> ReadSuperlines(
       if (absl::IsDataLoss(read.status())) {
         replicas.unreadable[peer.node] = read.status();
       }
+      // It begins with the address, as the peer's name ends.
       absl::StrAppend(&why, " ", DescribePeer(peer), ": ",
-                      read.status().message(), ".");
+                      absl::StripPrefix(read.status().message(),
+                                        absl::StrCat(peer.address, ": ")),
+                      ".");
     }
   }
   if (!replicas.superlines.empty()) return replicas;
@@ -113,7 +117,8 @@ absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines) {
   return absl::FailedPreconditionError(absl::StrCat(
       "log ", superlines.front().log_id.ToString(),
       ": all replicas that can be reached are blank, and say nothing of who "
-      "keeps it. Start more nodes"));
+      "keeps it. Start the nodes that are missing; if none is, the log is new: "
+      "open it once, as by `alpheus append --cluster FILE --log NAME`"));
 }
 
 absl::Status MakeBlankReplicas(Fabric& fabric, RandomSource& random,

@@ -422,8 +422,10 @@ class LogReader::Impl {
             ? " were persisted here. `alpheus scrub --cluster FILE --log NAME` "
               "repairs this replica from the others, as opening the log does; "
               "leave it where it is"
-            : " were acknowledged. Restore the region from a copy, or take "
-              "what is left with `alpheus salvage`"));
+            : absl::StrCat(
+                  " were acknowledged. Restore the region from a copy, "
+                  "or take what is left with `alpheus salvage ",
+                  info_.path, " OUT`")));
   }
 
   // After a clean close every copy was whole, so a bad one is damage; after a

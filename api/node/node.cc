@@ -297,8 +297,11 @@ absl::Status Node::FindFiles() {
     } else if (IsBlankDevice(path)) {
       why = absl::StrCat(
           "log ", log_name, ": ", path.string(),
-          ": a blank device: no replica yet; `alpheus format --cluster` makes "
-          "one, or `alpheus replace` in the place of one that was lost");
+          ": a blank device: no replica yet; `alpheus format --cluster ",
+          options_.cluster_file, " --log ", log_name,
+          " --size 0` makes one, or `alpheus replace --cluster ",
+          options_.cluster_file, " --log ", log_name, " --node ", options_.node,
+          "` in the place of one that was lost");
     }
     if (why.empty()) {
       files_[log_name].look_again_at = Clock::Real().NowNanos();
@@ -382,7 +385,9 @@ void Node::TryToServe(const std::string& log_name) {
     options_.tell(absl::StrCat(
         "log ", log_name, ": ", PathOf(log_name),
         " is gone, and forgotten. Put it back, or make the replica anew by "
-        "`alpheus replace`"));
+        "`alpheus replace --cluster ",
+        options_.cluster_file, " --log ", log_name, " --node ", options_.node,
+        "`"));
     return;
   }
   held.is_lost = false;

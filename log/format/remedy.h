@@ -8,8 +8,9 @@ namespace alpheus {
 // What to do about a region that can't be read, for the end of an error.
 inline constexpr char kRemedyOfDamage[] =
     "Restore the region from a copy; if it is a cluster's replica, remove the "
-    "file instead and run `alpheus replace`, which copies the log from the "
-    "others";
+    "file instead and run `alpheus replace --cluster FILE --log NAME --node "
+    "N`, "
+    "which copies the log from the others";
 
 }  // namespace alpheus
 

@@ -20,10 +20,9 @@ absl::Status FileError(const std::string& path, const char* call, int error) {
   const std::string what = What(path, call, error);
   switch (error) {
     case ENOENT:
-      return absl::NotFoundError(absl::StrCat(
-          what,
-          ". Is the path right? `alpheus format --file FILE --size SIZE` "
-          "makes a new log"));
+      return absl::NotFoundError(
+          absl::StrCat(what, ". Is the path right? `alpheus format --file ",
+                       path, " --size SIZE` makes a new log"));
     case EEXIST:
       return absl::AlreadyExistsError(absl::StrCat(
           what, ". Nothing was changed; name another file or remove it"));

@@ -104,7 +104,7 @@ TEST_F(NodeFileTest, ReplacedReplicaAcknowledgesNoMore) {
   fs::rename(other, path_);
   AppendUntilTold("another file was put in its place");
   AppendUntilTold("no superline");
-  AppendUntilTold("`alpheus replace`");
+  AppendUntilTold("`alpheus replace --cluster ");
   EXPECT_EQ(testing::ReadFile(path_), bytes);
 }
 

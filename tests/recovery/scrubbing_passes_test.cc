@@ -203,6 +203,26 @@ TEST_F(ScrubbingTest, WhatIsAskedForGoesBeforeWhatTheClockBegan) {
   EXPECT_EQ(scrubbed.pass.records, 16u);
 }
 
+// The log was removed on all nodes, and made anew by the same name.
+TEST_F(ScrubbingTest, CountsOfAReplicaEndWithIt) {
+  Start();
+  ASSERT_NO_FATAL_FAILURE(WriteRecords(6));
+  Flip(Lsn(6), 80);
+  EXPECT_EQ(ScrubNow().total.unrepairable, 1u);
+  EXPECT_EQ(AskFor(Scrub{}).unrepairable.size(), 1u);
+  asker_ = nullptr;
+  auto again = std::make_unique<ModelPersistence>(log_->Image());
+  ASSERT_TRUE(world_->server().RemoveLog(kLogA).ok());
+  ASSERT_TRUE(world_->server()
+                  .AddLog(std::make_unique<WatchedLog>(*again, nullptr))
+                  .ok());
+  const Scrubbed scrubbed = AskFor(Scrub{});
+  EXPECT_EQ(scrubbed.passes, 0u);
+  EXPECT_EQ(scrubbed.total, ScrubCounts());
+  EXPECT_TRUE(scrubbed.unrepairable.empty());
+  ASSERT_TRUE(world_->server().RemoveLog(kLogA).ok());
+}
+
 TEST_F(ScrubbingTest, CountsAreShownToWhoeverLooks) {
   WriteWithPeer(4);
   Flip(Lsn(2), 80);

@@ -111,8 +111,10 @@ TEST_F(CliClusterErrorsTest, WhoeverLacksTheKeyIsTold) {
                   HasSubstr("key_file"), HasSubstr("node ")));
   // And the operator sees that somebody came.
   const ProgramResult status = RunAlpheus(Of("status"));
-  EXPECT_THAT(status.output, AllOf(HasSubstr("refused since it started: "),
-                                   HasSubstr(" no proof\n")));
+  EXPECT_THAT(status.output,
+              AllOf(HasSubstr("refused since the node started, for all "
+                              "its logs: "),
+                    HasSubstr(" no proof\n")));
   const ProgramResult lines = RunAlpheus(Of("status", {"--json"}));
   const json said = json::parse(lines.output);
   EXPECT_GE(said["replicas"][0]["refused"]["no proof"], 4);
@@ -139,24 +141,46 @@ TEST_F(CliClusterErrorsTest, KeyIsMadeOnceAndShownToNobody) {
 }
 
 TEST_F(CliClusterErrorsTest, LogThatWasNeverFormattedIsSaidToBe) {
-  // Whichever two say so first.
-  ExpectAll(cluster_.file(), kFailed, /*asks=*/true,
-            AllOf(HasSubstr("has no replica of this log"), HasSubstr("node "),
-                  HasSubstr("`alpheus format --cluster`")));
+  ExpectAll(cluster_.file(), kFailed, /*asks=*/false,
+            AllOf(HasSubstr("none has a replica of this log"),
+                  HasSubstr(absl::StrCat("`alpheus format --cluster ",
+                                         cluster_.file(),
+                                         " --log main --size SIZE`"))));
 }
 
 TEST_F(CliClusterErrorsTest, UnknownLogIsNamed) {
   FormatAndAppend("one\n");
-  for (const std::string command :
-       {"cat", "verify", "inspect", "append", "scrub"}) {
-    Arguments arguments = Of(command, {"--log", "nosuch"});
-    if (command == "append") {
-      arguments.insert(arguments.end(), {"--node", "1"});
-    }
-    const ProgramResult result = RunAlpheus(arguments);
-    EXPECT_THAT(result.error,
-                AllOf(HasSubstr("log nosuch"), HasSubstr("no replica")));
+  const std::string next = cluster_.WriteList(2, {1, 2, 3}, 3);
+  const Arguments unknown = {"--log", "nosuch"};
+  std::vector<Arguments> commands;
+  for (const char* command :
+       {"status", "cat", "verify", "inspect", "scrub", "tail"}) {
+    commands.push_back(Of(command, unknown));
   }
+  commands.push_back(Of("append", {"--log", "nosuch", "--node", "1"}));
+  commands.push_back(Of("cleanup", {"--log", "nosuch", "--through", "1"}));
+  commands.push_back(Of("replace", {"--log", "nosuch", "--node", "1"}));
+  commands.push_back(OfFile("reconfigure", next,
+                            {"--log", "nosuch", "--from", cluster_.file()}));
+  commands.push_back({"export-wal", "--cluster", cluster_.file(), "--log",
+                      "nosuch", directory_.File("wal")});
+  for (const Arguments& command : commands) {
+    const ProgramResult result = RunAlpheus(command, "x\n");
+    EXPECT_EQ(result.end.exit_status, kFailed) << command.front();
+    EXPECT_THAT(result.error,
+                AllOf(HasSubstr(absl::StrCat(
+                          "alpheus: log nosuch: all nodes of ", cluster_.file(),
+                          " answer, and none has a replica of this log. Is the "
+                          "name right? `alpheus format --cluster ",
+                          cluster_.file(), " --log nosuch --size SIZE`")),
+                      Not(HasSubstr("replace"))))
+        << command.front();
+    EXPECT_THAT(result.output, Not(HasSubstr("start")));
+  }
+  // The node that is asked for alone says it of itself.
+  const ProgramResult one =
+      RunAlpheus(Of("cat", {"--log", "nosuch", "--node", "2"}));
+  EXPECT_EQ(one.end.exit_status, kFailed);
 }
 
 TEST_F(CliClusterErrorsTest, FileOfAnotherClusterIsFoundOut) {
@@ -473,7 +497,8 @@ TEST_F(CliClusterErrorsTest, DamagedReplicaIsNamedOnceAndScrubbed) {
     EXPECT_THAT(
         damaged.error,
         AllOf(HasSubstr("node 2: LSN 1 at offset"),
-              HasSubstr("`alpheus scrub --cluster FILE --log NAME` repairs"),
+              HasSubstr(absl::StrCat("`alpheus scrub --cluster ",
+                                     cluster_.file(), " --log main` repairs")),
               Not(HasSubstr("node 2: node 2"))))
         << command;
   }
@@ -487,11 +512,12 @@ TEST_F(CliClusterErrorsTest, OwnReplicaThatIsNotThereIsNoReasonToFormat) {
   const ProgramResult result =
       RunAlpheus(Of("append", {"--node", "1", "--file", nosuch}));
   EXPECT_EQ(result.end.exit_status, kFailed);
-  EXPECT_THAT(result.error,
-              AllOf(HasSubstr(nosuch), HasSubstr("main.alpheus"),
-                    HasSubstr("`alpheus replace --cluster FILE --log main "
-                              "--node 1`"),
-                    Not(HasSubstr("format"))));
+  EXPECT_THAT(
+      result.error,
+      AllOf(HasSubstr(nosuch), HasSubstr("main.alpheus"),
+            HasSubstr(absl::StrCat("`alpheus replace --cluster ",
+                                   cluster_.file(), " --log main --node 1`")),
+            Not(HasSubstr("format"))));
 }
 
 TEST_F(CliClusterErrorsTest, CatSaysWhenMoreMayBeDurable) {

@@ -49,10 +49,20 @@ absl::Status Differ(uint64_t node, uint64_t other, Lsn lsn) {
 }  // namespace
 
 std::string Agreement::ToString() const {
-  return absl::StrCat("durable up to LSN ", durable_lsn.value, ": ", records,
-                      " records, the same on nodes ",
-                      absl::StrJoin(nodes, ", "), " (W is ", write_quorum,
-                      ")\n");
+  const std::string durable =
+      absl::StrCat("durable up to LSN ", durable_lsn.value, ": ");
+  const std::string quorum = absl::StrCat(" (W is ", write_quorum, ")\n");
+  if (nodes.empty()) {
+    return absl::StrCat(durable, "no node that could be read has all of it",
+                        quorum);
+  }
+  if (nodes.size() == 1) {
+    return absl::StrCat(durable, records,
+                        " records, compared with nobody: ", "only node ",
+                        nodes.front(), " has them all", quorum);
+  }
+  return absl::StrCat(durable, records, " records, the same on nodes ",
+                      absl::StrJoin(nodes, ", "), quorum);
 }
 
 absl::StatusOr<Agreement> CompareReplicas(ClusterReader* reader) {

@@ -56,13 +56,13 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
 
 // Opening is silent unless it cut or repaired something, its adapter can't
 // write to the replica itself, or there is something to know of the medium.
-void TellRecovery(const std::string& name, const RecoveryReport& report) {
+void TellRecovery(const LogSource& source, const RecoveryReport& report) {
   if (report.verdict == RecoveryVerdict::kComplete && report.repairs.empty() &&
       report.landing.empty() && report.medium_warning.empty()) {
     return;
   }
-  std::fprintf(stderr, "alpheus: %s: %s\n", name.c_str(),
-               report.ToString().c_str());
+  std::fprintf(stderr, "alpheus: %s: %s\n", NameOf(source).c_str(),
+               Spelled(source, report.ToString()).c_str());
 }
 
 absl::Status FeedRecords(FrameReader* reader, AppendWorkers* workers) {
@@ -77,7 +77,10 @@ absl::Status FeedRecords(FrameReader* reader, AppendWorkers* workers) {
 
 absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
                          Log* log) {
-  const MemberWatch watch(*log, NameOf(arguments.source));
+  const MemberWatch watch(*log, NameOf(arguments.source),
+                          [&arguments](const std::string& text) {
+                            return Spelled(arguments.source, text);
+                          });
   AppendWorkersOptions options;
   options.threads = arguments.threads;
   options.frequency = arguments.frequency;
@@ -105,7 +108,7 @@ absl::Status RunAppend(const AppendArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(const Framing framing,
                            ParseFraming(arguments.framing));
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(arguments));
-  TellRecovery(NameOf(arguments.source), log->report());
+  TellRecovery(arguments.source, log->report());
   absl::Status appended = AppendInput(arguments, framing, log.get());
   const Lsn durable = log->durable_lsn();
   absl::Status closed = log->Close();
@@ -144,7 +147,9 @@ void AddAppendCommand(CLI::App* app, Command* chosen) {
           "Print '<lsn> <record index> <thread>' for each record as "
           "soon as it is durable, and 'durable <lsn>' at the end");
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return RunAppend(*arguments); };
+    *chosen = [arguments] {
+      return Told(arguments->source, RunAppend(*arguments));
+    };
   });
 }
 

@@ -87,9 +87,8 @@ absl::Status VisitAll(const std::string& file, const Visitor& visit) {
   }
 }
 
-absl::Status VisitCluster(const LogSource& source, const Visitor& visit) {
-  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
-                           OpenClusterReader(source));
+absl::Status VisitReplicas(const LogSource& source, ClusterReader* reader,
+                           const Visitor& visit) {
   if (source.node == 0) {
     ALPHEUS_RETURN_IF_ERROR(reader->ForEachDurable(visit));
     if (reader->durable_lsn_max()) return absl::OkStatus();
@@ -98,11 +97,19 @@ absl::Status VisitCluster(const LogSource& source, const Visitor& visit) {
         "log ", source.log, ": what is proven to be durable was shown, up to ",
         "LSN ", reader->durable_lsn().value,
         ", but with so few replicas in reach most may be missing; `alpheus "
-        "status` names the nodes"));
+        "status --cluster FILE --log NAME` names the nodes"));
   }
   LogReader* const replica = reader->reader(0);
   return replica == nullptr ? WorstOf(reader->replicas())
                             : replica->ForEach(visit);
+}
+
+absl::Status VisitCluster(const LogSource& source, const Visitor& visit) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           OpenClusterReader(source));
+  absl::Status visited = VisitReplicas(source, reader.get(), visit);
+  TellUnread(source, reader->replicas(), visited);
+  return visited;
 }
 
 absl::Status RunCat(const CatArguments& arguments) {
@@ -142,7 +149,9 @@ void AddCatCommand(CLI::App* app, Command* chosen) {
           "to be durable, cleaned, aborted); "
           "cleaned and aborted records are listed too");
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return RunCat(*arguments); };
+    *chosen = [arguments] {
+      return Told(arguments->source, RunCat(*arguments));
+    };
   });
 }
 

@@ -286,7 +286,9 @@ void AddCleanupCommand(CLI::App* app, Command* chosen) {
           "Open the cluster's log though a primary writes it, which ends that");
   AddWhatOptions(command, arguments.get());
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return RunCleanup(*arguments); };
+    *chosen = [arguments] {
+      return Told(arguments->source, RunCleanup(*arguments));
+    };
   });
 }
 

@@ -14,6 +14,7 @@
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
 #include "log/format/epoch_table.h"
+#include "recovery/readers_list.h"
 
 namespace alpheus::cli {
 namespace {
@@ -141,7 +142,11 @@ void JudgeDurable(const LogSource& source, uint32_t timeout_ms,
     return replica.status.ok() && replica.info.has_value();
   };
   const auto read = std::ranges::count_if(status->replicas, is_read);
-  if (read == 0 || !std::cmp_less(read, status->write_quorum)) return;
+  const bool is_enough = !std::cmp_less(read, status->write_quorum);
+  status->durable_known =
+      status->reached > 0 &&
+      (is_enough || status->newest == Epoch() || status->durable_lsn > Lsn(0));
+  if (read == 0 || is_enough) return;
   ClusterReaderOptions options;
   options.cluster_file = source.cluster;
   options.log_name = source.log;
@@ -152,6 +157,7 @@ void JudgeDurable(const LogSource& source, uint32_t timeout_ms,
   const auto reader = ClusterReader::Open(options);
   if (!reader.ok()) return;
   status->durable_lsn = std::max(status->durable_lsn, (*reader)->durable_lsn());
+  status->durable_known |= status->durable_lsn > Lsn(0);
 }
 
 // Fill and rate: a log that is written is looked at twice.
@@ -190,7 +196,37 @@ std::string HowToClean(const LogSource& source, const ClusterStatus& status) {
       status.primary);
 }
 
+LogSource SourceOf(const ClusterStatus& status) {
+  LogSource source;
+  source.cluster = status.cluster_file;
+  source.log = status.log;
+  return source;
+}
+
+// What the nodes know; empty: nothing.
+std::string KnownDamage(const ClusterStatus& status) {
+  if (!status.LostLsns().empty()) {
+    return std::string(status.CanBeOpened().message());
+  }
+  std::vector<std::string> damages;
+  for (size_t i = 0; i < status.replicas.size(); ++i) {
+    const std::string damage = status.DamageOf(i);
+    if (damage.empty()) continue;
+    damages.push_back(
+        absl::StrCat(damage, " of node ", status.replicas[i].node));
+  }
+  if (damages.empty()) return "";
+  return absl::StrCat("damaged: ", absl::StrJoin(damages, "; "),
+                      ". `alpheus scrub --cluster ", status.cluster_file,
+                      " --log ", status.log,
+                      "` repairs what another node has whole, and says what is "
+                      "left");
+}
+
 void Warn(const LogSource& source, ClusterStatus* status) {
+  if (std::string damage = KnownDamage(*status); !damage.empty()) {
+    status->warnings.push_back(std::move(damage));
+  }
   if (status->IsAheadOfLog()) {
     status->warnings.push_back(absl::StrCat(
         "log ", status->log, " has configuration ",
@@ -235,28 +271,97 @@ void AddCounts(const std::vector<std::pair<std::string, uint64_t>>& counts,
                   "\n");
 }
 
-std::string WhatIsMissing(uint32_t needed, uint32_t there,
-                          absl::string_view which) {
-  const uint32_t lacking = needed - there;
-  return absl::StrCat(
-      "Opening the log takes ", needed, " replicas", which,
-      ", and the nodes serve ", there, ": start ", lacking, " more ",
-      lacking == 1 ? "node" : "nodes",
-      lacking == 1 ? ". Or open it on the machine of a node that is down, with "
-                     "that node's replica: `append --file`\n"
-                   : "\n");
+// Nodes that are to be started, or to be looked at.
+struct Lacking {
+  std::vector<uint64_t> silent;    // nobody reached
+  std::vector<uint64_t> unserved;  // they answer, and it says why
+};
+
+Lacking WhoLacks(const ClusterStatus& status) {
+  Lacking lacking;
+  for (const ReplicaReading& replica : status.replicas) {
+    const bool is_own = replica.standing && replica.standing->is_own;
+    if (is_own || replica.status.ok()) continue;
+    (replica.answered ? lacking.unserved : lacking.silent)
+        .push_back(replica.node);
+  }
+  return lacking;
+}
+
+std::string NodesText(const std::vector<uint64_t>& nodes) {
+  return absl::StrCat(nodes.size() == 1 ? "node " : "nodes ",
+                      absl::StrJoin(nodes, ", "));
+}
+
+// Only a node that nobody reaches helps by being started.
+std::string HowToServeMore(const ClusterStatus& status, uint32_t lacking) {
+  const Lacking who = WhoLacks(status);
+  std::string text;
+  if (!who.silent.empty()) {
+    const auto count =
+        std::min<size_t>(lacking, static_cast<size_t>(who.silent.size()));
+    absl::StrAppend(&text, "start ", count, " more ",
+                    count == 1 ? "node" : "nodes");
+  }
+  if (who.silent.size() < lacking && !who.unserved.empty()) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", NodesText(who.unserved),
+                    who.unserved.size() == 1 ? " answers" : " answer",
+                    ", and what is wrong there stands above");
+  }
+  if (lacking == 1 && !who.silent.empty()) {
+    const uint64_t node = who.silent.front();
+    absl::StrAppend(
+        &text, ". Or open it on the machine of a node that is down, with that ",
+        "node's replica: `alpheus append --cluster ", status.cluster_file,
+        " --log ", status.log, " --node ", node, " --file DIRECTORY/",
+        status.log, ".alpheus`, where DIRECTORY is that of alpheusd there");
+  }
+  return text;
+}
+
+absl::Status TooFewToOpen(const ClusterStatus& status, uint32_t needed,
+                          uint32_t there, absl::string_view which) {
+  return absl::UnavailableError(
+      absl::StrCat("Opening the log takes ", needed, " replicas", which,
+                   ", and the nodes serve ", there, ": ",
+                   HowToServeMore(status, needed - there)));
 }
 
 // A node that has its replica, or whose primary has it, may open it.
-std::string WhatOpeningLacks(const ClusterStatus& status) {
+absl::Status CheckQuorum(const ClusterStatus& status) {
   const uint32_t needed = std::max(status.write_quorum, status.read_quorum);
   // Fewer could not say that a record which nobody has is not durable (A4.4).
   const uint32_t telling = status.replica_count - status.write_quorum + 1;
   const uint32_t usable = status.Usable();
-  if (usable < needed) return WhatIsMissing(needed, usable, "");
-  if (usable - status.Unknowing() >= telling) return "";
-  return WhatIsMissing(telling, usable - status.Unknowing(),
-                       " that are not repairing");
+  if (usable < needed) return TooFewToOpen(status, needed, usable, "");
+  if (usable - status.Unknowing() >= telling) return absl::OkStatus();
+  return TooFewToOpen(status, telling, usable - status.Unknowing(),
+                      " that are not repairing");
+}
+
+// Sorted, one behind the other.
+using Runs = std::vector<std::pair<Lsn, Lsn>>;
+
+Runs Both(const Runs& some, const Runs& others) {
+  Runs both;
+  for (const auto& [first, end] : some) {
+    for (const auto& [other_first, other_end] : others) {
+      const Lsn from = std::max(first, other_first);
+      const Lsn to = std::min(end, other_end);
+      if (from < to) both.emplace_back(from, to);
+    }
+  }
+  return both;
+}
+
+std::string RunsText(const Runs& runs) {
+  if (runs.empty()) return "";
+  return absl::StrCat(
+      "LSN ", absl::StrJoin(runs, ", ", [](std::string* out, const auto& run) {
+        absl::StrAppend(out, run.first.value);
+        const uint64_t last = run.second.value - 1;
+        if (last > run.first.value) absl::StrAppend(out, " to ", last);
+      }));
 }
 
 Json JsonOf(const ClusterStatus& status, size_t index) {
@@ -287,6 +392,12 @@ Json JsonOf(const ClusterStatus& status, size_t index) {
     json["primary_has_it"] = replica.standing->is_own;
   }
   json["state"] = status.StateOf(index);
+  json["damaged_lsns"] = Json::array();
+  if (replica.standing) {
+    for (const auto& [first, end] : replica.standing->damaged) {
+      json["damaged_lsns"].push_back({first.value, end.value - 1});
+    }
+  }
   json["refused"] = Json::object();
   for (const auto& [reason, count] : replica.refusals) {
     json["refused"][reason] = count;
@@ -314,8 +425,9 @@ std::string TextOf(const ClusterStatus& status, size_t index) {
                           replica.standing->persisted_lsn.value);
   }
   absl::StrAppend(&text, status.StateOf(index), "\n");
-  AddCounts(replica.refusals, "refused since it started", &text);
-  AddCounts(replica.scrubbed, "scrubbed since then", &text);
+  AddCounts(replica.refusals,
+            "refused since the node started, for all its logs", &text);
+  AddCounts(replica.scrubbed, "scrubbed since the node started", &text);
   return text;
 }
 
@@ -388,7 +500,51 @@ Lsn ClusterStatus::LastKnown() const {
   return last;
 }
 
+std::string ClusterStatus::DamageOf(size_t index) const {
+  const auto& standing = replicas[index].standing;
+  return standing ? RunsText(standing->damaged) : "";
+}
+
+std::string ClusterStatus::LostLsns() const {
+  std::optional<Runs> lost;
+  for (const ReplicaReading& replica : replicas) {
+    const auto& standing = replica.standing;
+    const bool is_own = standing && standing->is_own;
+    if (!is_own && !replica.status.ok()) continue;
+    if (IsRepairing(replica)) continue;
+    const Runs damaged = standing ? standing->damaged : Runs();
+    lost = lost ? Both(*lost, damaged) : damaged;
+  }
+  return lost ? RunsText(*lost) : "";
+}
+
+absl::Status ClusterStatus::CanBeOpened() const {
+  if (const std::string lost = LostLsns(); !lost.empty()) {
+    return absl::DataLossError(absl::StrCat(
+        lost,
+        " can be read on no replica that is served, so that the log can't be "
+        "opened. Start the nodes that are missing, and `alpheus scrub "
+        "--cluster ",
+        cluster_file, " --log ", log,
+        "`; if none is, \"Damage on all replicas\" in docs/recovery.md says "
+        "how "
+        "to go on"));
+  }
+  ALPHEUS_RETURN_IF_ERROR(CheckQuorum(*this));
+  if (epoch_count < kEpochTableCapacity) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "The table of openings is full, with ", epoch_count,
+      " that have live records: only a cleanup can open the log now"));
+}
+
 std::string ClusterStatus::StateOf(size_t index) const {
+  const std::string damage = DamageOf(index);
+  return damage.empty()
+             ? StandingStateOf(index)
+             : absl::StrCat(StandingStateOf(index), "; damaged: ", damage);
+}
+
+std::string ClusterStatus::StandingStateOf(size_t index) const {
   const ReplicaReading& replica = replicas[index];
   const bool is_own = replica.standing && replica.standing->is_own;
   if (is_own) {
@@ -399,10 +555,11 @@ std::string ClusterStatus::StateOf(size_t index) const {
   if (absl::IsNotFound(replica.status) && IsAheadOfLog()) {
     return "no replica of this log: the change of the members gives it one";
   }
+  if (IsNowhere()) return "no replica of this log";
   if (!replica.status.ok()) {
     // The address stands before it already.
     return absl::StrCat(absl::StatusCodeToString(replica.status.code()), ": ",
-                        WhyOf(replica));
+                        Spelled(SourceOf(*this), WhyOf(replica)));
   }
   if (replica.info->repairing) {
     return "repairing: holds nothing that counts until an opening repairs it";
@@ -428,9 +585,16 @@ std::string ClusterStatus::ToText() const {
   absl::StrAppend(&text, reached, " of ", replicas.size(),
                   " replicas reached, W is ", write_quorum, ", R is ",
                   read_quorum);
+  const auto answered = static_cast<uint32_t>(std::ranges::count_if(
+      replicas, [](const ReplicaReading& r) { return r.answered; }));
+  if (answered > reached) {
+    absl::StrAppend(&text, "; ", answered, " nodes answer");
+  }
   if (reached > 0) {
-    absl::StrAppend(&text, "; durable up to LSN ", durable_lsn.value,
-                    " at least");
+    absl::StrAppend(&text, durable_known
+                               ? absl::StrCat("; durable up to LSN ",
+                                              durable_lsn.value, " at least")
+                               : "; how far it is durable so few can't say");
   }
   absl::StrAppend(
       &text, "\n",
@@ -445,7 +609,9 @@ std::string ClusterStatus::ToText() const {
                     count == 1 ? " is" : " are",
                     " repairing: no record counts there\n");
   }
-  return absl::StrCat(text, WhatOpeningLacks(*this));
+  const absl::Status opening = CanBeOpened();
+  if (opening.ok()) return text;
+  return absl::StrCat(text, opening.message(), "\n");
 }
 
 Json ClusterStatus::ToJson() const {
@@ -466,8 +632,8 @@ Json ClusterStatus::ToJson() const {
     if (in_sync[i]) json["in_sync"].push_back(replicas[i].node);
     json["replicas"].push_back(JsonOf(*this, i));
   }
-  json["durable_lsn"] = reached == 0 ? Json() : Json(durable_lsn.value);
-  json["can_be_opened"] = WhatOpeningLacks(*this).empty();
+  json["durable_lsn"] = durable_known ? Json(durable_lsn.value) : Json();
+  json["can_be_opened"] = CanBeOpened().ok();
   json["epochs"] = {{"used", epoch_count}, {"capacity", kEpochTableCapacity}};
   json["ring"] = Json();
   if (ring) {
@@ -485,29 +651,42 @@ Json ClusterStatus::ToJson() const {
   return json;
 }
 
+bool ClusterStatus::IsNowhere() const {
+  return std::ranges::all_of(replicas, [](const ReplicaReading& replica) {
+    return absl::IsNotFound(replica.status);
+  });
+}
+
 // A log that is nowhere does not come by waiting; what some have, may.
 absl::Status ClusterStatus::TooFew(const absl::Status& worst) const {
-  const bool is_nowhere =
-      std::ranges::all_of(replicas, [](const ReplicaReading& replica) {
-        return absl::IsNotFound(replica.status);
-      });
-  const bool may_come = absl::IsNotFound(worst) && !is_nowhere;
+  if (IsNowhere()) return NoSuchLog(cluster_file, log);
+  const bool may_come = absl::IsNotFound(worst);
   return {may_come ? absl::StatusCode::kUnavailable : worst.code(),
           absl::StrCat("log ", log, ": ", worst.message())};
 }
 
 absl::Status ClusterStatus::Verdict() const {
   absl::Status worst = WorstOf(replicas);
-  const bool is_of_all =
-      absl::IsDataLoss(worst) || absl::IsFailedPrecondition(worst);
-  if (is_of_all) return worst;
+  if (absl::IsDataLoss(worst)) return worst;
+  if (const std::string damage = KnownDamage(*this); !damage.empty()) {
+    return absl::DataLossError(absl::StrCat("log ", log, ": ", damage));
+  }
+  if (absl::IsFailedPrecondition(worst)) return worst;
   if (InSync() < write_quorum) {
     if (!worst.ok()) return TooFew(worst);
     return absl::UnavailableError(absl::StrCat(
         "log ", log, ": ", InSync(), " replicas are in sync, W is ",
         write_quorum, "; the next opening brings them together"));
   }
-  return absl::OkStatus();
+  const absl::Status opening = CanBeOpened();
+  if (opening.ok()) return opening;
+  return {opening.code(), absl::StrCat("log ", log, ": ", opening.message())};
+}
+
+absl::Status ClusterStatus::VerdictOfAll() const {
+  const absl::Status verdict = Verdict();
+  const absl::Status worst = WorstOf(replicas);
+  return absl::IsDataLoss(verdict) || worst.ok() ? verdict : worst;
 }
 
 absl::StatusOr<ClusterStatus> TakeStatus(const LogSource& source,

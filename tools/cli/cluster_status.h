@@ -56,6 +56,7 @@ struct ClusterStatus {
   uint32_t write_quorum = 0;   // W
   uint32_t read_quorum = 0;    // R
   Lsn durable_lsn;             // at least
+  bool durable_known = false;  // of enough replicas to say anything
   std::vector<ReplicaReading> replicas;
 
   Epoch newest;                  // log epoch
@@ -76,21 +77,35 @@ struct ClusterStatus {
   // The last one that a replica of the newest epoch is known to have, from what
   // it says without its records; LSN 0: none.
   Lsn LastKnown() const;
+  // All nodes answer, and none has a replica.
+  bool IsNowhere() const;
   // Of those that are served: may promise an epoch. Of these, those that know
   // nothing of the newest epoch's records, and are not below it (A4.3).
   uint32_t Usable() const;
   uint32_t Repairing() const;
   uint32_t Unknowing() const;
   std::string StateOf(size_t index) const;
+  // LSNs that are known to be damaged on a replica, as "LSN 3, 7 to 9"; empty:
+  // none.
+  std::string DamageOf(size_t index) const;
+  // The same of those that no served replica has whole.
+  std::string LostLsns() const;
+  // Why the log can't be opened as it is, in the order of Verdict; OK: it can.
+  absl::Status CanBeOpened() const;
 
   std::string ToText() const;
   Json ToJson() const;  // one object
-  // OK if W are in sync and none is damaged, or of another list of members.
+  // OK if W are in sync, none is damaged, or of another list of members, and
+  // the log can be opened.
   absl::Status Verdict() const;
   // As Verdict, of fewer than W. Requires: !worst.ok().
   absl::Status TooFew(const absl::Status& worst) const;
-  // OK if all are served by their nodes, and whole.
-  absl::Status VerdictOfAll() const { return WorstOf(replicas); }
+  // As Verdict, and OK only if all are served by their nodes.
+  absl::Status VerdictOfAll() const;
+
+ private:
+  // But for damage.
+  std::string StandingStateOf(size_t index) const;
 };
 
 struct StatusOptions {

@@ -34,8 +34,13 @@ absl::StatusOr<std::unique_ptr<LogReader>> OpenDamaged(const std::string& path,
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<LogReader> reader,
                            LogReader::OpenForSalvage(path));
   if (reader->info().has_writer) {
+    const uint64_t node = reader->info().node.value;
     return absl::FailedPreconditionError(
-        absl::StrCat(path, ": a writer has this region open; close it first"));
+        absl::StrCat(path, ": a writer has this region open; ",
+                     node == 0 ? "close it"
+                               : absl::StrCat("it is alpheusd of node ", node,
+                                              ", or a primary: stop it"),
+                     " first"));
   }
   const absl::Status opened = LogReader::Open(path).status();
   if (!opened.ok()) {

@@ -163,19 +163,21 @@ absl::Status WriteFiles(const std::string& directory, const WalFiles& files) {
 absl::Status TakeCluster(const LogSource& source, WalFiles* files) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
                            OpenClusterReader(source));
-  ALPHEUS_RETURN_IF_ERROR(
+  const absl::Status taken =
       reader->ForEachDurable([&](const ReaderRecord& record) {
         return record.state == RecordState::kDurable ||
                        record.state == RecordState::kCompleted
                    ? files->Take(record)
                    : absl::OkStatus();
-      }));
+      });
+  TellUnread(source, reader->replicas(), taken);
+  ALPHEUS_RETURN_IF_ERROR(taken);
   if (reader->durable_lsn_max()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       "log ", source.log, ": durable for certain is what is there up to LSN ",
       reader->durable_lsn().value,
       ", but with so few replicas in reach most may be missing. Nothing was "
-      "written; start more nodes"));
+      "written; `alpheus status --cluster FILE --log NAME` names the nodes"));
 }
 
 absl::Status RunExport(const ExportArguments& arguments) {
@@ -228,7 +230,9 @@ void AddExportWalCommand(CLI::App* app, Command* chosen) {
     return is_short ? "REGION and DIR, or --cluster and DIR" : "";
   });
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return RunExport(*arguments); };
+    *chosen = [arguments] {
+      return Told(arguments->source, RunExport(*arguments));
+    };
   });
 }
 

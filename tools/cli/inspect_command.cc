@@ -41,7 +41,9 @@ absl::Status InspectCluster(const InspectArguments& arguments) {
         &text, InspectionOf({*replica.info, *replica.report}, arguments.json));
   }
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
-  return WorstOf(reader->replicas());
+  absl::Status worst = WorstOf(reader->replicas());
+  TellUnread(arguments.source, reader->replicas(), worst);
+  return worst;
 }
 
 absl::Status InspectFile(const InspectArguments& arguments) {
@@ -69,7 +71,9 @@ void AddInspectCommand(CLI::App* app, Command* chosen) {
   AddFlag(command, "--json", &arguments->json,
           "One JSON object per region instead of text");
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return RunInspect(*arguments); };
+    *chosen = [arguments] {
+      return Told(arguments->source, RunInspect(*arguments));
+    };
   });
 }
 

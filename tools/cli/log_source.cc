@@ -8,9 +8,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "log/base/status_macros.h"
+#include "recovery/readers_list.h"
 #include "tools/cli/parser.h"
 
 namespace alpheus::cli {
@@ -32,6 +34,28 @@ void TellBound(const ClusterReader& reader) {
                "log decides what stays\n",
                static_cast<unsigned long long>(reader.durable_lsn().value),
                more.c_str());
+}
+
+// Whether the error says what is wrong with this replica.
+bool Names(const absl::Status& error, const ReplicaReading& replica) {
+  const std::string node = absl::StrCat("node ", replica.node);
+  return absl::StrContains(error.message(), WhyOf(replica)) &&
+         (absl::StrContains(error.message(), absl::StrCat(node, ": ")) ||
+          absl::StrContains(error.message(), absl::StrCat(node, ", ")) ||
+          absl::StrContains(error.message(), absl::StrCat(node, " (")));
+}
+
+bool IsUnknownLog(const LogSource& source) {
+  ClusterReaderOptions options;
+  options.cluster_file = source.cluster;
+  options.log_name = source.log;
+  options.without_records = true;
+  const auto reader = ClusterReader::Open(options);
+  return reader.ok() &&
+         std::ranges::all_of((*reader)->replicas(),
+                             [](const ReplicaReading& replica) {
+                               return absl::IsNotFound(replica.status);
+                             });
 }
 
 void RequireEither(CLI::App* command, const LogSource* source) {
@@ -94,6 +118,25 @@ std::string AsOptions(const LogSource& source) {
              : absl::StrCat("--file ", source.file);
 }
 
+std::string Spelled(const LogSource& source, const std::string& text) {
+  if (!source.is_cluster()) return text;
+  return absl::StrReplaceAll(
+      text, {{"--cluster FILE", absl::StrCat("--cluster ", source.cluster)},
+             {"--log NAME", absl::StrCat("--log ", source.log)}});
+}
+
+absl::Status Told(const LogSource& source, const absl::Status& status) {
+  if (status.ok() || !source.is_cluster()) return status;
+  const std::string text = Spelled(source, std::string(status.message()));
+  const bool may_be_unknown =
+      (absl::IsUnavailable(status) || absl::IsNotFound(status)) &&
+      absl::StrContains(text, "no replica of this log");
+  if (may_be_unknown && IsUnknownLog(source)) {
+    return NoSuchLog(source.cluster, source.log);
+  }
+  return {status.code(), text};
+}
+
 std::string WhyOf(const ReplicaReading& replica) {
   const absl::string_view message = replica.status.message();
   const std::string node = absl::StrCat("node ", replica.node);
@@ -110,6 +153,17 @@ std::string WhyOf(const ReplicaReading& replica) {
   return std::string(message);
 }
 
+void TellUnread(const LogSource& source,
+                const std::vector<ReplicaReading>& replicas,
+                const absl::Status& error) {
+  for (const ReplicaReading& replica : replicas) {
+    if (replica.status.ok() || Names(error, replica)) continue;
+    std::fprintf(stderr, "alpheus: node %llu: %s\n",
+                 static_cast<unsigned long long>(replica.node),
+                 Spelled(source, WhyOf(replica)).c_str());
+  }
+}
+
 absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
     const LogSource& source) {
   ClusterReaderOptions options;
@@ -118,12 +172,6 @@ absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
   options.node = source.node;
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ClusterReader> reader,
                            ClusterReader::Open(options));
-  for (const ReplicaReading& replica : reader->replicas()) {
-    if (replica.status.ok()) continue;
-    std::fprintf(stderr, "alpheus: node %llu: %s\n",
-                 static_cast<unsigned long long>(replica.node),
-                 WhyOf(replica).c_str());
-  }
   if (source.node == 0 && reader->outdated().ok()) TellBound(*reader);
   return reader;
 }

@@ -49,12 +49,27 @@ void AddWriteSourceOptions(CLI::App* command, LogSource* source);
 // --log NAME".
 std::string AsOptions(const LogSource& source);
 
+// The text with the command line's own names where it has FILE and NAME: parts
+// below don't know them, and what is printed can be typed.
+std::string Spelled(const LogSource& source, const std::string& text);
+
+// As Spelled, of what a command on a cluster's log came to. If it says that
+// members have no replica, they are asked: NotFound if none has one.
+absl::Status Told(const LogSource& source, const absl::Status& status);
+
 // What is wrong with a replica, without node and address, which messages begin
 // with of themselves.
 std::string WhyOf(const ReplicaReading& replica);
 
-// Reads the replicas of a cluster's log; tells on standard error which ones
-// could not be read, and whether more may be durable than can be proven.
+// Tells on standard error which replicas could not be read, but for what the
+// command's own error says of them.
+void TellUnread(const LogSource& source,
+                const std::vector<ReplicaReading>& replicas,
+                const absl::Status& error);
+
+// Reads the replicas of a cluster's log; tells on standard error whether more
+// may be durable than can be proven. Whoever calls it tells what could not be
+// read (TellUnread).
 // Errors: as ClusterReader::Open.
 absl::StatusOr<std::unique_ptr<ClusterReader>> OpenClusterReader(
     const LogSource& source);

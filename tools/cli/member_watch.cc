@@ -13,8 +13,12 @@ constexpr std::chrono::milliseconds kInterval(50);
 
 }  // namespace
 
-MemberWatch::MemberWatch(const Log& log, std::string name)
-    : log_(log), name_(std::move(name)), told_(log.replication_status()) {
+MemberWatch::MemberWatch(const Log& log, std::string name,
+                         std::function<std::string(const std::string&)> spell)
+    : log_(log),
+      name_(std::move(name)),
+      spell_(std::move(spell)),
+      told_(log.replication_status()) {
   if (told_.replicas <= 1) return;
   // The epoch was opened without them: they may join yet.
   if (told_.in_sync < told_.replicas) Tell();
@@ -47,7 +51,7 @@ void MemberWatch::Look() {
 
 void MemberWatch::Tell() const {
   std::fprintf(stderr, "alpheus: %s: %s\n", name_.c_str(),
-               told_.ToString().c_str());
+               spell_(told_.ToString()).c_str());
 }
 
 }  // namespace alpheus::cli

@@ -7,6 +7,7 @@
 #define ALPHEUS_TOOLS_CLI_MEMBER_WATCH_H_
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -17,8 +18,10 @@ namespace alpheus::cli {
 
 class MemberWatch {
  public:
-  // `log` must outlive it; `name` is for messages.
-  MemberWatch(const Log& log, std::string name);
+  // `log` must outlive it; `name` is for messages, which `spell` has the last
+  // word on.
+  MemberWatch(const Log& log, std::string name,
+              std::function<std::string(const std::string&)> spell);
   // When it has told what there is to tell.
   ~MemberWatch();
   MemberWatch(const MemberWatch&) = delete;
@@ -31,6 +34,7 @@ class MemberWatch {
 
   const Log& log_;
   const std::string name_;
+  const std::function<std::string(const std::string&)> spell_;
   ReplicationStatus told_;
   std::mutex mutex_;
   std::condition_variable ended_;

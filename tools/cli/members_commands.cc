@@ -49,6 +49,15 @@ absl::Status RunChange(const MembersArguments& arguments) {
   return absl::OkStatus();
 }
 
+// Of an unknown log the members of before are asked.
+absl::Status ToldOfChange(const MembersArguments& arguments) {
+  const absl::Status changed = RunChange(arguments);
+  LogSource before = arguments.source;
+  if (!arguments.from.empty()) before.cluster = arguments.from;
+  const absl::Status told = Told(before, changed);
+  return absl::IsNotFound(told) ? told : Told(arguments.source, changed);
+}
+
 // What both have.
 CLI::App* AddMembersCommand(CLI::App* app, const char* name,
                             const char* description,
@@ -64,7 +73,7 @@ CLI::App* AddMembersCommand(CLI::App* app, const char* name,
       .Range(1u, 86'400u)
       .ShowDefault();
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return RunChange(*arguments); };
+    *chosen = [arguments] { return ToldOfChange(*arguments); };
   });
   return command;
 }

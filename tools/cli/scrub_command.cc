@@ -9,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "api/node/cluster_scrub.h"
 #include "log/base/status_macros.h"
+#include "recovery/readers_list.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/json_output.h"
 #include "tools/cli/log_source.h"
@@ -32,12 +34,16 @@ std::string TextOf(const LsnRun& run) {
              : absl::StrCat(run.first.value, " to ", run.end.value - 1);
 }
 
-std::string TextOf(const ReplicaScrub& scrub) {
+std::string TextOf(const ReplicaScrub& scrub, const LogSource& source) {
   std::string text =
       absl::StrFormat("node %-5d %-21s ", scrub.node, scrub.address);
   if (!scrub.status.ok() && !absl::IsDataLoss(scrub.status)) {
-    return absl::StrCat(text, absl::StatusCodeToString(scrub.status.code()),
-                        ": ", scrub.status.message(), "\n");
+    return absl::StrCat(
+        text, absl::StatusCodeToString(scrub.status.code()), ": ",
+        Spelled(source, std::string(absl::StripPrefix(
+                            scrub.status.message(),
+                            absl::StrCat(scrub.address, ": ")))),
+        "\n");
   }
   if (scrub.said.is_empty) {
     return absl::StrCat(text, "nothing that counts: empty, or repairing\n");
@@ -77,16 +83,23 @@ Json JsonOf(const ReplicaScrub& scrub) {
 }
 
 absl::Status WorstScrub(const std::vector<ReplicaScrub>& scrubs,
-                        const std::string& log) {
+                        const LogSource& source) {
   const ReplicaScrub* worst = nullptr;
   for (const ReplicaScrub& scrub : scrubs) {
     if (scrub.status.ok()) continue;
     if (worst == nullptr || absl::IsDataLoss(scrub.status)) worst = &scrub;
   }
   if (worst == nullptr) return absl::OkStatus();
+  const bool is_nowhere =
+      source.node == 0 &&
+      std::ranges::all_of(scrubs, [](const ReplicaScrub& scrub) {
+        return absl::IsNotFound(scrub.status);
+      });
+  if (is_nowhere) return NoSuchLog(source.cluster, source.log);
   return {worst->status.code(),
-          absl::StrCat("node ", worst->node, ", log ", log, ": ",
-                       worst->status.message())};
+          absl::StrCat("node ", worst->node, ", log ", source.log, ": ",
+                       absl::StripPrefix(worst->status.message(),
+                                         absl::StrCat(worst->address, ": ")))};
 }
 
 absl::Status RunScrub(const ScrubArguments& arguments) {
@@ -104,11 +117,11 @@ absl::Status RunScrub(const ScrubArguments& arguments) {
                            ScrubCluster(options));
   std::string text;
   for (const ReplicaScrub& scrub : scrubs) {
-    absl::StrAppend(&text,
-                    arguments.json ? ToLine(JsonOf(scrub)) : TextOf(scrub));
+    absl::StrAppend(&text, arguments.json ? ToLine(JsonOf(scrub))
+                                          : TextOf(scrub, arguments.source));
   }
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
-  return WorstScrub(scrubs, options.log_name);
+  return WorstScrub(scrubs, arguments.source);
 }
 
 }  // namespace
@@ -132,7 +145,9 @@ void AddScrubCommand(CLI::App* app, Command* chosen) {
                 "Only the replica of this node of the cluster");
   AddFlag(command, "--json", &arguments->json, "One JSON object per replica");
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return RunScrub(*arguments); };
+    *chosen = [arguments] {
+      return Told(arguments->source, RunScrub(*arguments));
+    };
   });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/cluster_status.h"
 #include "tools/cli/commands.h"
@@ -30,10 +31,14 @@ absl::Status RunStatus(const StatusArguments& arguments) {
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, arguments.json
                                                       ? ToLine(status.ToJson())
                                                       : status.ToText()));
+  const absl::Status verdict =
+      arguments.all ? status.VerdictOfAll() : status.Verdict();
   for (const std::string& warning : status.warnings) {
+    // The verdict may be the same.
+    if (absl::StrContains(verdict.message(), warning)) continue;
     std::fprintf(stderr, "alpheus: warning: %s\n", warning.c_str());
   }
-  return arguments.all ? status.VerdictOfAll() : status.Verdict();
+  return verdict;
 }
 
 }  // namespace
@@ -47,9 +52,13 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
       "open it, and what each replica says of itself: epoch, promise, head, "
       "watermark. Reads only. Exit status 0 if W replicas are in sync: with "
       "the primary, its own one included, or all in the newest epoch if "
-      "nobody writes the log. 4 if fewer are; 3 if one is damaged, whoever "
-      "else is in sync; 1 if the cluster file is wrong, or older than the "
-      "members, or if no node has such a log. Warns on standard error before "
+      "nobody writes the log; and if the log could be opened again. 4 if fewer "
+      "are, or fewer are served than an opening takes; 3 if one is damaged as "
+      "far as its node knows from scrubs and openings, whoever else is in "
+      "sync; 1 if the cluster file is wrong, or older than the members, if no "
+      "node has such a log, if a node has another log's or node's file in its "
+      "place, or if the table of openings is full. Warns on standard error "
+      "before "
       "the ring is full, or the table "
       "of openings.");
   AddClusterOptions(command, &arguments->source);
@@ -71,7 +80,9 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
           "whole");
   AddFlag(command, "--json", &arguments->json, "One JSON object");
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return RunStatus(*arguments); };
+    *chosen = [arguments] {
+      return Told(arguments->source, RunStatus(*arguments));
+    };
   });
 }
 

@@ -129,7 +129,7 @@ absl::Status Stuck(const TailArguments& arguments, const ClusterTail& tail) {
       "log ", arguments.source.log, ": LSN ", tail.next_lsn().value,
       " did not come for ", arguments.timeout_ms, " ms; durable for certain ",
       "is up to LSN ", tail.durable_lsn().value,
-      "; `alpheus status` names the nodes"));
+      "; `alpheus status --cluster FILE --log NAME` names the nodes"));
 }
 
 absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
@@ -222,7 +222,9 @@ void AddTailCommand(CLI::App* app, Command* chosen) {
           "length, payload (payload_hex if it is not UTF-8); and "
           "durable_lsn alone whenever there is nothing more");
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return RunTail(*arguments); };
+    *chosen = [arguments] {
+      return Told(arguments->source, RunTail(*arguments));
+    };
   });
 }
 

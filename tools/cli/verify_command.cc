@@ -78,9 +78,8 @@ absl::StatusOr<std::vector<ReplicaReading>> WithoutOwnOfPrimaries(
   return replicas;
 }
 
-absl::Status VerifyCluster(const VerifyArguments& arguments) {
-  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
-                           OpenClusterReader(arguments.source));
+absl::Status VerifyReplicas(const VerifyArguments& arguments,
+                            ClusterReader* reader) {
   std::string text;
   for (const ReplicaReading& replica : reader->replicas()) {
     if (replica.info && replica.report) {
@@ -96,7 +95,7 @@ absl::Status VerifyCluster(const VerifyArguments& arguments) {
     return reader->outdated();
   }
   if (arguments.source.node == 0) {  // one alone agrees with nobody
-    const absl::StatusOr<Agreement> agreement = CompareReplicas(reader.get());
+    const absl::StatusOr<Agreement> agreement = CompareReplicas(reader);
     if (agreement.ok() && !arguments.json) {
       absl::StrAppend(&text, agreement->ToString());
     }
@@ -109,6 +108,14 @@ absl::Status VerifyCluster(const VerifyArguments& arguments) {
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, text));
   ALPHEUS_RETURN_IF_ERROR(left.status());
   return WorstOf(*left);
+}
+
+absl::Status VerifyCluster(const VerifyArguments& arguments) {
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
+                           OpenClusterReader(arguments.source));
+  absl::Status verified = VerifyReplicas(arguments, reader.get());
+  TellUnread(arguments.source, reader->replicas(), verified);
+  return verified;
 }
 
 absl::Status VerifyFile(const VerifyArguments& arguments) {
@@ -147,7 +154,9 @@ void AddVerifyCommand(CLI::App* app, Command* chosen) {
   AddFlag(command, "--json", &arguments->json,
           "One JSON object per region instead of text");
   OnChosen(command, [arguments, chosen] {
-    *chosen = [arguments] { return RunVerify(*arguments); };
+    *chosen = [arguments] {
+      return Told(arguments->source, RunVerify(*arguments));
+    };
   });
 }
 

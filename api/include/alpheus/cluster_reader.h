@@ -72,7 +72,11 @@ struct ReplicaStanding {
   // started, or serves it not.
   std::optional<uint64_t> end_offset;
   uint64_t ring_capacity = 0;  // bytes
-  uint64_t epoch_count = 0;    // in its table, of kEpochTableCapacity
+  // In its table, with live records; of kEpochTableCapacity.
+  uint64_t epoch_count = 0;
+  // LSNs, [first, end), that its node knows to be damaged there, from a scrub
+  // or an opening; only the first ones.
+  std::vector<std::pair<Lsn, Lsn>> damaged = {};
 };
 
 // One member of the configuration.
@@ -90,12 +94,15 @@ struct ReplicaReading {
   std::optional<VerifyReport> report;
   // If without_records, of a node that answered.
   std::optional<ReplicaStanding> standing = {};
-  // How many peers the node refused since it started, by reason ("wrong key");
-  // only reasons that it had.
+  // How many peers the node refused since it started, of all its logs, by
+  // reason ("wrong key"); only reasons that it had.
   std::vector<std::pair<std::string, uint64_t>> refusals = {};
   // What the node's scrubbing of this replica came to since the node started,
-  // by name ("damaged"); only what is not 0.
+  // or the replica was made, by name ("damaged"); only what is not 0.
   std::vector<std::pair<std::string, uint64_t>> scrubbed = {};
+  // Somebody is there, whatever was said; false: the node is down, or the way
+  // to it is.
+  bool answered = false;
 };
 
 class ClusterReader {

@@ -143,7 +143,8 @@ TEST_F(RegionTest, ReaderNeedsNoWriteRight) {
 TEST_F(RegionTest, MissingFileHasARemedyForWhoeverOpensIt) {
   EXPECT_THAT(std::string(Region::OpenForWriting(path_).status().message()),
               AllOf(HasSubstr("Is the path right?"),
-                    HasSubstr("`alpheus format --file FILE --size SIZE`")));
+                    HasSubstr("`alpheus format --file "),
+                    HasSubstr(" --size SIZE` makes a new log")));
   EXPECT_THAT(std::string(Region::OpenForReading(path_).status().message()),
               AllOf(HasSubstr("Is the path right?"), Not(HasSubstr("format"))));
 }
