@@ -19,6 +19,7 @@
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "tests/testing/test_cluster.h"
 #include "tests/tools/cli_fixture.h"
+#include "tools/cli/append_workers.h"
 #include "tools/cli/cluster_status.h"
 #include "tools/demo/child_process.h"
 
@@ -369,6 +370,48 @@ TEST(CliClusterOfOneTest, CleanupOfWhatWasNeverGivenEndsNobody) {
                                  HasSubstr("Nothing was changed"),
                                  Not(HasSubstr("was ended"))));
   EXPECT_EQ(writer.Close().exit_status, kGood);
+}
+
+// Goal: whoever feeds the rest of an input doubles no record.
+TEST_F(CliClusterTest, RecordsWhoseOutcomeIsUnknownAreNotCountedAsMissing) {
+  EXPECT_EQ(cli::WhatIsInTheLog("`alpheus cat`", Lsn(5), Lsn(7), Lsn(8)),
+            "3 records of this input are in the log; `alpheus cat` shows them");
+  EXPECT_THAT(cli::WhatIsInTheLog("`alpheus cat`", Lsn(5), Lsn(7), Lsn(9)),
+              AllOf(HasSubstr("At least 3 records of this input are in the "
+                              "log, up to LSN 7; more may be"),
+                    HasSubstr("`alpheus cat` shows which, once the log was "
+                              "opened again")));
+  // Nothing came, and the log had more before.
+  EXPECT_THAT(cli::WhatIsInTheLog("", Lsn(5), Lsn(2), Lsn(5)),
+              HasSubstr("0 records"));
+  EXPECT_THAT(cli::WhatIsInTheLog("", Lsn(5), Lsn(4), Lsn(6)),
+              HasSubstr("At least 0 records"));
+
+  Format();
+  auto append = demo::ChildProcess::Start(
+      AlpheusProgram(Of("append", {"--node", "1", "--ack"})));
+  ASSERT_TRUE(append.ok()) << append.status();
+  ASSERT_EQ(write(append->input().get(), "0\n1\n2\n", 6), 6);
+  std::string acks;
+  while (std::ranges::count(acks, '\n') < 3) {
+    ASSERT_TRUE(demo::ReadSome(append->output().get(), &acks)) << acks;
+  }
+  cluster_.Stop(2);
+  cluster_.Stop(3);
+  // It may have ended before, with no record under way.
+  (void)!write(append->input().get(), "3\n", 2);
+  append->input().Close();
+  std::string error;
+  while (demo::ReadSome(append->error().get(), &error)) {
+  }
+  EXPECT_EQ(append->Wait().exit_status, kUnavailable) << error;
+  EXPECT_THAT(error, AnyOf(HasSubstr("At least 3 records of this input"),
+                           HasSubstr(". 3 records of this input")));
+  cluster_.Start(2);
+  cluster_.Start(3);
+  RunWell(Of("append", {"--node", "1"}), "");
+  const std::string there = RunWell(Of("cat"));
+  EXPECT_THAT(there, AnyOf("0\n1\n2\n", "0\n1\n2\n3\n"));
 }
 
 TEST_F(CliClusterTest, WhatBecameOfAPrimaryIsInTheNextStatus) {
