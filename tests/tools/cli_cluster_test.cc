@@ -568,6 +568,22 @@ TEST_F(CliClusterTest, TailFollowsUntilItIsInterrupted) {
   EXPECT_THAT(error, HasSubstr("next LSN 3, durable up to LSN 2"));
 }
 
+// Goal: a script that goes on at the LSN that was named comes forward.
+TEST_F(CliClusterTest, TailOfCleanedRecordsNamesWhereTheLogBegins) {
+  Format();
+  RunWell(Of("append", {"--node", "1"}), "one\ntwo\nthree\n");
+  RunWell(Of("cleanup", {"--through", "2"}));
+  const ProgramResult cleaned = RunAlpheus(Of("tail", {"--from", "1"}));
+  EXPECT_EQ(cleaned.end.exit_status, kFailed);
+  EXPECT_THAT(cleaned.error,
+              AllOf(HasSubstr("next LSN 3, durable up to LSN 3"),
+                    HasSubstr("LSN 1 was cleaned"), HasSubstr("at LSN 3")));
+  EXPECT_EQ(RunWell(Of("tail", {"--from", "3"})), "three\n");
+  const ProgramResult unknown = RunAlpheus(Of("tail", {"--log", "nosuch"}));
+  EXPECT_NE(unknown.end.exit_status, kGood);
+  EXPECT_THAT(unknown.error, Not(HasSubstr("next LSN")));
+}
+
 TEST_F(CliClusterTest, TailSaysWhatKeepsItFromGoingOn) {
   Format();
   RunWell(Of("append", {"--node", "1"}), "one\ntwo\n");

@@ -159,6 +159,16 @@ absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
   return absl::OkStatus();
 }
 
+// What a script gives to --from next. Nothing of a log of which no node told.
+void TellWhereToGoOn(const ClusterTail& tail, const absl::Status& shown) {
+  const bool is_cleaned = absl::IsOutOfRange(shown);
+  const Lsn next = is_cleaned ? tail.head_lsn() : tail.next_lsn();
+  if (next == Lsn(0)) return;
+  std::fprintf(stderr, "alpheus: next LSN %llu, durable up to LSN %llu\n",
+               static_cast<unsigned long long>(next.value),
+               static_cast<unsigned long long>(tail.durable_lsn().value));
+}
+
 absl::Status RunTail(const TailArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(const Framing framing,
                            ParseFraming(arguments.framing));
@@ -176,9 +186,7 @@ absl::Status RunTail(const TailArguments& arguments) {
   absl::Status shown = Show(arguments, *tail, writer);
   // What came before the error is worth having.
   const absl::Status flushed = writer.Rest(*tail);
-  std::fprintf(stderr, "alpheus: next LSN %llu, durable up to LSN %llu\n",
-               static_cast<unsigned long long>(tail->next_lsn().value),
-               static_cast<unsigned long long>(tail->durable_lsn().value));
+  TellWhereToGoOn(*tail, shown);
   return shown.ok() ? flushed : shown;
 }
 
@@ -199,7 +207,8 @@ void AddTailCommand(CLI::App* app, Command* chosen) {
       "and 1 as soon as a node shows that the members changed since the "
       "cluster file was written. What it has written stays, whatever happens "
       "to the cluster. "
-      "At its end standard error names the LSN to go on --from.");
+      "At its end standard error names the LSN to go on --from, where the "
+      "log begins if that was cleaned; nothing if no node told of the log.");
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
   AddNodeOption(command, &arguments->source,
