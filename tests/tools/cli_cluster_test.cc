@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <span>
@@ -21,6 +22,8 @@
 #include "tests/tools/cli_fixture.h"
 #include "tools/cli/append_workers.h"
 #include "tools/cli/cluster_status.h"
+#include "tools/cli/log_source.h"
+#include "tools/cli/wait_notice.h"
 #include "tools/demo/child_process.h"
 
 namespace alpheus::testing {
@@ -506,6 +509,49 @@ TEST_F(CliClusterTest, SilentNodeIsWaitedForOnce) {
   EXPECT_EQ(silent.CountConnections(), 1);
   EXPECT_EQ(RunAlpheus(Of("status", {"--timeout-ms", "0"})).end.exit_status,
             kUsage);
+}
+
+// Goal: a command that waits says for whom and until when.
+TEST_F(CliClusterTest, WaitNamesTheNodesAndItsEnd) {
+  Format();
+  cli::LogSource source;
+  source.cluster = cluster_.file();
+  EXPECT_THAT(cli::DescribeWait(source, "it gives up after 60 s (--timeout)"),
+              AllOf(HasSubstr("log main: waiting for its nodes, all of which "
+                              "answer; it gives up after 60 s (--timeout)")));
+  cluster_.Stop(3);
+  SilentNode silent(cluster_.AddressOf(3));
+  EXPECT_THAT(cli::DescribeWait(source, "it gives up"),
+              AllOf(HasSubstr("waiting for node 3 ("), HasSubstr("silent for"),
+                    Not(HasSubstr("node 1"))));
+  cluster_.Stop(1);
+  cluster_.Stop(2);
+  EXPECT_THAT(cli::DescribeWait(source, "it gives up"),
+              HasSubstr("waiting for node"));
+
+  ::testing::internal::CaptureStderr();
+  {
+    const cli::WaitNotice notice(source, "never", std::chrono::hours(1));
+    cli::LogSource local;
+    local.file = "wal";
+    const cli::WaitNotice none(local, "never", std::chrono::seconds(0));
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+// Goal: a command that waits for longer than two seconds tells.
+TEST_F(CliClusterTest, OpeningThatWaitsTells) {
+  Format();
+  cluster_.Stop(2);
+  cluster_.Stop(3);
+  const ProgramResult replace =
+      RunAlpheus(Of("replace", {"--node", "3", "--timeout", "4"}));
+  EXPECT_EQ(replace.end.exit_status, kUnavailable);
+  EXPECT_THAT(
+      replace.error,
+      AllOf(HasSubstr("log main: waiting for node 2 ("), HasSubstr("node 3 ("),
+            HasSubstr("it gives up after 4 s in all (--timeout)"),
+            HasSubstr("too few told who its members are")));
 }
 
 // A log that is nowhere does not come by waiting; one of which a node may know

@@ -20,6 +20,7 @@
 #include "tools/cli/parser.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
+#include "tools/cli/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {
@@ -46,7 +47,14 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
   }
   options.exposure_records_max =
       std::max(options.exposure_records_max, 2 * arguments.frequency);
-  absl::StatusOr<std::unique_ptr<Log>> log = Log::Open(options);
+  absl::StatusOr<std::unique_ptr<Log>> log = [&] {
+    const WaitNotice notice(
+        arguments.source,
+        absl::StrCat("it gives up after ",
+                     options.replication.open_timeout_ms / 1000,
+                     " s, and as many for the file, if one is given"));
+    return Log::Open(options);
+  }();
   if (log.ok() || !arguments.source.is_cluster()) return log;
   // Others know the log by its identity, the user by its name.
   return absl::Status(

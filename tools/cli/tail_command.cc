@@ -21,6 +21,7 @@
 #include "tools/cli/log_source.h"
 #include "tools/cli/parser.h"
 #include "tools/cli/standard_streams.h"
+#include "tools/cli/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {
@@ -139,9 +140,15 @@ absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
   };
   Deadline until = in_time();
   DoubtTeller teller(arguments.timeout_ms);
+  std::optional<WaitNotice> notice(
+      std::in_place, arguments.source,
+      absl::StrCat(arguments.follow ? "what they have is shown, after "
+                                    : "it gives up after ",
+                   arguments.timeout_ms, " ms (--timeout-ms)"));
   while (is_interrupted == 0) {
     ALPHEUS_ASSIGN_OR_RETURN(const std::optional<TailRecord> record,
                              tail.Next(Deadline::In(kLook)));
+    if (record || tail.is_caught_up()) notice.reset();
     if (record) {
       ALPHEUS_RETURN_IF_ERROR(writer.Write(*record));
       until = in_time();
