@@ -212,11 +212,12 @@ absl::Status Chooser::FindMembers() {
 absl::Status Chooser::CheckMembers() const {
   if (configuration_->replica_count != sizes_.replica_count ||
       configuration_->write_quorum != sizes_.write_quorum) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "configuration ", configuration_->id, " of the replicas has N ",
-        configuration_->replica_count, " and W ", configuration_->write_quorum,
-        ", expected ", sizes_.replica_count, " and ", sizes_.write_quorum,
-        ". Open the log with the newest configuration"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("configuration ", configuration_->id,
+                     " of the replicas has N = ", configuration_->replica_count,
+                     " and W = ", configuration_->write_quorum, ", expected ",
+                     sizes_.replica_count, " and ", sizes_.write_quorum,
+                     ". Open the log with the newest configuration"));
   }
   const Answer* first = nullptr;
   for (size_t i = 0; i < answers_.size(); ++i) {

@@ -347,9 +347,9 @@ absl::Status EpochOpening::AskBallot() {
     newest = std::max(newest, peer->welcome().configuration_id);
   }
   // Before anybody promises: who runs the log by the old list goes on.
-  if (newest < options_.configuration_id && !options_.change) {
-    return NotYet(newest);
-  }
+  const uint64_t expected =
+      options_.change ? options_.change->from_id : options_.configuration_id;
+  if (newest < expected) return NotYet(newest, expected);
   promised.push_back(options_.above);
   if (IsMutant("kBallotBelowPromised")) {
     std::fill(promised.begin(), promised.end(), Epoch(0));
@@ -359,10 +359,10 @@ absl::Status EpochOpening::AskBallot() {
   return absl::OkStatus();
 }
 
-absl::Status EpochOpening::NotYet(uint64_t found) const {
+absl::Status EpochOpening::NotYet(uint64_t found, uint64_t expected) const {
   return absl::FailedPreconditionError(absl::StrCat(
-      "the log has configuration ", found, ", the list of members is ",
-      options_.configuration_id,
+      "the log has configuration ", found, ", the list of members",
+      options_.change ? " before the change" : "", " is ", expected,
       ". Give the list that the log has, or change its members first "
       "(`alpheus reconfigure`)"));
 }
@@ -474,7 +474,12 @@ absl::Status EpochOpening::ChooseFromAnswers() {
     peers.push_back(peer.get());
   }
   const QuorumSizes sizes = SizesToChooseBy(answers);
-  ALPHEUS_ASSIGN_OR_RETURN(Decision decision, Choose(sizes, answers));
+  absl::StatusOr<Decision> chosen = Choose(sizes, answers);
+  if (!chosen.ok()) {
+    ALPHEUS_RETURN_IF_ERROR(CheckList(answers));
+    return chosen.status();
+  }
+  Decision decision = *std::move(chosen);
   wait_reason_ = decision.reason;
   if (decision.outcome != Outcome::kChosen) return absl::OkStatus();
   auto target = Target(decision, answers);
@@ -497,6 +502,24 @@ absl::Status EpochOpening::ChooseFromAnswers() {
                std::move(peers));
 }
 
+// Why nothing could be chosen, if the log has another list: both are named.
+absl::Status EpochOpening::CheckList(const std::vector<Answer>& answers) const {
+  const Configuration* const found = NewestConfiguration(answers);
+  if (found == nullptr) return absl::OkStatus();
+  if (options_.change) return CheckFound(*options_.change, *found);
+  const bool is_other = found->id == options_.configuration_id &&
+                        (found->replica_count != options_.sizes.replica_count ||
+                         found->write_quorum != options_.sizes.write_quorum);
+  if (!is_other) return absl::OkStatus();
+  std::vector<NodeId> nodes = electorates_.front().nodes;
+  std::sort(nodes.begin(), nodes.end());
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the log has ", DescribeList(*found), ", the list of members is ",
+      DescribeList(options_.configuration_id, nodes,
+                   options_.sizes.write_quorum),
+      ". Give the list of members that the log has"));
+}
+
 // In a change, of whichever of both configurations the log has: the change may
 // have been cut off before.
 QuorumSizes EpochOpening::SizesToChooseBy(
@@ -514,7 +537,7 @@ absl::StatusOr<Configuration> EpochOpening::Target(
   if (decision.configuration.id == options_.configuration_id) {
     return decision.configuration;
   }
-  return NotYet(decision.configuration.id);
+  return NotYet(decision.configuration.id, options_.configuration_id);
 }
 
 absl::Status EpochOpening::CheckAnyoneIsLeft() {
@@ -538,7 +561,7 @@ void EpochOpening::End(const absl::Status& status) {
                        ? std::string("a new epoch")
                        : absl::StrCat("epoch ", promise_.epoch.value),
                    " of log ", options_.log_id.ToString(), ": ",
-                   status.message(), ". ", DescribePeers(),
+                   status.message(), ". ", DescribePeers(), WhatWasPromised(),
                    "Nothing was shown; the log may be opened again"));
   for (const auto& peer : peers_) {
     peer->Fail(absl::CancelledError("the opening was given up"));
@@ -547,6 +570,18 @@ void EpochOpening::End(const absl::Status& status) {
   runner_.reset();
   own_ring_.reset();
   phase_ = Phase::kOver;
+}
+
+// Whoever had the log open does not get them back by itself.
+std::string EpochOpening::WhatWasPromised() const {
+  if (phase_ < Phase::kPromise) return "";
+  const bool any = (!is_cache_ && PromiseOf(own_->superline()) == promise_) ||
+                   std::ranges::any_of(peers_, [](const auto& peer) {
+                     return peer->has_promised();
+                   });
+  if (!any) return "";
+  return "Replicas promised this epoch: a primary that has the log open has "
+         "lost them, and gets them back when it opens the log again. ";
 }
 
 std::string EpochOpening::DescribePeers() const {

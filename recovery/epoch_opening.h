@@ -220,13 +220,14 @@ class EpochOpening {
   absl::Status CheckWelcomes();
   absl::Status AskBallot();
   // The list of members is newer than the log's configuration.
-  absl::Status NotYet(uint64_t found) const;
+  absl::Status NotYet(uint64_t found, uint64_t expected) const;
   absl::Status TakeBallot();
   absl::Status PromiseItself();
   void AskForPromises();
   absl::Status ScanOn();
   absl::Status Gather();
   absl::Status ChooseFromAnswers();
+  absl::Status CheckList(const std::vector<Answer>& answers) const;
   QuorumSizes SizesToChooseBy(const std::vector<Answer>& answers) const;
   absl::StatusOr<Configuration> Target(const Decision& decision,
                                        const std::vector<Answer>& answers);
@@ -251,6 +252,7 @@ class EpochOpening {
   absl::Status CheckPossible();
   absl::Status TooFew(const std::string& what) const;
   void NoteStanding(const Promise& standing);
+  std::string WhatWasPromised() const;
   std::string DescribePeers() const;
   bool DeadlineHasPassed() const {
     return options_.deadline.HasPassed(clock_.NowNanos());

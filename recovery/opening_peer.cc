@@ -307,6 +307,7 @@ void OpeningPeer::TakeReply() {
   } else if (is(State::kFormatting, Formatted())) {
     state_ = State::kFormatted;
   } else if (is(State::kPromising, Promised())) {
+    has_promised_ = true;
     StartReading(std::get<Promised>(*message));
   } else if (is(State::kPromising, Refused())) {
     standing_ = std::get<Refused>(*message).standing;

@@ -114,6 +114,8 @@ class OpeningPeer {
   const std::string& address() const { return options_.at.address; }
   std::string Describe() const { return DescribePeer(options_.at); }
 
+  // By this connection or one before.
+  bool has_promised() const { return has_promised_; }
   const Welcome& welcome() const { return welcome_; }
   const Promise& standing() const { return standing_; }
   const Created& created() const { return created_; }
@@ -218,6 +220,7 @@ class OpeningPeer {
   std::optional<uint64_t> reply_bytes_;
 
   PrimaryHandshake handshake_;
+  bool has_promised_ = false;
   Welcome welcome_;
   Promise standing_;
   Created created_;

@@ -199,9 +199,10 @@ absl::Status CheckSafe(const MembersChange& change) {
       ", W = ", change.to.write_quorum, "): ",
       few_stay ? absl::StrCat(stay, " members stay, W = ",
                               change.from.write_quorum, " must")
-               : absl::StrCat("the new one can be opened by ", opening,
-                              " members, but only by ", blocking,
-                              " nobody can open the old one any more"),
+               : absl::StrCat("by the new list ", opening,
+                              " members are enough to open the log, and the "
+                              "old list ends only when ",
+                              blocking, " members have the new one"),
       ". Nothing was changed; make the change in several, of one member or one "
       "step of W each"));
 }
@@ -243,18 +244,36 @@ absl::Status CheckChange(const MembersChange& change) {
   return CheckSafe(change);
 }
 
+std::string DescribeList(uint64_t id, const std::vector<NodeId>& nodes,
+                         uint32_t write_quorum) {
+  std::string text = absl::StrCat("configuration ", id, " of nodes ");
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", nodes[i].value);
+  }
+  absl::StrAppend(&text, " (N = ", nodes.size(), ", W = ", write_quorum, ")");
+  return text;
+}
+
+std::string DescribeList(const MemberList& list) {
+  std::vector<NodeId> nodes;
+  for (const Member& member : list.members) nodes.push_back(member.node);
+  return DescribeList(list.id, nodes, list.write_quorum);
+}
+
 absl::Status CheckFound(const MembersChange& change,
                         const Configuration& found) {
   if (IsBefore(change, found) || IsAfter(change, found)) {
     return absl::OkStatus();
   }
+  const bool is_step = change.to_id != change.from_id;
   return absl::FailedPreconditionError(absl::StrCat(
-      "the log has configuration ", found.id, " with N = ", found.replica_count,
-      " and W = ", found.write_quorum, ", expected ", change.from_id,
-      " with N = ", change.from.replica_count,
-      " and W = ", change.from.write_quorum,
-      ", of the nodes in the old list. Nothing was changed; give the list "
-      "of members that the log has"));
+      "the log has ", DescribeList(found), ", expected ",
+      DescribeList(change.from_id, change.from_nodes, change.from.write_quorum),
+      is_step ? absl::StrCat(" or, if the change was cut off, ",
+                             DescribeList(change.to_id, change.to_nodes,
+                                          change.to.write_quorum))
+              : "",
+      ". Give the list of members that the log has"));
 }
 
 absl::StatusOr<Configuration> TargetOf(const MembersChange& change,

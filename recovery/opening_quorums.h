@@ -137,9 +137,14 @@ struct MembersChange {
 // quorums are too small: what to do instead).
 absl::Status CheckChange(const MembersChange& change);
 
+// "configuration 2 of nodes 1, 2, 4 (N = 3, W = 2)".
+std::string DescribeList(uint64_t id, const std::vector<NodeId>& nodes,
+                         uint32_t write_quorum);
+std::string DescribeList(const MemberList& list);
+
 // Whether a log that has the configuration `found` is one to make the change
 // of. Errors: FailedPrecondition (it is neither the one before nor the one
-// after the change).
+// after the change: both are named, with nodes, N and W).
 absl::Status CheckFound(const MembersChange& change,
                         const Configuration& found);
 

@@ -622,9 +622,13 @@ void ReplicaServer::RestSession(Connection& connection, int64_t now) {
 
 absl::Status ReplicaServer::WhyTooLate(const Connection& connection) const {
   if (connection.phase == Phase::kWaiting) {
-    return absl::UnavailableError(
-        "the process that has the node's replica does not give way; it may be "
-        "stopped. End it, if it does not go on");
+    return absl::UnavailableError(absl::StrCat(
+        "another process of this machine",
+        options_.describe_holder
+            ? options_.describe_holder(connection.hello.log_id)
+            : "",
+        " has the node's replica and does not give way; it may be stopped. End "
+        "that process, if it does not go on"));
   }
   if (connection.phase == Phase::kFetching) {
     return absl::UnavailableError(
@@ -633,12 +637,14 @@ absl::Status ReplicaServer::WhyTooLate(const Connection& connection) const {
                      "nothing of its ring is shown now"));
   }
   if (connection.is_proved()) {
-    return absl::DeadlineExceededError(absl::StrCat(
-        "it asked for nothing for ", options_.silence_ns_max, " ns"));
+    return absl::DeadlineExceededError(
+        absl::StrCat("it asked for nothing for ",
+                     options_.silence_ns_max / 1'000'000, " ms"));
   }
-  return Refuse(Refusal::kTooSlow,
-                absl::DeadlineExceededError(absl::StrCat(
-                    "it proved no key for ", options_.proof_ns_max, " ns")));
+  return Refuse(
+      Refusal::kTooSlow,
+      absl::DeadlineExceededError(absl::StrCat(
+          "it proved no key for ", options_.proof_ns_max / 1'000'000, " ms")));
 }
 
 std::optional<int64_t> ReplicaServer::DueAt(

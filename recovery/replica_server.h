@@ -149,6 +149,9 @@ struct ReplicaServerOptions {
   std::function<absl::StatusOr<Welcome>(Uuid log_id)> held;
   // The same, as the reply to a Follow. Not set: who follows is sent away.
   std::function<absl::StatusOr<Followed>(Uuid log_id)> held_followed;
+  // Which process that is, for messages: " (process 1234)", or nothing where
+  // the system does not tell. Not set: nothing.
+  std::function<std::string(Uuid log_id)> describe_holder;
   // So long after such a process was told that its replica is wanted others
   // wait; then they hear that it does not give way.
   int64_t give_way_ns = 200'000'000;

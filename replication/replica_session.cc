@@ -280,7 +280,8 @@ absl::Status ReplicaSession::TakeOther(std::span<const std::byte> message) {
         promise->epoch == Epoch()
             ? "another process of its machine takes this replica, to open the "
               "log"
-            : absl::StrCat(DescribeOpening(*promise), ", and has its promise"));
+            : absl::StrCat("its promise is given: ",
+                           DescribeOpening(*promise)));
   }
   if (!promise && !AreSummed(message)) {
     return absl::UnavailableError(absl::StrCat(

@@ -20,6 +20,9 @@ namespace {
 // Far longer than the batches then hold somebody up who appends again.
 constexpr int64_t kRestNanos = 20'000'000;
 
+// For messages.
+double Millis(int64_t nanos) { return static_cast<double>(nanos) / 1e6; }
+
 // Saved up at most, by a backup that catches up: a millisecond's worth.
 int64_t CatchUpBytesMax(uint64_t bytes_per_second) {
   return static_cast<int64_t>(bytes_per_second / 1000);
@@ -203,10 +206,11 @@ bool Replicator::Poll() {
                          lag, " bytes behind, at most ", options_.lag_bytes_max,
                          " are allowed (lag_bytes_max)")));
     } else if (now - backup.heard_ns > options_.silence_ns) {
-      GiveUp(backup, absl::UnavailableError(absl::StrCat(
-                         "nothing was heard for ", now - backup.heard_ns,
-                         " ns of listening, at most ", options_.silence_ns,
-                         " are allowed (silence_ns)")));
+      GiveUp(backup,
+             absl::UnavailableError(absl::StrCat(
+                 "nothing was heard for ", Millis(now - backup.heard_ns),
+                 " ms of listening, at most ", Millis(options_.silence_ns),
+                 " are allowed (silence_ms)")));
     }
   }
   return any_posted;
@@ -252,10 +256,10 @@ std::string Replicator::DescribeLoss() const {
   }
   std::string text =
       newest == nullptr ? "" : absl::StrCat(DescribeOpening(*newest), "; ");
-  absl::StrAppend(&text, in_sync(), " replicas are in sync, and ",
-                  options_.write_quorum, " must be; records behind LSN ",
-                  durable_lsn_.value,
-                  " have an unknown outcome until the log is opened again.");
+  absl::StrAppend(
+      &text, "the log failed with ", in_sync(), " of ", options_.write_quorum,
+      " replicas that must be in sync; records behind LSN ", durable_lsn_.value,
+      " have an unknown outcome until the log is opened again.");
   for (const Backup& backup : backups_) {
     if (backup.status.ok()) continue;
     absl::StrAppend(&text, " ", backup.name, ": ", backup.status.message(),

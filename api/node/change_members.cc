@@ -9,17 +9,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "api/node/adapter.h"
+#include "api/node/fabric_pump.h"
 #include "api/node/log_members.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
+#include "quorum/quorum.h"
 #include "recovery/answer.h"
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {
 namespace {
+
+// Between two looks at members of whom too few told.
+constexpr std::chrono::milliseconds kLookAgain(500);
 
 NodeId SomePrimary(const ClusterConfiguration& cluster) {
   const auto some =
@@ -86,11 +91,11 @@ absl::StatusOr<MembersChange> ChangeBetween(
 // Neither what may count is replaced, nor what is in the way.
 absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
                          const Superline& newest, const std::string& log_name) {
-  const auto unreadable = replicas.unreadable.find(peer.node);
-  if (unreadable != replicas.unreadable.end()) {
+  const auto failed = replicas.failed.find(peer.node);
+  if (failed != replicas.failed.end() && absl::IsDataLoss(failed->second)) {
     return absl::FailedPreconditionError(absl::StrCat(
         DescribePeer(peer), " has a damaged replica of the log, which is in ",
-        "the way of a new one: ", unreadable->second.message(),
+        "the way of a new one: ", failed->second.message(),
         ". Nothing was changed. Remove the file ", log_name,
         ".alpheus from that node's directory, then run this command again"));
   }
@@ -106,27 +111,100 @@ absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
   return absl::OkStatus();
 }
 
-// Before anything is made. Those who are not enough to open the log may not
-// know its newest list: then the opening finds out.
-absl::Status CheckIsOfChange(const MembersChange& change,
-                             const std::vector<Superline>& superlines,
-                             const Superline& newest) {
-  const Configuration& found = newest.configuration;
-  const auto told =
-      std::ranges::count_if(superlines, [&found](const Superline& superline) {
-        return !IsBlank(superline) &&
-               std::ranges::any_of(found.members, [&](const Member& member) {
-                 return member.node == superline.node;
-               });
-      });
-  if (std::cmp_less(told, SizesOf(found).read_quorum)) return absl::OkStatus();
-  const absl::Status fits = CheckFound(change, found);
-  const bool is_ahead = found.id < change.from_id;
-  if (fits.ok() || !is_ahead) return fits;
-  return {fits.code(),
-          absl::StrCat(fits.message(),
-                       ". If the change to this list is still to be made, "
-                       "`alpheus reconfigure` makes it")};
+// So many members of the list before, or of the one that was found, told what
+// they have that no other list can be in force unseen (Q6 of
+// opening_quorums.h).
+bool KnowEnough(const MembersChange& change,
+                const std::vector<Superline>& superlines,
+                const Configuration& found) {
+  const auto count = [&superlines](const auto& is_member) {
+    return std::ranges::count_if(superlines, [&](const Superline& superline) {
+      return !IsBlank(superline) && is_member(superline.node);
+    });
+  };
+  const auto told = count([&](NodeId node) {
+    return std::ranges::any_of(found.members, [&](const Member& member) {
+      return member.node == node;
+    });
+  });
+  if (std::cmp_greater_equal(told, SizesOf(found).read_quorum)) return true;
+  const auto before = count([&](NodeId node) {
+    return std::ranges::find(change.from_nodes, node) !=
+           change.from_nodes.end();
+  });
+  return std::cmp_greater_equal(before, OpeningQuorum(change.from));
+}
+
+// Why the log's list is none to make the change of.
+absl::Status IsOtherList(const MembersChange& change, const absl::Status& why,
+                         const Configuration& found) {
+  const char* const remedy =
+      found.id < change.from_id
+          ? ". If the change to this list is still to be made, `alpheus "
+            "reconfigure` makes it"
+          : "";
+  return {why.code(), absl::StrCat(why.message(),
+                                   ". Nothing was changed, and whoever "
+                                   "has the log open goes on",
+                                   remedy)};
+}
+
+// Whether whoever told nothing may do so later.
+bool MayTellMore(const ReadReplicas& replicas) {
+  return std::ranges::any_of(replicas.failed, [](const auto& failed) {
+    return absl::IsUnavailable(failed.second);
+  });
+}
+
+absl::Status TooFewTold(const LogMembersOptions& members,
+                        const MembersChange& change,
+                        const ReadReplicas& replicas,
+                        const std::vector<PeerAddress>& peers) {
+  return absl::UnavailableError(absl::StrCat(
+      "log ", members.log_name, ": too few told who its members are; of ",
+      DescribeList(change.from_id, change.from_nodes, change.from.write_quorum),
+      " ", OpeningQuorum(change.from),
+      " must. Start them, and give the same command again. Nothing was "
+      "changed, and whoever has the log open goes on.",
+      DescribeFailed(replicas, peers)));
+}
+
+// What the members told.
+struct Looked {
+  ReadReplicas replicas;
+  Superline newest;
+};
+
+// Before anything is made or promised: enough say which list the log has, and
+// the change begins or ends with it.
+absl::StatusOr<Looked> LookAtMembers(Fabric& fabric, RandomSource& random,
+                                     const LogMembersOptions& members,
+                                     const MembersChange& change,
+                                     const std::vector<PeerAddress>& peers) {
+  FabricPump pump(fabric);
+  for (;;) {
+    Looked looked;
+    ALPHEUS_ASSIGN_OR_RETURN(looked.replicas,
+                             ReadSuperlines(fabric, random, members, peers));
+    ALPHEUS_ASSIGN_OR_RETURN(looked.newest,
+                             NewestOf(looked.replicas.superlines));
+    const Configuration& found = looked.newest.configuration;
+    const absl::Status fits = CheckFound(change, found);
+    const bool is_known = KnowEnough(change, looked.replicas.superlines, found);
+    // An older list may be that of a member that was away.
+    if (!fits.ok() && (is_known || found.id >= change.from_id)) {
+      return IsOtherList(change, fits, found);
+    }
+    if (is_known) return looked;
+    const Deadline again = Deadline::In(kLookAgain);
+    if (!MayTellMore(looked.replicas) ||
+        again.at_nanos() >= members.deadline.at_nanos()) {
+      return TooFewTold(members, change, looked.replicas, peers);
+    }
+    while (!again.HasPassed(Clock::Real().NowNanos())) {
+      if (!pump.Turn()) pump.Sleep(again);
+    }
+  }
 }
 
 // Those who join get blank replicas; nobody is disturbed yet.
@@ -146,11 +224,9 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
   members.deadline = Deadline::In(
       std::chrono::milliseconds(options.replication.open_timeout_ms));
   const std::vector<PeerAddress> all = PeersOf(from, to);
-  ALPHEUS_ASSIGN_OR_RETURN(const ReadReplicas replicas,
-                           ReadSuperlines(*fabric, random, members, all));
-  ALPHEUS_ASSIGN_OR_RETURN(const Superline newest,
-                           NewestOf(replicas.superlines));
-  ALPHEUS_RETURN_IF_ERROR(CheckIsOfChange(change, replicas.superlines, newest));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const Looked looked,
+      LookAtMembers(*fabric, random, members, change, all));
   std::vector<PeerAddress> newcomers;
   for (const PeerAddress& peer : all) {
     const bool is_replaced = std::binary_search(
@@ -158,11 +234,11 @@ absl::Status PrepareNewcomers(const ClusterConfiguration& from,
     const bool joins = FindMember(from, peer.node) == nullptr;
     if (is_replaced) {
       ALPHEUS_RETURN_IF_ERROR(
-          CheckIsLost(peer, replicas, newest, members.log_name));
+          CheckIsLost(peer, looked.replicas, looked.newest, members.log_name));
     }
     if (is_replaced || joins) newcomers.push_back(peer);
   }
-  return MakeBlankReplicas(*fabric, random, members, newest, newcomers);
+  return MakeBlankReplicas(*fabric, random, members, looked.newest, newcomers);
 }
 
 }  // namespace

@@ -148,6 +148,7 @@ absl::StatusOr<std::optional<TailRecord>> ClusterTail::Next(Deadline deadline) {
 
 Lsn ClusterTail::durable_lsn() const { return impl_->tail().durable_lsn(); }
 Lsn ClusterTail::next_lsn() const { return impl_->tail().next_lsn(); }
+Lsn ClusterTail::head_lsn() const { return impl_->tail().head_lsn(); }
 void ClusterTail::AskAnew() { impl_->AskAnew(); }
 bool ClusterTail::is_settled() const { return impl_->tail().is_settled(); }
 bool ClusterTail::is_caught_up() const { return impl_->tail().is_caught_up(); }

@@ -2,6 +2,7 @@
 // The composition root of local mode: region, persistence backend, recovery
 // and ring log, wired by the medium of the region.
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "log/core/format_region.h"
 #include "log/core/region_state.h"
 #include "log/format/layout.h"
+#include "log/pmem/file_lock.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "log/pmem/region.h"
@@ -76,14 +78,20 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenWith(Region region,
 // for; its log is written through the cluster.
 absl::Status WithNodeOfReplica(const absl::Status& locked,
                                const std::string& path) {
+  const std::optional<int64_t> holder = WriterLockHolder(path);
+  const absl::Status by_whom =
+      holder ? absl::FailedPreconditionError(
+                   absl::StrCat(locked.message(), "; it is process ", *holder))
+             : locked;
   const absl::StatusOr<Region> region = Region::OpenForReading(path);
-  if (!region.ok()) return locked;
+  if (!region.ok()) return by_whom;
   const auto state = ReadRegionState(region->bytes(), path);
-  if (!state.ok() || state->superline.node == NodeId(0)) return locked;
+  if (!state.ok() || state->superline.node == NodeId(0)) return by_whom;
   return absl::FailedPreconditionError(absl::StrCat(
       path, ": the replica of node ", state->superline.node.value,
-      " of a cluster, which alpheusd, or a primary of this machine, has open. "
-      "Give --cluster and --log instead of the file "
+      " of a cluster, which alpheusd, or a primary of this machine,",
+      DescribeLockHolder(path),
+      " has open. Give --cluster and --log instead of the file "
       "(LogOptions::replication)"));
 }
 

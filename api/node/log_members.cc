@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/node/log_members.h"
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -24,9 +26,14 @@ PrimaryId NewProcess(const LogMembersOptions& options, RandomSource& random) {
   return {options.self, random.Next() | 1};
 }
 
+// One that is stopped takes no time from the others.
+constexpr std::chrono::seconds kLookMax(10);
+
 absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
                                         const LogMembersOptions& options,
                                         const PeerAddress& peer) {
+  const Deadline deadline = Deadline::AtNanos(
+      std::min(options.deadline.at_nanos(), Deadline::In(kLookMax).at_nanos()));
   std::optional<Region> image;
   RemoteRegion remote(
       fabric,
@@ -36,7 +43,7 @@ absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
                         NewProcess(options, random)},
               .deadline = {},
               .credentials = {options.key, &random}},
-       .deadline = [&] { return options.deadline; },
+       .deadline = [&] { return deadline; },
        .without_ring = true},
       [&](uint64_t bytes) -> absl::StatusOr<std::span<std::byte>> {
         ALPHEUS_ASSIGN_OR_RETURN(image,
@@ -48,10 +55,10 @@ absl::StatusOr<Superline> ReadSuperline(Fabric& fabric, RandomSource& random,
             [&](const Completion& c) { return remote.Take(c); }});
   while (!remote.done()) {
     if (pump.Turn()) continue;
-    if (options.deadline.HasPassed(Clock::Real().NowNanos())) {
+    if (deadline.HasPassed(Clock::Real().NowNanos())) {
       return absl::UnavailableError("did not answer in time");
     }
-    pump.Sleep(options.deadline);
+    pump.Sleep(deadline);
   }
   ALPHEUS_RETURN_IF_ERROR(remote.status());
   ALPHEUS_ASSIGN_OR_RETURN(const RegionState state,
@@ -77,32 +84,40 @@ absl::Status MustRun(const LogMembersOptions& options,
 
 }  // namespace
 
+std::string DescribeFailed(const ReadReplicas& replicas,
+                           const std::vector<PeerAddress>& peers) {
+  std::string text;
+  for (const PeerAddress& peer : peers) {
+    const auto failed = replicas.failed.find(peer.node);
+    if (failed == replicas.failed.end()) continue;
+    // It begins with the address, as the peer's name ends.
+    absl::StrAppend(&text, " ", DescribePeer(peer), ": ",
+                    absl::StripPrefix(failed->second.message(),
+                                      absl::StrCat(peer.address, ": ")),
+                    ".");
+  }
+  return text;
+}
+
 absl::StatusOr<ReadReplicas> ReadSuperlines(
     Fabric& fabric, RandomSource& random, const LogMembersOptions& options,
     const std::vector<PeerAddress>& peers) {
   ReadReplicas replicas;
-  std::string why;
   for (const PeerAddress& peer : peers) {
     absl::StatusOr<Superline> read =
         ReadSuperline(fabric, random, options, peer);
     if (read.ok()) {
       replicas.superlines.push_back(*std::move(read));
     } else {
-      if (absl::IsDataLoss(read.status())) {
-        replicas.unreadable[peer.node] = read.status();
-      }
-      // It begins with the address, as the peer's name ends.
-      absl::StrAppend(&why, " ", DescribePeer(peer), ": ",
-                      absl::StripPrefix(read.status().message(),
-                                        absl::StrCat(peer.address, ": ")),
-                      ".");
+      replicas.failed[peer.node] = read.status();
     }
   }
   if (!replicas.superlines.empty()) return replicas;
   return absl::UnavailableError(absl::StrCat("log ", options.log_name,
                                              ": no member tells who its "
                                              "members are.",
-                                             why, " Nothing was changed"));
+                                             DescribeFailed(replicas, peers),
+                                             " Nothing was changed"));
 }
 
 absl::StatusOr<Superline> NewestOf(const std::vector<Superline>& superlines) {

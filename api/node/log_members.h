@@ -37,12 +37,18 @@ struct LogMembersOptions {
 
 struct ReadReplicas {
   std::vector<Superline> superlines;
-  // DataLoss, for each node whose replica is damaged.
-  std::map<NodeId, absl::Status> unreadable;
+  // Why the others told nothing: DataLoss where the replica is damaged,
+  // Unavailable where it may pass.
+  std::map<NodeId, absl::Status> failed;
 };
 
+// " node 3 at 127.0.0.1:7403: nobody answers there." of each that told nothing.
+std::string DescribeFailed(const ReadReplicas& replicas,
+                           const std::vector<PeerAddress>& peers);
+
 // Of the nodes that can be reached and have a replica of the log, in the order
-// of `peers`. Errors: Unavailable (none: each is named, with its reason).
+// of `peers`. Each of them is waited for 10 seconds at most.
+// Errors: Unavailable (none: each is named, with its reason).
 absl::StatusOr<ReadReplicas> ReadSuperlines(
     Fabric& fabric, RandomSource& random, const LogMembersOptions& options,
     const std::vector<PeerAddress>& peers);

@@ -25,6 +25,7 @@
 #include "log/base/within_memory.h"
 #include "log/core/region_look.h"
 #include "log/format/layout.h"
+#include "log/pmem/file_lock.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/region.h"
 #include "quorum/cluster_file.h"
@@ -126,6 +127,14 @@ ReplicaServerOptions Node::ServerOptions() {
   };
   server.held_followed = [this](Uuid log_id) {
     return OfHeld<Followed>(log_id, alpheus::FollowedOfHeld);
+  };
+  server.describe_holder = [this](Uuid log_id) {
+    for (const auto& [log_name, held] : files_) {
+      if (LogIdOf(cluster_.cluster_id, log_name) == log_id) {
+        return DescribeLockHolder(PathOf(log_name));
+      }
+    }
+    return std::string();
   };
   server.let_go = [this](Uuid log_id) { LookSoon(log_id); };
   return server;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "alpheus/log_reader.h"
 #include "api/node/adapter.h"
 #include "api/node/change_members.h"
 #include "api/node/fabric_pump.h"
@@ -20,6 +21,7 @@
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "log/core/format_region.h"
+#include "log/pmem/file_lock.h"
 #include "quorum/ballot.h"
 #include "quorum/cluster_file.h"
 #include "quorum/log_id.h"
@@ -388,6 +390,31 @@ class Opener {
   std::unique_ptr<Replica<P>> replica_;
 };
 
+// That of another node no daemon lets go of for this one. What can't be read
+// while it is written is judged when it is opened.
+absl::Status CheckIsOwn(const LogOptions& options,
+                        const ClusterConfiguration& cluster) {
+  const auto reader = LogReader::Open(options.path);
+  if (!reader.ok()) return absl::OkStatus();
+  const RegionInfo& info = (*reader)->info();
+  const std::string& log_name = options.replication.log_name;
+  if (info.cluster_id != cluster.cluster_id ||
+      info.log_id != LogIdOf(cluster.cluster_id, log_name)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options.path, ": is no replica of log ", log_name,
+        " of this cluster, but of log ", info.log_id.ToString(), " of cluster ",
+        info.cluster_id.ToString(), ". Nothing was changed; name ", log_name,
+        ".alpheus in the directory of node ", options.replication.node));
+  }
+  if (info.node == NodeId(options.replication.node)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      options.path, ": is the replica of node ", info.node.value,
+      ", expected that of node ", options.replication.node,
+      ". Nothing was changed; name ", log_name,
+      ".alpheus in the directory of node ", options.replication.node,
+      ", or give --node ", info.node.value, " on the machine of that node"));
+}
+
 // Asks the daemon of this node, if there is one, to let go of the file, as
 // often as it takes.
 absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
@@ -395,6 +422,7 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
     Connectivity& connectivity) {
   const Deadline deadline = Deadline::In(
       std::chrono::milliseconds(options.replication.open_timeout_ms));
+  bool is_looked_at = false;
   for (;;) {
     absl::StatusOr<std::unique_ptr<ReplicaFile>> file = ReplicaFile::Open(
         options.path, {.fabric = connectivity.fabric.get(),
@@ -409,11 +437,14 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> TakeReplicaFile(
           "` makes a new replica"));
     }
     if (!absl::IsFailedPrecondition(file.status())) return file;
+    if (!std::exchange(is_looked_at, true)) {
+      ALPHEUS_RETURN_IF_ERROR(CheckIsOwn(options, cluster));
+    }
     if (deadline.HasPassed(Clock::Real().NowNanos())) {
       return absl::FailedPreconditionError(absl::StrCat(
-          options.path,
-          ": another process of this machine has this replica and does not let "
-          "go: alpheusd of node ",
+          options.path, ": another process of this machine",
+          DescribeLockHolder(options.path),
+          " has this replica and does not let go: alpheusd of node ",
           options.replication.node,
           ", if it can't be reached at the address in the cluster file, or a "
           "primary that is stopped. End that process, or open the log without "

@@ -2,10 +2,16 @@
 #include "log/pmem/file_lock.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/mutant.h"
 #include "log/pmem/file_error.h"
@@ -13,11 +19,43 @@
 namespace alpheus {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct flock WholeFile(short type) {
   struct flock lock{};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
   return lock;
+}
+
+// The kernel gives no process with such a lock (F_OFD_GETLK, /proc/locks), but
+// shows it with the open file that it belongs to.
+bool ShowsLock(const fs::path& info) {
+  std::ifstream lines(info);
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("lock:") && absl::StrContains(line, "OFDLCK") &&
+        absl::StrContains(line, "WRITE")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether the process, a folder of /proc, has the file open with the lock.
+bool HasLock(const fs::path& process, const struct stat& file) {
+  std::error_code error;
+  for (fs::directory_iterator open(process / "fd", error), end; open != end;
+       open.increment(error)) {
+    if (error) break;
+    struct stat other{};
+    if (stat(open->path().c_str(), &other) != 0 ||
+        other.st_dev != file.st_dev || other.st_ino != file.st_ino) {
+      continue;
+    }
+    if (ShowsLock(process / "fdinfo" / open->path().filename())) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -39,6 +77,25 @@ absl::Status ReleaseWriterLock(const std::string& path, int fd) {
   struct flock lock = WholeFile(F_UNLCK);
   if (fcntl(fd, F_OFD_SETLK, &lock) == 0) return absl::OkStatus();
   return FileError(path, "fcntl(F_OFD_SETLK)", errno);
+}
+
+std::optional<int64_t> WriterLockHolder(const std::string& path) {
+  struct stat file{};
+  if (stat(path.c_str(), &file) != 0) return std::nullopt;
+  std::error_code error;  // of what is gone, or another user's: passed over
+  for (fs::directory_iterator process("/proc", error), end; process != end;
+       process.increment(error)) {
+    if (error) break;
+    int64_t pid = 0;
+    if (!absl::SimpleAtoi(process->path().filename().string(), &pid)) continue;
+    if (HasLock(process->path(), file)) return pid;
+  }
+  return std::nullopt;
+}
+
+std::string DescribeLockHolder(const std::string& path) {
+  const std::optional<int64_t> holder = WriterLockHolder(path);
+  return holder ? absl::StrCat(" (process ", *holder, ")") : "";
 }
 
 bool IsLockedByWriter(int fd) {

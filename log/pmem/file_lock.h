@@ -8,6 +8,8 @@
 #ifndef ALPHEUS_LOG_PMEM_FILE_LOCK_H_
 #define ALPHEUS_LOG_PMEM_FILE_LOCK_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -20,6 +22,13 @@ absl::Status TakeWriterLock(const std::string& path, int fd);
 
 // Errors: as FileError; the lock is kept.
 absl::Status ReleaseWriterLock(const std::string& path, int fd);
+
+// The process that has it, if the system tells: of processes of the same user,
+// or if this one is root. For messages: it looks at the open files of all
+// processes.
+std::optional<int64_t> WriterLockHolder(const std::string& path);
+// " (process 1234)", or nothing; part of a message.
+std::string DescribeLockHolder(const std::string& path);
 
 // Whether another open file has it. Takes no lock, so that a reader never
 // stands in a writer's way.

@@ -42,7 +42,7 @@ const char* CompletionStatusName(CompletionStatus status) {
     case CompletionStatus::kOk:
       return "ok";
     case CompletionStatus::kFlushed:
-      return "flushed: the connection was broken or closed before its turn";
+      return "its turn did not come";
     case CompletionStatus::kRemoteAccess:
       return "refused by the peer: key, bounds or access";
     case CompletionStatus::kReceiverNotReady:

@@ -2,6 +2,7 @@
 // The public log on the nodes of a cluster, over TCP.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -251,9 +252,31 @@ TEST_F(ClusterLogTest, ReplicaThatAnotherProcessHasIsNamed) {
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()),
               AllOf(HasSubstr(options.path + ": another process"),
+                    HasSubstr(absl::StrCat("(process ", getpid(), ")")),
                     HasSubstr("alpheusd of node 1"),
                     HasSubstr("open the log without a file")));
   EXPECT_TRUE(first->Append("one").ok());
+}
+
+// Goal: the file of another node, or of another log, is found out at once, and
+// not when nobody lets go of it.
+TEST_F(ClusterLogTest, FileOfAnotherNodeIsNamedAtOnce) {
+  TestCluster cluster(2);
+  Format(cluster);
+  LogOptions options = OptionsOf(cluster, 2);
+  options.path = cluster.ReplicaPath(1);  // node 1 serves it
+  const absl::Status other_node = Log::Open(options).status();
+  EXPECT_EQ(other_node.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(other_node.message()),
+              AllOf(HasSubstr(options.path + ": is the replica of node 1, "
+                                             "expected that of node 2"),
+                    HasSubstr("main.alpheus in the directory of node 2")));
+  options.path = cluster.ReplicaPath(2);
+  options.replication.log_name = "other";
+  const absl::Status other_log = Log::Open(options).status();
+  EXPECT_EQ(other_log.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(other_log.message()),
+              HasSubstr(options.path + ": is no replica of log other"));
 }
 
 TEST_F(ClusterLogTest, NodeThatIsAwayIsNamedOnce) {

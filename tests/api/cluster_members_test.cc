@@ -41,8 +41,10 @@ class ClusterMembersTest : public ::testing::Test {
   }
   static absl::StatusOr<RecoveryReport> Change(
       const std::string& to, const std::string& from,
-      const std::vector<uint64_t>& replaced = {}) {
+      const std::vector<uint64_t>& replaced = {},
+      uint32_t timeout_ms = 60'000) {
     ChangeMembersOptions options;
+    options.timeout_ms = timeout_ms;
     options.cluster_file = to;
     options.previous_cluster_file = from;
     options.replaced = replaced;
@@ -175,6 +177,105 @@ TEST_F(ClusterMembersTest, WhatCannotBeIsRefusedBeforeAnybodyIsAsked) {
   EXPECT_TRUE(absl::IsFailedPrecondition(wrong.status())) << wrong.status();
   EXPECT_THAT(wrong.status().message(), HasSubstr("has configuration 1"));
   Append(three_, 2, 1, 1);
+}
+
+// Goal: a list that is not the log's is found out before anybody promises, so
+// that whoever has the log open goes on with all its members.
+TEST_F(ClusterMembersTest, RefusedChangeEndsNobody) {
+  TestCluster cluster(6);
+  const std::vector<int> all = {1, 2, 3, 4, 5};
+  const std::string five = cluster.WriteList(1, all, 2);
+  Format(five);
+  const auto log = Log::Open(By(five, 1));
+  ASSERT_TRUE(log.ok()) << log.status();
+  ASSERT_TRUE((*log)->Append("before").ok());
+  const std::string has =
+      "the log has configuration 1 of nodes 1, 2, 3, 4, 5 "
+      "(N = 5, W = 2)";
+  // The configuration, its nodes, and W before and after.
+  struct Case {
+    int id;
+    std::vector<int> nodes;
+    int from;
+    int to;
+    const char* expected;
+  };
+  const std::vector<Case> cases = {
+      {1, {1, 2, 3}, 2, 3, "configuration 1 of nodes 1, 2, 3 (N = 3, W = 2)"},
+      {1,
+       {1, 2, 3, 4, 6},
+       2,
+       3,
+       "configuration 1 of nodes 1, 2, 3, 4, 6 (N = 5, W = 2)"},
+      {1, all, 3, 4, "configuration 1 of nodes 1, 2, 3, 4, 5 (N = 5, W = 3)"},
+      {2, {1, 2, 3}, 2, 3, "configuration 2 of nodes 1, 2, 3 (N = 3, W = 2)"},
+  };
+  for (const bool is_whole : {true, false}) {
+    if (!is_whole) {
+      cluster.Stop(4);
+      cluster.Stop(5);
+    }
+    const uint32_t before = (*log)->replication_status().in_sync;
+    for (const Case& c : cases) {
+      const auto refused = Change(cluster.WriteList(c.id + 1, c.nodes, c.to),
+                                  cluster.WriteList(c.id, c.nodes, c.from));
+      EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()))
+          << refused.status();
+      EXPECT_THAT(refused.status().message(),
+                  AllOf(HasSubstr(has), HasSubstr(c.expected),
+                        HasSubstr("Nothing was changed, and whoever has the "
+                                  "log open goes on")));
+    }
+    // Another W in a replacement.
+    const auto replace = Change(cluster.WriteList(1, all, 3), "", {2});
+    EXPECT_TRUE(absl::IsFailedPrecondition(replace.status()))
+        << replace.status();
+    EXPECT_THAT(replace.status().message(), HasSubstr(has));
+    const auto lsn = (*log)->Append("goes on");
+    EXPECT_TRUE(lsn.ok()) << lsn.status();
+    if (is_whole) {
+      EXPECT_EQ((*log)->replication_status().in_sync, before);
+    }
+  }
+  // The right list, and too few to open the log by it.
+  const auto few = Change(cluster.WriteList(2, all, 3),
+                          cluster.WriteList(1, all, 2), {}, 100);
+  EXPECT_TRUE(absl::IsUnavailable(few.status())) << few.status();
+  EXPECT_THAT(few.status().message(),
+              AllOf(HasSubstr("of configuration 1 of nodes 1, 2, 3, 4, 5 (N = "
+                              "5, W = 2) 4 must"),
+                    HasSubstr("node 4"), HasSubstr("node 5"),
+                    HasSubstr("Nothing was changed")));
+  const auto lsn = (*log)->Append("goes on");
+  EXPECT_TRUE(lsn.ok()) << lsn.status();
+  EXPECT_TRUE((*log)->Close().ok());
+}
+
+// What shows only when members have promised says what that cost.
+TEST_F(ClusterMembersTest, RefusedOpeningSaysWhomItEnded) {
+  Format(three_);
+  auto log = Log::Open(By(three_, 1));
+  ASSERT_TRUE(log.ok()) << log.status();
+  ASSERT_TRUE((*log)->Append("one").ok());
+  const auto refused = Log::Open(By(cluster_.WriteList(1, {1, 2, 3}, 3), 2));
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
+  EXPECT_THAT(
+      refused.status().message(),
+      AllOf(HasSubstr("the log has configuration 1 of nodes 1, 2, 3 (N = 3, W "
+                      "= 2), the list of members is configuration 1 of nodes "
+                      "1, 2, 3 (N = 3, W = 3)"),
+            HasSubstr("Give the list of members that the log has"),
+            HasSubstr("a primary that has the log open has lost them, and gets "
+                      "them back when it opens the log again")));
+  const auto ended = (*log)->Append("two");
+  EXPECT_TRUE(absl::IsAborted(ended.status())) << ended.status();
+  (*log)->Close().IgnoreError();
+  // As it says.
+  log = Log::Open(By(cluster_.WriteList(1, {1, 2, 3}, 2), 1));
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_EQ((*log)->replication_status().in_sync, 3u);
+  EXPECT_TRUE((*log)->Append("two").ok());
+  EXPECT_TRUE((*log)->Close().ok());
 }
 
 }  // namespace

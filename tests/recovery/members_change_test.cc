@@ -25,8 +25,10 @@
 namespace alpheus::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::Not;
 using Primary = OpeningWorld::Primary;
 
 // A list of members, as an operator gives it to each process.
@@ -291,7 +293,11 @@ TEST_F(MembersChangeTest, ChangeThatCannotBeMadeAtOnceIsRefused) {
            {kThree, {2, {1, 4, 5}, 2}, {}, "1 members stay, W = 2 must"},
            {kThree, kThree, {2, 3}, "1 members stay, W = 2 must"},
            {kThree, {2, {1}, 1}, {}, "1 members stay, W = 2 must"},
-           {five, {2, {1, 2, 3}, 2}, {}, "opened by 2 members, but only by 3"},
+           {five,
+            {2, {1, 2, 3}, 2},
+            {},
+            "by the new list 2 members are enough to open the log, and the old "
+            "list ends only when 3 members have the new one"},
        }) {
     const absl::Status status = CheckChange(ChangeOf(c.from, c.to, c.replaced));
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
@@ -299,6 +305,21 @@ TEST_F(MembersChangeTest, ChangeThatCannotBeMadeAtOnceIsRefused) {
   }
   EXPECT_TRUE(CheckChange(ChangeOf(five, {2, {1, 2, 3, 4}, 3})).ok());
   EXPECT_TRUE(CheckChange(ChangeOf(five, {2, {1, 2, 3, 4, 6}, 3})).ok());
+}
+
+// The numbers that members say at their welcome are enough.
+TEST_F(MembersChangeTest, ChangeOfAListThatIsToComeAsksForNoPromise) {
+  Make(kThree, 0);
+  Write(kThree, 2);
+  const Epoch promised = world_->replica(1).superline().promised_epoch;
+  const auto refused = Change({3, {1, 2, 3}, 2}, {4, {1, 2, 3}, 3});
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused->status()))
+      << refused->status();
+  EXPECT_THAT(refused->status().message(),
+              AllOf(HasSubstr("the log has configuration 1, the list of "
+                              "members before the change is 3"),
+                    Not(HasSubstr("promised this epoch"))));
+  EXPECT_EQ(world_->replica(1).superline().promised_epoch, promised);
 }
 
 TEST_F(MembersChangeTest, ChangeThatIsNoneIsRefused) {

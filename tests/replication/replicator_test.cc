@@ -128,9 +128,9 @@ TEST_F(ReplicatorTest, PoisonedWithoutAQuorum) {
   EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
   EXPECT_TRUE(absl::IsAborted(replicator_->status()));
   EXPECT_EQ(replicator_->status().message(),
-            "1 replicas are in sync, and 2 must be; records behind LSN 1 have "
-            "an unknown outcome until the log is opened again. b0: the backup "
-            "broke the connection.");
+            "the log failed with 1 of 2 replicas that must be in sync; records "
+            "behind LSN 1 have an unknown outcome until the log is opened "
+            "again. b0: the backup broke the connection.");
   EXPECT_TRUE(path_->fabric().is_closed(path_->backup(0).connection));
   replicator_->LocalPersisted(Lsn(3));
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
@@ -389,11 +389,11 @@ TEST_F(ReplicatorTest, OvertakenPrimarySaysByWhom) {
   EXPECT_EQ(replicator_->status().code(), absl::StatusCode::kAborted);
   EXPECT_EQ(
       replicator_->status().message(),
-      "node 3, process 1f, opens epoch 1000000; 1 replicas are in sync, and 2 "
-      "must be; records behind LSN 1 have an unknown outcome until the log is "
-      "opened again. b0: node 3, process 1f, opens epoch 1000000, and has its "
-      "promise. b1: node 3, process 1f, opens epoch 1000000, and has its "
-      "promise.");
+      "node 3, process 1f, opens epoch 1000000; the log failed with 1 of 2 "
+      "replicas that must be in sync; records behind LSN 1 have an unknown "
+      "outcome until the log is opened again. b0: its promise is given: node "
+      "3, process 1f, opens epoch 1000000. b1: its promise is given: node 3, "
+      "process 1f, opens epoch 1000000.");
 }
 
 // Nothing says more of it.

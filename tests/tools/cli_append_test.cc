@@ -3,7 +3,9 @@
 // and input that can't be appended.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -106,6 +108,24 @@ TEST_F(CliTest, EachThreadKeepsItsOrder) {
   }
 }
 
+// Records that came together are forced together; one that comes alone waits
+// for no other.
+TEST_F(CliTest, RecordThatComesAloneIsAcknowledgedAlone) {
+  Format("1MiB");
+  auto append = demo::ChildProcess::Start(
+      AlpheusProgram({"append", "--file", region_, "--ack"}));
+  ASSERT_TRUE(append.ok()) << append.status();
+  std::string acks;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(write(append->input().get(), "x\n", 2), 2);
+    while (std::ranges::count(acks, '\n') <= i) {
+      ASSERT_TRUE(demo::ReadSome(append->output().get(), &acks)) << acks;
+    }
+  }
+  append->input().Close();
+  EXPECT_EQ(append->Wait().exit_status, kGood);
+}
+
 // Each acknowledgement names the LSN under which the record is found; with a
 // force frequency they come later, but all come.
 TEST_F(CliTest, AcknowledgementsNameRecordsAndLsns) {
@@ -142,7 +162,10 @@ TEST_F(CliTest, Len32InputThatIsCutOffIsReported) {
     EXPECT_EQ(result.end.exit_status, kFailed);
     EXPECT_THAT(result.error,
                 HasSubstr(absl::StrCat("ends at byte ", whole.size() + cut)));
-    EXPECT_THAT(result.error, HasSubstr("record 2"));
+    EXPECT_THAT(result.error, HasSubstr("record 2, counted from 0"));
+    EXPECT_THAT(result.error,
+                HasSubstr("or is not framed as len32. 2 records of this input "
+                          "are in the log"));
     EXPECT_EQ(result.output, "2\n");
     EXPECT_EQ(CatLen32(), whole);
     std::filesystem::remove(region_);
@@ -157,7 +180,7 @@ TEST_F(CliTest, RecordLargerThanHalfTheRingIsRefused) {
   const ProgramResult lines = RunAlpheus({"append", "--file", region_},
                                          "before\n" + large + "\nafter\n");
   EXPECT_EQ(lines.end.exit_status, kFailed);
-  EXPECT_THAT(lines.error, HasSubstr("record 1 at byte 7"));
+  EXPECT_THAT(lines.error, HasSubstr("record 1, counted from 0, at byte 7"));
   EXPECT_EQ(RunWell({"cat", "--file", region_}), "before\n");
 
   const ProgramResult len32 =
@@ -179,7 +202,8 @@ TEST_F(CliTest, FullRingIsReportedAndLosesNothing) {
   EXPECT_EQ(full.end.exit_status, kFailed);
   EXPECT_THAT(full.error, AllOf(HasSubstr("no room"), Not(HasSubstr("reserve")),
                                 HasSubstr("`alpheus cleanup --file " + region_ +
-                                          " --through LSN` cleans all")));
+                                          " --through LSN` cleans all"),
+                                HasSubstr(" of the input, counted from 0: ")));
   const auto acks = SplitLines(full.output);
   EXPECT_GT(acks.size(), 10u);
   EXPECT_LT(acks.size(), 50u);

@@ -281,7 +281,7 @@ TEST_F(CliClusterErrorsTest, ListThatIsAheadOfTheLogNamesTheChange) {
   EXPECT_EQ(late.end.exit_status, kFailed);
   EXPECT_THAT(late.error,
               AllOf(HasSubstr("the log has configuration 2"),
-                    HasSubstr("give the list of members that the log has"),
+                    HasSubstr("Give the list of members that the log has"),
                     Not(HasSubstr("alpheus reconfigure"))));
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <span>
@@ -19,7 +20,10 @@
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "tests/testing/test_cluster.h"
 #include "tests/tools/cli_fixture.h"
+#include "tools/cli/append_workers.h"
 #include "tools/cli/cluster_status.h"
+#include "tools/cli/log_source.h"
+#include "tools/cli/wait_notice.h"
 #include "tools/demo/child_process.h"
 
 namespace alpheus::testing {
@@ -371,6 +375,48 @@ TEST(CliClusterOfOneTest, CleanupOfWhatWasNeverGivenEndsNobody) {
   EXPECT_EQ(writer.Close().exit_status, kGood);
 }
 
+// Goal: whoever feeds the rest of an input doubles no record.
+TEST_F(CliClusterTest, RecordsWhoseOutcomeIsUnknownAreNotCountedAsMissing) {
+  EXPECT_EQ(cli::WhatIsInTheLog("`alpheus cat`", Lsn(5), Lsn(7), Lsn(8)),
+            "3 records of this input are in the log; `alpheus cat` shows them");
+  EXPECT_THAT(cli::WhatIsInTheLog("`alpheus cat`", Lsn(5), Lsn(7), Lsn(9)),
+              AllOf(HasSubstr("At least 3 records of this input are in the "
+                              "log, up to LSN 7; more may be"),
+                    HasSubstr("`alpheus cat` shows which, once the log was "
+                              "opened again")));
+  // Nothing came, and the log had more before.
+  EXPECT_THAT(cli::WhatIsInTheLog("", Lsn(5), Lsn(2), Lsn(5)),
+              HasSubstr("0 records"));
+  EXPECT_THAT(cli::WhatIsInTheLog("", Lsn(5), Lsn(4), Lsn(6)),
+              HasSubstr("At least 0 records"));
+
+  Format();
+  auto append = demo::ChildProcess::Start(
+      AlpheusProgram(Of("append", {"--node", "1", "--ack"})));
+  ASSERT_TRUE(append.ok()) << append.status();
+  ASSERT_EQ(write(append->input().get(), "0\n1\n2\n", 6), 6);
+  std::string acks;
+  while (std::ranges::count(acks, '\n') < 3) {
+    ASSERT_TRUE(demo::ReadSome(append->output().get(), &acks)) << acks;
+  }
+  cluster_.Stop(2);
+  cluster_.Stop(3);
+  // It may have ended before, with no record under way.
+  (void)!write(append->input().get(), "3\n", 2);
+  append->input().Close();
+  std::string error;
+  while (demo::ReadSome(append->error().get(), &error)) {
+  }
+  EXPECT_EQ(append->Wait().exit_status, kUnavailable) << error;
+  EXPECT_THAT(error, AnyOf(HasSubstr("At least 3 records of this input"),
+                           HasSubstr(". 3 records of this input")));
+  cluster_.Start(2);
+  cluster_.Start(3);
+  RunWell(Of("append", {"--node", "1"}), "");
+  const std::string there = RunWell(Of("cat"));
+  EXPECT_THAT(there, AnyOf("0\n1\n2\n", "0\n1\n2\n3\n"));
+}
+
 TEST_F(CliClusterTest, WhatBecameOfAPrimaryIsInTheNextStatus) {
   cli::ClusterStatus before;
   before.primary = 2;
@@ -467,6 +513,49 @@ TEST_F(CliClusterTest, SilentNodeIsWaitedForOnce) {
             kUsage);
 }
 
+// Goal: a command that waits says for whom and until when.
+TEST_F(CliClusterTest, WaitNamesTheNodesAndItsEnd) {
+  Format();
+  cli::LogSource source;
+  source.cluster = cluster_.file();
+  EXPECT_THAT(cli::DescribeWait(source, "it gives up after 60 s (--timeout)"),
+              AllOf(HasSubstr("log main: waiting for its nodes, all of which "
+                              "answer; it gives up after 60 s (--timeout)")));
+  cluster_.Stop(3);
+  SilentNode silent(cluster_.AddressOf(3));
+  EXPECT_THAT(cli::DescribeWait(source, "it gives up"),
+              AllOf(HasSubstr("waiting for node 3 ("), HasSubstr("silent for"),
+                    Not(HasSubstr("node 1"))));
+  cluster_.Stop(1);
+  cluster_.Stop(2);
+  EXPECT_THAT(cli::DescribeWait(source, "it gives up"),
+              HasSubstr("waiting for node"));
+
+  ::testing::internal::CaptureStderr();
+  {
+    const cli::WaitNotice notice(source, "never", std::chrono::hours(1));
+    cli::LogSource local;
+    local.file = "wal";
+    const cli::WaitNotice none(local, "never", std::chrono::seconds(0));
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+// Goal: a command that waits for longer than two seconds tells.
+TEST_F(CliClusterTest, OpeningThatWaitsTells) {
+  Format();
+  cluster_.Stop(2);
+  cluster_.Stop(3);
+  const ProgramResult replace =
+      RunAlpheus(Of("replace", {"--node", "3", "--timeout", "4"}));
+  EXPECT_EQ(replace.end.exit_status, kUnavailable);
+  EXPECT_THAT(
+      replace.error,
+      AllOf(HasSubstr("log main: waiting for node 2 ("), HasSubstr("node 3 ("),
+            HasSubstr("it gives up after 4 s in all (--timeout)"),
+            HasSubstr("too few told who its members are")));
+}
+
 // A log that is nowhere does not come by waiting; one of which a node may know
 // may.
 TEST_F(CliClusterTest, StatusOfALogThatIsNowhereHasFailed) {
@@ -525,6 +614,22 @@ TEST_F(CliClusterTest, TailFollowsUntilItIsInterrupted) {
   while (demo::ReadSome(tail->error().get(), &error)) {
   }
   EXPECT_THAT(error, HasSubstr("next LSN 3, durable up to LSN 2"));
+}
+
+// Goal: a script that goes on at the LSN that was named comes forward.
+TEST_F(CliClusterTest, TailOfCleanedRecordsNamesWhereTheLogBegins) {
+  Format();
+  RunWell(Of("append", {"--node", "1"}), "one\ntwo\nthree\n");
+  RunWell(Of("cleanup", {"--through", "2"}));
+  const ProgramResult cleaned = RunAlpheus(Of("tail", {"--from", "1"}));
+  EXPECT_EQ(cleaned.end.exit_status, kFailed);
+  EXPECT_THAT(cleaned.error,
+              AllOf(HasSubstr("next LSN 3, durable up to LSN 3"),
+                    HasSubstr("LSN 1 was cleaned"), HasSubstr("at LSN 3")));
+  EXPECT_EQ(RunWell(Of("tail", {"--from", "3"})), "three\n");
+  const ProgramResult unknown = RunAlpheus(Of("tail", {"--log", "nosuch"}));
+  EXPECT_NE(unknown.end.exit_status, kGood);
+  EXPECT_THAT(unknown.error, Not(HasSubstr("next LSN")));
 }
 
 TEST_F(CliClusterTest, TailSaysWhatKeepsItFromGoingOn) {

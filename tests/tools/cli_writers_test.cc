@@ -48,6 +48,7 @@ class BlockedWriter {
     EXPECT_THAT(said, HasSubstr(" 0 0\n"));
   }
 
+  pid_t pid() const { return child_.pid(); }
   int Finish() {
     child_.input().Close();
     return child_.Wait().exit_status;
@@ -73,6 +74,8 @@ TEST_F(CliTest, SecondWriterIsRefused) {
                               {"salvage", region_, File("salvaged")}}) {
     ExpectRefused(command, kFailed, "writer", "x\n");
   }
+  ExpectRefused({"append", "--file", region_}, kFailed,
+                absl::StrCat("it is process ", writer.pid()), "x\n");
   EXPECT_FALSE(std::filesystem::exists(File("salvaged")));
   EXPECT_EQ(writer.Finish(), kGood);
   EXPECT_EQ(RunWell({"cat", "--file", region_}), "one\nheld\n");

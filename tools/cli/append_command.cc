@@ -20,6 +20,7 @@
 #include "tools/cli/parser.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
+#include "tools/cli/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {
@@ -46,7 +47,14 @@ absl::StatusOr<std::unique_ptr<Log>> OpenLog(const AppendArguments& arguments) {
   }
   options.exposure_records_max =
       std::max(options.exposure_records_max, 2 * arguments.frequency);
-  absl::StatusOr<std::unique_ptr<Log>> log = Log::Open(options);
+  absl::StatusOr<std::unique_ptr<Log>> log = [&] {
+    const WaitNotice notice(
+        arguments.source,
+        absl::StrCat("it gives up after ",
+                     options.replication.open_timeout_ms / 1000,
+                     " s, and as many for the file, if one is given"));
+    return Log::Open(options);
+  }();
   if (log.ok() || !arguments.source.is_cluster()) return log;
   // Others know the log by its identity, the user by its name.
   return absl::Status(
@@ -88,6 +96,7 @@ absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
   options.when_full = absl::StrCat(
       "`alpheus cleanup ", AsOptions(arguments.source),
       " --through LSN` cleans all up to the last record that nobody needs");
+  const Lsn begin = log->next_lsn();
   AppendWorkers workers(log, options);
   Input input(STDIN_FILENO, workers.failure_fd());
   const std::unique_ptr<FrameReader> reader =
@@ -98,10 +107,11 @@ absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
   if (failure.ok()) return failure;
   return absl::Status(
       failure.code(),
-      absl::StrCat(absl::StripSuffix(failure.message(), "."), ". ",
-                   workers.appended_count(),
-                   " records of this input are in the log; `alpheus cat ",
-                   AsOptions(arguments.source), "` shows them"));
+      absl::StrCat(
+          absl::StripSuffix(failure.message(), "."), ". ",
+          WhatIsInTheLog(
+              absl::StrCat("`alpheus cat ", AsOptions(arguments.source), "`"),
+              begin, log->durable_lsn(), log->next_lsn())));
 }
 
 absl::Status RunAppend(const AppendArguments& arguments) {
@@ -139,13 +149,16 @@ void AddAppendCommand(CLI::App* app, Command* chosen) {
       .ShowDefault();
   AddOption(command, "--frequency", &arguments->frequency,
             "Force only LSNs divisible by this; a crash may take up to "
-            "that many of the last records")
+            "that many of the last records. With 1 records that came "
+            "together are forced together, and none is acknowledged before it "
+            "is durable")
       .Decimal()
       .Range(uint32_t{1}, kFrequencyMax)
       .ShowDefault();
   AddFlag(command, "--ack", &arguments->ack,
           "Print '<lsn> <record index> <thread>' for each record as "
-          "soon as it is durable, and 'durable <lsn>' at the end");
+          "soon as it is durable, and 'durable <lsn>' at the end; records "
+          "and threads count from 0");
   OnChosen(command, [arguments, chosen] {
     *chosen = [arguments] {
       return Told(arguments->source, RunAppend(*arguments));

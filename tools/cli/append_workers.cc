@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +14,12 @@
 #include "tools/cli/standard_streams.h"
 
 namespace alpheus::cli {
+namespace {
+
+// Half of what may be exposed by default (LogOptions::exposure_records_max).
+constexpr uint32_t kTogetherMax = 2048;
+
+}  // namespace
 
 bool RecordQueue::Push(NumberedRecord record) {
   std::unique_lock<std::mutex> lock(mutex_);
@@ -59,6 +66,21 @@ bool RecordQueue::HasRecordsOrEnded() const {
   return ended_ || !records_.empty();
 }
 
+std::string WhatIsInTheLog(const std::string& cat, Lsn begin, Lsn durable,
+                           Lsn next) {
+  durable = std::max(durable, begin - 1);
+  const uint64_t count = durable.value + 1 - begin.value;
+  if (durable + 1 >= next) {
+    return absl::StrCat(count, " records of this input are in the log; ", cat,
+                        " shows them");
+  }
+  return absl::StrCat(
+      "At least ", count, " records of this input are in the log, up to LSN ",
+      durable.value, "; more may be, and ", cat,
+      " shows which, once the log was opened again. Look before you feed the "
+      "rest");
+}
+
 AppendWorkers::AppendWorkers(Log* log, const AppendWorkersOptions& options)
     : log_(*log),
       options_(options),
@@ -97,12 +119,17 @@ absl::Status AppendWorkers::Finish() {
 void AppendWorkers::Work(int worker_index) {
   std::deque<NumberedRecord> records;
   while (workers_[worker_index]->queue.PopAll(&records)) {
+    uint64_t index = 0;
+    absl::Status status;
     for (const NumberedRecord& record : records) {
-      absl::Status status = AppendOne(worker_index, record);
-      if (status.ok()) continue;
-      Fail(record.index, status);
-      return;
+      index = record.index;
+      status = AppendOne(worker_index, record);
+      if (!status.ok()) break;
     }
+    if (status.ok()) status = ForceTogether(worker_index, &index);
+    if (status.ok()) continue;
+    Fail(index, status);
+    return;
   }
 }
 
@@ -113,7 +140,7 @@ absl::Status AppendWorkers::AppendOne(int worker_index,
     if (!failure_.ok()) return failure_;  // Q3
   }
   ForceOptions force;
-  force.frequency = options_.frequency;
+  force.frequency = is_forced_together() ? kTogetherMax : options_.frequency;
   const absl::StatusOr<Lsn> appended =
       log_.Append(std::string_view(record.payload), force);
   if (absl::IsResourceExhausted(appended.status())) {
@@ -121,10 +148,27 @@ absl::Status AppendWorkers::AppendOne(int worker_index,
         absl::StrCat(appended.status().message(), ": ", options_.when_full));
   }
   ALPHEUS_ASSIGN_OR_RETURN(const Lsn lsn, appended);
-  appended_count_.fetch_add(1, std::memory_order_relaxed);
+  Worker& worker = *workers_[worker_index];
+  if (is_forced_together()) worker.unforced.push_back({lsn, record.index});
   if (options_.ack_fd < 0) return absl::OkStatus();
-  workers_[worker_index]->unacknowledged.push_back({lsn, record.index});
+  worker.unacknowledged.push_back({lsn, record.index});
   return Acknowledge(worker_index);
+}
+
+absl::Status AppendWorkers::ForceTogether(int worker_index, uint64_t* index) {
+  std::deque<Appended>& unforced = workers_[worker_index]->unforced;
+  if (unforced.empty()) return absl::OkStatus();
+  if (const absl::Status forced = log_.Force(unforced.back().lsn);
+      !forced.ok()) {
+    const auto first = std::ranges::find_if(
+        unforced, [durable = log_.durable_lsn()](const Appended& appended) {
+          return appended.lsn > durable;
+        });
+    *index = first == unforced.end() ? unforced.back().index : first->index;
+    return forced;
+  }
+  unforced.clear();
+  return options_.ack_fd < 0 ? absl::OkStatus() : Acknowledge(worker_index);
 }
 
 absl::Status AppendWorkers::Acknowledge(int worker_index) {
@@ -145,7 +189,8 @@ void AppendWorkers::Fail(uint64_t record_index, const absl::Status& status) {
     if (failure_.ok()) {
       failure_ = absl::Status(
           status.code(),
-          absl::StrCat("record ", record_index, ": ", status.message()));
+          absl::StrCat("record ", record_index,
+                       " of the input, counted from 0: ", status.message()));
     }
   }
   for (const auto& worker : workers_) worker->queue.Cancel();

@@ -10,11 +10,12 @@
 //       kQueueBytesMax bytes unless it holds one record only.
 //   Q2. An acknowledgement is written only after its record is durable.
 //   Q3. After the first failure nothing new is appended.
+//   Q4. Where each record is to be forced, a worker forces those that waited in
+//       its queue together: a record that comes alone waits for no other.
 // Thread safety: one thread calls the members of AppendWorkers.
 #ifndef ALPHEUS_TOOLS_CLI_APPEND_WORKERS_H_
 #define ALPHEUS_TOOLS_CLI_APPEND_WORKERS_H_
 
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -67,6 +68,13 @@ class RecordQueue {
   bool cancelled_ = false;
 };
 
+// Of an input whose first record has LSN `begin`, and beside which nobody
+// writes: how many records are in the log, where `next` is the LSN that comes
+// next. What is behind `durable` may be there after the next opening. `cat` is
+// the command that shows it.
+std::string WhatIsInTheLog(const std::string& cat, Lsn begin, Lsn durable,
+                           Lsn next);
+
 struct AppendWorkersOptions {
   int threads = 1;
   uint32_t frequency = 1;  // of ForceOptions
@@ -92,14 +100,10 @@ class AppendWorkers {
 
   // Waits until all records are appended, forces them, and writes the
   // acknowledgements that are due. To be called once.
-  // Errors: the first failure, with the index of its record; what the log says
-  // to the last force.
+  // Errors: the first failure, with the index of its record, counted from 0, or
+  // of the first that is not durable of those forced together; what the log
+  // says to the last force.
   absl::Status Finish();
-
-  // Records appended, durable or not.
-  uint64_t appended_count() const {
-    return appended_count_.load(std::memory_order_relaxed);
-  }
 
  private:
   struct Appended {
@@ -108,12 +112,18 @@ class AppendWorkers {
   };
   struct Worker {
     RecordQueue queue;
-    std::deque<Appended> unacknowledged;  // of the worker's thread
+    // Of the worker's thread.
+    std::deque<Appended> unacknowledged;
+    std::deque<Appended> unforced;  // Q4
     std::thread thread;
   };
 
+  bool is_forced_together() const { return options_.frequency == 1; }
   void Work(int worker_index);
   absl::Status AppendOne(int worker_index, const NumberedRecord& record);
+  // All that the worker has appended and not forced. `index`: of the first that
+  // is not durable, when it fails.
+  absl::Status ForceTogether(int worker_index, uint64_t* index);
   absl::Status Acknowledge(int worker_index);
   void Fail(uint64_t record_index, const absl::Status& status);
   void Join();
@@ -123,8 +133,6 @@ class AppendWorkers {
   const AppendWorkersOptions options_;
   uint64_t next_index_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
-  // Statistics only: relaxed.
-  std::atomic<uint64_t> appended_count_{0};
 
   const int failure_fd_;
   Mutex failure_mutex_;

@@ -22,6 +22,7 @@
 #include "tools/cli/parser.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/standard_streams.h"
+#include "tools/cli/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {
@@ -206,6 +207,9 @@ absl::StatusOr<uint64_t> NodeToOpenAs(const LogSource& source) {
 absl::StatusOr<std::unique_ptr<Log>> OpenClusterLog(
     const CleanupArguments& arguments) {
   const LogSource& source = arguments.source;
+  const WaitNotice notice(
+      source, absl::StrCat("it looks first, and the opening gives up after ",
+                           ReplicationOptions().open_timeout_ms / 1000, " s"));
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterStatus status,
                            TakeStatus(source, {.sample_ms = 0}));
   ALPHEUS_RETURN_IF_ERROR(CheckNobodyWrites(arguments, status));

@@ -245,8 +245,9 @@ void Warn(const LogSource& source, ClusterStatus* status) {
     if (status->ring->percent() >= kFullPercent || is_soon) {
       status->warnings.push_back(absl::StrCat(
           "the ring is ", status->ring->percent(), " % full",
-          is_soon ? absl::StrCat(", and all of it in ", DurationText(*seconds))
-                  : "",
+          is_soon
+              ? absl::StrCat(", and will be full in ", DurationText(*seconds))
+              : "",
           ": ", clean));
     }
   }

@@ -13,8 +13,8 @@ namespace {
 absl::Status TooLong(uint64_t index, uint64_t position,
                      const std::string& length, size_t record_bytes_max) {
   return absl::OutOfRangeError(absl::StrCat(
-      "standard input: record ", index, " at byte ", position, " has ", length,
-      " bytes, more than the ", record_bytes_max,
+      "standard input: record ", index, ", counted from 0, at byte ", position,
+      " has ", length, " bytes, more than the ", record_bytes_max,
       " that fit half the ring; split it, or format a larger region"));
 }
 
@@ -100,8 +100,8 @@ class Len32Reader final : public FrameReader {
   absl::Status CutOff(const std::string& where) const {
     return absl::OutOfRangeError(absl::StrCat(
         "standard input: ends at byte ", input_.position(), ", within ", where,
-        " of record ", index_, ", which begins at byte ", start_,
-        "; was the input cut off, or is it not framed as len32?"));
+        " of record ", index_, ", counted from 0, which begins at byte ",
+        start_, ". The input was cut off, or is not framed as len32"));
   }
 
   Input& input_;

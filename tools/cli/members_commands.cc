@@ -11,6 +11,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/log_source.h"
 #include "tools/cli/parser.h"
+#include "tools/cli/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {
@@ -42,6 +43,9 @@ absl::Status RunChange(const MembersArguments& arguments) {
   options.replaced = arguments.nodes;
   options.log_name = arguments.source.log;
   options.timeout_ms = arguments.timeout_s * 1000;
+  const WaitNotice notice(
+      arguments.source, absl::StrCat("it gives up after ", arguments.timeout_s,
+                                     " s in all (--timeout)"));
   ALPHEUS_ASSIGN_OR_RETURN(const RecoveryReport report,
                            Log::ChangeMembers(options));
   std::fprintf(stderr, "alpheus: %s\n",

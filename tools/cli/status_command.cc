@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/cluster_status.h"
 #include "tools/cli/commands.h"
@@ -14,6 +15,7 @@
 #include "tools/cli/log_source.h"
 #include "tools/cli/parser.h"
 #include "tools/cli/standard_streams.h"
+#include "tools/cli/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {
@@ -26,8 +28,15 @@ struct StatusArguments {
 };
 
 absl::Status RunStatus(const StatusArguments& arguments) {
-  ALPHEUS_ASSIGN_OR_RETURN(const ClusterStatus status,
-                           TakeStatus(arguments.source, arguments.options));
+  const absl::StatusOr<ClusterStatus> taken = [&arguments] {
+    const WaitNotice notice(
+        arguments.source,
+        absl::StrCat("one that is silent is given up after ",
+                     arguments.options.timeout_ms, " ms (--timeout-ms)"));
+    return TakeStatus(arguments.source, arguments.options);
+  }();
+  ALPHEUS_RETURN_IF_ERROR(taken.status());
+  const ClusterStatus& status = *taken;
   ALPHEUS_RETURN_IF_ERROR(WriteAll(STDOUT_FILENO, arguments.json
                                                       ? ToLine(status.ToJson())
                                                       : status.ToText()));

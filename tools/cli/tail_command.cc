@@ -21,6 +21,7 @@
 #include "tools/cli/log_source.h"
 #include "tools/cli/parser.h"
 #include "tools/cli/standard_streams.h"
+#include "tools/cli/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {
@@ -139,9 +140,15 @@ absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
   };
   Deadline until = in_time();
   DoubtTeller teller(arguments.timeout_ms);
+  std::optional<WaitNotice> notice(
+      std::in_place, arguments.source,
+      absl::StrCat(arguments.follow ? "what they have is shown, after "
+                                    : "it gives up after ",
+                   arguments.timeout_ms, " ms (--timeout-ms)"));
   while (is_interrupted == 0) {
     ALPHEUS_ASSIGN_OR_RETURN(const std::optional<TailRecord> record,
                              tail.Next(Deadline::In(kLook)));
+    if (record || tail.is_caught_up()) notice.reset();
     if (record) {
       ALPHEUS_RETURN_IF_ERROR(writer.Write(*record));
       until = in_time();
@@ -157,6 +164,16 @@ absl::Status Show(const TailArguments& arguments, ClusterTail& tail,
     if (is_late) return Stuck(arguments, tail);
   }
   return absl::OkStatus();
+}
+
+// What a script gives to --from next. Nothing of a log of which no node told.
+void TellWhereToGoOn(const ClusterTail& tail, const absl::Status& shown) {
+  const bool is_cleaned = absl::IsOutOfRange(shown);
+  const Lsn next = is_cleaned ? tail.head_lsn() : tail.next_lsn();
+  if (next == Lsn(0)) return;
+  std::fprintf(stderr, "alpheus: next LSN %llu, durable up to LSN %llu\n",
+               static_cast<unsigned long long>(next.value),
+               static_cast<unsigned long long>(tail.durable_lsn().value));
 }
 
 absl::Status RunTail(const TailArguments& arguments) {
@@ -176,9 +193,7 @@ absl::Status RunTail(const TailArguments& arguments) {
   absl::Status shown = Show(arguments, *tail, writer);
   // What came before the error is worth having.
   const absl::Status flushed = writer.Rest(*tail);
-  std::fprintf(stderr, "alpheus: next LSN %llu, durable up to LSN %llu\n",
-               static_cast<unsigned long long>(tail->next_lsn().value),
-               static_cast<unsigned long long>(tail->durable_lsn().value));
+  TellWhereToGoOn(*tail, shown);
   return shown.ok() ? flushed : shown;
 }
 
@@ -199,7 +214,8 @@ void AddTailCommand(CLI::App* app, Command* chosen) {
       "and 1 as soon as a node shows that the members changed since the "
       "cluster file was written. What it has written stays, whatever happens "
       "to the cluster. "
-      "At its end standard error names the LSN to go on --from.");
+      "At its end standard error names the LSN to go on --from, where the "
+      "log begins if that was cleaned; nothing if no node told of the log.");
   AddClusterOptions(command, &arguments->source);
   FindOption(command, "--cluster").Required();
   AddNodeOption(command, &arguments->source,

@@ -78,6 +78,8 @@ class ClusterTail {
   Lsn durable_lsn() const;
   // To be shown next: from where another tail would go on; 0: not known yet.
   Lsn next_lsn() const;
+  // Where the log begins, by what the nodes in reach said; 0: not known yet.
+  Lsn head_lsn() const;
   // Lets the following calls of Next ask every node in reach at once, and not
   // only when poll_ms say so.
   void AskAnew();
