@@ -129,7 +129,7 @@ bool WasLeft(const VouchFacts& facts) {
 
 // Q6.
 VouchVerdict CompareElsewhere(const VouchFacts& facts, VouchVerdict compared) {
-  if (facts.elsewhere.empty() || IsMutant("kWalGivenAway")) return compared;
+  if (facts.elsewhere.empty()) return compared;
   if (WasLeft(facts)) return VouchVerdict::kLeft;
   const bool is_empty = !facts.has_database && !facts.has_marker;
   if (compared <= VouchVerdict::kNothingToMix && facts.has_data && is_empty) {

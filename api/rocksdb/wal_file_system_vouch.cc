@@ -96,7 +96,9 @@ absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
   const std::string& directory = looked_at.database;
   facts.has_left_name = directory == facts.left.database;
   const std::string known = store.home().database;
-  if (known != directory) facts.elsewhere = known;
+  if (known != directory && !IsMutant("kWalGivenAway")) {
+    facts.elsewhere = known;
+  }
   ALPHEUS_ASSIGN_OR_RETURN(facts.directory,
                            ReadDirectoryVouch(*target_, directory));
   ALPHEUS_ASSIGN_OR_RETURN(facts.has_database,
@@ -126,7 +128,7 @@ absl::Status WalFileSystem::SettleVouch(WalStore& store, const WalHome& home,
   absl::Status judged = ToStatus(verdict, facts, LockedDatabase());
   const bool is_new = !facts.has_database && !facts.directory;
   // Q6.
-  const bool may_force = facts.elsewhere.empty() || IsMutant("kWalGivenAway");
+  const bool may_force = facts.elsewhere.empty();
   const bool drops = options_.drop_wal && may_force &&
                      (!judged.ok() || (is_new && facts.has_data));
   const bool keeps = options_.keep_wal && may_force && !judged.ok() &&
