@@ -133,6 +133,9 @@ MUTANT_NAME = re.compile(r'\s*"(k\w+)"\s*\)')
 GUIDE = "docs/api_guide.md"
 GUIDE_TEST = "tests/api/guide_test.cc"
 
+# glossary: one word has one row.
+GLOSSARY = "docs/glossary.md"
+
 # label: a message says in words what it means. Labels of comments, such as
 # (A4.2), are for assertions, which only programmers read.
 LABEL = re.compile(r"\([A-Z]\d+(\.\d+)?(, [A-Z]\d+(\.\d+)?)*\)")
@@ -141,7 +144,8 @@ ASSERTION = re.compile(r"\bALPHEUS_CHECK\w*\s*\(")
 
 RULES = frozenset(
     {"include-order", "include-path", "door", "public-abseil", "spdx", "guard",
-     "header-comment", "todo", "waiver", "mutant", "guide", "label"}
+     "header-comment", "todo", "waiver", "mutant", "guide", "glossary",
+     "label"}
     | {call[0] for call in CALLS})
 
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
@@ -461,6 +465,27 @@ def lint_guide(root):
     return findings
 
 
+def lint_glossary(root):
+    """Findings in the glossary: words that have two rows."""
+    path = os.path.join(root, GLOSSARY)
+    if not os.path.exists(path):
+        return []
+    findings = []
+    seen = {}
+    with open(path, encoding="utf-8") as glossary:
+        for number, line in enumerate(glossary, 1):
+            if not line.startswith("| **"):
+                continue
+            for bold in re.findall(r"\*\*([^*]+)\*\*", line.split(" | ")[0]):
+                for word in bold.split(", "):
+                    first = seen.setdefault(word, number)
+                    if first != number:
+                        findings.append(
+                            f"{GLOSSARY}:{number}: glossary: {word} has a row "
+                            f"already, in line {first}")
+    return findings
+
+
 def lint(root):
     """Findings in the tree at root, one string each."""
     mutants = read_mutants(root)
@@ -468,7 +493,7 @@ def lint(root):
     return ([finding for file in files for finding in lint_file(file, mutants)]
             + check_mutant_table(root, [file for file in files
                                         if file.path.endswith(CODE_SUFFIXES)])
-            + lint_guide(root))
+            + lint_guide(root) + lint_glossary(root))
 
 
 def main(arguments):

@@ -108,3 +108,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/api/examples
   PATTERN LICENSE EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/samples
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/tools)
+# Behind them all.
+install(CODE "
+  cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_PREFIX OUTPUT_VARIABLE docs)
+  cmake_path(APPEND docs \"${CMAKE_INSTALL_DOCDIR}\")
+  set(docs \"\$ENV{DESTDIR}\${docs}\")
+  include(\"${CMAKE_CURRENT_LIST_DIR}/MendLinks.cmake\")")

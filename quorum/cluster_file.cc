@@ -393,7 +393,7 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(
   if (file == nullptr) {
     return OtherFileError(
         absl::StrCat("cluster file ", path, " can't be opened"), errno,
-        "Is the path right, and may this user read it?");
+        "Is the path right?");
   }
   struct stat found{};
   if (fstat(descriptor, &found) == 0 && !S_ISREG(found.st_mode)) {

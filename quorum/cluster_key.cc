@@ -68,6 +68,21 @@ absl::Status CheckOwnersAlone(std::FILE* file, const std::string& path) {
       path, "`; else make a new key for all nodes"));
 }
 
+absl::Status CannotOpen(const std::string& path, int error) {
+  const std::string what = absl::StrCat("key file ", path, " can't be opened");
+  const absl::Status refused = OtherFileError(
+      what, error,
+      "It must be the same one as on all other nodes; `alpheus key new FILE` "
+      "makes the first");
+  if (!absl::IsPermissionDenied(refused)) return refused;
+  // A right for others would be refused by the next step.
+  return absl::Status(
+      refused.code(),
+      absl::StrCat(refused.message(),
+                   ". Only the owner may have that right: `chown ", geteuid(),
+                   " ", path, "`; a new key would be another one"));
+}
+
 std::string DrawKeyText(RandomSource& random) {
   std::string text;
   for (size_t i = 0; i < kClusterKeyBytes / sizeof(uint64_t); ++i) {
@@ -138,12 +153,7 @@ absl::StatusOr<ClusterKey> LoadClusterKey(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const File file(descriptor < 0 ? nullptr : fdopen(descriptor, "rb"),
                   std::fclose);
-  if (file == nullptr) {
-    return OtherFileError(
-        absl::StrCat("key file ", path, " can't be opened"), errno,
-        "It must be the same one as on all other nodes; `alpheus key new "
-        "FILE` makes the first");
-  }
+  if (file == nullptr) return CannotOpen(path, errno);
   ALPHEUS_RETURN_IF_ERROR(CheckOwnersAlone(file.get(), path));
   std::string text(kKeyFileBytesMax, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
@@ -171,6 +181,14 @@ absl::Status MakeClusterKeyFile(const std::string& path, RandomSource& random) {
     made = file->Publish();
   }
   if (made.ok()) return made;
+  if (absl::IsAlreadyExists(made)) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "key file ", path,
+        " is there already. Nothing was changed. A cluster has one key: if "
+        "this "
+        "is it, copy it to the other nodes. Name another file for another "
+        "cluster's key, or for a new one"));
+  }
   return absl::Status(
       made.code(), absl::StrCat("key file ", path,
                                 " can't be made; what is there is left alone: ",

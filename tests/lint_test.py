@@ -351,8 +351,18 @@ class LintTest(unittest.TestCase):
                 f"{lint.GUIDE}:4: guide: this example does not stand in "
                 f"{lint.GUIDE_TEST}"])
 
+    def test_word_of_the_glossary_has_one_row(self):
+        once = "# Glossary\n| word | meaning |\n| **a, b** | one; not **c** |\n"
+        self.assertEqual(self.lint(lint.GLOSSARY, once), [])
+        self.assertEqual(self.lint(lint.GLOSSARY, once + "| **c** | x |\n"), [])
+        for again in ("| **a** | x |\n", "| **c, b** | x |\n",
+                      "| **c**, **b** | x |\n"):
+            with self.subTest(again=again):
+                self.assertEqual(self.lint(lint.GLOSSARY, once + again),
+                                 ["glossary"])
+
     def test_every_rule_has_good_and_bad_cases(self):
-        elsewhere = {"guard", "header-comment", "spdx", "guide"}
+        elsewhere = {"guard", "header-comment", "spdx", "guide", "glossary"}
         self.assertEqual({case[0] for case in BAD} | elsewhere, lint.RULES)
         self.assertEqual({case[0] for case in GOOD} | elsewhere, lint.RULES)
 

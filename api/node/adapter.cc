@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
+#include "replication/fabric/tcp/socket.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/verbs/adapter_choice.h"
 #include "replication/fabric/verbs/verbs_fabric.h"
@@ -57,6 +58,11 @@ absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
                               ", from ", verbs.source_host));
   }
   return fabric;
+}
+
+absl::Status CheckIsOfThisMachine(const std::string& address) {
+  // An adapter with RDMA listens at the number of a network interface, too.
+  return tcp::CheckIsOfThisMachine(address);
 }
 
 absl::StatusOr<std::unique_ptr<Connectivity>> Connectivity::Open(

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
 #include "log/base/random.h"
@@ -42,6 +43,10 @@ struct AdapterOptions {
 absl::StatusOr<std::unique_ptr<Fabric>> OpenAdapter(
     const ClusterConfiguration& cluster, NodeId near, RandomSource& random,
     const AdapterOptions& options = {});
+
+// Whether a node can listen there on this machine, as far as that is known
+// without its port, which is not taken. Errors: InvalidArgument, Unavailable.
+absl::Status CheckIsOfThisMachine(const std::string& address);
 
 // Its type; tests have nodes open others.
 using AdapterOpener = absl::StatusOr<std::unique_ptr<Fabric>> (*)(

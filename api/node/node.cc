@@ -159,6 +159,7 @@ absl::StatusOr<std::string> Node::Check(const NodeOptions& options) {
                            LoadClusterFile(options.cluster_file));
   const Node node(options, cluster);
   ALPHEUS_ASSIGN_OR_RETURN(const std::string address, node.OwnAddress());
+  ALPHEUS_RETURN_IF_ERROR(CheckIsOfThisMachine(address));
   ALPHEUS_RETURN_IF_ERROR(MakeRecordPlan(options.platform).status());
   std::error_code error;
   if (!std::filesystem::is_directory(options.directory, error) ||
@@ -220,8 +221,6 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
 
 absl::Status Node::Begin() {
   ALPHEUS_ASSIGN_OR_RETURN(const std::string own, OwnAddress());
-  ALPHEUS_ASSIGN_OR_RETURN(directory_lock_,
-                           LockNodeDirectory(options_.directory));
   AdapterOptions adapter;
   adapter.tell = options_.tell;
   adapter.on_refused = [this](std::string_view peer, StrangerEnd why) {
@@ -233,6 +232,8 @@ absl::Status Node::Begin() {
       options_.open_adapter(cluster_, NodeId(options_.node), random_, adapter));
   ALPHEUS_RETURN_IF_ERROR(TellPlatform());
   TellKey();
+  ALPHEUS_ASSIGN_OR_RETURN(directory_lock_,
+                           LockNodeDirectory(options_.directory));
   server_ =
       std::make_unique<ReplicaServer>(*fabric_, Clock::Real(), ServerOptions());
   ALPHEUS_RETURN_IF_ERROR(FindFiles());

@@ -113,11 +113,46 @@ VouchVerdict CompareUnvouched(const VouchFacts& facts) {
   return VouchVerdict::kNotYet;
 }
 
+// Whether the directory is from before the take-over that the log tells of.
+bool WasLeft(const VouchFacts& facts) {
+  if (facts.left.database.empty()) return false;
+  if (!facts.directory) {
+    return facts.has_left_name && facts.has_database && facts.has_marker &&
+           facts.left.vouch.id.empty();
+  }
+  const WalVouch& directory = facts.directory->log;
+  if (directory.id != facts.left.vouch.id) return false;
+  return facts.has_left_name ||
+         (directory != facts.log &&
+          directory.generation <= facts.left.vouch.generation);
+}
+
+// Q6.
+VouchVerdict CompareElsewhere(const VouchFacts& facts, VouchVerdict compared) {
+  if (facts.elsewhere.empty()) return compared;
+  if (WasLeft(facts)) return VouchVerdict::kLeft;
+  const bool is_empty = !facts.has_database && !facts.has_marker;
+  if (compared <= VouchVerdict::kNothingToMix && facts.has_data && is_empty) {
+    return VouchVerdict::kNothingHere;
+  }
+  return compared;
+}
+
 constexpr absl::string_view kWords =
-    "Nothing was changed. If the database is to be what this directory has, "
-    "open it once for writing with drop_wal=true: that drops the WAL in the "
-    "log. If the log's WAL is to be replayed over it nevertheless, open it "
-    "once with keep_wal=true";
+    "Nothing was changed. If the database that the log's WAL is of was moved "
+    "or copied, to another machine say, and has gone on there, open that one: "
+    "it needs this WAL. Else, if the database is to be what this directory "
+    "has, open it once for writing with drop_wal=true: that drops the WAL in "
+    "the log for good. If the log's WAL is to be replayed over it "
+    "nevertheless, open it once with keep_wal=true";
+
+// Where a word would take the WAL from a database that may be there.
+std::string WordsElsewhere(const VouchFacts& facts) {
+  return absl::StrCat(
+      "Nothing was changed. This log is that of the database ", facts.elsewhere,
+      ": open that one. Give this directory a log of its own, or delete it if "
+      "nobody needs it");
+}
 
 std::string Describe(const ManifestName& manifest) {
   return absl::StrCat(manifest.name, " of ", manifest.bytes, " bytes");
@@ -250,8 +285,8 @@ VouchVerdict Judge(const VouchFacts& facts) {
   if (facts.directory && !IsOf(*facts.directory, facts.identity)) {
     return VouchVerdict::kOtherDatabase;
   }
-  const VouchVerdict compared =
-      facts.log.id.empty() ? CompareUnvouched(facts) : Compare(facts);
+  const VouchVerdict compared = CompareElsewhere(
+      facts, facts.log.id.empty() ? CompareUnvouched(facts) : Compare(facts));
   if (compared > VouchVerdict::kNothingToMix) return compared;
   if (!facts.twice.empty() && compared != VouchVerdict::kNothingToMix) {
     return VouchVerdict::kWalTwice;
@@ -261,9 +296,11 @@ VouchVerdict Judge(const VouchFacts& facts) {
 
 absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
                       const std::string& directory) {
+  const std::string words =
+      facts.elsewhere.empty() ? std::string(kWords) : WordsElsewhere(facts);
   const auto refused = [&](const auto&... found) {
     return absl::FailedPreconditionError(
-        absl::StrCat(directory, ": ", found..., ". ", kWords));
+        absl::StrCat(directory, ": ", found..., ". ", words));
   };
   switch (verdict) {
     case VouchVerdict::kVouched:
@@ -273,7 +310,9 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
     case VouchVerdict::kDirectoryReplaced:
       return refused(
           "the database was put here without the plugin, by a restore or a "
-          "copy, and the log has the WAL of the one that was here before");
+          "copy, and the log has the WAL of ",
+          facts.elsewhere.empty() ? "the one that was here before"
+                                  : "another one");
     case VouchVerdict::kDirectoryOlder:
       return refused("this copy of the database is of generation ",
                      facts.directory->log.generation,
@@ -286,10 +325,11 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
           "the database has gone on since with a newer one. If that one "
           "is there, put it back; without it the last writes are lost");
     case VouchVerdict::kOtherLog:
-      return refused(
-          "the WAL of this database is in another log, and this one has the "
-          "WAL "
-          "of another database. Name the right log");
+      return absl::FailedPreconditionError(absl::StrCat(
+          directory,
+          ": the WAL of this database is in another log, and this one has that "
+          "of another database, or of a copy of this one that has gone on "
+          "since. Nothing was changed. Name the right log"));
     case VouchVerdict::kManifestReplaced:
       return refused("CURRENT names ", Describe(facts.manifest),
                      ", and the plugin left ",
@@ -307,6 +347,21 @@ absl::Status ToStatus(VouchVerdict verdict, const VouchFacts& facts,
       return refused(facts.twice,
                      " is a plain file, and one in the log: which is it? Move "
                      "the plain one away if it is the log's");
+    case VouchVerdict::kLeft:
+      return absl::FailedPreconditionError(absl::StrCat(
+          directory,
+          ": this directory was left by a take_over: its database "
+          "went on in ",
+          facts.elsewhere,
+          ", and this log is that one's. "
+          "Nothing was changed. Open it there. Delete this directory when no "
+          "process has it open"));
+    case VouchVerdict::kNothingHere:
+      return absl::FailedPreconditionError(absl::StrCat(
+          directory, ": has no database, and this log is that of the database ",
+          facts.elsewhere,
+          " and has its WAL. Nothing was changed. Give each "
+          "database a log of its own"));
   }
   return absl::InternalError("no such verdict");
 }

@@ -17,7 +17,9 @@
 // without its file where it needs that file, and not before, as a power cut may
 // bring an old marker back. A copy may leave markers out, as some tools do with
 // symbolic links: those of the log's files are put again, and of a file that
-// the log no longer has the generation tells (Q4).
+// the log no longer has the generation tells (Q4). Where the log says that the
+// database is elsewhere, no word gives its WAL to another directory (Q6): what
+// has gone on with that WAL may be on another machine, and nothing here tells.
 //
 // Invariants:
 //   Q1. While a database is open for writing, directory and log say the same,
@@ -33,6 +35,10 @@
 //   Q5. What the file says is of the database with that IDENTITY. While RocksDB
 //   replaces IDENTITY, the file
 //       names none, and is that of any.
+//   Q6. The WAL of a database that the log says to be elsewhere is dropped, or
+//       replayed over another directory, by no word. Such a directory has the
+//       log by adopt only if it says what the log says, or if the log has no
+//       data; and not if a take-over left it.
 // Crash states of a rise are those of Q2; behind it the WAL file is still
 // there, and RocksDB removes it again.
 // Persistence: the file is replaced by renaming; docs/rocksdb.md#vouching has
@@ -127,6 +133,11 @@ struct VouchFacts {
   bool has_marker = false;    // a WAL file of the log has its marker
   bool has_wal_name = true;   // a marker or plain WAL file is in the directory
   std::string twice;          // a file of the log and a plain one
+  // Where the log says that the database is; empty: in this directory, or not
+  // known.
+  std::string elsewhere;
+  WalLeft left;                // by a take-over, as the log says
+  bool has_left_name = false;  // this directory has the name of that
 };
 
 enum class VouchVerdict {
@@ -145,6 +156,8 @@ enum class VouchVerdict {
   kManifestReplaced,
   kOtherDatabase,
   kWalTwice,
+  kLeft,
+  kNothingHere,
 };
 
 // Q5.

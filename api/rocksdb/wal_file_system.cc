@@ -225,7 +225,7 @@ absl::Status WalFileSystem::CheckReadable(const Place& place,
   if (!home.wal_directory.empty() && place.name != place.base_name) {
     return absl::FailedPreconditionError(absl::StrCat(
         path, ": its marker is here, and this log is that of the database ",
-        home.database, " in ", home.wal_directory,
+        DescribeHome(*place.store),
         ". Nothing was changed. If this directory was moved or cloned "
         "with its log, open it once for writing with adopt=true; else name "
         "the right log"));

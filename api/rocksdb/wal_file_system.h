@@ -183,6 +183,10 @@ class WalFileSystem final : public WalReadingFileSystem {
   // (P1, P2).
   absl::StatusOr<WalHome> CheckDatabase(WalStore& store,
                                         const std::string& directory);
+  // P1: why a database is refused whose log is that of another one.
+  absl::Status RefuseElsewhere(WalStore& store, const std::string& directory);
+  // The database that the log is that of, and where its WAL is.
+  static std::string DescribeHome(const WalStore& store);
   // The same of a log that has WAL files and no home.
   absl::StatusOr<WalHome> HomeOfNone(const std::string& directory) const;
   // P2. Where CURRENT is about to be made: if the log had no WAL file, and the

@@ -29,13 +29,13 @@ absl::Status WalFileSystem::TakeOver(WalStore& store) {
   }
   if (home.wal_directory.empty()) {
     ALPHEUS_RETURN_IF_ERROR(TakeOverNew(home.database, directory));
-    return store.SetHome({"", directory});
+    return store.SetTakenOver({"", directory});
   }
   ALPHEUS_ASSIGN_OR_RETURN(std::string wal_directory,
                            WalDirectoryIn(home, directory));
   const WalHome next = {std::move(wal_directory), directory};
   ALPHEUS_RETURN_IF_ERROR(TakeOverDatabase(*target_, home, next));
-  return store.SetHome(next);
+  return store.SetTakenOver(next);
 }
 
 absl::StatusOr<std::string> WalFileSystem::WalDirectoryIn(
@@ -142,7 +142,8 @@ absl::Status WalFileSystem::CheckMayBeNew(WalStore& store,
                    ": a new database, and the log has the WAL of one that was "
                    "here, in ",
                    store.home().wal_directory,
-                   ". Is its file system mounted? If it is to be gone, "
+                   ". Is its file system mounted? If it was moved, open it "
+                   "where it is, once with adopt=true. If it is to be gone, "
                    "destroy it with this wal_dir, or open this one once with "
                    "drop_wal=true; to repair it, open it with keep_wal=true"));
 }
@@ -197,11 +198,31 @@ absl::StatusOr<WalHome> WalFileSystem::CheckDatabase(
   if (home == WalHome{directory, ""} && wal_directory == directory) {
     return WalHome{directory, directory};
   }
+  return RefuseElsewhere(store, directory);
+}
+
+// What is offered is what adopt would do.
+absl::Status WalFileSystem::RefuseElsewhere(WalStore& store,
+                                            const std::string& directory) {
+  ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts,
+                           LookAt(store, {"", directory}));
+  ALPHEUS_RETURN_IF_ERROR(ToStatus(Judge(facts), facts, directory));
+  const bool may_be_it = facts.has_database || facts.has_marker;
   return absl::FailedPreconditionError(absl::StrCat(
-      directory, ": this log is that of the database ", home.database,
-      home.wal_directory.empty() ? "" : " in ", home.wal_directory,
-      ". Give each database a log of its own; if it was moved, open it "
-      "once for writing with adopt=true"));
+      directory, ": this log is that of the database ", DescribeHome(store),
+      ". Give each database a log of its own",
+      may_be_it ? "; if it was moved, or cloned with its log, open it once for "
+                  "writing with adopt=true"
+                : ""));
+}
+
+std::string WalFileSystem::DescribeHome(const WalStore& store) {
+  const WalHome home = store.home();
+  const bool is_apart =
+      !home.wal_directory.empty() && home.wal_directory != home.database;
+  return is_apart ? absl::StrCat(home.database, " with its WAL in ",
+                                 home.wal_directory)
+                  : home.database;
 }
 
 // Salvaged, without the record that says whose it is.

@@ -91,8 +91,14 @@ absl::StatusOr<VouchFacts> WalFileSystem::LookAt(WalStore& store,
                                                  const WalHome& home) {
   VouchFacts facts;
   facts.log = store.vouch();
+  facts.left = store.left();
   const WalHome looked_at = Completed(home);
   const std::string& directory = looked_at.database;
+  facts.has_left_name = directory == facts.left.database;
+  const std::string known = store.home().database;
+  if (known != directory && !IsMutant("kWalGivenAway")) {
+    facts.elsewhere = known;
+  }
   ALPHEUS_ASSIGN_OR_RETURN(facts.directory,
                            ReadDirectoryVouch(*target_, directory));
   ALPHEUS_ASSIGN_OR_RETURN(facts.has_database,
@@ -121,10 +127,12 @@ absl::Status WalFileSystem::SettleVouch(WalStore& store, const WalHome& home,
   const VouchVerdict verdict = Judge(facts);
   absl::Status judged = ToStatus(verdict, facts, LockedDatabase());
   const bool is_new = !facts.has_database && !facts.directory;
-  const bool drops =
-      options_.drop_wal && (!judged.ok() || (is_new && facts.has_data));
-  const bool keeps =
-      options_.keep_wal && !judged.ok() && verdict != VouchVerdict::kWalTwice;
+  // Q6.
+  const bool may_force = facts.elsewhere.empty();
+  const bool drops = options_.drop_wal && may_force &&
+                     (!judged.ok() || (is_new && facts.has_data));
+  const bool keeps = options_.keep_wal && may_force && !judged.ok() &&
+                     verdict != VouchVerdict::kWalTwice;
   if (!judged.ok() && !drops && !keeps) return judged;
   // A clone must not be taken for what it was cloned from.
   const bool has_moved = home.database != store.home().database;

@@ -22,6 +22,13 @@ absl::Status Broken(Lsn lsn, const WalRecord& record, absl::string_view why) {
                    why, ". Take what is left with `alpheus salvage`"));
 }
 
+// Id and generation.
+bool TakeVouch(const std::string& id, const std::string& generation,
+               WalVouch& vouch) {
+  vouch.id = id;
+  return absl::SimpleAtoi(generation, &vouch.generation);
+}
+
 }  // namespace
 
 std::string DirectoryOf(const std::string& name) {
@@ -40,6 +47,12 @@ std::string EncodeWalHome(const WalHome& home) {
 std::string EncodeWalHome(const WalHome& home, const WalVouch& vouch) {
   return EncodeWalHome(home) + '\0' + vouch.id + '\0' +
          std::to_string(vouch.generation);
+}
+
+std::string EncodeWalHome(const WalHome& home, const WalVouch& vouch,
+                          const WalLeft& left) {
+  return EncodeWalHome(home, vouch) + '\0' + left.database + '\0' +
+         left.vouch.id + '\0' + std::to_string(left.vouch.generation);
 }
 
 absl::Status WalIndex::Apply(Lsn lsn, uint64_t position,
@@ -66,18 +79,27 @@ absl::Status WalIndex::Apply(Lsn lsn, uint64_t position,
 absl::Status WalIndex::ApplyHome(const WalRecord& record) {
   const std::vector<std::string> parts =
       absl::StrSplit(TextOf(record.body), '\0');
-  if (record.header.version == kWalVersion) {
+  const uint8_t version = record.header.version;
+  WalVouch vouch;
+  WalLeft left;
+  if (version == kWalVersion) {
     if (parts.size() != 2) return absl::DataLossError("not two directories");
-    vouch_ = {};
-  } else {
-    WalVouch vouch;
+  } else if (version == kWalVouchingVersion) {
     if (parts.size() != 4 || parts[2].empty() ||
-        !absl::SimpleAtoi(parts[3], &vouch.generation)) {
+        !TakeVouch(parts[2], parts[3], vouch)) {
       return absl::DataLossError("not two directories and a vouch");
     }
-    vouch.id = parts[2];
-    vouch_ = std::move(vouch);
+  } else {
+    if (parts.size() != 7 || parts[4].empty() ||
+        !TakeVouch(parts[2], parts[3], vouch) ||
+        !TakeVouch(parts[5], parts[6], left.vouch)) {
+      return absl::DataLossError(
+          "not two directories and a vouch, and what a take-over left");
+    }
+    left.database = parts[4];
   }
+  vouch_ = std::move(vouch);
+  left_ = std::move(left);
   home_ = {parts[0], parts[1]};
   return absl::OkStatus();
 }

@@ -54,6 +54,14 @@ struct WalVouch {
   bool operator==(const WalVouch&) const = default;
 };
 
+// What the last take-over left (take_over.h).
+struct WalLeft {
+  std::string database;  // where it was; empty: it was never taken over
+  WalVouch vouch;        // of the log then
+
+  bool operator==(const WalLeft&) const = default;
+};
+
 class WalIndex {
  public:
   // `position` as in WalFile. The body must stay where it is while its file is
@@ -82,6 +90,7 @@ class WalIndex {
 
   const WalHome& home() const { return home_; }
   const WalVouch& vouch() const { return vouch_; }
+  const WalLeft& left() const { return left_; }
   Lsn home_lsn() const { return home_lsn_; }
   uint64_t next_id() const { return next_id_; }
 
@@ -108,6 +117,7 @@ class WalIndex {
   uint64_t let_go_ = 0;  // how many were kept before those
   WalHome home_;
   WalVouch vouch_;
+  WalLeft left_;
   Lsn home_lsn_;
   uint64_t next_id_ = 1;
   uint64_t first_created_ = 0;  // 0: none yet (X2)
@@ -117,9 +127,11 @@ class WalIndex {
 std::string DirectoryOf(const std::string& name);
 std::string BaseNameOf(const std::string& name);
 
-// Body of a kHome record, of version 1 and 2.
+// Body of a kHome record, of version 1, 2 and 3.
 std::string EncodeWalHome(const WalHome& home);
 std::string EncodeWalHome(const WalHome& home, const WalVouch& vouch);
+std::string EncodeWalHome(const WalHome& home, const WalVouch& vouch,
+                          const WalLeft& left);
 
 }  // namespace alpheus
 

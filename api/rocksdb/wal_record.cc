@@ -29,7 +29,9 @@ uint64_t Load64(const std::byte* in) {
 
 // Which version of the kind is written, or was.
 bool IsKnown(uint8_t version, WalRecordKind kind) {
-  if (version == kWalVouchingVersion) return kind == WalRecordKind::kHome;
+  if (version == kWalVouchingVersion || version == kWalTakenOverVersion) {
+    return kind == WalRecordKind::kHome;
+  }
   return version == kWalVersion && kind >= WalRecordKind::kHome &&
          kind <= WalRecordKind::kRemove;
 }
@@ -90,7 +92,7 @@ absl::StatusOr<WalRecord> DecodeWalRecord(std::span<const std::byte> payload) {
         "record of version ", version, " and kind ",
         static_cast<int>(payload[5]),
         " of the RocksDB plugin; this one knows version 1 of kinds 1 to 6, and "
-        "version 2 of kind 1. Use the plugin that wrote it"));
+        "versions 2 and 3 of kind 1. Use the plugin that wrote it"));
   }
   const WalRecord record = {{kind, version, Load64(&payload[8]),
                              Load64(&payload[16]), Load64(&payload[24])},

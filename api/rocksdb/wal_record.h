@@ -9,7 +9,8 @@
 // tests/api/rocksdb/wal_record_test.cc holds them fast.
 //
 //   0..4    magic "AWAL"
-//   4       version: 1; of a kHome that vouches, 2
+//   4       version: 1; of a kHome that vouches, 2; of one that was taken over,
+//           3
 //   5       kind
 //   6..8    0
 //   8..16   id of the file; kHome: the next id to be given
@@ -17,8 +18,10 @@
 //           else 0
 //   24..32  seconds since 1970, of kCreate, kTruncate and kRename; else 0
 //   32..    body: kData the bytes; kCreate and kRename the name; kHome the two
-//           directories, and in version 2 the vouch's id and generation, with
-//           a 0 byte between each two; else empty
+//           directories, in version 2 also the vouch's id and generation, and
+//           in version 3 behind that the directory that the last take-over
+//           left, and id and generation of the vouch at that time, with a 0
+//           byte between each two; else empty
 //
 // References: docs/rocksdb.md#format.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_RECORD_H_
@@ -49,6 +52,8 @@ inline constexpr size_t kWalHeaderBytes = 32;
 inline constexpr uint8_t kWalVersion = 1;
 // A kHome of which an older plugin must not pass over the vouch.
 inline constexpr uint8_t kWalVouchingVersion = 2;
+// A kHome of which it must not pass over what a take-over left.
+inline constexpr uint8_t kWalTakenOverVersion = 3;
 
 struct WalHeader {
   WalRecordKind kind = WalRecordKind::kData;

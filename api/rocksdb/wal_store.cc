@@ -134,8 +134,22 @@ WalHome WalStore::home() const {
 absl::Status WalStore::SetHome(const WalHome& home) {
   const MutexLock lock(mutex_);
   if (index_.home() == home) return absl::OkStatus();
-  ALPHEUS_RETURN_IF_ERROR(WriteHome(home, index_.vouch()));
+  WalLeft left = index_.left();
+  if (left.database == home.database) left = {};
+  ALPHEUS_RETURN_IF_ERROR(WriteHome(home, index_.vouch(), left));
   return ForceThrough(last_change_);
+}
+
+absl::Status WalStore::SetTakenOver(const WalHome& home) {
+  const MutexLock lock(mutex_);
+  ALPHEUS_RETURN_IF_ERROR(WriteHome(
+      home, index_.vouch(), WalLeft{index_.home().database, index_.vouch()}));
+  return ForceThrough(last_change_);
+}
+
+WalLeft WalStore::left() const {
+  const MutexLock lock(mutex_);
+  return index_.left();
 }
 
 WalVouch WalStore::vouch() const {
@@ -145,13 +159,14 @@ WalVouch WalStore::vouch() const {
 
 absl::Status WalStore::SetVouch(const WalVouch& vouch) {
   const MutexLock lock(mutex_);
-  ALPHEUS_RETURN_IF_ERROR(WriteHome(index_.home(), vouch));
+  ALPHEUS_RETURN_IF_ERROR(WriteHome(index_.home(), vouch, index_.left()));
   return ForceThrough(last_change_);
 }
 
 bool WalStore::HomeFits() const {
-  return space_.Fits(kWalHeaderBytes +
-                     EncodeWalHome(index_.home(), index_.vouch()).size());
+  return space_.Fits(
+      kWalHeaderBytes +
+      EncodeWalHome(index_.home(), index_.vouch(), index_.left()).size());
 }
 
 bool WalStore::HasRoomForHome() const {
@@ -404,7 +419,14 @@ absl::Status WalStore::ChangeReplacing(const WalHeader& header,
   return changed;
 }
 
-absl::Status WalStore::WriteHome(const WalHome& home, const WalVouch& vouch) {
+absl::Status WalStore::WriteHome(const WalHome& home, const WalVouch& vouch,
+                                 const WalLeft& left) {
+  if (!left.database.empty()) {
+    return Change({.kind = WalRecordKind::kHome,
+                   .version = kWalTakenOverVersion,
+                   .file = index_.next_id()},
+                  EncodeWalHome(home, vouch, left));
+  }
   if (vouch.id.empty()) {
     return Change({.kind = WalRecordKind::kHome, .file = index_.next_id()},
                   EncodeWalHome(home));

@@ -68,6 +68,10 @@ class WalStore {
   WalHome home() const;
   // Returns when it is durable.
   absl::Status SetHome(const WalHome& home);
+  // The same where the database came by a take-over: the log keeps what that
+  // left, until a database is there again.
+  absl::Status SetTakenOver(const WalHome& home);
+  WalLeft left() const;
   WalVouch vouch() const;
   // The same for the vouch. Requires: the id is not empty.
   absl::Status SetVouch(const WalVouch& vouch);
@@ -145,11 +149,12 @@ class WalStore {
   // now on it takes no more data, which would come behind its end.
   absl::Status ChangeReplacing(const WalHeader& header, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status WriteHome(const WalHome& home, const WalVouch& vouch)
+  absl::Status WriteHome(const WalHome& home, const WalVouch& vouch,
+                         const WalLeft& left)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The same again.
   absl::Status WriteHome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return WriteHome(index_.home(), index_.vouch());
+    return WriteHome(index_.home(), index_.vouch(), index_.left());
   }
   bool HomeFits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // V4: the log gets the record of a file that was made without one, if nobody

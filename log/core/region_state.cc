@@ -41,7 +41,8 @@ absl::Status NoSuperline(std::span<const std::byte> region,
   return absl::DataLossError(absl::StrCat(
       name, ": no superline at offsets 0 and ", kSuperlineCopyBytes, ": ", seen,
       ". Nothing was changed. ", kRemedyOfDamage,
-      ". Only if there never was a log: remove it and run `alpheus format`"));
+      ". Only if there never was a log: move it away and run `alpheus "
+      "format`"));
 }
 
 absl::Status CheckHasFixedPart(std::span<const std::byte> region,

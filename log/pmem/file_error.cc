@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/pmem/file_error.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -25,7 +27,9 @@ absl::Status FileError(const std::string& path, const char* call, int error) {
                        path, " --size SIZE` makes a new log"));
     case EEXIST:
       return absl::AlreadyExistsError(absl::StrCat(
-          what, ". Nothing was changed; name another file or remove it"));
+          what,
+          ". Nothing was changed, as somebody may need what is there. Name "
+          "another file"));
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
@@ -101,6 +105,13 @@ absl::Status OtherFileError(absl::string_view what, int error,
     case ENXIO:
       return absl::InvalidArgumentError(
           absl::StrCat(what, ": ", std::strerror(error), ". Correct the path"));
+    case EACCES:
+    case EPERM:
+      return absl::PermissionDeniedError(
+          absl::StrCat(what, ": ", std::strerror(error), ". User ", geteuid(),
+                       ", by whom this program runs, needs the right to read "
+                       "it, and to pass "
+                       "through all folders above"));
     default:
       // The remedy last: what failed is read before what helps.
       return absl::Status(absl::ErrnoToStatusCode(error),

@@ -28,8 +28,8 @@ absl::Status ReadFileError(const std::string& path, const char* call,
 absl::Status NewFileError(const std::string& path, const char* call, int error);
 
 // Of a call on a file that is no region: `what` says which, and what could not
-// be done. `remedy`: a sentence without its full stop, for what another path
-// does not mend; empty: none.
+// be done. `remedy`: a sentence without its full stop, for what neither another
+// path mends nor a right; empty: none.
 absl::Status OtherFileError(absl::string_view what, int error,
                             absl::string_view remedy = "");
 

@@ -212,6 +212,30 @@ class InstallTest(unittest.TestCase):
                      "tools/samples/alpheusd.service"):
             self.assertIn("share/doc/alpheus/" + name, docs)
 
+    def test_links_of_the_documents_lead_to_what_is_installed(self):
+        docs = os.path.join(self.prefix, "share", "doc", "alpheus")
+        names = ["README.md"] + [
+            os.path.join("docs", name)
+            for name in os.listdir(os.path.join(ROOT, "docs"))
+            if name.endswith(".md")]
+        link = re.compile(r"\[([^]]*)\]\(([\w./:-]*)(#[^)]*)?\)")
+        mended = 0
+        for name in names:
+            text, source = read(docs, name), read(ROOT, name)
+            folder = os.path.dirname(os.path.join(docs, name))
+            for _, target, _ in link.findall(text):
+                if target and "://" not in target:
+                    self.assertTrue(os.path.exists(
+                        os.path.join(folder, target)), f"{name}: {target}")
+            # Nothing else was changed.
+            plain = [link.split(part)[0::4] for part in (text, source)]
+            if plain[0] == plain[1]:
+                continue
+            mended += 1
+            self.assertEqual(*(re.sub(r"`[^`]*`|\W", "", "".join(
+                link.sub(r"\1", part))) for part in (text, source)), name)
+        self.assertGreater(mended, 10)
+
     def test_no_installed_text_names_the_source_or_the_build(self):
         for file in files_below(self.prefix):
             if file.endswith((".h", ".cmake", ".pc", ".md", "LICENSE")):

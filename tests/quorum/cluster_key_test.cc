@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -123,6 +124,8 @@ TEST(ClusterKeyFileTest, NewOneIsItsOwnersAloneAndCanBeLoaded) {
   // Another one each time, and none is overwritten.
   const absl::Status again = MakeClusterKeyFile(path, random);
   EXPECT_TRUE(absl::IsAlreadyExists(again)) << again;
+  EXPECT_THAT(std::string(again.message()), HasSubstr("copy it to the other"));
+  EXPECT_THAT(std::string(again.message()), Not(HasSubstr("emove")));
   EXPECT_EQ(*LoadClusterKey(path), *key);
   ASSERT_TRUE(MakeClusterKeyFile(directory.File("other"), random).ok());
   EXPECT_NE(*LoadClusterKey(directory.File("other")), *key);
@@ -162,6 +165,30 @@ TEST(ClusterKeyFileTest, WhatCannotBeReadOrMadeIsRefused) {
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("no plain file"));
   }
+}
+
+// The key is right: a new one would not help. A right for others would be
+// refused, so its owner must be another one.
+TEST(ClusterKeyFileTest, OneOfAnotherUserIsNotToBeMadeAnew) {
+  const testing::TempDirectory directory;
+  const std::string path = directory.File("k");
+  WriteKeyText(path, kElevens);
+  ASSERT_EQ(chmod(path.c_str(), 0), 0);
+  constexpr uid_t kNobody = 65'534;
+  const uid_t user = geteuid();
+  if (user == 0) {
+    ASSERT_EQ(seteuid(kNobody), 0);
+  }
+  const absl::Status refused = LoadClusterKey(path).status();
+  const uid_t asked_as = geteuid();
+  ASSERT_EQ(seteuid(user), 0);
+  EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+  const std::string said(refused.message());
+  EXPECT_THAT(said,
+              HasSubstr("Permission denied. User " + std::to_string(asked_as)));
+  EXPECT_THAT(said,
+              HasSubstr("chown " + std::to_string(asked_as) + " " + path));
+  EXPECT_THAT(said, Not(HasSubstr("alpheus key new")));
 }
 
 // As on a full disk: no file of this process may have a byte.

@@ -303,7 +303,12 @@ TEST_F(MembersChangeTest, ChangeThatCannotBeMadeAtOnceIsRefused) {
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr(c.why));
   }
-  EXPECT_TRUE(CheckChange(ChangeOf(five, {2, {1, 2, 3, 4}, 3})).ok());
+  // docs/recovery.md#five-members-become-three, and back at once.
+  const List four = {2, {1, 2, 3, 4}, 3};
+  const List three = {3, {1, 2, 3}, 2};
+  EXPECT_TRUE(CheckChange(ChangeOf(five, four)).ok());
+  EXPECT_TRUE(CheckChange(ChangeOf(four, three)).ok());
+  EXPECT_TRUE(CheckChange(ChangeOf(three, {4, {1, 2, 3, 4, 5}, 3})).ok());
   EXPECT_TRUE(CheckChange(ChangeOf(five, {2, {1, 2, 3, 4, 6}, 3})).ok());
 }
 

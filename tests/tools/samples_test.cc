@@ -31,6 +31,7 @@ namespace alpheus::testing {
 namespace {
 
 using ::alpheus::demo::ProgramResult;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
@@ -225,6 +226,24 @@ TEST(SamplesTest, RecipeGivesEachClusterAnIdOfItsOwn) {
   EXPECT_EQ(ids.size(), 3u);
 }
 
+// The steps that begin the unit give its user what the samples name.
+TEST(SamplesTest, ServiceHasTheStepsToItsUser) {
+  const std::string unit(AsText(ReadFile(ALPHEUS_SAMPLES "/alpheusd.service")));
+  std::string steps;
+  std::string user;
+  for (absl::string_view line : absl::StrSplit(unit, '\n')) {
+    if (absl::ConsumePrefix(&line, "#   ")) absl::StrAppend(&steps, line, "\n");
+    if (absl::ConsumePrefix(&line, "User=")) user = std::string(line);
+  }
+  ASSERT_FALSE(user.empty());
+  EXPECT_THAT(steps, ContainsRegex("useradd --system .* " + user + "\n"));
+  EXPECT_THAT(steps, HasSubstr("chown -R " + user +
+                               ": /var/lib/alpheus /etc/alpheus/cluster.key"));
+  EXPECT_EQ(ReadSample().at("directory").value, "\"/var/lib/alpheus\"");
+  // A node whose address comes late is not given up.
+  EXPECT_THAT(unit, HasSubstr("\nStartLimitIntervalSec=0\n"));
+}
+
 // Where others reach it a node has a key.
 TEST(SamplesTest, ListeningEverywhereWithoutAKeyIsRefused) {
   const TempDirectory directory;
@@ -271,6 +290,26 @@ TEST(SamplesTest, AddressThatIsNoneIsRefusedByTheCheckToo) {
       EXPECT_THAT(refused.error, HasSubstr("--listen " + listen + ": "));
       EXPECT_THAT(refused.error, HasSubstr("Write host:port"));
     }
+  }
+}
+
+// The same of an address that is another machine's, whoever has the port here.
+TEST(SamplesTest, AddressOfAnotherMachineIsRefusedByTheCheckToo) {
+  const TempDirectory directory;
+  const std::string cluster = CopySamples(directory);
+  for (const std::string listen : {"192.0.2.1:7401", "[2001:db8::1]:7401"}) {
+    std::vector<std::string> words = {
+        "--cluster",   cluster,          "--node",   "1",
+        "--directory", directory.path(), "--listen", listen};
+    const ProgramResult started = RunNodeWith(words);
+    words.emplace_back("--check-config");
+    const ProgramResult checked = RunNodeWith(words);
+    for (const ProgramResult& refused : {started, checked}) {
+      EXPECT_EQ(refused.end.exit_status, kUnavailable)
+          << listen << refused.error;
+      EXPECT_THAT(refused.error, HasSubstr(listen));
+    }
+    EXPECT_THAT(checked.output, IsEmpty());
   }
 }
 

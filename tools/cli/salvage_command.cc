@@ -51,7 +51,8 @@ absl::Status CheckPaths(const SalvageArguments& arguments) {
   if (Exists(arguments.out)) {
     return absl::AlreadyExistsError(absl::StrCat(
         arguments.out,
-        ": exists. Name a new file, or remove it. Nothing was changed"));
+        ": exists, and somebody may need it. Name a new file. Nothing was "
+        "changed"));
   }
   return absl::OkStatus();
 }

@@ -60,6 +60,18 @@ absl::Status SystemError(std::string_view what, std::string_view address) {
   return absl::UnavailableError(message);
 }
 
+absl::Status BindingError(std::string_view address) {
+  const int error = errno;
+  absl::Status failed = SystemError("binding to", address);
+  if (error != EADDRNOTAVAIL) return failed;
+  return absl::Status(
+      failed.code(),
+      absl::StrCat(failed.message(),
+                   ". No interface of this machine has that address (`ip "
+                   "address` lists those that have one): correct it, or wait "
+                   "until the network is up"));
+}
+
 // Of accept4. What went wrong with one connection is its own end.
 AcceptOutcome OutcomeOfFailedAccept() {
   const bool is_exhausted =
@@ -100,6 +112,24 @@ absl::Status CheckAddress(std::string_view address) {
   return ParseSocketAddress(address).status();
 }
 
+absl::Status CheckIsOfThisMachine(std::string_view address) {
+  absl::StatusOr<SocketAddress> parsed = ParseSocketAddress(address);
+  if (!parsed.ok()) return parsed.status();
+  std::optional<SocketAddress> host = MakeSocketAddress(HostOf(address), 0);
+  const Descriptor socket = MakeSocket(parsed->storage.ss_family);
+  if (!host || !socket.is_open()) return SystemError("socket for", address);
+  const int on = 1;
+  // Else the kernel would choose a port and take it.
+  if (setsockopt(socket.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on,
+                 sizeof(on)) != 0) {
+    return absl::OkStatus();
+  }
+  if (bind(socket.get(), host->get(), host->bytes) == 0) {
+    return absl::OkStatus();
+  }
+  return BindingError(address);
+}
+
 absl::StatusOr<Listener> ListenOn(std::string_view address) {
   absl::StatusOr<SocketAddress> parsed = ParseSocketAddress(address);
   if (!parsed.ok()) return parsed.status();
@@ -107,7 +137,7 @@ absl::StatusOr<Listener> ListenOn(std::string_view address) {
   if (!listener.socket.is_open()) return SystemError("socket for", address);
   SetOption(listener.socket, SOL_SOCKET, SO_REUSEADDR);
   if (bind(listener.socket.get(), parsed->get(), parsed->bytes) != 0) {
-    return SystemError("binding to", address);
+    return BindingError(address);
   }
   if (listen(listener.socket.get(), SOMAXCONN) != 0) {
     return SystemError("listening on", address);

@@ -61,6 +61,11 @@ void EndSending(const Descriptor& socket);
 // Errors: InvalidArgument.
 absl::Status CheckAddress(std::string_view address);
 
+// Whether ListenOn finds the host among this machine's; takes no port, so that
+// it can be asked while somebody listens there. OK where the kernel does not
+// tell. Errors: InvalidArgument (not an address), Unavailable.
+absl::Status CheckIsOfThisMachine(std::string_view address);
+
 struct Listener {
   Descriptor socket;
   std::string address;  // with the port that was taken

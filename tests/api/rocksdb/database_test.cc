@@ -147,8 +147,7 @@ TEST_F(NewDatabaseTest, ItIsTakenOver) {
   const std::string mine = directory_.File("mine");
   wal_options_.take_over = mine;
   Restart();
-  EXPECT_THAT(TryOpen().ToString(),
-              HasSubstr("this log is that of the database"));
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("left by a take_over"));
   EXPECT_TRUE(std::filesystem::exists(mine + "/CURRENT"));
   path_ = mine;
   ExpectUsable();

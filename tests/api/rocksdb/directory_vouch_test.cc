@@ -17,6 +17,7 @@ namespace alpheus {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr auto kAll = {
     VouchVerdict::kVouched,        VouchVerdict::kNotYet,
@@ -24,6 +25,7 @@ constexpr auto kAll = {
     VouchVerdict::kDirectoryOlder, VouchVerdict::kLogOlder,
     VouchVerdict::kOtherLog,       VouchVerdict::kManifestReplaced,
     VouchVerdict::kOtherDatabase,  VouchVerdict::kWalTwice,
+    VouchVerdict::kLeft,           VouchVerdict::kNothingHere,
 };
 
 DirectoryVouch Saying(const WalVouch& log) {
@@ -153,11 +155,87 @@ TEST(DirectoryVouchTest, EveryRefusalNamesWhatToDo) {
     EXPECT_EQ(status.ok(), verdict <= VouchVerdict::kNothingToMix);
     if (status.ok()) continue;
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    for (const char* word :
-         {"/db: ", "Nothing was changed", "drop_wal=true", "keep_wal=true"}) {
-      EXPECT_THAT(std::string(status.message()), HasSubstr(word));
+    const std::string message(status.message());
+    for (const char* word : {"/db: ", "Nothing was changed"}) {
+      EXPECT_THAT(message, HasSubstr(word));
+    }
+    // The WAL of something else is not there to be dropped.
+    const bool is_others =
+        verdict == VouchVerdict::kOtherLog || verdict >= VouchVerdict::kLeft;
+    for (const char* word : {"drop_wal=true", "keep_wal=true"}) {
+      EXPECT_EQ(message.find(word) == std::string::npos, is_others) << message;
     }
   }
+}
+
+// Q6.
+TEST(DirectoryVouchTest, NoWordIsOfferedWhereTheDatabaseIsElsewhere) {
+  VouchFacts facts = Usual();
+  facts.twice = "/db/000004.log";
+  facts.elsewhere = "/newer";
+  for (const VouchVerdict verdict : kAll) {
+    const absl::Status status = ToStatus(verdict, facts, "/db");
+    if (status.ok()) continue;
+    const std::string message(status.message());
+    EXPECT_THAT(message, HasSubstr("Nothing was changed"));
+    for (const char* word : {"drop_wal", "keep_wal", "adopt"}) {
+      EXPECT_THAT(message, Not(HasSubstr(word)));
+    }
+    if (verdict == VouchVerdict::kOtherLog) continue;
+    EXPECT_THAT(message, HasSubstr("/newer"));
+  }
+}
+
+TEST(DirectoryVouchTest, TakeOverLeavesWhatIsNotOlderThanItself) {
+  VouchFacts facts = Usual();
+  facts.elsewhere = "/newer";
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);  // moved, or a clone
+  facts.left = {"/old", {"id", 3}};
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
+  facts.directory = Saying({"id", 4});
+  EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryOlder);
+  for (const uint64_t generation : {1, 3}) {
+    facts.directory = Saying({"id", generation});
+    EXPECT_EQ(Judge(facts), VouchVerdict::kLeft);
+  }
+  facts.directory = Saying({"other", 1});
+  EXPECT_EQ(Judge(facts), VouchVerdict::kOtherLog);
+  // The successor was stopped before it began a generation.
+  facts.directory = Saying({"id", 5});
+  facts.left = {"/old", {"id", 5}};
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
+  facts.has_left_name = true;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kLeft);
+  // The predecessor was stopped in a rise.
+  facts.directory = Saying({"id", 6});
+  EXPECT_EQ(Judge(facts), VouchVerdict::kLeft);
+  // It was deleted, and something else came there.
+  facts.directory = Saying({"other", 1});
+  EXPECT_EQ(Judge(facts), VouchVerdict::kOtherLog);
+  facts.directory.reset();
+  EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryReplaced);
+  // Neither vouched then.
+  facts.left = {"/old", {}};
+  EXPECT_EQ(Judge(facts), VouchVerdict::kLeft);
+  facts.has_marker = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryReplaced);
+  // The database is where it was left: it came back.
+  facts = Usual();
+  facts.left = {"/db", {"id", 5}};
+  facts.has_left_name = true;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
+}
+
+TEST(DirectoryVouchTest, NothingElsewhereIsGivenTheWal) {
+  VouchFacts facts = Usual();
+  facts.elsewhere = "/newer";
+  facts.directory.reset();
+  facts.has_database = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);  // to be repaired
+  facts.has_marker = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNothingHere);
+  facts.has_data = false;
+  EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
 }
 
 TEST(DirectoryVouchTest, FileSaysWhatWasPutIn) {

@@ -29,6 +29,7 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Status;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Something happens behind the next renaming.
 class InterruptedFileSystem final : public rocksdb::FileSystemWrapper {
@@ -98,6 +99,26 @@ class FailOverTest : public testing::ClusterDatabaseFixture {
     path_ = directory_.File("db" + std::to_string(node));
     wal_options_.take_over = path_;
     Restart();
+  }
+
+  // A directory that a take-over left, of a database that is in `newest` now.
+  void ExpectRefusedWithAnyWord(const std::string& newest) {
+    Close();
+    for (const bool adopts : {false, true}) {
+      for (bool WalOptions::* word :
+           {&WalOptions::adopt, &WalOptions::drop_wal, &WalOptions::keep_wal}) {
+        wal_options_ = On(1);
+        wal_options_.*word = true;
+        wal_options_.adopt = adopts;
+        Restart();
+        const std::string refused = TryOpen().ToString();
+        EXPECT_THAT(refused, HasSubstr("left by a take_over"));
+        EXPECT_THAT(refused, HasSubstr(newest));
+        for (const char* offered : {"adopt", "drop_wal", "keep_wal"}) {
+          EXPECT_THAT(refused, Not(HasSubstr(offered)));
+        }
+      }
+    }
   }
 
   std::unique_ptr<Log> next_;
@@ -383,8 +404,7 @@ TEST_F(FailOverTest, DatabaseThatWasTakenOverIsNotOpenedWhereItWas) {
   path_ = old_path;
   wal_options_ = On(1);
   Restart();
-  EXPECT_THAT(TryOpen().ToString(),
-              HasSubstr("this log is that of the database"));
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("left by a take_over"));
   // Nor back into a directory where an older one is.
   wal_options_.take_over = old_path;
   Restart();
@@ -394,6 +414,85 @@ TEST_F(FailOverTest, DatabaseThatWasTakenOverIsNotOpenedWhereItWas) {
   Open();
   EXPECT_EQ(Get("a"), "1");
   EXPECT_EQ(Get("b"), "2");
+}
+
+// Q6 (directory_vouch.h).
+TEST_F(FailOverTest, NoWordBringsBackWhatATakeOverLeft) {
+  Open();
+  Put("a", "1", true);
+  const std::string first = path_;
+  GoToNode(2);
+  Open();
+  Put("a", "2", true);
+  Put("b", "1", true);
+  const std::string second = path_;
+  GoToNode(3);
+  Open();
+  Put("a", "3", true);
+  Close();
+  const std::string newest = path_;
+  const std::string moved = directory_.File("moved");
+  std::filesystem::rename(second, moved);
+  const std::string away = directory_.File("away");
+  for (const bool is_mounted : {true, false}) {
+    if (!is_mounted) std::filesystem::rename(newest, away);
+    for (const std::string& left : {first, moved}) {
+      path_ = left;
+      ExpectRefusedWithAnyWord(newest);
+    }
+  }
+  std::filesystem::rename(away, newest);
+  path_ = newest;
+  wal_options_ = On(3);
+  Restart();
+  Open();
+  EXPECT_EQ(Get("a"), "3");
+  EXPECT_EQ(Get("b"), "1");
+}
+
+// The successor was stopped before it wrote anything: the two directories say
+// the same.
+TEST_F(FailOverTest, DirectoryThatWasJustLeftIsNotOpenedAgain) {
+  Open();
+  Put("a", "1", true);
+  const std::string left = path_;
+  GoToNode(2);
+  ASSERT_TRUE(fs().Store().ok());
+  const std::string newest = path_;
+  path_ = left;
+  ExpectRefusedWithAnyWord(newest);
+  path_ = newest;
+  wal_options_ = On(2);
+  Restart();
+  Open();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+// Where it was, the database may come back, and is left again.
+TEST_F(FailOverTest, DatabaseComesBackWhereItWasLeft) {
+  Open();
+  Put("a", "1", true);
+  const std::string first = path_;
+  GoToNode(2);
+  Open();
+  Put("b", "1", true);
+  const std::string second = path_;
+  std::filesystem::remove_all(first);
+  GoToNode(1);
+  path_ = wal_options_.take_over = first;
+  Restart();
+  Open();
+  Put("c", "1", true);
+  Close();
+  path_ = second;
+  ExpectRefusedWithAnyWord(first);
+  path_ = first;
+  wal_options_ = On(1);
+  Restart();
+  Open();
+  EXPECT_EQ(Get("a"), "1");
+  EXPECT_EQ(Get("b"), "1");
+  EXPECT_EQ(Get("c"), "1");
 }
 
 TEST_F(FailOverTest, NothingIsTakenOverWithAnEmptyLog) {

@@ -103,6 +103,22 @@ class RestoreTest : public testing::DatabaseFixture {
     EXPECT_THAT(read.ToString(), HasSubstr(why));
     options_.create_if_missing = true;
   }
+  void ExpectRefusedWithAnyWord() {
+    for (const bool adopts : {false, true}) {
+      for (bool WalOptions::* word :
+           {&WalOptions::adopt, &WalOptions::drop_wal, &WalOptions::keep_wal}) {
+        wal_options_.*word = true;
+        wal_options_.adopt = adopts;
+        Restart();
+        const std::string refused = TryOpen().ToString();
+        EXPECT_THAT(refused, HasSubstr("Nothing was changed"));
+        EXPECT_THAT(refused, Not(HasSubstr("drop_wal=true")));
+        EXPECT_THAT(refused, Not(HasSubstr("adopt=true")));
+        db_.reset();
+        wal_options_.*word = wal_options_.adopt = false;
+      }
+    }
+  }
   // By a word of the URI, which is not needed again.
   void ExpectKeys(const std::string& keys, bool WalOptions::* word = nullptr) {
     if (word != nullptr) wal_options_.*word = true;
@@ -623,6 +639,61 @@ TEST_F(RestoreTest, DatabaseOfAnotherLogIsRefused) {
   std::filesystem::remove_all(path_);
   std::filesystem::rename(directory_.File("away"), path_);
   ExpectKeys("a=1 ");
+}
+
+// Q6: what stands beside the database gets its WAL by no word, and the message
+// offers none. Only what says the same as the log is the database, moved.
+TEST_F(RestoreTest, NothingBesideTheDatabaseGetsItsWal) {
+  MakeBackup();
+  Close();
+  const std::string older = directory_.File("older");
+  Copy(path_, older);
+  PutOnce("c", "1");
+  const std::string database = path_;
+  const std::string log = wal_options_.log.path;
+  const std::string others = directory_.File("others");
+  path_ = others;
+  wal_options_.log.path = directory_.File("otherwal");
+  PutOnce("o", "1");
+  wal_options_.log.path = log;
+  path_ = directory_.File("restored");
+  RestoreWithoutThePlugin();
+  for (const std::string& beside :
+       {older, path_, others, directory_.File("empty")}) {
+    path_ = beside;
+    ExpectRefusedWithAnyWord();
+  }
+  path_ = database;
+  Restart();
+  Open();
+  EXPECT_EQ(Keys(), "a=1 b=1 c=1 ");
+  Close();
+  // It is moved, and looks the same from all that stays.
+  const std::string moved = directory_.File("moved");
+  std::filesystem::rename(database, moved);
+  for (const std::string& beside : {older, others}) {
+    path_ = beside;
+    ExpectRefusedWithAnyWord();
+  }
+  path_ = moved;
+  Restart();
+  EXPECT_THAT(TryOpen().ToString(), HasSubstr("adopt=true"));
+  ExpectKeys("a=1 b=1 c=1 ", &WalOptions::adopt);
+}
+
+// A database that was opened with the log of another one, which has the same
+// path on another machine.
+TEST_F(RestoreTest, WalOfAnotherDatabaseIsNotOfferedToBeDropped) {
+  PutOnce("a", "1");
+  const std::string log = wal_options_.log.path;
+  std::filesystem::rename(path_, directory_.File("away"));
+  wal_options_.log.path = directory_.File("otherwal");
+  PutOnce("b", "1");
+  wal_options_.log.path = log;
+  Restart();
+  const std::string refused = TryOpen().ToString();
+  EXPECT_THAT(refused, HasSubstr("Name the right log"));
+  EXPECT_THAT(refused, Not(HasSubstr("_wal=true")));
 }
 
 // Nothing could be mixed.

@@ -101,6 +101,47 @@ TEST(WalRecordTest, HomeThatVouchesHasAVersionOfItsOwn) {
   }
 }
 
+// docs/rocksdb.md#fail-over.
+TEST(WalRecordTest, HomeThatWasTakenOverSaysWhatWasLeft) {
+  const WalHeader header = {
+      .kind = WalRecordKind::kHome, .version = kWalTakenOverVersion, .file = 9};
+  const WalLeft left = {"/old", {"was", 7}};
+  const std::string body = EncodeWalHome({"/wal", "/db"}, {"id", 12}, left);
+  const std::string payload = Encoded(header, body);
+  EXPECT_EQ(payload, std::string("AWAL\x03\x01\x00\x00"
+                                 "\x09\x00\x00\x00\x00\x00\x00\x00"
+                                 "\x00\x00\x00\x00\x00\x00\x00\x00"
+                                 "\x00\x00\x00\x00\x00\x00\x00\x00"
+                                 "/wal\0/db\0id\0"
+                                 "12\0/old\0was\0"
+                                 "7",
+                                 57));
+  WalIndex index;
+  ASSERT_TRUE(index.Apply(Lsn(1), 0, *Decoded(payload)).ok());
+  EXPECT_EQ(index.home(), (WalHome{"/wal", "/db"}));
+  EXPECT_EQ(index.vouch(), (WalVouch{"id", 12}));
+  EXPECT_EQ(index.left(), left);
+  for (const std::string& broken :
+       {EncodeWalHome({"/wal", "/db"}, {"id", 1}),
+        EncodeWalHome({"/wal", "/db"}, {"id", 1}, {"", {"was", 7}}), body + "x",
+        EncodeWalHome({"/wal", "/db"}) + std::string("\0id\0x\0/o\0w\0", 11) +
+            "1"}) {
+    const std::string bad = Encoded(header, broken);
+    EXPECT_EQ(index.Apply(Lsn(2), 0, *Decoded(bad)).code(), Code::kDataLoss);
+  }
+  // One that does not vouch yet can be taken over, too.
+  const std::string unvouched =
+      Encoded(header, EncodeWalHome({"", "/db"}, {}, {"/old", {}}));
+  ASSERT_TRUE(index.Apply(Lsn(2), 0, *Decoded(unvouched)).ok());
+  EXPECT_EQ(index.vouch(), WalVouch());
+  EXPECT_EQ(index.left(), (WalLeft{"/old", {}}));
+  // An older version says that nothing was left.
+  const std::string older = Encoded({.kind = WalRecordKind::kHome, .file = 9},
+                                    EncodeWalHome({"/wal", "/db"}));
+  ASSERT_TRUE(index.Apply(Lsn(3), 0, *Decoded(older)).ok());
+  EXPECT_EQ(index.left(), WalLeft());
+}
+
 // A later version may mean anything.
 TEST(WalRecordTest, LaterVersionsAndKindsAreUnimplemented) {
   for (const size_t at : {4, 5, 6, 7}) {
@@ -111,10 +152,12 @@ TEST(WalRecordTest, LaterVersionsAndKindsAreUnimplemented) {
   std::string payload = Encoded(kData, "body");
   payload[5] = 0;
   EXPECT_EQ(Decoded(payload).status().code(), Code::kUnimplemented);
-  // Only a home has a second one.
-  payload = Encoded(kData, "body");
-  payload[4] = 2;
-  EXPECT_EQ(Decoded(payload).status().code(), Code::kUnimplemented);
+  // Only a home has a second one, and a third.
+  for (const char version : {2, 3}) {
+    payload = Encoded(kData, "body");
+    payload[4] = version;
+    EXPECT_EQ(Decoded(payload).status().code(), Code::kUnimplemented);
+  }
 }
 
 TEST(WalRecordTest, ImpossibleRecordsAreDamage) {

@@ -158,8 +158,21 @@ TEST_F(RegionTest, ErrorsNameTheRightThatIsMissing) {
               HasSubstr("right to read and write it"));
   EXPECT_THAT(said(ReadFileError("f", "open", EACCES)),
               HasSubstr("right to read it"));
+  // A remedy for what is not there would be another one.
+  EXPECT_THAT(
+      said(OtherFileError("f", EACCES, "Make one")),
+      AllOf(HasSubstr("the right to read it"), Not(HasSubstr("Make one"))));
   EXPECT_THAT(said(FileError("f", "open", EROFS)),
               HasSubstr("Mount its file system for writing"));
+}
+
+// It may be a log in use: nobody is told to be rid of it.
+TEST_F(RegionTest, FileThatIsThereIsNotToBeRemoved) {
+  testing::WriteFile(path_, {std::byte{1}});
+  const absl::Status refused = Region::Create(path_, 4096).status();
+  EXPECT_EQ(refused.code(), Code::kAlreadyExists) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("Name another file"), Not(HasSubstr("emove"))));
 }
 
 TEST_F(RegionTest, MissingEmptyAndOddFilesAreRefusedByName) {
