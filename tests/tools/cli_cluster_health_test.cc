@@ -138,7 +138,7 @@ TEST_F(CliClusterHealthTest, DamageOnAllReplicasHasAWayOut) {
   }
   for (const char* command : {"verify", "inspect", "cat"}) {
     const ProgramResult read = RunAlpheus(Of(command));
-    EXPECT_EQ(read.end.exit_status, kDataLoss);
+    EXPECT_EQ(read.end.exit_status, kDataLoss) << command;
     EXPECT_EQ(CountOf(read.error, "LSN 2 at offset"), 3u) << read.error;
     EXPECT_THAT(read.error, Not(HasSubstr("FILE")));
   }

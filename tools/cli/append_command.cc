@@ -149,9 +149,8 @@ void AddAppendCommand(CLI::App* app, Command* chosen) {
       .ShowDefault();
   AddOption(command, "--frequency", &arguments->frequency,
             "Force only LSNs divisible by this; a crash may take up to "
-            "that many of the last records. With 1 records that came "
-            "together are forced together, and none is acknowledged before it "
-            "is durable")
+            "that many of the last records. With 1, and without --ack, those "
+            "that came together are forced together")
       .Decimal()
       .Range(uint32_t{1}, kFrequencyMax)
       .ShowDefault();

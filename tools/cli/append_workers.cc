@@ -168,7 +168,7 @@ absl::Status AppendWorkers::ForceTogether(int worker_index, uint64_t* index) {
     return forced;
   }
   unforced.clear();
-  return options_.ack_fd < 0 ? absl::OkStatus() : Acknowledge(worker_index);
+  return absl::OkStatus();
 }
 
 absl::Status AppendWorkers::Acknowledge(int worker_index) {

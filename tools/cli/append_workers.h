@@ -10,8 +10,11 @@
 //       kQueueBytesMax bytes unless it holds one record only.
 //   Q2. An acknowledgement is written only after its record is durable.
 //   Q3. After the first failure nothing new is appended.
-//   Q4. Where each record is to be forced, a worker forces those that waited in
-//       its queue together: a record that comes alone waits for no other.
+//   Q4. Where each record is to be forced, and none is acknowledged by itself,
+//   a
+//       worker forces those that waited in its queue together: a record that
+//       comes alone waits for no other. With acknowledgements each thread has
+//       one record in flight.
 // Thread safety: one thread calls the members of AppendWorkers.
 #ifndef ALPHEUS_TOOLS_CLI_APPEND_WORKERS_H_
 #define ALPHEUS_TOOLS_CLI_APPEND_WORKERS_H_
@@ -118,7 +121,9 @@ class AppendWorkers {
     std::thread thread;
   };
 
-  bool is_forced_together() const { return options_.frequency == 1; }
+  bool is_forced_together() const {
+    return options_.frequency == 1 && options_.ack_fd < 0;
+  }
   void Work(int worker_index);
   absl::Status AppendOne(int worker_index, const NumberedRecord& record);
   // All that the worker has appended and not forced. `index`: of the first that

@@ -92,6 +92,9 @@ absl::Status VisitReplicas(const LogSource& source, ClusterReader* reader,
   if (source.node == 0) {
     ALPHEUS_RETURN_IF_ERROR(reader->ForEachDurable(visit));
     if (reader->durable_lsn_max()) return absl::OkStatus();
+    // Those that can't be read are there, and damaged.
+    const absl::Status worst = WorstOf(reader->replicas());
+    if (absl::IsDataLoss(worst)) return worst;
     // A script must not take the little that is proven for the log.
     return absl::UnavailableError(absl::StrCat(
         "log ", source.log, ": what is proven to be durable was shown, up to ",
