@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "api/node/adapter.h"
-#include "api/node/fabric_pump.h"
 #include "api/node/log_members.h"
 #include "log/base/clock.h"
 #include "log/base/random.h"
@@ -22,9 +21,6 @@
 
 namespace alpheus {
 namespace {
-
-// Between two looks at members of whom too few told.
-constexpr std::chrono::milliseconds kLookAgain(500);
 
 NodeId SomePrimary(const ClusterConfiguration& cluster) {
   const auto some =
@@ -149,62 +145,31 @@ absl::Status IsOtherList(const MembersChange& change, const absl::Status& why,
                                    remedy)};
 }
 
-// Whether whoever told nothing may do so later.
-bool MayTellMore(const ReadReplicas& replicas) {
-  return std::ranges::any_of(replicas.failed, [](const auto& failed) {
-    return absl::IsUnavailable(failed.second);
-  });
-}
-
-absl::Status TooFewTold(const LogMembersOptions& members,
-                        const MembersChange& change,
-                        const ReadReplicas& replicas,
-                        const std::vector<PeerAddress>& peers) {
-  return absl::UnavailableError(absl::StrCat(
-      "log ", members.log_name, ": too few told who its members are; of ",
-      DescribeList(change.from_id, change.from_nodes, change.from.write_quorum),
-      " ", OpeningQuorum(change.from),
-      " must. Start them, and give the same command again. Nothing was "
-      "changed, and whoever has the log open goes on.",
-      DescribeFailed(replicas, peers)));
-}
-
 // What the members told.
 struct Looked {
   ReadReplicas replicas;
   Superline newest;
 };
 
-// Before anything is made or promised: enough say which list the log has, and
-// the change begins or ends with it.
+// Before anything is made or promised: the change must begin or end with the
+// list that the log has. Too few may tell, as a replica that a primary has as
+// its own tells nothing: then the opening, which makes it give way, finds out.
 absl::StatusOr<Looked> LookAtMembers(Fabric& fabric, RandomSource& random,
                                      const LogMembersOptions& members,
                                      const MembersChange& change,
                                      const std::vector<PeerAddress>& peers) {
-  FabricPump pump(fabric);
-  for (;;) {
-    Looked looked;
-    ALPHEUS_ASSIGN_OR_RETURN(looked.replicas,
-                             ReadSuperlines(fabric, random, members, peers));
-    ALPHEUS_ASSIGN_OR_RETURN(looked.newest,
-                             NewestOf(looked.replicas.superlines));
-    const Configuration& found = looked.newest.configuration;
-    const absl::Status fits = CheckFound(change, found);
-    const bool is_known = KnowEnough(change, looked.replicas.superlines, found);
-    // An older list may be that of a member that was away.
-    if (!fits.ok() && (is_known || found.id >= change.from_id)) {
-      return IsOtherList(change, fits, found);
-    }
-    if (is_known) return looked;
-    const Deadline again = Deadline::In(kLookAgain);
-    if (!MayTellMore(looked.replicas) ||
-        again.at_nanos() >= members.deadline.at_nanos()) {
-      return TooFewTold(members, change, looked.replicas, peers);
-    }
-    while (!again.HasPassed(Clock::Real().NowNanos())) {
-      if (!pump.Turn()) pump.Sleep(again);
-    }
+  Looked looked;
+  ALPHEUS_ASSIGN_OR_RETURN(looked.replicas,
+                           ReadSuperlines(fabric, random, members, peers));
+  ALPHEUS_ASSIGN_OR_RETURN(looked.newest, NewestOf(looked.replicas.superlines));
+  const Configuration& found = looked.newest.configuration;
+  const absl::Status fits = CheckFound(change, found);
+  // An older list may be that of a member that was away.
+  if (!fits.ok() && (found.id >= change.from_id ||
+                     KnowEnough(change, looked.replicas.superlines, found))) {
+    return IsOtherList(change, fits, found);
   }
+  return looked;
 }
 
 // Those who join get blank replicas; nobody is disturbed yet.

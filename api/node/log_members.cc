@@ -82,8 +82,6 @@ absl::Status MustRun(const LogMembersOptions& options,
       made.message()));
 }
 
-}  // namespace
-
 std::string DescribeFailed(const ReadReplicas& replicas,
                            const std::vector<PeerAddress>& peers) {
   std::string text;
@@ -98,6 +96,8 @@ std::string DescribeFailed(const ReadReplicas& replicas,
   }
   return text;
 }
+
+}  // namespace
 
 absl::StatusOr<ReadReplicas> ReadSuperlines(
     Fabric& fabric, RandomSource& random, const LogMembersOptions& options,

@@ -42,10 +42,6 @@ struct ReadReplicas {
   std::map<NodeId, absl::Status> failed;
 };
 
-// " node 3 at 127.0.0.1:7403: nobody answers there." of each that told nothing.
-std::string DescribeFailed(const ReadReplicas& replicas,
-                           const std::vector<PeerAddress>& peers);
-
 // Of the nodes that can be reached and have a replica of the log, in the order
 // of `peers`. Each of them is waited for 10 seconds at most.
 // Errors: Unavailable (none: each is named, with its reason).

@@ -89,7 +89,8 @@ void ClusterTest::Format(const std::string& log, const std::string& size) {
 
 void ClusterTest::Append(int node, const std::string& lines,
                          const std::string& log) {
-  RunWell("append", {"--node", absl::StrCat(node), "--log", log}, lines);
+  RunWell("append", {"--node", absl::StrCat(node), "--log", log, "--ack"},
+          lines);
 }
 
 std::string ClusterTest::Cat(const std::string& log) {

@@ -52,7 +52,8 @@ class ClusterTest : public ::testing::Test {
 
   void Format(const std::string& log = "main",
               const std::string& size = "1MiB");
-  // A primary of this node, without a replica.
+  // By a primary of this node, without a replica; each line is durable before
+  // the next one is appended.
   void Append(int node, const std::string& lines,
               const std::string& log = "main");
   // What W replicas hold, as lines.
