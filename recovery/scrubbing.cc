@@ -144,7 +144,7 @@ std::vector<LsnRun> Scrubbing::DamageOf(const LogState& state) const {
 }
 
 void Scrubbing::NoteDamage(Uuid log_id, Epoch epoch,
-                           std::vector<LsnRun> damage) {
+                           const std::vector<LsnRun>& damage) {
   LogState& state = logs_[log_id];
   if (state.damage_epoch != epoch) state.damage.clear();
   for (const LsnRun& run : damage) AddRun(run, &state.damage);

@@ -116,7 +116,7 @@ class Scrubbing {
 
   // An opening read the replica, and could not read these LSNs of `epoch`, its
   // log epoch.
-  void NoteDamage(Uuid log_id, Epoch epoch, std::vector<LsnRun> damage);
+  void NoteDamage(Uuid log_id, Epoch epoch, const std::vector<LsnRun>& damage);
 
   // Memory ran out in Poll: the pass ends, and the next one is due as ever.
   void GiveUpPass();
