@@ -167,7 +167,7 @@ inline bool RingLog<P>::IsPersistedAtOnce(Lsn lsn, size_t payload_bytes,
   if (forced) return true;
   if constexpr (P::kFenceIsCall) return false;
   constexpr size_t kCachedBytesMax = 768;
-  constexpr size_t kCachedBytesMaxShared = 320;
+  constexpr size_t kCachedBytesMaxShared = 192;
   if (payload_bytes <= kCachedBytesMaxShared) return false;
   return payload_bytes > kCachedBytesMax || writer_watch_.IsShared(lsn);
 }

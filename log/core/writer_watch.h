@@ -3,7 +3,9 @@
 //
 // Idea: every seventh record is looked at: a record of another thread than the
 // one before says that several write, and what was seen holds for a thousand
-// records. So a lone writer only reads two words, and several seldom store.
+// records, for half of which nobody looks again. So a lone writer only reads
+// two words, and several seldom store: a line that one of them stores is one
+// that the others miss.
 // Threads that take turns in sevens are not noticed; the answer is only used to
 // choose the faster of two ways.
 //
@@ -27,18 +29,23 @@ class WriterWatch {
 
   // Whether several threads write. By the thread that reserved `lsn`.
   bool IsShared(Lsn lsn) {
-    if (lsn.value % kEvery == 0) Look(lsn);
-    return lsn.value < shared_until_.load(std::memory_order_relaxed);
+    uint64_t until = shared_until_.load(std::memory_order_relaxed);
+    if (lsn.value % kEvery == 0 && until < lsn.value + kHoldsFor / 2) {
+      until = Look(lsn, until);
+    }
+    return lsn.value < until;
   }
 
  private:
-  void Look(Lsn lsn) {
+  uint64_t Look(Lsn lsn, uint64_t until) {
     const uint32_t writer = ThreadToken();
     const uint32_t before = writer_.load(std::memory_order_relaxed);
-    if (before == writer) return;
+    if (before == writer) return until;
     writer_.store(writer, std::memory_order_relaxed);
-    if (before == 0) return;
-    shared_until_.store(lsn.value + kHoldsFor, std::memory_order_relaxed);
+    if (before == 0) return until;
+    until = lsn.value + kHoldsFor;
+    shared_until_.store(until, std::memory_order_relaxed);
+    return until;
   }
 
   // On a line that is seldom written.
