@@ -61,7 +61,8 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenWith(Region region,
   opening.file = region.file();
   const Populator populator(region.medium() == RegionMedium::kAnonymous
                                 ? std::span<std::byte>()
-                                : region.bytes());
+                                : region.bytes(),
+                            region.is_in_page_cache());
   ALPHEUS_ASSIGN_OR_RETURN(
       const OpenedEpoch opened,
       OpenEpochLocally(*pmem, region.bytes(), opening, random));

@@ -10,12 +10,18 @@ namespace alpheus {
 namespace {
 
 // As much as takes longer than a thread to start.
-constexpr size_t kStepBytes = size_t{4} << 20;
+constexpr size_t kFewBytes = size_t{4} << 20;
+// The kernel maps so many bytes of a file that it has in memory at one fault.
+constexpr size_t kFaultAroundBytes = size_t{64} << 10;
+constexpr size_t kOnePageBytes = 4096;
 
 }  // namespace
 
-Populator::Populator(std::span<std::byte> pages) : pages_(pages) {
-  if (pages_.size() > kStepBytes && std::thread::hardware_concurrency() > 1) {
+Populator::Populator(std::span<std::byte> pages, bool is_in_page_cache)
+    : pages_(pages),
+      step_bytes_(is_in_page_cache ? kFaultAroundBytes : kFewBytes),
+      asked_bytes_(is_in_page_cache ? kOnePageBytes : kFewBytes) {
+  if (pages_.size() > kFewBytes && std::thread::hardware_concurrency() > 1) {
     // Without a thread it is done here.
     if (thread_.Start([this] { Run(); }).ok()) return;
   }
@@ -31,9 +37,9 @@ void Populator::Run() {
 #if defined(MADV_POPULATE_READ)
   for (std::span<std::byte> left = pages_; !left.empty();) {
     if (stop_.load(std::memory_order_relaxed)) return;
-    const size_t bytes = std::min(left.size(), kStepBytes);
-    if (madvise(left.data(), bytes, MADV_POPULATE_READ) != 0) return;
-    left = left.subspan(bytes);
+    const size_t asked = std::min(left.size(), asked_bytes_);
+    if (madvise(left.data(), asked, MADV_POPULATE_READ) != 0) return;
+    left = left.subspan(std::min(left.size(), step_bytes_));
   }
 #endif
 }

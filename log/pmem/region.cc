@@ -39,7 +39,7 @@ absl::Status Allocate(const std::string& path, int fd, size_t bytes) {
 // A copy by `cp --sparse`, `tar -S` or `rsync -S` has holes; on a full file
 // system the store that met one would get SIGBUS.
 absl::Status AllocateHoles(const std::string& path, int fd) {
-  struct stat info{};
+  struct stat info {};
   if (fstat(fd, &info) != 0) return FileError(path, "fstat", errno);
   if (!S_ISREG(info.st_mode) || info.st_size == 0) return absl::OkStatus();
   constexpr int64_t kBlockBytes = 512;  // of st_blocks
@@ -69,7 +69,7 @@ absl::Status AllocateHoles(const std::string& path, int fd) {
 
 // Bytes of a file or a device-DAX (whose st_size is 0).
 absl::StatusOr<size_t> SizeOf(const std::string& path, int fd) {
-  struct stat info{};
+  struct stat info {};
   if (fstat(fd, &info) != 0) return FileError(path, "fstat", errno);
   if (S_ISREG(info.st_mode)) return static_cast<size_t>(info.st_size);
   if (!S_ISCHR(info.st_mode)) {
@@ -86,15 +86,8 @@ absl::StatusOr<size_t> SizeOf(const std::string& path, int fd) {
   return bytes;
 }
 
-// Whether stores that are flushed from the caches are as persistent as the file
-// system: in memory there is nothing else, and DAX maps the medium itself.
-bool IsMemory(int fd) {
-  struct statfs system{};
-  if (fstatfs(fd, &system) != 0) return true;  // no reason to warn
-  if (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC ||
-      system.f_type == HUGETLBFS_MAGIC) {
-    return true;
-  }
+// Whether a mapping is of the medium itself.
+bool IsDax(int fd) {
   void* const page = mmap(nullptr, kPageBytes, PROT_READ,
                           MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
   if (page == MAP_FAILED) return false;
@@ -102,9 +95,21 @@ bool IsMemory(int fd) {
   return true;
 }
 
+// Whether stores that are flushed from the caches are as persistent as the file
+// system: in memory there is nothing else.
+bool IsMemory(int fd) {
+  struct statfs system {};
+  if (fstatfs(fd, &system) != 0) return true;  // no reason to warn
+  if (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC ||
+      system.f_type == HUGETLBFS_MAGIC) {
+    return true;
+  }
+  return IsDax(fd);
+}
+
 // libpmem believes the variable whatever it sees.
 std::string WarningOfForcedPmem(const std::string& path, int fd) {
-  struct stat info{};
+  struct stat info {};
   if (std::getenv("PMEM_IS_PMEM_FORCE") == nullptr || fstat(fd, &info) != 0 ||
       !S_ISREG(info.st_mode) || IsMemory(fd)) {
     return "";
@@ -117,7 +122,7 @@ std::string WarningOfForcedPmem(const std::string& path, int fd) {
 }
 
 bool IsExistingDevice(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   return stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
 }
 
@@ -280,6 +285,7 @@ absl::StatusOr<Region> Region::MapForWriting(const std::string& path,
       is_pmem != 0 ? RegionMedium::kPersistentMemory : RegionMedium::kFile;
   region.writable_ = true;
   region.mapped_by_libpmem_ = true;
+  region.is_in_page_cache_ = !IsDax(fd);
   if (is_pmem != 0) region.warning_ = WarningOfForcedPmem(path, fd);
   region.fd_ = fd;
   region.path_ = path;
@@ -343,7 +349,7 @@ void Region::LandIn(Region memory) {
 }
 
 FileView Region::file() const {
-  struct stat info{};
+  struct stat info {};
   const bool is_file = !is_landed() && fd_ >= 0 && fstat(fd_, &info) == 0 &&
                        S_ISREG(info.st_mode);
   return is_file ? FileView(fd_) : FileView();
@@ -384,6 +390,7 @@ Region& Region::operator=(Region&& other) noexcept {
   size_ = std::exchange(other.size_, 0);
   mapped_size_ = std::exchange(other.mapped_size_, 0);
   medium_ = other.medium_;
+  is_in_page_cache_ = other.is_in_page_cache_;
   writable_ = other.writable_;
   mapped_by_libpmem_ = other.mapped_by_libpmem_;
   fd_ = std::exchange(other.fd_, -1);

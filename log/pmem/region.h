@@ -115,6 +115,9 @@ class Region {
   std::span<std::byte> medium_bytes() const { return {data_, size_}; }
   bool is_landed() const { return landing_ != nullptr; }
   RegionMedium medium() const { return medium_; }
+  // Whether the mapping of a writable file is of the page cache; else it is of
+  // the medium itself, or anonymous.
+  bool is_in_page_cache() const { return is_in_page_cache_; }
   bool writable() const { return writable_; }
   // Nobody will write to this anonymous region any more: HasWriter is false.
   void Freeze() { writable_ = false; }
@@ -172,6 +175,7 @@ class Region {
   size_t mapped_size_ = 0;  // what is mapped (a device may be larger)
   RegionMedium medium_ = RegionMedium::kAnonymous;
   bool writable_ = false;
+  bool is_in_page_cache_ = false;
   bool mapped_by_libpmem_ = false;
   int fd_ = -1;  // holds the lock while writable
   ForkWatch fork_watch_;
