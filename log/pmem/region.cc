@@ -39,7 +39,7 @@ absl::Status Allocate(const std::string& path, int fd, size_t bytes) {
 // A copy by `cp --sparse`, `tar -S` or `rsync -S` has holes; on a full file
 // system the store that met one would get SIGBUS.
 absl::Status AllocateHoles(const std::string& path, int fd) {
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd, &info) != 0) return FileError(path, "fstat", errno);
   if (!S_ISREG(info.st_mode) || info.st_size == 0) return absl::OkStatus();
   constexpr int64_t kBlockBytes = 512;  // of st_blocks
@@ -69,7 +69,7 @@ absl::Status AllocateHoles(const std::string& path, int fd) {
 
 // Bytes of a file or a device-DAX (whose st_size is 0).
 absl::StatusOr<size_t> SizeOf(const std::string& path, int fd) {
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd, &info) != 0) return FileError(path, "fstat", errno);
   if (S_ISREG(info.st_mode)) return static_cast<size_t>(info.st_size);
   if (!S_ISCHR(info.st_mode)) {
@@ -98,7 +98,7 @@ bool IsDax(int fd) {
 // Whether stores that are flushed from the caches are as persistent as the file
 // system: in memory there is nothing else.
 bool IsMemory(int fd) {
-  struct statfs system {};
+  struct statfs system{};
   if (fstatfs(fd, &system) != 0) return true;  // no reason to warn
   if (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC ||
       system.f_type == HUGETLBFS_MAGIC) {
@@ -109,7 +109,7 @@ bool IsMemory(int fd) {
 
 // libpmem believes the variable whatever it sees.
 std::string WarningOfForcedPmem(const std::string& path, int fd) {
-  struct stat info {};
+  struct stat info{};
   if (std::getenv("PMEM_IS_PMEM_FORCE") == nullptr || fstat(fd, &info) != 0 ||
       !S_ISREG(info.st_mode) || IsMemory(fd)) {
     return "";
@@ -122,7 +122,7 @@ std::string WarningOfForcedPmem(const std::string& path, int fd) {
 }
 
 bool IsExistingDevice(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
 }
 
@@ -349,7 +349,7 @@ void Region::LandIn(Region memory) {
 }
 
 FileView Region::file() const {
-  struct stat info {};
+  struct stat info{};
   const bool is_file = !is_landed() && fd_ >= 0 && fstat(fd_, &info) == 0 &&
                        S_ISREG(info.st_mode);
   return is_file ? FileView(fd_) : FileView();

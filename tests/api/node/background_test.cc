@@ -203,9 +203,15 @@ TEST(PopulatorTest, FewPagesAreMappedAtOnce) {
 // In the middle of its work, or with nothing to do: it joins.
 TEST(PopulatorTest, MayBeDroppedAtAnyTime) {
   MappedFile file(size_t{64} << 20);
-  { const Populator populator(file.bytes(), true); }
-  { const Populator populator(file.bytes(), false); }
-  { const Populator nothing(std::span<std::byte>(), true); }
+  {
+    const Populator populator(file.bytes(), true);
+  }
+  {
+    const Populator populator(file.bytes(), false);
+  }
+  {
+    const Populator nothing(std::span<std::byte>(), true);
+  }
 }
 
 }  // namespace
