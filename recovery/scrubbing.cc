@@ -54,8 +54,8 @@ Lsn LastOf(const Followed& said) {
   return IsMutant("kScrubBeyondTheWatermark") ? last + 1 : last;
 }
 
-// What a pass that did not end adds to the total. What it could not repair is
-// there still, and counted by the last whole one.
+// A pass that did not end adds these to the total. Damage that it could not
+// repair is there still, and the last whole pass has counted it.
 ScrubCounts WithoutUnrepairable(ScrubCounts counts) {
   counts.damaged -= counts.unrepairable;
   counts.unrepairable = 0;

@@ -128,8 +128,8 @@ class Scrubbing {
     ScrubbedReplica* replica = nullptr;  // nullptr: it was forgotten
     uint64_t incarnation = 0;            // of the last replica
     Scrubbed said;
-    // What is known to be damaged: of the last whole pass, or opening. The next
-    // epoch is installed only where all of it was read.
+    // Known damage, from the last whole pass or opening. The next epoch is
+    // installed only where all of it was read.
     std::vector<LsnRun> damage;
     Epoch damage_epoch;
     bool is_asked = false;
@@ -179,7 +179,7 @@ class Scrubbing {
   void GiveUp(const std::string& why);
   void EndFinding();
   void EndPass();
-  // What it verified and repaired stays counted.
+  // Its verified and repaired records stay counted.
   void DropPass();
   std::vector<LsnRun> DamageOf(const LogState& state) const;
   ScrubCounts CountsOf(const Pass& pass) const;

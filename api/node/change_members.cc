@@ -145,7 +145,7 @@ absl::Status IsOtherList(const MembersChange& change, const absl::Status& why,
                                    remedy)};
 }
 
-// What the members told.
+// The members' answers.
 struct Looked {
   ReadReplicas replicas;
   Superline newest;

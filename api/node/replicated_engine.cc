@@ -390,7 +390,7 @@ class Opener {
   std::unique_ptr<Replica<P>> replica_;
 };
 
-// That of another node no daemon lets go of for this one. What can't be read
+// A daemon lets go of its own node's replica only. A file that can't be read
 // while it is written is judged when it is opened.
 absl::Status CheckIsOwn(const LogOptions& options,
                         const ClusterConfiguration& cluster) {

@@ -201,7 +201,7 @@ absl::StatusOr<WalHome> WalFileSystem::CheckDatabase(
   return RefuseElsewhere(store, directory);
 }
 
-// What is offered is what adopt would do.
+// The message offers adopt only where adopt would work.
 absl::Status WalFileSystem::RefuseElsewhere(WalStore& store,
                                             const std::string& directory) {
   ALPHEUS_ASSIGN_OR_RETURN(const VouchFacts facts,

@@ -54,7 +54,7 @@ struct WalVouch {
   bool operator==(const WalVouch&) const = default;
 };
 
-// What the last take-over left (take_over.h).
+// The directory that the last take-over left (take_over.h).
 struct WalLeft {
   std::string database;  // where it was; empty: it was never taken over
   WalVouch vouch;        // of the log then

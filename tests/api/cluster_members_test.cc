@@ -266,7 +266,7 @@ TEST_F(ClusterMembersTest, RefusedChangeEndsNobody) {
   EXPECT_TRUE((*log)->Close().ok());
 }
 
-// What shows only when members have promised says what that cost.
+// A refusal that comes after promises says what they cost.
 TEST_F(ClusterMembersTest, RefusedOpeningSaysWhomItEnded) {
   Format(three_);
   auto log = Log::Open(By(three_, 1));

@@ -179,7 +179,7 @@ TEST_F(ScrubbingTest, NobodyThereLeavesTheDamageUntilSomebodyIs) {
   AddPeer(kPeerHost, log_->Image());
   EXPECT_EQ(ScrubNow().pass.repaired, 2u);
   ExpectWhole();
-  // Of the counts since the node started each damage is in once.
+  // The counts since the node started have each damage once.
   const Scrubbed said = AskFor(Scrub{});
   EXPECT_EQ(said.total.damaged, 2u);
   EXPECT_EQ(said.total.repaired, 2u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What status says of a cluster's log that can't be opened, or soon not, and
-// the ways out that messages and docs/recovery.md name, as they are typed.
+// Status tells of a cluster's log that can't be opened, or soon not; and the
+// ways out that messages and docs/recovery.md name, as they are typed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -146,7 +146,7 @@ TEST_F(CliClusterHealthTest, DamageOnAllReplicasHasAWayOut) {
       {"salvage", cluster_.ReplicaPath(1), directory_.File("rescued")});
   EXPECT_THAT(busy.error, HasSubstr("it is alpheusd of node 1, or a primary: "
                                     "stop it first"));
-  // What the document says, typed.
+  // The document's commands, as it has them.
   const auto commands = CommandsOf("### Damage on all replicas");
   ASSERT_EQ(commands.size(), 6u);
   for (const std::string& command : commands) {
