@@ -25,17 +25,26 @@ void NoteDurable(const RecordView& record, ScanResult* result) {
       std::max(result->named_durable_lsn, Lsn(record.header.durable_lsn()));
 }
 
-void Count(const RecordView& record, ScanResult* result) {
-  NoteDurable(record, result);
-  if (record.cleaned) {
-    ++result->cleaned_records;
-  } else if (record.aborted()) {
-    ++result->aborted_records;
-  } else {
-    ++result->data_records;
-    result->payload_bytes += record.payload.size();
+// What is summed over the kept records. Apart from the result and compiled into
+// the loop, it stays in registers: else each record is stored to be counted,
+// which takes a fifth of the time of a scan of small ones.
+struct Sums {
+  uint64_t cleaned = 0;
+  uint64_t aborted = 0;
+  uint64_t payload_bytes = 0;  // of the others
+  uint64_t durable_lsn = 0;    // highest that a header names
+
+  [[gnu::always_inline]] void Add(const RecordView& record) {
+    durable_lsn = std::max(durable_lsn, record.header.durable_lsn());
+    if (record.cleaned) [[unlikely]] {
+      ++cleaned;
+    } else if (record.aborted()) [[unlikely]] {
+      ++aborted;
+    } else {
+      payload_bytes += record.payload.size();
+    }
   }
-}
+};
 
 // Looks at every line from `from` to the limit for headers that hold: they
 // say how much is cut off, and may prove that it was acknowledged. A record
@@ -71,9 +80,10 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
   ScanResult result;
   RecordCursor cursor(input.ring, *input.table, input.head, LimitOf(input));
   RecordCursor::Step step{};
+  Sums sums;
   for (;;) {
     cursor.WalkPlain([&](const LogPosition& before, const RecordView& record) {
-      Count(record, &result);
+      sums.Add(record);
       visit(before, record);
     });
     result.end = cursor.position();
@@ -82,9 +92,15 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
     if (cursor.pad_damaged()) {
       result.damaged_pads.push_back({result.end.lsn, cursor.record_begin()});
     }
-    Count(cursor.record(), &result);
+    sums.Add(cursor.record());
     visit(result.end, cursor.record());
   }
+  const uint64_t kept = result.end.lsn - input.head.lsn;  // N1
+  result.data_records = kept - sums.cleaned - sums.aborted;
+  result.cleaned_records = sums.cleaned;
+  result.aborted_records = sums.aborted;
+  result.payload_bytes = sums.payload_bytes;
+  result.named_durable_lsn = Lsn(sums.durable_lsn);
   if (step == RecordCursor::Step::kBadPayload) {
     result.bad_payload = true;
     result.bad_bytes = RecordBytes(cursor.record().header.payload_bytes());

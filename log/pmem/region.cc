@@ -29,11 +29,26 @@
 namespace alpheus {
 namespace {
 
+constexpr int64_t kBlockBytes = 512;  // of st_blocks
+
 absl::Status Allocate(const std::string& path, int fd, size_t bytes) {
   const int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
   if (error != 0) return FileError(path, "posix_fallocate", error);
   if (fsync(fd) != 0) return FileError(path, "fsync", errno);
   return absl::OkStatus();
+}
+
+bool IsOnTmpfs(int fd) {
+  struct statfs system{};
+  return fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
+}
+
+// By the count of blocks, to which other file systems add those in which they
+// note where the file lies. tmpfs adds none, and looks at each page to find a
+// hole: 6 ms for 256 MiB, a fifth of an opening.
+bool HasHoles(int fd, const struct stat& info) {
+  if (info.st_blocks * kBlockBytes < info.st_size) return true;
+  return !IsOnTmpfs(fd) && lseek(fd, 0, SEEK_HOLE) < info.st_size;
 }
 
 // A copy by `cp --sparse`, `tar -S` or `rsync -S` has holes; on a full file
@@ -42,11 +57,7 @@ absl::Status AllocateHoles(const std::string& path, int fd) {
   struct stat info{};
   if (fstat(fd, &info) != 0) return FileError(path, "fstat", errno);
   if (!S_ISREG(info.st_mode) || info.st_size == 0) return absl::OkStatus();
-  constexpr int64_t kBlockBytes = 512;  // of st_blocks
-  if (info.st_blocks * kBlockBytes >= info.st_size &&
-      lseek(fd, 0, SEEK_HOLE) >= info.st_size) {
-    return absl::OkStatus();
-  }
+  if (!HasHoles(fd, info)) return absl::OkStatus();
   int error = 0;
   do {
     error = fallocate(fd, 0, 0, info.st_size) == 0 ? 0 : errno;
