@@ -473,7 +473,8 @@ absl::Status Node::Unserved(Uuid log_id) {
 }
 
 // A file that is locked is known in microseconds, so that strangers may have it
-// looked at; one that was released is left to who asked for it.
+// looked at; one that was released is left to the process that asked for it,
+// until that was there.
 void Node::LookNow(Uuid log_id) {
   const int64_t now = Clock::Real().NowNanos();
   for (auto file = files_.begin(); file != files_.end(); ++file) {
@@ -481,15 +482,24 @@ void Node::LookNow(Uuid log_id) {
     const bool was_locked =
         held.why.ok() || absl::IsFailedPrecondition(held.why);
     if (LogIdOf(cluster_.cluster_id, file->first) != log_id) continue;
-    if (held.is_served || held.suspect || !was_locked ||
-        now < held.left_until) {
-      return;
-    }
+    if (held.is_served || held.suspect || !was_locked) return;
+    if (now < held.left_until && !WasTaken(file->first, held)) return;
     is_gone_ = false;
     TryToServe(file->first);
     if (std::exchange(is_gone_, false)) files_.erase(file);
     return;
   }
+}
+
+// A primary that took it installed an epoch, however short a time it ran.
+bool Node::WasTaken(const std::string& log_name, const Held& held) const {
+  const absl::StatusOr<Region> region =
+      Region::OpenForReading(PathOf(log_name));
+  if (!region.ok()) return false;
+  const std::optional<Followed> now = alpheus::FollowedOfHeld(
+      region->bytes(), cluster_.cluster_id,
+      LogIdOf(cluster_.cluster_id, log_name), NodeId(options_.node));
+  return now.has_value() && now->log_epoch > held.left_epoch;
 }
 
 // As much as a rejection holds.
@@ -553,7 +563,9 @@ void Node::ReleaseAsked() {
         continue;
       }
       // The served log before the file that it lies in.
-      server_->RemoveLog(log_id).IgnoreError();
+      if (const auto removed = server_->RemoveLog(log_id); removed.ok()) {
+        held.left_epoch = (*removed)->followed().log_epoch;
+      }
       held.is_served = false;
       held.file.reset();
       held.left_until = Clock::Real().NowNanos() + kReleasedNanos;

@@ -138,7 +138,8 @@ class Node final : private LogCreator {
     std::pair<dev_t, ino_t> inode{};    // of `file`
     bool is_served = false;
     int64_t look_again_at = 0;  // else
-    int64_t left_until = 0;     // to who asked for it
+    int64_t left_until = 0;     // to the process that asked for it
+    Epoch left_epoch{};         // of its records then
     absl::Status why;           // why it could not be served
     std::string why_not_own;    // if that is why; for rejections
     bool memory_told = false;   // what its peers write to, and what follows
@@ -168,6 +169,8 @@ class Node final : private LogCreator {
   void TryToServe(const std::string& log_name);
   // The same now, of a log whose file another process had.
   void LookNow(Uuid log_id);
+  // Whether the process that it was left to has had it since.
+  bool WasTaken(const std::string& log_name, const Held& held) const;
   absl::StatusOr<std::unique_ptr<ServedLog>> Open(const std::string& log_name,
                                                   Held& held);
   void TellMemory(const std::string& log_name, Held& held);

@@ -155,6 +155,20 @@ TEST_F(ClusterLogTest, OwnReplicaIsTakenFromItsNodeAndGivenBack) {
   EXPECT_THAT(log->report().absent_members, IsEmpty());
 }
 
+// Also of one that ran too short a time for its node to hear of it.
+TEST_F(ClusterLogTest, ReplicaOfAPrimaryThatEndedIsServedAtOnce) {
+  TestCluster cluster(3);
+  Format(cluster);
+  LogOptions options = OptionsOf(cluster, 1);
+  options.path = cluster.ReplicaPath(1);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_NE(MustOpen(options), nullptr);
+    const auto status = ClusterReader::Open(
+        {.cluster_file = cluster.file(), .node = 1, .timeout_ms = 60'000});
+    ASSERT_TRUE(status.ok()) << status.status();
+  }
+}
+
 // A7: with one member lost the replica of a primary that runs is needed.
 TEST_F(ClusterLogTest, PrimaryGivesItsReplicaToWhoOpensTheLog) {
   TestCluster cluster(3);
