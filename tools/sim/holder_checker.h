@@ -7,9 +7,9 @@
 // may leave fewer than W media that hold it at its place. A medium whose log
 // epoch is older than that of the primary that counted the record is not
 // counted: what lies there is on its way, and nobody may build upon it; nor is
-// one that the configuration of that epoch does not name. What a
-// storage fault took counts as if it was there, until a later epoch is shown:
-// that must be on W media again.
+// one that the configuration of that epoch does not name. What a storage fault
+// took counts as if it was there, and so does what a flip took on its way to a
+// suspect replica, until a later epoch is shown: that must be on W media again.
 //
 // What it can't see: records that were durable and that their primary had not
 // counted yet.

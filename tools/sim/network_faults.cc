@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tools/sim/region_store.h"
+
 namespace alpheus::sim {
 namespace {
 
@@ -65,10 +67,13 @@ bool SlowLink(World& world, const Fault& fault) {
   return true;
 }
 
+const World::Machine& TargetOf(World& world, const Fault& fault) {
+  return world.machines()[fault.machine % world.machines().size()];
+}
+
 // The node's adapter, or the application's.
 int HostOf(World& world, const Fault& fault) {
-  const World::Machine& machine =
-      world.machines()[fault.machine % world.machines().size()];
+  const World::Machine& machine = TargetOf(world, fault);
   const bool is_node = machine.pmem != nullptr && fault.other % 3 != 0;
   return is_node ? world.NodeHost(machine) : world.PrimaryHost(machine);
 }
@@ -101,14 +106,21 @@ bool OverrunQueue(World& world, const Fault& fault) {
 }
 
 // Whatever is written there next, or sent. Counted when it is; a link that
-// checks what it carries would send it again.
+// checks what it carries would send it again. A suspect replica gets all
+// records anew, in their places, so that a flip may take one that was there, as
+// a storage fault does; no other replica has such a record overwritten.
 bool FlipInTransit(World& world, const Fault& fault) {
   SimNetwork& network = world.network();
   const int host = HostOf(world, fault);
+  const int machine = TargetOf(world, fault).number;
   const uint64_t before = network.flips(host);
   const auto what = fault.other / 3 % 2 == 0 ? SimNetwork::Flips::kWrite
                                              : SimNetwork::Flips::kSend;
-  network.FlipNext(host, what);
+  network.FlipNext(host, what, [&world, machine] {
+    const RegionStore& store = world.store();
+    if (store.medium(machine) == nullptr || !store.IsSuspect(machine)) return;
+    world.store().KeepBefore(machine);
+  });
   network.Schedule(fault.lasts_ns, [&world, host, before, kind = fault.kind] {
     world.network().FlipNext(host, SimNetwork::Flips::kNone);
     if (world.network().flips(host) != before) world.Count(kind);

@@ -107,6 +107,10 @@ class RegionStore {
     return places_[machine].before;
   }
 
+  // Keeps what is on the medium, of which a fault is about to take something.
+  // Requires: there is one.
+  void KeepBefore(int machine);
+
   // Neither may run while the machine's replica is put back.
   bool SharesFate(int machine, int other) const;
 
@@ -155,8 +159,6 @@ class RegionStore {
     std::map<uint64_t, bool> lacks;
     std::vector<Before> before;
   };
-
-  void KeepBefore(int machine);
 
   World& world_;
   std::vector<Place> places_;

@@ -128,6 +128,7 @@ void SimNetwork::MayFlip(int host, int from, Flips what,
   if (target.flips_next != what || came.empty() || is_checked) return;
   target.flips_next = Flips::kNone;
   ++target.flips;
+  target.before_flip();
   came[random_.Below(came.size())] ^= std::byte{1}
                                       << static_cast<int>(random_.Below(8));
 }

@@ -151,9 +151,12 @@ class SimNetwork {
   // One bit of the next write, or message (private data are one, too), that
   // comes to the host is another one, and nobody is told: of a link whose own
   // check is too short. Links of which one end is of kInfiniBand check what
-  // they carry, and nothing happens there.
+  // they carry, and nothing happens there. `before` is called before it lands.
   enum class Flips { kNone, kWrite, kSend };
-  void FlipNext(int host, Flips what) { hosts_[host].flips_next = what; }
+  void FlipNext(int host, Flips what, std::function<void()> before = [] {}) {
+    hosts_[host].flips_next = what;
+    hosts_[host].before_flip = std::move(before);
+  }
   uint64_t flips(int host) const { return hosts_[host].flips; }
 
   // The program and the adapter are gone with all connections and
@@ -253,6 +256,7 @@ class SimNetwork {
     size_t completions_max = SIZE_MAX;
     uint64_t overruns = 0;
     Flips flips_next = Flips::kNone;
+    std::function<void()> before_flip;
     uint64_t flips = 0;
   };
 
