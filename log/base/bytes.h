@@ -13,7 +13,7 @@ namespace alpheus {
 // Unit in which the cache writes back and in which records are placed.
 inline constexpr uint64_t kLineBytes = 64;
 
-// Unit in which copies are kept apart (S3: an XPLine is 256 B, a page 4 KiB).
+// Unit in which copies are kept apart (P-S3: an XPLine is 256 B, a page 4 KiB).
 inline constexpr uint64_t kPageBytes = 4096;
 
 // Rounds up to a multiple of `unit`, a power of two. Requires: no overflow.

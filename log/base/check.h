@@ -3,7 +3,7 @@
 //
 // Used for broken invariants and for failures that can't be propagated without
 // losing data, never for what can happen in operation (that is absl::Status).
-// The text names the invariant: ALPHEUS_CHECK(a <= b, "I1 (ring_state.h)").
+// The text names the invariant: ALPHEUS_CHECK(a <= b, "RL1 (ring_log.h)").
 #ifndef ALPHEUS_LOG_BASE_CHECK_H_
 #define ALPHEUS_LOG_BASE_CHECK_H_
 

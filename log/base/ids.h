@@ -49,7 +49,7 @@ using Epoch = StrongId<struct EpochTag>;
 using NodeId = StrongId<struct NodeIdTag>;
 
 // Monotone byte position in the ring: the place in memory is the position
-// modulo the capacity, so that "full" and "empty" never look alike (L6).
+// modulo the capacity, so that "full" and "empty" never look alike (P-L6).
 using RingOffset = StrongId<struct RingOffsetTag>;
 
 // 128-bit random identity of a cluster or a log.

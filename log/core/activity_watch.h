@@ -37,7 +37,7 @@
 //      more whether it has; who gives it something (a callback for what is on
 //      its way) stores that, then looks whether it rests.
 // Thread safety: all members concurrently; a Role by its thread.
-// References: protocol A3.3 ("waiting is not serialised"); log/base/waiter.h.
+// References: protocol P-A3.3 ("waiting is not serialised"); log/base/waiter.h.
 #ifndef ALPHEUS_LOG_CORE_ACTIVITY_WATCH_H_
 #define ALPHEUS_LOG_CORE_ACTIVITY_WATCH_H_
 

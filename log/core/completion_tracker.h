@@ -8,13 +8,13 @@
 // another LSN says "open", whatever it was before.
 //
 // Invariants:
-//   K1. The states of one LSN only go open -> completed -> persisted, or
-//       open -> persisted. A record whose appender itself moved the durable
-//       LSN over it stays open here: nobody asks for the state of what is
-//       durable.
-//   K2. What a slot says of its record (extent, header checksum) is readable by
-//       whoever saw its LSN finished.
-//   K3. At most size() consecutive LSNs are in use (I2, ring_log.h).
+//   CTR1. The states of one LSN only go open -> completed -> persisted, or
+//         open -> persisted. A record whose appender itself moved the durable
+//         LSN over it stays open here: nobody asks for the state of what is
+//         durable.
+//   CTR2. What a slot says of its record (extent, header checksum) is readable
+//         by whoever saw its LSN finished.
+//   CTR3. At most size() consecutive LSNs are in use (RL2, ring_log.h).
 // Thread safety: NoteReserved and Mark… by the LSN's own writer or, for
 // MarkPersisted, by the leader that claimed it; readers any.
 #ifndef ALPHEUS_LOG_CORE_COMPLETION_TRACKER_H_
@@ -55,7 +55,7 @@ class CompletionTracker {
   // Called by the writer right after it got `lsn`.
   void NoteReserved(Lsn lsn, Extent extent, uint32_t owner) {
     Slot& slot = SlotOf(lsn);
-    // Relaxed: published by the release store of the word below (K2); the
+    // Relaxed: published by the release store of the word below (CTR2); the
     // owner is only compared by the very thread that stored it.
     slot.begin.store(extent.begin.value, std::memory_order_relaxed);
     slot.end.store(extent.end.value, std::memory_order_relaxed);

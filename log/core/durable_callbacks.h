@@ -7,13 +7,13 @@
 // Appends pay nothing for it before the first callback is added.
 //
 // Invariants:
-//   B1. Each callback runs exactly once: with OK when its LSN is durable, else
-//       with the failure of the log.
-//   B2. Callbacks of one log run one at a time, in LSN order among those that
-//       are due.
+//   DC1. Each callback runs exactly once: with OK when its LSN is durable, else
+//        with the failure of the log.
+//   DC2. Callbacks of one log run one at a time, in LSN order among those that
+//        are due.
 // Thread safety: Add and OnProgress concurrently, from callbacks too;
 // Abandon alone.
-// References: Arcadia §4.4; protocol A3.3, F7.
+// References: Arcadia §4.4; protocol P-A3.3, P-F7.
 #ifndef ALPHEUS_LOG_CORE_DURABLE_CALLBACKS_H_
 #define ALPHEUS_LOG_CORE_DURABLE_CALLBACKS_H_
 

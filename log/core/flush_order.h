@@ -6,7 +6,7 @@
 namespace alpheus {
 
 // What is done first with finished records (Arcadia §5.3). Whatever it is, the
-// own replica counts only after its own fence (H22).
+// own replica counts only after its own fence (P-H22).
 enum class FlushOrder {
   // Post, then flush and fence: the adapter reads the bytes from the cache, and
   // the fence runs while they are on their way. The fastest in the paper.

@@ -43,7 +43,7 @@ typename Forcer<P>::Batch Forcer<P>::BeginStep(Lsn lsn) {
   Batch batch = Claim(lsn);
   if (batch.last < batch.first) return batch;
   batch.is_flushed = FlushUnpersisted(batch);
-  // D3: only a record that its appender does not persist itself is mine alone.
+  // FC3: only a record that its appender does not persist itself is mine alone.
   if (batch.is_flushed &&
       tracker_.StateOf(batch.first) == CompletionTracker::State::kCompleted) {
     StoreWatermarkIfMine(batch.first);
@@ -81,7 +81,7 @@ template <Persistence P>
 typename Forcer<P>::Progressed Forcer<P>::FenceBatch(const Batch& batch) {
   if (!IsMutant("kBatchUnfenced") && !pmem_.Fence()) return Fail();
   // Another thread's fence may have failed meanwhile: its record could be
-  // among these, finished by its failure only (I4, ring_log.h).
+  // among these, finished by its failure only (RL4, ring_log.h).
   if (failure_.failed() && !IsMutant("kBatchIgnoresFailure")) {
     return Progressed::kFailed;
   }

@@ -9,20 +9,21 @@
 // that persisted the next record itself moves it without asking anybody.
 //
 // Invariants:
-//   D1. durable_lsn never decreases, and every record up to it is persisted.
-//   D2. A record is flushed by exactly one thread: by its own appender, or by
-//       the one leader that claimed it.
-//   D3. The watermark is stored only by the thread that alone can make record
-//       durable_lsn + 1 persisted: no two threads write it at once, and each
-//       write is fenced before the next begins (W2, watermark.h).
-//   D4. A watermark names the durable LSN of a moment before its own fence
-//       (W1): batch b's fence carries the end of batch b-1.
-//   D5. The durable LSN and its chain are moved by the holder of advance_mutex_
-//       over a record that is marked persisted, or by the appender of record
-//       durable_lsn + 1 while it has not marked it: never by two at once.
+//   FC1. durable_lsn never decreases, and every record up to it is persisted.
+//   FC2. A record is flushed by exactly one thread: by its own appender, or by
+//        the one leader that claimed it.
+//   FC3. The watermark is stored only by the thread that alone can make record
+//        durable_lsn + 1 persisted: no two threads write it at once, and each
+//        write is fenced before the next begins (WMK2, watermark.h).
+//   FC4. A watermark names the durable LSN of a moment before its own fence
+//        (WMK1): batch b's fence carries the end of batch b-1.
+//   FC5. The durable LSN and its chain are moved by the holder of
+//        advance_mutex_ over a record that is marked persisted, or by the
+//        appender of record durable_lsn + 1 while it has not marked it: never
+//        by two at once.
 // Persistence: a crash in a batch leaves any subset of its words.
 // Thread safety: all members concurrently.
-// References: Arcadia §4.3, §4.4; protocol A3.2, A3.3, A3.5.
+// References: Arcadia §4.3, §4.4; protocol P-A3.2, P-A3.3, P-A3.5.
 #ifndef ALPHEUS_LOG_CORE_FORCER_H_
 #define ALPHEUS_LOG_CORE_FORCER_H_
 
@@ -92,7 +93,7 @@ class Forcer {
   Progressed PersistOwn(const Reserver::Space& space, uint32_t header_crc,
                         int looks);
 
-  // A watermark that names the durable LSN, unless there is one (A3.5).
+  // A watermark that names the durable LSN, unless there is one (P-A3.5).
   // A failure is the caller's to tell.
   // Requires: nothing is reserved, and nobody can reserve (Reserver::TryHold).
   absl::Status WriteIdleWatermark();
@@ -129,8 +130,8 @@ class Forcer {
   LogFailure& failure_;
 
   alignas(kLineBytes) std::atomic<uint64_t> durable_lsn_;
-  uint64_t chain_;  // after durable_lsn_; guarded by D5
-  // Guarded by D3, handed from thread to thread through durable_lsn_.
+  uint64_t chain_;  // after durable_lsn_; guarded by FC5
+  // Guarded by FC3, handed from thread to thread through durable_lsn_.
   int watermark_line_ = 0;
   Lsn watermark_lsn_{0};  // that the last line named
   uint64_t batches_since_watermark_ = 0;

@@ -4,7 +4,7 @@
 // Persistence: epoch table and watermarks first, the superline last, so that a
 // crash leaves either no log or a whole, empty one.
 // Thread safety: one thread, which holds the region's lock.
-// References: protocol A4 ("A new log is formatted ...").
+// References: protocol P-A4 ("A new log is formatted ...").
 #ifndef ALPHEUS_LOG_CORE_FORMAT_REGION_H_
 #define ALPHEUS_LOG_CORE_FORMAT_REGION_H_
 

@@ -8,7 +8,7 @@
 // baseline that the paper compares with.
 //
 // Invariants:
-//   G1. At most `records` records joined and are not durable.
+//   GC1. At most `records` records joined and are not durable.
 // Thread safety: concurrently.
 // References: Arcadia §4.4, §5.4; Helland et al. 1987.
 #ifndef ALPHEUS_LOG_CORE_GROUP_COMMIT_H_

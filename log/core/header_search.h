@@ -10,7 +10,7 @@
 //   HS1. What is found does not depend on how the bytes are read.
 //   HS2. A header that is found held as a whole: it is judged on one copy.
 // Thread safety: one thread; the ring may be written meanwhile.
-// References: protocol A4.3, H9, H11.
+// References: protocol P-A4.3, P-H9, P-H11.
 #ifndef ALPHEUS_LOG_CORE_HEADER_SEARCH_H_
 #define ALPHEUS_LOG_CORE_HEADER_SEARCH_H_
 

@@ -10,13 +10,13 @@
 // there is nothing to do until the next append.
 //
 // Invariants:
-//   J1. A completed record with no open one before it is durable at most two
-//       intervals later.
-//   J2. A log that was idle for two intervals has a watermark that names its
-//       last record (A3.5).
-//   J3. Backups were told then that it is durable.
+//   IK1. A completed record with no open one before it is durable at most two
+//        intervals later.
+//   IK2. A log that was idle for two intervals has a watermark that names its
+//        last record (P-A3.5).
+//   IK3. Backups were told then that it is durable.
 // Thread safety: Poll by one thread; the others append meanwhile.
-// References: protocol A3.5, F6.
+// References: protocol P-A3.5, P-F6.
 #ifndef ALPHEUS_LOG_CORE_IDLE_KEEPER_H_
 #define ALPHEUS_LOG_CORE_IDLE_KEEPER_H_
 

@@ -3,7 +3,7 @@
 //
 // Idea: after a failed force the record may or may not be on the medium. If
 // the log went on, a later force would make durable what the application
-// believes lost (H20). So the first failure sticks, and every later call
+// believes lost (P-H20). So the first failure sticks, and every later call
 // returns it until the log is opened anew.
 //
 // Whoever meets it may hold locks, and who is told of it may be a callback that

@@ -2,7 +2,7 @@
 // own_reservations: whether the calling thread may hold an open reservation.
 //
 // Idea: before it waits, a call makes sure that it does not wait for a
-// reservation of its own thread (F2), by a walk over all open records. Most
+// reservation of its own thread (P-F2), by a walk over all open records. Most
 // threads hold none and need not look: a count per thread, over all logs,
 // says so. A reservation that another thread finishes stays in the count of
 // the thread that made it, so the count is too high at worst.

@@ -11,7 +11,7 @@
 namespace alpheus {
 namespace {
 
-// The head is published when this part of the ring would be freed (A6).
+// The head is published when this part of the ring would be freed (P-A6).
 constexpr uint64_t kPublishFraction = 16;
 // From so many on, a quarter of what a table holds by default, those without a
 // live record are let go as soon as they may.
@@ -54,7 +54,7 @@ absl::Status Reclaimer<P>::Clean(Lsn lsn, Lsn durable_lsn) {
       reinterpret_cast<uint64_t*>(header + offsetof(RecordHeader, cleaned));
   if (IsMutant("kCleanupInvalidates")) --word;  // the publish word
   pmem_.Store8(word, CleanedWord(record.seed));
-  // No fence: a hint that is lost only makes the record come back (L9).
+  // No fence: a hint that is lost only makes the record come back (P-L9).
   pmem_.FlushHint(word, sizeof(*word));
   ALPHEUS_RETURN_IF_ERROR(AdvanceOverCleaned(durable_lsn));
   return PublishLazily();
@@ -198,7 +198,7 @@ absl::Status Reclaimer<P>::PublishLocked() {
     superline.head_chain = head.chain;
   }));
   published_ = head;
-  // Release: who may reuse the bytes knows that the head is on media (H2).
+  // Release: who may reuse the bytes knows that the head is on media (RCL2).
   reuse_limit_.store(head.offset.value + ring_.capacity(),
                      std::memory_order_release);
   return absl::OkStatus();

@@ -8,17 +8,18 @@
 // the published head lets bytes be reused.
 //
 // Invariants:
-//   H1. published head <= head <= durable_lsn + 1 (L10).
-//   H2. The reuse limit is the published head's offset + capacity, and is set
-//       after the superline update returned (L4).
-//   H3. The head moves only over records that are cleaned or aborted, or
-//       through an LSN that the application named.
-//   H4. What a tail is given was copied while its bytes could not be used
-//       again: from the head on, under the lock that publishing a head takes.
+//   RCL1. published head <= head <= durable_lsn + 1 (P-L10).
+//   RCL2. The reuse limit is the published head's offset + capacity, and is set
+//         after the superline update returned (P-L4).
+//   RCL3. The head moves only over records that are cleaned or aborted, or
+//         through an LSN that the application named.
+//   RCL4. What a tail is given was copied while its bytes could not be used
+//         again: from the head on, under the lock that publishing a head takes.
 // Persistence: a crash brings back the published head, and of the cleaned
 // words any subset.
 // Thread safety: all members concurrently.
-// References: Arcadia §4.3 "Log Space Reclamation"; protocol A6, L4, L8 to L11.
+// References: Arcadia §4.3 "Log Space Reclamation"; protocol P-A6, P-L4, P-L8
+// to P-L11.
 #ifndef ALPHEUS_LOG_CORE_RECLAIMER_H_
 #define ALPHEUS_LOG_CORE_RECLAIMER_H_
 

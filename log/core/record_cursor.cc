@@ -10,7 +10,7 @@ namespace alpheus {
 
 RecordCursor::Step RecordCursor::Next() {
   const RingOffset begin = position_.offset;
-  // A record needs a line of its own before the limit (U3).
+  // A record needs a line of its own before the limit (RC3).
   if (begin + kLineBytes > limit_) return Step::kBadHeader;
   if (!owner_.Owns(position_.lsn) && !FindOwner(position_.lsn, &owner_)) {
     return Step::kBadHeader;
@@ -22,7 +22,7 @@ RecordCursor::Step RecordCursor::Next() {
   return NextBehindPad();
 }
 
-// Either a PAD is here, or it was and can't be read (U2), or nothing is.
+// Either a PAD is here, or it was and can't be read (RC2), or nothing is.
 RecordCursor::Step RecordCursor::NextBehindPad() {
   const RingOffset begin = position_.offset;
   if (place_ == 0) return Step::kBadHeader;

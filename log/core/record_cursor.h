@@ -8,13 +8,13 @@
 // ring bytes into records: recovery, iteration, cleanup and readers use it.
 //
 // Invariants:
-//   U1. Never reads outside the ring, whatever the bytes are (L1).
-//   U2. scan(image) = scan(image with PADs removed or damaged) (L5): since no
-//       record crosses the end of the ring, an unreadable place whose LSN is
-//       found at the ring's start was a damaged PAD.
-//   U3. Ends at `limit`, one capacity after the head.
+//   RC1. Never reads outside the ring, whatever the bytes are (P-L1).
+//   RC2. scan(image) = scan(image with PADs removed or damaged) (P-L5): since
+//        no record crosses the end of the ring, an unreadable place whose LSN
+//        is found at the ring's start was a damaged PAD.
+//   RC3. Ends at `limit`, one capacity after the head.
 // Thread safety: one thread; the ring may be written meanwhile only by cleanup.
-// References: protocol A1, A4.3; docs/log_format.md#scan.
+// References: protocol P-A1, P-A4.3; docs/log_format.md#scan.
 #ifndef ALPHEUS_LOG_CORE_RECORD_CURSOR_H_
 #define ALPHEUS_LOG_CORE_RECORD_CURSOR_H_
 
@@ -197,7 +197,7 @@ inline bool RecordCursor::ReadRecordHeader(const Owner& owner, Lsn lsn,
   }
   const uint64_t bytes = record->bytes;
   // A valid checksum on an impossible length is a writer's bug or an attack;
-  // either way nothing may be read past the ring or the limit (U1, U3).
+  // either way nothing may be read past the ring or the limit (RC1, RC3).
   const bool fits =
       bytes <= ring_.capacity() - place && offset + bytes <= limit_;
   if (!fits && !IsMutant("kLengthUnbounded")) return false;

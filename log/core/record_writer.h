@@ -9,12 +9,12 @@
 // and one fence of its own is the whole cost.
 //
 // Invariants:
-//   X1. Seal stores the publish word, with both checksums, last (A1).
-//       WriteWhole stores in any order: nothing is read before its fence.
-//   X2. The PAD in front of a record is written with the record and belongs to
-//       its extent, so it is persisted by the same fence (L5).
+//   RWR1. Seal stores the publish word, with both checksums, last (P-A1).
+//         WriteWhole stores in any order: nothing is read before its fence.
+//   RWR2. The PAD in front of a record is written with the record and belongs
+//         to its extent, so it is persisted by the same fence (P-L5).
 // Thread safety: one thread per record.
-// References: Arcadia §3 listing 1, §4.3; protocol A1, A3.2, F3 to F5.
+// References: Arcadia §3 listing 1, §4.3; protocol P-A1, P-A3.2, P-F3 to P-F5.
 #ifndef ALPHEUS_LOG_CORE_RECORD_WRITER_H_
 #define ALPHEUS_LOG_CORE_RECORD_WRITER_H_
 
@@ -71,8 +71,8 @@ class RecordWriter {
       : pmem_(pmem), ring_(ring), key_(key), epoch_(epoch) {}
 
   // Copies into the payload with cached stores, so that any thread's flush
-  // covers it (F3). `is_owner`: this thread reserved the record; only then may
-  // the checksum be carried along. Requires: fits.
+  // covers it (P-F3). `is_owner`: this thread reserved the record; only then
+  // may the checksum be carried along. Requires: fits.
   void Copy(ReservedRecord& record, size_t offset,
             std::span<const std::byte> bytes, bool is_owner);
 

@@ -54,7 +54,7 @@ absl::Status CheckHasFixedPart(std::span<const std::byte> region,
 }
 
 // Both lines as bytes: whose they are only the superline says, which is read
-// after them (E1).
+// after them (RGS1).
 class WatermarkBytes {
  public:
   explicit WatermarkBytes(std::span<std::byte> region) {

@@ -7,16 +7,16 @@
 // is listed, not hidden.
 //
 // Invariants:
-//   E1. What the watermarks prove lies in the ring that the head begins, also
-//       beside a writer that goes round it meanwhile: they are read before the
-//       superline, whose head only grows, and a head is persisted before what
-//       it frees is used again (L4). The other way round a reader that stood
-//       still in between would look for records beyond the ring, and call them
-//       lost.
+//   RGS1. What the watermarks prove lies in the ring that the head begins, also
+//         beside a writer that goes round it meanwhile: they are read before
+//         the superline, whose head only grows, and a head is persisted before
+//         what it frees is used again (P-L4). The other way round a reader that
+//         stood still in between would look for records beyond the ring, and
+//         call them lost.
 //
 // Thread safety: pure; a region that is being written may be read in the middle
 // of an update, see ReadSharedRegionState.
-// References: protocol A2, S1 to S5; docs/log_format.md.
+// References: protocol P-A2, P-S1 to P-S5; docs/log_format.md.
 #ifndef ALPHEUS_LOG_CORE_REGION_STATE_H_
 #define ALPHEUS_LOG_CORE_REGION_STATE_H_
 
@@ -89,7 +89,7 @@ absl::StatusOr<RegionState> ReadRegionState(
 
 // The same of a region that others may write meanwhile: `has_writer` says
 // whether one has it open. What fails is read again until it failed where
-// nobody had it open before and after (S5), or often enough. Errors: also
+// nobody had it open before and after (P-S5), or often enough. Errors: also
 // Unavailable (it is being formatted).
 absl::StatusOr<RegionState> ReadSharedRegionState(
     std::span<std::byte> region, const std::string& name, ReadingMode mode,

@@ -184,7 +184,7 @@ bool ReplicatedForcer<P>::Publish(const ReplicationState& sink) {
   bool is_news = is_idle_.exchange(sink.is_idle, std::memory_order_acq_rel) &&
                  !sink.is_idle && !IsMutant("kBusyUntold");
   if (failure_.failed() && !IsMutant("kDurableBehindAFailure")) {
-    return is_news;  // F4
+    return is_news;  // RF4
   }
   Lsn durable = std::min(sink.durable_lsn, forcer_.durable_lsn());
   if (IsMutant("kOwnReplicaIsDurable")) durable = forcer_.durable_lsn();

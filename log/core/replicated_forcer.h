@@ -13,21 +13,23 @@
 // same in all of them, and so is when the own replica counts.
 //
 // Invariants:
-//   F1. durable_lsn() <= the sink's, and <= what this replica has persisted
-//       (where that counts for nothing, for a log in plain memory, it costs
-//       nothing either). So a slot of the CompletionTracker is free only when
-//       neither needs it; every step forces here what it offered there, so
-//       that nobody waits for it.
-//   F2. The sink hears of a persisted LSN only after its fence (H22).
-//   F3. reuse_limit <= the head of every replica in sync, the own included, +
-//       capacity (L4): bytes are given out only when no replica whose ring they
-//       are written to needs them after a crash.
-//   F4. Once the sink or this host's medium fails nothing is durable any more
-//       that was not (H20), and all callers hear of it through LogFailure (F7).
-//   F5. Whenever is_idle() becomes false somebody notifies: a thread that saw
-//       it true and has announced itself may sleep.
+//   RF1. durable_lsn() <= the sink's, and <= what this replica has persisted
+//        (where that counts for nothing, for a log in plain memory, it costs
+//        nothing either). So a slot of the CompletionTracker is free only when
+//        neither needs it; every step forces here what it offered there, so
+//        that nobody waits for it.
+//   RF2. The sink hears of a persisted LSN only after its fence (P-H22).
+//   RF3. reuse_limit <= the head of every replica in sync, the own included, +
+//        capacity (P-L4): bytes are given out only when no replica whose ring
+//        they are written to needs them after a crash.
+//   RF4. Once the sink or this host's medium fails nothing is durable any more
+//        that was not (P-H20), and all callers hear of it through LogFailure
+//        (P-F7).
+//   RF5. Whenever is_idle() becomes false somebody notifies: a thread that saw
+//        it true and has announced itself may sleep.
 // Thread safety: all members concurrently. step_mutex_ is only ever tried.
-// References: protocol A3.3, A3.6, L4, H20, H22; Arcadia §4.3, §4.4, §5.3.
+// References: protocol P-A3.3, P-A3.6, P-L4, P-H20, P-H22; Arcadia §4.3, §4.4,
+// §5.3.
 #ifndef ALPHEUS_LOG_CORE_REPLICATED_FORCER_H_
 #define ALPHEUS_LOG_CORE_REPLICATED_FORCER_H_
 

@@ -8,15 +8,15 @@
 // replicas have persisted and which ring bytes no replica needs any more.
 //
 // Invariants that an implementation keeps:
-//   N1. durable_lsn is at most the W-th largest persisted LSN over the
-//       replicas in sync, the log's own among them as LocalPersisted told it
-//       (INV-22), and never goes back.
-//   N2. reuse_head is at most the head that each replica in sync has in its
-//       persisted superline (L4).
-//   N3. Once status() is not OK it stays so, and durable_lsn with it (H20).
+//   RSK1. durable_lsn is at most the W-th largest persisted LSN over the
+//         replicas in sync, the log's own among them as LocalPersisted told it
+//         (P-INV-22), and never goes back.
+//   RSK2. reuse_head is at most the head that each replica in sync has in its
+//         persisted superline (P-L4).
+//   RSK3. Once status() is not OK it stays so, and durable_lsn with it (P-H20).
 // Thread safety: WaitForActivity and Wake by any thread at any time; the other
 // members by one thread at a time, under a lock of the log.
-// References: protocol A3.3, A3.6, A6, L4, H20 to H22.
+// References: protocol P-A3.3, P-A3.6, P-A6, P-L4, P-H20 to P-H22.
 #ifndef ALPHEUS_LOG_CORE_REPLICATION_SINK_H_
 #define ALPHEUS_LOG_CORE_REPLICATION_SINK_H_
 
@@ -37,7 +37,7 @@ struct RingEnd {
 struct ReplicationState {
   Lsn durable_lsn;
   // 0 until a replica has said more; the log then goes by the head with which
-  // it was opened, which every replica has (A4.5).
+  // it was opened, which every replica has (P-A4.5).
   RingOffset reuse_head;
   // The largest head that W replicas have in their persisted superlines, of
   // those that AdvanceHead told; LSN 0 before.
@@ -61,7 +61,7 @@ class ReplicationSink {
   virtual void Advance(const RingEnd& finished) = 0;
 
   // The log's own replica has persisted all up to `lsn`: after its fence, not
-  // before (H22). Ignored where the log's own memory is no replica.
+  // before (P-H22). Ignored where the log's own memory is no replica.
   virtual void LocalPersisted(Lsn lsn) = 0;
 
   // The log's own superline has this head. Requires: does not go back.
@@ -76,7 +76,7 @@ class ReplicationSink {
   virtual bool Poll() = 0;
 
   virtual ReplicationState replication_state() const = 0;
-  // OK, or Aborted: the outcome of what is not durable is unknown (A3.6).
+  // OK, or Aborted: the outcome of what is not durable is unknown (P-A3.6).
   virtual absl::Status status() const = 0;
 
   // Returns when Poll may have something, or at the deadline, or after a Wake

@@ -9,17 +9,17 @@
 // compare-and-swap reserves; PAD at the end of the ring included.
 //
 // Invariants:
-//   V1. LSNs are consecutive; extents are adjacent; no record crosses the end
-//       of the ring.
-//   V2. Nothing beyond the reuse limit is given out (I3, ring_log.h).
-//   V3. No LSN beyond durable + cap is given out (I2, ring_log.h).
+//   RV1. LSNs are consecutive; extents are adjacent; no record crosses the end
+//        of the ring.
+//   RV2. Nothing beyond the reuse limit is given out (RL3, ring_log.h).
+//   RV3. No LSN beyond durable + cap is given out (RL2, ring_log.h).
 // Why the rebuilt values are right: the word is loaded first, the references
 // after it. A swap succeeds only if the word did not change meanwhile, and then
 // both references belong to a moment at which the word was current, so the
 // distance is in [0, cap] and [0, capacity]. (A word that came back to the same
 // bits in between would need 2^23 LSNs and 2^40 lines to pass, both exactly.)
 // Thread safety: all members concurrently.
-// References: Arcadia §4.3; protocol A3.1, L5, L6, F6.
+// References: Arcadia §4.3; protocol P-A3.1, P-L5, P-L6, P-F6.
 #ifndef ALPHEUS_LOG_CORE_RESERVER_H_
 #define ALPHEUS_LOG_CORE_RESERVER_H_
 
@@ -148,7 +148,7 @@ class Reserver {
     }
     return next;
   }
-  // A PAD goes before a record that would cross the end of the ring (V1).
+  // A PAD goes before a record that would cross the end of the ring (RV1).
   Space SpaceAt(const Next& next, uint64_t record_bytes) const {
     const uint64_t until_end = ring_.UntilEnd(next.tail);
     Space space;

@@ -25,17 +25,17 @@
 // _checks.cc.
 //
 // Invariants:
-//   I1. head_lsn <= durable_lsn + 1 <= next_lsn.
-//   I2. next_lsn - 1 - durable_lsn <= exposure_records_max, rounded up to a
-//       power of two (F6).
-//   I3. Ring bytes are given out only if the head in the persisted superline
-//       has passed them (L4), of every replica in sync.
-//   I4. After a failed fence nothing is acknowledged any more (H20).
+//   RL1. head_lsn <= durable_lsn + 1 <= next_lsn.
+//   RL2. next_lsn - 1 - durable_lsn <= exposure_records_max, rounded up to a
+//        power of two (P-F6).
+//   RL3. Ring bytes are given out only if the head in the persisted superline
+//        has passed them (P-L4), of every replica in sync.
+//   RL4. After a failed fence nothing is acknowledged any more (P-H20).
 // Persistence: a crash leaves the superline of the last update, and of the
 // records any subset of the words that no fence covered; scan.h makes a log of
 // it.
 // Thread safety: all members concurrently, but Close and the destructor alone.
-// References: Arcadia §4.3, §4.4; protocol A3, A6.
+// References: Arcadia §4.3, §4.4; protocol P-A3, P-A6.
 #ifndef ALPHEUS_LOG_CORE_RING_LOG_H_
 #define ALPHEUS_LOG_CORE_RING_LOG_H_
 
@@ -131,7 +131,7 @@ class RingLog {
   absl::Status CleanupThrough(Lsn lsn);
   absl::Status CleanupAll();
   absl::Status Close();
-  // The next durable record of a tail, copied (H4 of reclaimer.h); also once
+  // The next durable record of a tail, copied (RCL4 of reclaimer.h); also once
   // the log is closed or has failed. False: nothing new. Errors: as
   // Reclaimer::CopyNext; OutOfRange (an LSN behind the next one); why the log
   // failed, if it has and nothing is left to be shown.
@@ -198,7 +198,7 @@ class RingLog {
   // Lowest LSN that is reserved and not finished, or next_lsn().
   Lsn first_open_lsn() const;
 
-  // Aborts the process when I1 or I2 is broken.
+  // Aborts the process when RL1 or RL2 is broken.
   void CheckInvariants() const;
 
  private:

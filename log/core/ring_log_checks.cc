@@ -29,7 +29,7 @@ template <Persistence P>
 bool RingLog<P>::IsPossible(const ForcePolicy& policy) const {
   if (policy.frequency == 0) return false;
   if (policy.group != 0 && policy.frequency != 1) return false;
-  // Else reserving would force before the policy does (A3.1).
+  // Else reserving would force before the policy does (P-A3.1).
   const uint32_t records = std::max(policy.frequency, policy.group);
   return records == 1 || 2 * uint64_t{records} <= tracker_.size();
 }
@@ -105,9 +105,9 @@ void RingLog<P>::CheckInvariants() const {
   const Lsn head = head_lsn();
   const Lsn durable = durable_lsn();
   const Lsn next = next_lsn();
-  ALPHEUS_CHECK(head <= durable + 1, "I1 (ring_log.h)");
-  ALPHEUS_CHECK(durable + 1 <= next, "I1 (ring_log.h)");
-  ALPHEUS_CHECK(next - durable - 1 <= tracker_.size(), "I2 (ring_log.h)");
+  ALPHEUS_CHECK(head <= durable + 1, "RL1 (ring_log.h)");
+  ALPHEUS_CHECK(durable + 1 <= next, "RL1 (ring_log.h)");
+  ALPHEUS_CHECK(next - durable - 1 <= tracker_.size(), "RL2 (ring_log.h)");
 }
 
 // Members, not the class: that is for ring_log.cc.

@@ -43,7 +43,7 @@ absl::Status RingLog<P>::CleanupAll() {
     ALPHEUS_RETURN_IF_ERROR(ForceUntilDurable(last, Deadline()));
     ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.CleanThrough(last, durable_lsn())));
   }
-  // The superline update is the commit point (L11); in a replicated log the
+  // The superline update is the commit point (P-L11); in a replicated log the
   // W-th one is, as the highest head that R replicas answer is the log's.
   if (IsMutant("kCleanupAllUnpublished")) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(Told(reclaimer_.Publish(durable_lsn())));
@@ -52,7 +52,7 @@ absl::Status RingLog<P>::CleanupAll() {
 }
 
 // No record above the durable LSN: an opening may drop it, and give its LSN to
-// another one (C4).
+// another one (P-C4).
 template <Persistence P>
 absl::StatusOr<bool> RingLog<P>::CopyNext(TailPlace& place) const {
   const Lsn next = next_lsn();

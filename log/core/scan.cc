@@ -95,7 +95,7 @@ ScanResult Scan(const ScanInput& input, const Visit& visit) {
     sums.Add(cursor.record());
     visit(result.end, cursor.record());
   }
-  const uint64_t kept = result.end.lsn - input.head.lsn;  // N1
+  const uint64_t kept = result.end.lsn - input.head.lsn;  // SC1
   result.data_records = kept - sums.cleaned - sums.aborted;
   result.cleaned_records = sums.cleaned;
   result.aborted_records = sums.aborted;

@@ -7,15 +7,15 @@
 // watermark, the durable LSN in the header of any record further on, and the
 // start of the epoch that is installed. With evidence the record is *corrupt*
 // and the log is not shown; without it the record is *torn* (or was never
-// written) and the log ends before it. Never a silently shorter log (C6).
+// written) and the log ends before it. Never a silently shorter log (P-C6).
 //
 // Invariants:
-//   N1. The kept records are an unbroken run of LSNs from the head.
-//   N2. A record at or below proven_lsn that can't be read is corrupt (H9).
-//   N3. A log whose first record can't be read is empty only if nothing proves
-//       a record (H10).
+//   SC1. The kept records are an unbroken run of LSNs from the head.
+//   SC2. A record at or below proven_lsn that can't be read is corrupt (P-H9).
+//   SC3. A log whose first record can't be read is empty only if nothing proves
+//        a record (P-H10).
 // Thread safety: pure.
-// References: protocol A3.5, A4.3, H9 to H11; docs/log_format.md#scan.
+// References: protocol P-A3.5, P-A4.3, P-H9 to P-H11; docs/log_format.md#scan.
 #ifndef ALPHEUS_LOG_CORE_SCAN_H_
 #define ALPHEUS_LOG_CORE_SCAN_H_
 

@@ -3,7 +3,7 @@
 //
 // Idea: one object owns the current superline and writes it as a whole through
 // the atomic cell; whoever needs a field changed says which, under one lock
-// (S4: one writer).
+// (P-S4: one writer).
 //
 // Thread safety: all members concurrently.
 #ifndef ALPHEUS_LOG_CORE_SUPERLINE_STORE_H_

@@ -6,19 +6,20 @@
 // their own, each with a sequence number and a checksum that covers the copy's
 // index. An update writes one copy, persists it, writes the other, persists
 // it, and only then is acknowledged; at rest both are equal, so that losing
-// one copy never brings back an older value (S1, S2).
+// one copy never brings back an older value (P-S1, P-S2).
 //
 // Invariants:
-//   C1. At every instant at least one copy is valid.
-//   C2. A value that Write acknowledged is found again while one copy is good.
-//   C3. Sequence numbers only grow; the valid copy with the larger one holds.
-//   C4. The only good copy is never overwritten: an update first writes the
-//       copy that is damaged or behind.
+//   ACL1. At every instant at least one copy is valid.
+//   ACL2. A value that Write acknowledged is found again while one copy is
+//         good.
+//   ACL3. Sequence numbers only grow; the valid copy with the larger one holds.
+//   ACL4. The only good copy is never overwritten: an update first writes the
+//         copy that is damaged or behind.
 // Persistence: crash states of an update from s to s+1:
 //   {s,s} -> {torn,s} -> {s+1,s} -> {s+1,torn} -> {s+1,s+1}: read as s, s, s+1,
 //   s+1, s+1. Reading repairs nothing; Repair() makes both copies equal.
 // Thread safety: one writer. Readers of a live cell may see it in the middle of
-// an update and must then read again (S5).
+// an update and must then read again (P-S5).
 // References: Arcadia §3 listing 2; docs/log_format.md#cell.
 #ifndef ALPHEUS_LOG_FORMAT_ATOMIC_CELL_H_
 #define ALPHEUS_LOG_FORMAT_ATOMIC_CELL_H_
@@ -101,7 +102,7 @@ template <Persistence P>
 }
 
 // Replaces the value by `content` with number `seq`, starting with the copy
-// that is not `newest` (C4). On true both copies are persisted.
+// that is not `newest` (ACL4). On true both copies are persisted.
 // Requires: seq larger than the newest copy's.
 // Ensures: the copy that stays meanwhile is on the medium, if it was read from
 // elsewhere (landing_persistence.h).

@@ -2,7 +2,7 @@
 // checksum: seeded CRC32C, the integrity check of everything on media.
 //
 // The seed takes the place of the usual initial value, so that equal bytes in
-// another log, epoch, place or copy have another checksum (L2, L3). Runs of
+// another log, epoch, place or copy have another checksum (P-L2, P-L3). Runs of
 // bytes chain: Crc32c(Crc32c(s, a), b) == Crc32c(s, a + b).
 //
 // Thread safety: pure functions.

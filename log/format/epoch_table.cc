@@ -77,7 +77,7 @@ EpochTable EpochTable::With(const EpochEntry& next, Lsn head_lsn) const {
   ALPHEUS_CHECK(table.entries_.empty() ||
                     (table.entries_.back().epoch < next.epoch &&
                      table.entries_.back().start_lsn <= next.start_lsn),
-                "T1 (epoch_table.h)");
+                "ET1 (epoch_table.h)");
   table.Add(next);
   return table;
 }

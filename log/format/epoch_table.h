@@ -5,15 +5,15 @@
 // Idea: opening an epoch is one table entry, not a ring record, so that a full
 // ring can always be opened. A record is accepted only if its epoch owns its
 // LSN; the divergent tail of an earlier epoch thereby dies without a byte of
-// it being overwritten (H13).
+// it being overwritten (P-H13).
 //
 // Invariants:
-//   T1. Entries are sorted: epochs strictly increase, start LSNs never
-//       decrease.
-//   T2. owner(lsn) = the newest entry with start_lsn <= lsn.
-//   T3. Entries that own no live record are dropped when an epoch opens.
+//   ET1. Entries are sorted: epochs strictly increase, start LSNs never
+//        decrease.
+//   ET2. owner(lsn) = the newest entry with start_lsn <= lsn.
+//   ET3. Entries that own no live record are dropped when an epoch opens.
 // Thread safety: a value.
-// References: protocol A2, H13; docs/log_format.md#epoch-table.
+// References: protocol P-A2, P-H13; docs/log_format.md#epoch-table.
 #ifndef ALPHEUS_LOG_FORMAT_EPOCH_TABLE_H_
 #define ALPHEUS_LOG_FORMAT_EPOCH_TABLE_H_
 
@@ -61,7 +61,7 @@ class EpochTable {
  public:
   EpochTable() = default;
 
-  // `log_id` seeds the keys. Entries must satisfy T1; anything else is
+  // `log_id` seeds the keys. Entries must satisfy ET1; anything else is
   // DataLoss.
   static absl::StatusOr<EpochTable> Decode(Uuid log_id,
                                            std::span<const std::byte> content);
@@ -90,7 +90,7 @@ class EpochTable {
   const EpochKey& KeyOf(const EpochEntry* entry) const;
 
   // This table with `next` added and without the entries that own nothing from
-  // `head_lsn` on (T3). Requires: next keeps T1.
+  // `head_lsn` on (ET3). Requires: next keeps ET1.
   EpochTable With(const EpochEntry& next, Lsn head_lsn) const;
 
  private:

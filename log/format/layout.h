@@ -9,7 +9,7 @@
 //   16 KiB   epoch table, copy 0, then copy 1 (whole pages each)
 //   then     ring, to the end
 //
-// Copies lie on different pages, so that one bad page never takes both (S3).
+// Copies lie on different pages, so that one bad page never takes both (P-S3).
 // References: docs/log_format.md#layout.
 #ifndef ALPHEUS_LOG_FORMAT_LAYOUT_H_
 #define ALPHEUS_LOG_FORMAT_LAYOUT_H_
@@ -69,7 +69,7 @@ class Ring {
 inline constexpr uint64_t kRingCapacityMin = 4 * kLineBytes;
 
 // Largest payload of a record: record and header fill at most half the ring,
-// so that PAD and record always fit an empty one (L6).
+// so that PAD and record always fit an empty one (P-L6).
 uint64_t PayloadBytesMax(uint64_t ring_capacity);
 
 struct Layout {

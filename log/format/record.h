@@ -9,13 +9,13 @@
 // checksums hold.
 //
 // Invariants:
-//   F1. Nothing of a header is used, least of all payload_bytes, before its
-//       checksum holds (L1).
-//   F2. A record of another log, epoch, LSN or ring offset does not validate,
-//       nor does memory of all zeros or all ones (L2, L3).
-//   F3. One flipped bit never turns a valid record into a cleaned one (L8).
-//   F4. A record never crosses the end of the ring; a PAD fills the gap and
-//       carries the LSN of the record after it (L5).
+//   REC1. Nothing of a header is used, least of all payload_bytes, before its
+//         checksum holds (P-L1).
+//   REC2. A record of another log, epoch, LSN or ring offset does not validate,
+//         nor does memory of all zeros or all ones (P-L2, P-L3).
+//   REC3. One flipped bit never turns a valid record into a cleaned one (P-L8).
+//   REC4. A record never crosses the end of the ring; a PAD fills the gap and
+//         carries the LSN of the record after it (P-L5).
 // Persistence: 8-byte words may be torn apart by a power cut; the last word
 // written, `publish`, carries both checksums.
 // Thread safety: values and pure functions.
@@ -87,7 +87,7 @@ constexpr uint64_t RecordBytes(uint64_t payload_bytes) {
 
 // The secret of one epoch of one log, from which all seeds are drawn. The
 // nonce is random and never shown to clients, so that no payload chosen before
-// the epoch opened can imitate one of its headers (H14).
+// the epoch opened can imitate one of its headers (P-H14).
 class EpochKey {
  public:
   EpochKey() = default;
@@ -171,7 +171,8 @@ inline HeaderWords LoadHeader(const std::byte* from) {
   return {{load(0), load(1), load(2), load(3), load(4), load(5)}};
 }
 
-// True if magic, type and checksum hold (F1, F2). Says nothing of the payload.
+// True if magic, type and checksum hold (REC1, REC2). Says nothing of the
+// payload.
 inline bool HeaderIsValid(uint64_t seed, const HeaderWords& words) {
   uint64_t crc = kCrcStart;
   for (int i = 0; i < 4; ++i) crc = Crc32cWord(crc, words.word[i]);
@@ -194,7 +195,7 @@ inline bool PayloadIsValid(uint64_t seed, const HeaderWords& header,
          PayloadChecksum(seed, Crc32c(kCrcStart, payload));
 }
 
-// The chain over the log (H8): chain(n) from chain(n-1) and the checksum of
+// The chain over the log (P-H8): chain(n) from chain(n-1) and the checksum of
 // the header of n. PADs are left out.
 inline uint64_t ExtendChain(uint64_t chain, uint32_t header_crc) {
   if (IsMutant("kChainUnordered")) return chain ^ header_crc;

@@ -9,7 +9,7 @@
 // (record.h).
 //
 // Invariants:
-//   E1. The size is not used before the header's checksum holds.
+//   SEA1. The size is not used before the header's checksum holds.
 // Persistence: while it is written, a crash leaves bytes that don't validate,
 // or the whole; the old content is gone. To replace content atomically use
 // atomic_cell.h.

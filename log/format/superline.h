@@ -3,19 +3,19 @@
 //
 // Idea: Arcadia's superline (§4.1) without the tail, which recovery finds by
 // scanning. It lies in an atomic cell at the start of the region; the process
-// that holds the region's lock is its only writer (S4).
+// that holds the region's lock is its only writer (P-S4).
 //
 // Invariants:
-//   P1. promised_epoch >= log_epoch.
-//   P2. log_epoch = e implies that this replica holds every record that was
-//       durable before epoch e opened (H3).
-//   P3. head_lsn goes back only where an epoch is installed with every record
-//       from there on; the ring bytes from head on are not reused before a
-//       superline with a later head is persisted (L4).
-//   P4. The epoch table with number `table_seq` is the one that holds; a table
-//       copy with another number is an update that did not happen.
+//   SUP1. promised_epoch >= log_epoch.
+//   SUP2. log_epoch = e implies that this replica holds every record that was
+//         durable before epoch e opened (P-H3).
+//   SUP3. head_lsn goes back only where an epoch is installed with every record
+//         from there on; the ring bytes from head on are not reused before a
+//         superline with a later head is persisted (P-L4).
+//   SUP4. The epoch table with number `table_seq` is the one that holds; a
+//         table copy with another number is an update that did not happen.
 // Thread safety: values and pure functions.
-// References: protocol A2; docs/log_format.md#superline.
+// References: protocol P-A2; docs/log_format.md#superline.
 #ifndef ALPHEUS_LOG_FORMAT_SUPERLINE_H_
 #define ALPHEUS_LOG_FORMAT_SUPERLINE_H_
 
@@ -60,9 +60,9 @@ struct MemberList {
 // Whether N and W are in their ranges.
 bool HasPossibleSizes(const MemberList& list);
 
-// Changed only through a new epoch (H18).
+// Changed only through a new epoch (P-H18).
 struct Configuration : MemberList {
-  // What it was changed from, whatever became of that change since (Q7 of
+  // What it was changed from, whatever became of that change since (OQ7 of
   // opening_quorums.h). Absent: it was formatted so, or it is not known.
   std::optional<MemberList> made_from = std::nullopt;
 
@@ -90,7 +90,7 @@ struct Superline {
   Lsn head_lsn{1};
   RingOffset head_offset;
   uint64_t head_chain = 0;  // chain value before the record at head
-  bool repairing = false;   // in the middle of a destructive repair (H12)
+  bool repairing = false;   // in the middle of a destructive repair (P-H12)
   uint64_t unsafe_shutdown_count = 0;  // of the platform, 0 where it has none
 
   bool operator==(const Superline&) const = default;

@@ -4,18 +4,18 @@
 // Idea: a bad record is torn when nobody can have been told that it is there,
 // and corrupt otherwise. The watermark is that evidence: it names what was
 // *already fenced* when it was written, so that a watermark and the batch
-// under the same fence never contradict each other at a power cut (H9, H10).
-// Two lines on pages of their own are written in turn; a power cut tears at
-// most one.
+// under the same fence never contradict each other at a power cut (P-H9,
+// P-H10). Two lines on pages of their own are written in turn; a power cut
+// tears at most one.
 //
 // Invariants:
-//   W1. A valid watermark (e, n) implies: every record up to n that epoch e
-//       owns was persisted here, before the watermark was stored.
-//   W2. The line that holds is never overwritten before the other one is
-//       persisted; both lines bad is damage, not a power cut.
-//   W3. Watermarks of other epochs than the log epoch mean nothing.
+//   WMK1. A valid watermark (e, n) implies: every record up to n that epoch e
+//         owns was persisted here, before the watermark was stored.
+//   WMK2. The line that holds is never overwritten before the other one is
+//         persisted; both lines bad is damage, not a power cut.
+//   WMK3. Watermarks of other epochs than the log epoch mean nothing.
 // Thread safety: values and pure functions.
-// References: protocol A3.5; docs/log_format.md#watermark.
+// References: protocol P-A3.5; docs/log_format.md#watermark.
 #ifndef ALPHEUS_LOG_FORMAT_WATERMARK_H_
 #define ALPHEUS_LOG_FORMAT_WATERMARK_H_
 
@@ -85,7 +85,7 @@ struct WatermarkPair {
   // Highest LSN that a line of `epoch` proves persisted; Lsn(0) if none does.
   Lsn Proven(Epoch epoch) const;
   // The line to write next: a bad one, else one of another epoch, else the
-  // one that is behind (W2).
+  // one that is behind (WMK2).
   int NextLine(Epoch epoch) const;
 };
 

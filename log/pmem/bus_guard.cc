@@ -93,7 +93,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
   RegionAlarm* const alarm = slot == nullptr ? nullptr : slot->alarm.load();
   bool is_replaced = false;
   if (alarm != nullptr) {
-    alarm->RaiseByBusError();  // Q2
+    alarm->RaiseByBusError();  // RGA2
     is_replaced = ReplacePage(address);
   }
   errno = error;

@@ -440,8 +440,8 @@ void ModelPersistence::PersistFlushed(const Flushed& flushed) {
   if (index < 0) return;  // a newer snapshot was fenced meanwhile
   for (size_t i = 0; i < kLineWords; ++i) {
     Word& word = lines_[index]->words[i];
-    // The last cached value of the snapshot (M1); a non-temporal store in it
-    // belongs to its own thread's fence (M2).
+    // The last cached value of the snapshot (CM1); a non-temporal store in it
+    // belongs to its own thread's fence (CM2).
     const Value* last = nullptr;
     for (const Value& value : word.values) {
       if (value.nt_thread == kCached && value.time <= flushed.time) {
@@ -461,7 +461,7 @@ void ModelPersistence::PersistNt(size_t line, uint32_t thread, bool forget) {
     const Value* last = nullptr;
     for (Value& value : word.values) {
       if (value.nt_thread != thread) continue;
-      // What a failed fence forgot (M4) is a store like any other from now on.
+      // What a failed fence forgot (CM4) is a store like any other from now on.
       if (forget) value.nt_thread = kCached;
       last = &value;
     }
@@ -475,7 +475,7 @@ void ModelPersistence::PersistNt(size_t line, uint32_t thread, bool forget) {
 }
 
 void ModelPersistence::Raise(size_t word_index, Word& word, Value value) {
-  if (value.time <= word.floor_time) return;  // M3
+  if (value.time <= word.floor_time) return;  // CM3
   StoreWord(persistent_, word_index, value.value);
   word.floor_time = value.time;
   std::erase_if(word.values, [&value](const Value& other) {

@@ -19,19 +19,19 @@
 //               call of the primitive that touches their line, or at the cut.
 //
 // Invariants:
-//   M1. Flush takes the line as it is at that moment; stores after it are not
-//       covered by the next fence.
-//   M2. A fence makes persistent exactly what its own thread flushed or stored
-//       non-temporally before it. Flush and fence of other threads never
-//       persist a non-temporal store (F3).
-//   M3. The floor never goes back: an older snapshot that is fenced later does
-//       not undo a newer one.
-//   M4. A failed fence makes nothing persistent, and what it should have
-//       covered is forgotten: a later fence that succeeds doesn't cover it
-//       either (as after a failed msync).
-//   M5. What a device stored is open like any cached store, until its line is
-//       flushed and fenced, or the memory controller has accepted it (DDIO
-//       off): that covers the device's bytes of the word and no other.
+//   CM1. Flush takes the line as it is at that moment; stores after it are not
+//        covered by the next fence.
+//   CM2. A fence makes persistent exactly what its own thread flushed or stored
+//        non-temporally before it. Flush and fence of other threads never
+//        persist a non-temporal store (P-F3).
+//   CM3. The floor never goes back: an older snapshot that is fenced later does
+//        not undo a newer one.
+//   CM4. A failed fence makes nothing persistent, and what it should have
+//        covered is forgotten: a later fence that succeeds doesn't cover it
+//        either (as after a failed msync).
+//   CM5. What a device stored is open like any cached store, until its line is
+//        flushed and fenced, or the memory controller has accepted it (DDIO
+//        off): that covers the device's bytes of the word and no other.
 // Persistence: a non-temporal store that its thread has not fenced may reach
 // the medium at any time, even behind a newer value of the word (counted, see
 // PersistenceLint). The model is stricter than hardware nowhere and weaker in
@@ -40,8 +40,8 @@
 // (fibers) that the test sets; whoever switches fibers inside the hook must set
 // the number again before the interrupted call goes on.
 // Fault model: power cuts and failing fences; no media faults.
-// References: protocol B5 F3 to F5, H7, H20; design of the tests, section 1;
-// remote persistence taxonomy §3.1 (M5, PersistVisible).
+// References: protocol P-B5 P-F3 to P-F5, P-H7, P-H20; design of the tests,
+// section 1; remote persistence taxonomy §3.1 (CM5, PersistVisible).
 #ifndef ALPHEUS_LOG_PMEM_CRASH_MODEL_H_
 #define ALPHEUS_LOG_PMEM_CRASH_MODEL_H_
 
@@ -133,12 +133,12 @@ class ModelPersistence {
   absl::Status Error() const;
   void YieldPoint(const char* name);
 
-  // What an adapter does, not a thread (M5); no hook is called. Bytes of one
+  // What an adapter does, not a thread (CM5); no hook is called. Bytes of one
   // word become visible. The result names this store to AcceptDeviceStore.
   // Requires: they lie in one 8-byte word of region().
   uint64_t StoreByDevice(void* dst, const void* src, size_t bytes);
   // The memory controller has these bytes of that store. Those that were
-  // stored over meanwhile stay as they are (M3).
+  // stored over meanwhile stay as they are (CM3).
   void AcceptDeviceStore(const void* dst, size_t bytes, uint64_t store);
   // What the end of the power does where caches are in the persistence domain
   // (eADR): all that is visible is persistent, nothing is pending any more.
@@ -151,7 +151,7 @@ class ModelPersistence {
   void SetThread(uint32_t thread) { thread_ = thread; }
   uint32_t thread() const { return thread_; }
 
-  // The n-th fence from now fails (M4), n >= 1; those after it succeed again.
+  // The n-th fence from now fails (CM4), n >= 1; those after it succeed again.
   // 0: none.
   void FailFence(uint64_t n) { fences_until_failure_ = n; }
   uint64_t fence_count() const { return fence_count_; }

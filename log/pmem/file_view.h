@@ -7,11 +7,11 @@
 // file system knows was never written.
 //
 // Invariants:
-//   V1. What is read is what the mapping shows: both are the page cache, or
-//       memory itself (DAX). Bytes that somebody writes meanwhile may be seen
-//       in any mixture, as through the mapping.
-//   V2. It only saves time: where a file can't be read so, Read says no, and
-//       the mapping is read.
+//   FV1. What is read is what the mapping shows: both are the page cache, or
+//        memory itself (DAX). Bytes that somebody writes meanwhile may be seen
+//        in any mixture, as through the mapping.
+//   FV2. It only saves time: where a file can't be read so, Read says no, and
+//        the mapping is read.
 //
 // Thread safety: thread-compatible; may be copied. The region that it came from
 // must outlive it, and keep its file (Region::GiveUp).

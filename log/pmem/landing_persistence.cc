@@ -74,7 +74,7 @@ void LandingPersistence::CopyOut(size_t offset, size_t bytes) {
   while (line < end) {
     const size_t page = line / kPageBytes;
     const size_t page_end = std::min(end, (page + 1) * kPageBytes);
-    // G1.
+    // LP1.
     Mutex unshared;
     Mutex& mutex =
         IsMutant("kLandingLinesUnlocked") ? unshared : locks_[page % kLocks];

@@ -12,17 +12,17 @@
 // (WithoutPersistentMemory of replication/persist/platform.h).
 //
 // Invariants:
-//   G1. A line of the file never goes back: of two threads that copy one line,
-//       the one that read it later stores later. Caches promise this for clwb;
-//       here a thread that read an old line could store it over what another
-//       one has fenced. So copying is under a lock for each page, and what was
-//       stored has left the processor's buffers before it is released.
-//   G2. After a Fence the file holds, of all lines that its thread flushed or
-//       stored past the cache before, what they held then or later.
+//   LP1. A line of the file never goes back: of two threads that copy one line,
+//        the one that read it later stores later. Caches promise this for clwb;
+//        here a thread that read an old line could store it over what another
+//        one has fenced. So copying is under a lock for each page, and what was
+//        stored has left the processor's buffers before it is released.
+//   LP2. After a Fence the file holds, of all lines that its thread flushed or
+//        stored past the cache before, what they held then or later.
 // Persistence: words of 8 bytes are read and stored whole; between Flush and
 // Fence a power cut leaves any of them old or new.
 // Thread safety: concept (persistence.h).
-// References: protocol B5 F3 to F5; docs/fabric.md.
+// References: protocol P-B5 P-F3 to P-F5; docs/fabric.md.
 #ifndef ALPHEUS_LOG_PMEM_LANDING_PERSISTENCE_H_
 #define ALPHEUS_LOG_PMEM_LANDING_PERSISTENCE_H_
 

@@ -153,7 +153,7 @@ absl::Status NewFile::GiveName() {
     return NewFileError(path_, "renameat2", errno);
   }
   // A file system that can't: two names for a moment, or until the next making
-  // of this file if the process dies in between (N3).
+  // of this file if the process dies in between (NF3).
   if (link(working_name_.c_str(), path_.c_str()) != 0) {
     return NewFileError(path_, "link", errno);
   }

@@ -8,12 +8,12 @@
 // the next making of the same file removes what a killed one left there.
 //
 // Invariants:
-//   N1. The name leads to a whole file or to none.
-//   N2. What the name leads to already is replaced in one step by
-//       OpenToReplace, and by nothing else.
-//   N3. A file under the working name is removed only by who holds its lock,
-//       while the name still leads to it, and if it has another name or was
-//       never used.
+//   NF1. The name leads to a whole file or to none.
+//   NF2. What the name leads to already is replaced in one step by
+//        OpenToReplace, and by nothing else.
+//   NF3. A file under the working name is removed only by who holds its lock,
+//        while the name still leads to it, and if it has another name or was
+//        never used.
 // Persistence: after Publish OK the name is in its folder durably. A power cut
 // before leaves the name or not; if it is there, so is the content.
 // Thread safety: one thread per object; processes may make the same file at

@@ -14,11 +14,11 @@
 //
 // Meaning of the members (Arcadia §3, "Persistence Primitive"):
 //   Store8(p, v)        one 8-byte atomic release store; the only store that a
-//                       concurrent reader or a crash never sees half (F5).
+//                       concurrent reader or a crash never sees half (P-F5).
 //   Copy(d, s, n)       cached stores; visible at once, persistent after
 //                       Flush + Fence. Any thread may do the flush.
 //   CopyLinesNt(d,s,n)  n whole lines past the cache; persistent after a Fence
-//                       of the *same* thread, and of no other (F3).
+//                       of the *same* thread, and of no other (P-F3).
 //   StoreLineNt(d, w)   CopyLinesNt of one line that is in registers.
 //   Flush(p, n)         starts write-back of the lines that hold [p, p+n).
 //   FlushHint(p, n)     Flush for what may be lost: no Fence will follow.
@@ -36,7 +36,7 @@
 // subset of 8-byte words in any order.
 // Thread safety: all members may be called concurrently; what a Fence covers
 // is per thread.
-// References: docs/log_format.md; protocol B5 F3 to F5.
+// References: docs/log_format.md; protocol P-B5 P-F3 to P-F5.
 #ifndef ALPHEUS_LOG_PMEM_PERSISTENCE_H_
 #define ALPHEUS_LOG_PMEM_PERSISTENCE_H_
 

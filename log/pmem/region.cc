@@ -73,7 +73,7 @@ absl::Status AllocateHoles(const std::string& path, int fd) {
           std::strerror(error),
           "). Nothing was changed; free space, or copy it without holes"));
     default:
-      // A file system that allocates nothing beforehand: R4.
+      // A file system that allocates nothing beforehand: RG4.
       return absl::OkStatus();
   }
 }
@@ -438,7 +438,7 @@ void Region::Release() {
       munmap(data_, mapped_size_);
     }
   }
-  // R5: children may have the open file for longer than this process.
+  // RG5: children may have the open file for longer than this process.
   if (fd_ >= 0 && writable_ && !fork_watch_.IsForksChild()) {
     ReleaseWriterLock(path_, fd_).IgnoreError();
   }

@@ -7,18 +7,18 @@
 // process) and by any number of readers, which take no lock.
 //
 // Invariants:
-//   R1. While a writable Region exists, no other process and no other Region
-//       of this process has the same file open for writing.
-//   R2. Every byte of a writable file region has its block allocated, so that
-//       a full file system is met when formatting, or when a copy with holes
-//       is opened, and not by a store.
-//   R3. The file of a landed region changes only by what its bytes() are copied
-//       there for (landing_persistence.h); readers see nothing else.
-//   R4. An access to a page that the file does not have any more, or that its
-//       file system can't give, raises the alarm and ends nothing
-//       (bus_guard.h).
-//   R5. The lock goes with the region of the process that took it, and with
-//       nothing that a fork's child does: the child has the same open file.
+//   RG1. While a writable Region exists, no other process and no other Region
+//        of this process has the same file open for writing.
+//   RG2. Every byte of a writable file region has its block allocated, so that
+//        a full file system is met when formatting, or when a copy with holes
+//        is opened, and not by a store.
+//   RG3. The file of a landed region changes only by what its bytes() are
+//        copied there for (landing_persistence.h); readers see nothing else.
+//   RG4. An access to a page that the file does not have any more, or that its
+//        file system can't give, raises the alarm and ends nothing
+//        (bus_guard.h).
+//   RG5. The lock goes with the region of the process that took it, and with
+//        nothing that a fork's child does: the child has the same open file.
 // Thread safety: const members concurrently; the bytes are the users' affair.
 // References: libpmem(7), fcntl(2) F_OFD_SETLK.
 #ifndef ALPHEUS_LOG_PMEM_REGION_H_
@@ -123,7 +123,7 @@ class Region {
   void Freeze() { writable_ = false; }
   // Lets go of the lock of a writable file region. The bytes stay where they
   // are, and from here on are memory of this process, whoever still writes
-  // there (R1); what is not changed here may show what others write to the
+  // there (RG1); what is not changed here may show what others write to the
   // file. Errors: Unavailable: the lock is kept.
   absl::Status GiveUp();
   // Looks whether the path still leads to the file of this region, whole, and

@@ -7,9 +7,9 @@
 // fails from then on, as it does when the medium fails.
 //
 // Invariants:
-//   Q1. Once raised it stays so.
-//   Q2. It is raised before a page of the region is replaced, so that a thread
-//       whose store went to such a page sees it at its next fence.
+//   RGA1. Once raised it stays so.
+//   RGA2. It is raised before a page of the region is replaced, so that a
+//         thread whose store went to such a page sees it at its next fence.
 // Thread safety: all members, concurrently; RaiseByBusError also in a signal's
 // handler.
 #ifndef ALPHEUS_LOG_PMEM_REGION_ALARM_H_

@@ -111,7 +111,7 @@ TEST_F(ForcePolicyTest, LargeRecordsAreDurableAtOnce) {
   EXPECT_EQ(log().durable_lsn(), Lsn(3));
 }
 
-// J1, J2 (idle_keeper.h).
+// IK1, IK2 (idle_keeper.h).
 TEST_F(ForcePolicyTest, ExposedRecordsAreForcedTwoPollsLater) {
   ASSERT_TRUE(Append(8).ok());
   ASSERT_TRUE(Append(8).ok());
@@ -307,7 +307,7 @@ TEST_F(ForcePolicyTest, CallbackMayAppendUnderTheGroupPolicy) {
   EXPECT_EQ(log().durable_lsn(), Lsn(9));
 }
 
-// G1 (group_commit.h): else the window would be no bound.
+// GC1 (group_commit.h): else the window would be no bound.
 TEST(GroupCommitTest, NobodyJoinsWhileAGroupIsForced) {
   GroupCommit group;
   std::optional<Lsn> due;

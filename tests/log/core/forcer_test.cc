@@ -38,7 +38,7 @@ class ForcerTest : public ::testing::Test {
       LogPosition{}, tracker_,       index_, progress_,  failure_};
 };
 
-// F7, I4 (ring_log.h): once a fence failed, one that succeeds beside it
+// P-F7, RL4 (ring_log.h): once a fence failed, one that succeeds beside it
 // acknowledges nothing.
 TEST_F(ForcerTest, AppendBesideAFailureIsNotAcknowledged) {
   FailBesideTheNextFence();

@@ -2,7 +2,7 @@
 // What an append executes, counted instruction by instruction: the parent steps
 // through a child (ptrace) and looks at each opcode. Counters that the code
 // keeps of itself could be wrong; this can't. A locked instruction while
-// non-temporal stores are pending drains them, so it counts as a fence (A1).
+// non-temporal stores are pending drains them, so it counts as a fence (P-A1).
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -73,7 +73,8 @@ class Tally {
       ++counts_.locked;
       if (pending_) Fence();
     }
-    // vmovnt* of AVX: C5 or C4 or 62 ... E7/2B; no such stores are compiled in.
+    // vmovnt* of AVX (0xc5, 0xc4 or 0x62 ... 0xe7 or 0x2b): none is compiled
+    // in.
     if (opcode != 0x0f) return;
     if (second == 0x05) ++counts_.system_calls;
     // movntdq, movntps, movnti

@@ -17,8 +17,8 @@
 namespace alpheus {
 namespace {
 
-// L4, H2 (reclaimer.h): at every instant of an update of the head, what may be
-// used again is free in the superline that a power cut would leave.
+// P-L4, RCL2 (reclaimer.h): at every instant of an update of the head, what may
+// be used again is free in the superline that a power cut would leave.
 TEST(ReclaimerTest, BytesAreFreedOnlyWhenTheHeadIsOnMedia) {
   testing::LogHarness harness({.ring_capacity = 4096});
   ASSERT_TRUE(harness.Open().ok());
@@ -55,7 +55,7 @@ TEST(ReclaimerTest, BytesAreFreedOnlyWhenTheHeadIsOnMedia) {
 }
 
 // After a failed update the copies may differ, and which one is newer only the
-// next start can say: another update must not write over it (H20).
+// next start can say: another update must not write over it (P-H20).
 TEST(SuperlineStoreTest, NothingIsWrittenOnceTheLogHasFailed) {
   testing::LogHarness harness({.ring_capacity = 4096});
   ASSERT_TRUE(harness.Open().ok());

@@ -21,8 +21,8 @@ bool IsStore(const Event& event) {
          event.primitive == Primitive::kCopyLinesNt;
 }
 
-// A1, F5, X1 (record_writer.h): until the last store, which is one atomic word
-// with both checksums, no byte of that word changes.
+// P-A1, P-F5, RWR1 (record_writer.h): until the last store, which is one atomic
+// word with both checksums, no byte of that word changes.
 TEST(RecordWriterTest, OneWordPublishesTheRecordLast) {
   testing::LogHarness harness({});
   ASSERT_TRUE(harness.Open().ok());

@@ -90,8 +90,8 @@ class OvertakenRegion {
   std::array<std::byte*, 2> last_pages_ = {};
 };
 
-// E1: a ring that is full, and cleaned and filled once more behind the back of
-// its reader.
+// RGS1: a ring that is full, and cleaned and filled once more behind the back
+// of its reader.
 TEST(RegionStateTest, WhatIsProvenLiesInTheRingWhereverItsReaderIsOvertaken) {
   testing::LogHarness harness({.ring_capacity = kRingCapacity});
   ASSERT_TRUE(harness.Open().ok());
@@ -123,7 +123,7 @@ TEST(RegionStateTest, WhatIsProvenLiesInTheRingWhereverItsReaderIsOvertaken) {
   }
 }
 
-// S5: whatever a reader has of the time before a writer came, and of the time
+// P-S5: whatever a reader has of the time before a writer came, and of the time
 // after it left, nobody has the region open when it looks.
 TEST(RegionStateTest, WriterThatCameAndLeftIsNoDamage) {
   testing::LogHarness harness({.ring_capacity = kRingCapacity});

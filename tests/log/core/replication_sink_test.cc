@@ -130,7 +130,7 @@ class ReplicationSinkTest : public ::testing::Test {
   std::unique_ptr<RingLog<ModelPersistence>> log_;
 };
 
-// H22, on the image that a power cut leaves; and what each order does first.
+// P-H22, on the image that a power cut leaves; and what each order does first.
 TEST_F(ReplicationSinkTest, OwnReplicaCountsOnlyBehindItsFenceInEveryOrder) {
   for (const FlushOrder order :
        {FlushOrder::kRemoteFirst, FlushOrder::kLocalFirst,
@@ -163,7 +163,7 @@ TEST_F(ReplicationSinkTest, OwnReplicaCountsOnlyBehindItsFenceInEveryOrder) {
   }
 }
 
-// F1: W others may be faster than this host; slots are not given up for that.
+// RF1: W others may be faster than this host; slots are not given up for that.
 TEST_F(ReplicationSinkTest, DurableIsAtMostWhatIsPersistedHere) {
   Open(FlushOrder::kRemoteFirst);
   sink_.follows_local = false;
@@ -497,8 +497,8 @@ TEST_F(ReplicationSinkTest, BegunForceThatIsDurableWaitsForNobodysRequest) {
   ASSERT_TRUE(log_->Complete(second).ok());
 }
 
-// F5: somebody polls, finds all idle and the step taken, and goes to sleep; the
-// step makes a backup busy, of whose silence nobody would take notice.
+// RF5: somebody polls, finds all idle and the step taken, and goes to sleep;
+// the step makes a backup busy, of whose silence nobody would take notice.
 TEST_F(ReplicationSinkTest, WhoSleepsAsAllIsIdleIsToldOfWork) {
   Open(FlushOrder::kRemoteFirst);
   const uint32_t seen = log_->progress().Announce();

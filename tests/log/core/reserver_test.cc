@@ -50,8 +50,8 @@ TEST_F(ReserverTest, LsnsAreConsecutiveAndExtentsAdjacent) {
   EXPECT_EQ(reserver_->next().tail, RingOffset(320));
 }
 
-// L5, V1 (reserver.h): the gap before the ring's end becomes a PAD, which takes
-// no LSN.
+// P-L5, RV1 (reserver.h): the gap before the ring's end becomes a PAD, which
+// takes no LSN.
 TEST_F(ReserverTest, RecordThatWouldCrossTheEndStartsAtTheBeginning) {
   StartAt(1, 8 * kLineBytes);
   ASSERT_EQ(Reserve(3), Outcome::kReserved);
@@ -68,7 +68,8 @@ TEST_F(ReserverTest, RecordThatEndsAtTheEndNeedsNoPad) {
   EXPECT_EQ(space_.begin, space_.offset);
 }
 
-// L4, L6: full is full, whatever the phase; a cleaned line makes room for one.
+// P-L4, P-L6: full is full, whatever the phase; a cleaned line makes room for
+// one.
 TEST_F(ReserverTest, RingFillsExactlyInEveryPhase) {
   for (uint64_t phase = 0; phase < 2 * kCapacity; phase += kLineBytes) {
     StartAt(1, phase, /*cap=*/16);
@@ -80,7 +81,7 @@ TEST_F(ReserverTest, RingFillsExactlyInEveryPhase) {
   }
 }
 
-// I2 (ring_log.h), F6.
+// RL2 (ring_log.h), P-F6.
 TEST_F(ReserverTest, ExposureCapHoldsUntilRecordsAreDurable) {
   StartAt(1, 0, /*cap=*/3);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(Reserve(1), Outcome::kReserved);

@@ -113,7 +113,7 @@ class RingLogFailureTest : public ::testing::Test {
   std::unique_ptr<RingLog<MsyncPersistence>> log_;
 };
 
-// H20, F7: the failure here is one of the superline, not of a force.
+// P-H20, P-F7: the failure here is one of the superline, not of a force.
 TEST_F(RingLogFailureTest, SleeperWakesWhenASuperlineUpdateFails) {
   TellingWaiter waiter;
   Open(waiter);
@@ -140,8 +140,8 @@ TEST_F(RingLogFailureTest, FailureNotifiesWhoSleeps) {
   log_->Abort(open);
 }
 
-// H20: a superline update fails under locks, which a callback may want. Without
-// the fix this test never ends.
+// P-H20: a superline update fails under locks, which a callback may want.
+// Without the fix this test never ends.
 TEST_F(RingLogFailureTest, CallbackOfASuperlineFailureMayUseTheLog) {
   ActingWaiter waiter;
   Open(waiter);

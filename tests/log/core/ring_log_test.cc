@@ -114,7 +114,7 @@ TEST_F(RingLogTest, EveryWayToFillARecordIsSealedRight) {
               ElementsAre("abcd", "abcd", "abcd", "abcd", "abcd", "abcd"));
 }
 
-// F4: what users store through the pointer is flushed with the record.
+// P-F4: what users store through the pointer is flushed with the record.
 TEST_F(RingLogTest, StoresThroughThePointerArePersistedByForce) {
   const std::string payload(500, 'u');
   ReservedRecord record = Reserve(payload.size());
@@ -124,7 +124,7 @@ TEST_F(RingLogTest, StoresThroughThePointerArePersistedByForce) {
   EXPECT_THAT(RecoverAfterPowerCut(), ElementsAre(payload));
 }
 
-// F3: the thread that forces is another one than those that wrote.
+// P-F3: the thread that forces is another one than those that wrote.
 TEST_F(RingLogTest, RecordOfOneThreadIsPersistedByAnother) {
   const std::string payload(200, 'w');
   const std::span<const std::byte> part = AsBytes(payload);
@@ -137,7 +137,7 @@ TEST_F(RingLogTest, RecordOfOneThreadIsPersistedByAnother) {
   EXPECT_THAT(RecoverAfterPowerCut(), ElementsAre(payload, payload));
 }
 
-// A3.3: the extents of one batch lie on both sides of the ring's end.
+// P-A3.3: the extents of one batch lie on both sides of the ring's end.
 TEST_F(RingLogTest, BatchOverTheEndOfTheRingIsPersisted) {
   const std::string half(PayloadBytesMax(4096) - kLineBytes, 'h');
   harness_.Append(half);
@@ -171,7 +171,7 @@ TEST_F(RingLogTest, ScatteredPartsBecomeOneRecordInEverySize) {
   }
 }
 
-// One fence per forced record is the whole local cost (A1).
+// One fence per forced record is the whole local cost (P-A1).
 TEST_F(RingLogTest, AppendCostsOneFence) {
   harness_.Append("warm up");
   const uint64_t before = harness_.pmem().fence_count();
@@ -244,7 +244,7 @@ TEST_F(RingLogTest, RingFullOfOwnReservationsIsNotForCleaning) {
   log().Abort(second);
 }
 
-// F1: dropping a reservation never blocks anybody.
+// P-F1: dropping a reservation never blocks anybody.
 TEST_F(RingLogTest, AbortedRecordIsPassedOver) {
   harness_.Append("before");
   const ReservedRecord given_up = Reserve(100);
@@ -255,7 +255,7 @@ TEST_F(RingLogTest, AbortedRecordIsPassedOver) {
   EXPECT_THAT(RecoverAfterPowerCut(), ElementsAre("before", "after"));
 }
 
-// F2: a thread never waits for itself.
+// P-F2: a thread never waits for itself.
 TEST_F(RingLogTest, ForceBehindOwnOpenReservationIsRefused) {
   const ReservedRecord open = Reserve(1);
   ReservedRecord done = ReserveFilled("done");
@@ -275,7 +275,7 @@ TEST_F(RingLogTest, ForceBehindAHandedOverReservationWaits) {
   ASSERT_TRUE(log().Complete(done).ok());
   EXPECT_EQ(log().Force(done.lsn, 1, Deadline::AtNanos(1'000'000)).code(),
             Code::kDeadlineExceeded);
-  // A caller's own deadline is no failure of the log (A3.6).
+  // A caller's own deadline is no failure of the log (P-A3.6).
   log().Abort(open);
   EXPECT_TRUE(log().Force(done.lsn, 1, Deadline()).ok());
 }
@@ -392,7 +392,7 @@ TEST_F(RingLogTest, CleaningTwiceIsNotFound) {
   EXPECT_TRUE(log().CleanupThrough(Lsn(1)).ok());
 }
 
-// L10: what is not durable can't be cleaned.
+// P-L10: what is not durable can't be cleaned.
 TEST_F(RingLogTest, CleaningAnExposedRecordIsRefused) {
   ReservedRecord record = ReserveFilled("exposed");
   ASSERT_TRUE(log().Complete(record).ok());
@@ -400,7 +400,7 @@ TEST_F(RingLogTest, CleaningAnExposedRecordIsRefused) {
   EXPECT_EQ(log().CleanupThrough(record.lsn).code(), Code::kFailedPrecondition);
 }
 
-// H1 (reclaimer.h): the head moves over the contiguous cleaned prefix only.
+// RCL1 (reclaimer.h): the head moves over the contiguous cleaned prefix only.
 TEST_F(RingLogTest, HeadPassesTheCleanedPrefix) {
   for (int i = 0; i < 5; ++i) harness_.Append("x");
   ASSERT_TRUE(log().Cleanup(Lsn(2)).ok());
@@ -422,7 +422,7 @@ TEST_F(RingLogTest, CleanupFindsRecordsFarFromTheHead) {
   }
 }
 
-// L11: the superline update is the commit point; LSNs go on.
+// P-L11: the superline update is the commit point; LSNs go on.
 TEST_F(RingLogTest, CleanupAllIsFinal) {
   harness_.Append("gone");
   ReservedRecord exposed = ReserveFilled("gone too");
@@ -451,7 +451,7 @@ TEST_F(RingLogTest, CleanupAllWithOpenReservationsIsRefused) {
   EXPECT_TRUE(log().CleanupAll().ok());
 }
 
-// S1: whatever an update changes, it is told from the one before.
+// P-S1: whatever an update changes, it is told from the one before.
 TEST_F(RingLogTest, EverySuperlineUpdateHasANumberOfItsOwn) {
   uint64_t last = 0;
   for (int i = 0; i < 4; ++i) {
@@ -476,8 +476,8 @@ TEST_F(RingLogTest, ClosedLogRefusesEverything) {
   EXPECT_EQ(log().CleanupAll().code(), Code::kFailedPrecondition);
 }
 
-// H20, I4 (ring_log.h): after a failed fence nothing is acknowledged, whatever
-// call it hits; and nobody hangs.
+// P-H20, RL4 (ring_log.h): after a failed fence nothing is acknowledged,
+// whatever call it hits; and nobody hangs.
 TEST_F(RingLogTest, FailureOfTheMediumSticks) {
   for (uint64_t fence = 1; fence <= 10; ++fence) {
     LogHarness harness({});
@@ -503,7 +503,8 @@ TEST_F(RingLogTest, FailureOfTheMediumSticks) {
   }
 }
 
-// D3, D4 (forcer.h): the watermark always names what an earlier fence covered.
+// FC3, FC4 (forcer.h): the watermark always names what an earlier fence
+// covered.
 TEST_F(RingLogTest, WatermarkFollowsOneBatchBehind) {
   for (int i = 0; i < 5; ++i) {
     harness_.Append("x");

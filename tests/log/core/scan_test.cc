@@ -69,7 +69,7 @@ TEST_F(ScanTest, RecordsAreCountedByKind) {
   EXPECT_EQ(scan.payload_bytes, 4u);
 }
 
-// H9: damage below the evidence is corruption, whichever record it is.
+// P-H9: damage below the evidence is corruption, whichever record it is.
 TEST_F(ScanTest, DamagedAcknowledgedRecordIsCorrupt) {
   for (int i = 0; i < 4; ++i) harness_.Append("payload");
   ASSERT_TRUE(harness_.log().Close().ok());
@@ -94,7 +94,7 @@ TEST_F(ScanTest, DamagedPayloadIsToldFromDamagedHeader) {
   EXPECT_EQ(scan.bad_bytes, kLineBytes);
 }
 
-// H10: a damaged first record must not look like an empty log.
+// P-H10: a damaged first record must not look like an empty log.
 TEST_F(ScanTest, DamagedFirstRecordIsNotAnEmptyLog) {
   harness_.Append("a");
   harness_.Append("b");
@@ -103,7 +103,7 @@ TEST_F(ScanTest, DamagedFirstRecordIsNotAnEmptyLog) {
   EXPECT_EQ(Scan().verdict, TailVerdict::kCorrupt);
 }
 
-// The last batch before a crash can't be told from a torn one (A3.5).
+// The last batch before a crash can't be told from a torn one (P-A3.5).
 TEST_F(ScanTest, DamagedLastRecordOfACrashIsTorn) {
   harness_.Append("a");
   harness_.Append("b");
@@ -116,7 +116,7 @@ TEST_F(ScanTest, DamagedLastRecordOfACrashIsTorn) {
 }
 
 // The same where only its payload is torn: a header never proves its own
-// record (A3.5).
+// record (P-A3.5).
 TEST_F(ScanTest, TornPayloadOfTheLastRecordIsTorn) {
   harness_.Append("a");
   harness_.Append("b");
@@ -128,7 +128,7 @@ TEST_F(ScanTest, TornPayloadOfTheLastRecordIsTorn) {
   EXPECT_TRUE(scan.bad_payload);
 }
 
-// L1, U1 (record_cursor.h): the checksum holds, the length can't be.
+// P-L1, RC1 (record_cursor.h): the checksum holds, the length can't be.
 TEST_F(ScanTest, LengthThatLeavesTheRingIsNoRecord) {
   harness_.Append("a");
   const auto state = ReadRegionState(harness_.region(), "model");
@@ -152,8 +152,8 @@ TEST_F(ScanTest, LengthThatLeavesTheRingIsNoRecord) {
   }
 }
 
-// H9 (ii): with both watermark lines naming an older LSN, the durable LSN in a
-// later header is the proof.
+// P-H9 (ii): with both watermark lines naming an older LSN, the durable LSN in
+// a later header is the proof.
 TEST_F(ScanTest, LaterHeaderProvesAnEarlierRecord) {
   for (int i = 0; i < 4; ++i) harness_.Append("payload");
   harness_.Drop();
@@ -183,7 +183,7 @@ TEST_F(ScanTest, CompletedRecordBehindAnOpenOneIsCut) {
   harness_.log().Abort(open);
 }
 
-// L5, U2 (record_cursor.h): in every phase of the ring, a PAD that can't be
+// P-L5, RC2 (record_cursor.h): in every phase of the ring, a PAD that can't be
 // read changes nothing but its own count.
 TEST_F(ScanTest, DamagedPadChangesNothing) {
   int pads = 0;
@@ -215,7 +215,8 @@ TEST_F(ScanTest, DamagedPadChangesNothing) {
   EXPECT_GT(pads, 0) << "the test met no PAD";
 }
 
-// F3 (record.h), L8: neither another lap's cleaned word nor one flipped bit.
+// REC3 (record.h), P-L8: neither another lap's cleaned word nor one flipped
+// bit.
 TEST_F(ScanTest, CleanedWordOfAnotherPlaceMeansNothing) {
   harness_.Append("a");
   harness_.Append("b");
@@ -226,7 +227,7 @@ TEST_F(ScanTest, CleanedWordOfAnotherPlaceMeansNothing) {
   EXPECT_EQ(Scan().cleaned_records, 0u);
 }
 
-// L8: a cleaned record in the middle hides nothing behind it.
+// P-L8: a cleaned record in the middle hides nothing behind it.
 TEST_F(ScanTest, CleanedRecordInTheMiddleIsPassedOver) {
   harness_.Append("a");
   harness_.Append("b");

@@ -46,7 +46,7 @@ TEST_F(AtomicCellTest, BothCopiesAreEqualAtRest) {
   EXPECT_EQ(Read(), 7);
 }
 
-// C2 (atomic_cell.h): damage to one copy never brings back an older value.
+// ACL2 (atomic_cell.h): damage to one copy never brings back an older value.
 TEST_F(AtomicCellTest, OneDamagedCopyNeverHidesAnAcknowledgedValue) {
   ASSERT_TRUE(Write(1, 7));
   ASSERT_TRUE(Write(2, 8));
@@ -72,7 +72,7 @@ TEST_F(AtomicCellTest, OtherOwnerDoesNotValidate) {
   EXPECT_EQ(Read(), -1);
 }
 
-// C4: with copy 0 damaged, an update that is cut at its first fence must not
+// ACL4: with copy 0 damaged, an update that is cut at its first fence must not
 // have touched copy 1.
 TEST_F(AtomicCellTest, UpdateOverwritesTheDamagedCopyFirst) {
   ASSERT_TRUE(Write(1, 7));
@@ -93,7 +93,7 @@ TEST_F(AtomicCellTest, UpdateOverwritesTheDamagedCopyFirst) {
   }
 }
 
-// C3, S1: an update that is cut between its copies leaves the newer value,
+// ACL3, P-S1: an update that is cut between its copies leaves the newer value,
 // whichever copy came first.
 TEST_F(AtomicCellTest, CopyWithTheLargerNumberHolds) {
   uint64_t seq = 0;
@@ -105,7 +105,7 @@ TEST_F(AtomicCellTest, CopyWithTheLargerNumberHolds) {
   }
 }
 
-// C1: a power cut tears at most one copy, and after the update none.
+// ACL1: a power cut tears at most one copy, and after the update none.
 TEST_F(AtomicCellTest, OnlyOneCopyIsOpenAtATime) {
   ASSERT_TRUE(Write(1, 7));
   for (const uint64_t seq : {2, 3}) {

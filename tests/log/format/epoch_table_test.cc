@@ -20,7 +20,7 @@ EpochTable Table() {
       .With(Entry(6, 20), Lsn(1));
 }
 
-// T2 (epoch_table.h).
+// ET2 (epoch_table.h).
 TEST(EpochTableTest, OwnerIsTheNewestEntryAtOrBelowTheLsn) {
   const EpochTable table = Table();
   EXPECT_EQ(table.Owner(Lsn(0)), nullptr);
@@ -38,7 +38,7 @@ TEST(EpochTableTest, SurvivesEncoding) {
   EXPECT_EQ(decoded->entries(), table.entries());
 }
 
-// T3: an epoch whose last LSN is cleaned owns nothing any more.
+// ET3: an epoch whose last LSN is cleaned owns nothing any more.
 TEST(EpochTableTest, EntriesWithoutLiveRecordsLeave) {
   EXPECT_EQ(Table().With(Entry(7, 30), Lsn(9)).entries().size(), 4u);
   EXPECT_EQ(Table().With(Entry(7, 30), Lsn(10)).entries().size(), 3u);

@@ -87,7 +87,7 @@ TEST(LayoutTest, ContradictoryGeometryIsRefused) {
   }
 }
 
-// S3: one bad page never takes both of two copies.
+// P-S3: one bad page never takes both of two copies.
 TEST(LayoutTest, CopiesLieOnPagesOfTheirOwn) {
   const Layout layout = *Layout::ForRing(4096, 16);
   std::vector<std::byte> region(layout.region_bytes);

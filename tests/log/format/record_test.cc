@@ -82,8 +82,8 @@ TEST(RecordTest, SealedRecordValidates) {
   EXPECT_TRUE(PayloadIsValid(Seed(), AsWords(header), AsBytes(kPayload)));
 }
 
-// F1, F3 (record.h): every bit of the header is covered, but for the cleaned
-// word, which no single flip turns into "cleaned".
+// REC1, REC3 (record.h): every bit of the header is covered, but for the
+// cleaned word, which no single flip turns into "cleaned".
 TEST(RecordTest, OneFlippedBitOfTheHeaderIsSeenOrMeansNothing) {
   const RecordHeader good = Header(Seed());
   for (size_t bit = 0; bit < 8 * sizeof(good); ++bit) {
@@ -107,7 +107,7 @@ TEST(RecordTest, OneFlippedBitOfThePayloadIsSeen) {
   }
 }
 
-// F2: the same bytes under another LSN, offset, epoch, nonce or log.
+// REC2: the same bytes under another LSN, offset, epoch, nonce or log.
 TEST(RecordTest, RecordOfAnotherPlaceDoesNotValidate) {
   const RecordHeader header = Header(Seed());
   for (const uint64_t other :
@@ -121,7 +121,7 @@ TEST(RecordTest, RecordOfAnotherPlaceDoesNotValidate) {
   }
 }
 
-// L2: memory that was never written.
+// P-L2: memory that was never written.
 TEST(RecordTest, UniformMemoryIsNoRecord) {
   for (int byte = 0; byte < 256; ++byte) {
     RecordHeader header;

@@ -48,7 +48,7 @@ TEST(WatermarkTest, EveryFlippedBitIsSeen) {
   }
 }
 
-// W3 (watermark.h).
+// WMK3 (watermark.h).
 TEST(WatermarkTest, OnlyLinesOfTheAskedEpochProveAnything) {
   WatermarkPair pair;
   EXPECT_EQ(pair.Proven(Epoch(3)), Lsn(0));
@@ -59,7 +59,7 @@ TEST(WatermarkTest, OnlyLinesOfTheAskedEpochProveAnything) {
   EXPECT_EQ(pair.Proven(Epoch(3)), Lsn(51));
 }
 
-// W2: the line that holds is written last.
+// WMK2: the line that holds is written last.
 TEST(WatermarkTest, NextLineIsNeverTheOneThatHolds) {
   WatermarkPair pair;
   pair.lines[0] = {Epoch(3), Lsn(50)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an adapter stores into modelled memory (M5), and what of it a power cut,
-// the processor, a kill and the memory controller make; each rule by a case
-// that fails if the model is weaker.
+// What an adapter stores into modelled memory (CM5), and what of it a power
+// cut, the processor, a kill and the memory controller make; each rule by a
+// case that fails if the model is weaker.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace {
 
 using ModelDeviceTest = ModelPersistenceTest;
 
-// M5.
+// CM5.
 TEST_F(ModelDeviceTest, DeviceStoreIsOpenUntilItIsAccepted) {
   const uint64_t seven = 7;
   const uint64_t store = model_.StoreByDevice(Word(1), &seven, 8);
@@ -38,7 +38,7 @@ TEST_F(ModelDeviceTest, DeviceStoreIsPersistedByTheProcessorsFlushToo) {
   EXPECT_EQ(Possible(1), (Values{7}));
 }
 
-// M5: another word of the line, stored by the processor, stays open.
+// CM5: another word of the line, stored by the processor, stays open.
 TEST_F(ModelDeviceTest, AcceptanceCoversNoOtherWord) {
   const uint64_t seven = 7;
   model_.Store8(Word(2), 8);
@@ -48,7 +48,7 @@ TEST_F(ModelDeviceTest, AcceptanceCoversNoOtherWord) {
   EXPECT_EQ(Possible(2), (Values{0, 8}));
 }
 
-// M5: half of the word is the device's, the other half the processor's.
+// CM5: half of the word is the device's, the other half the processor's.
 TEST_F(ModelDeviceTest, AcceptanceCoversTheDevicesBytesOfAWordOnly) {
   constexpr uint64_t kLow = 0x11;
   constexpr uint64_t kHigh = uint64_t{0x22} << 32;
@@ -88,7 +88,7 @@ TEST_F(ModelDeviceTest, TwoDeviceStoresOfOneWordAreAcceptedInAnyOrder) {
   }
 }
 
-// M3.
+// CM3.
 TEST_F(ModelDeviceTest, LateAcceptanceDoesNotUndoANewerStore) {
   const uint64_t seven = 7;
   const uint64_t store = model_.StoreByDevice(Word(1), &seven, 8);
@@ -105,7 +105,7 @@ TEST_F(ModelDeviceTest, LateAcceptanceDoesNotUndoANewerStore) {
   EXPECT_EQ(Possible(1), (Values{8, 9}));
 }
 
-// M3 the other way round: a snapshot from before the device's store.
+// CM3 the other way round: a snapshot from before the device's store.
 TEST_F(ModelDeviceTest, OlderSnapshotDoesNotUndoWhatWasAccepted) {
   model_.Store8(Word(1), 6);
   FlushAs(1, 1);

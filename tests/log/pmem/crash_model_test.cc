@@ -57,7 +57,7 @@ TEST_F(ModelPersistenceTest, FlushOfARangeTakesEveryLineThatItTouches) {
   EXPECT_TRUE(model_.DirtyWords().empty());
 }
 
-// M1.
+// CM1.
 TEST_F(ModelPersistenceTest, StoreBetweenFlushAndFenceIsNotCovered) {
   model_.Store8(Word(1), 7);
   model_.Flush(Word(1), 8);
@@ -75,7 +75,7 @@ TEST_F(ModelPersistenceTest, HintPersistsNothing) {
   EXPECT_EQ(Possible(1), (Values{0, 7}));
 }
 
-// M1, for stores that no call of the primitive shows.
+// CM1, for stores that no call of the primitive shows.
 TEST_F(ModelPersistenceTest, UserStoreBetweenFlushAndFenceIsNotCovered) {
   *Word(1) = 7;
   model_.Flush(Word(1), 8);
@@ -84,7 +84,7 @@ TEST_F(ModelPersistenceTest, UserStoreBetweenFlushAndFenceIsNotCovered) {
   EXPECT_EQ(Possible(1), (Values{7, 8}));
 }
 
-// M2.
+// CM2.
 TEST_F(ModelPersistenceTest, FenceOfAnotherThreadDoesNotCoverAFlush) {
   model_.Store8(Word(1), 7);
   FlushAs(1, 1);
@@ -102,7 +102,7 @@ TEST_F(ModelPersistenceTest, AnyThreadMayFlushACachedStore) {
   EXPECT_EQ(Possible(1), (Values{7}));
 }
 
-// M2, F3: the store buffer of a non-temporal store belongs to its thread.
+// CM2, P-F3: the store buffer of a non-temporal store belongs to its thread.
 TEST_F(ModelPersistenceTest, OnlyTheOwnFencePersistsANonTemporalStore) {
   model_.SetThread(1);
   StoreNt(0, 7);
@@ -190,7 +190,7 @@ TEST_F(ModelPersistenceTest, FencedReturnToTheOldValueForgetsTheNewOne) {
   EXPECT_EQ(Possible(1), (Values{0}));
 }
 
-// M3.
+// CM3.
 TEST_F(ModelPersistenceTest, OlderSnapshotFencedLaterDoesNotUndoANewerOne) {
   model_.Store8(Word(1), 7);
   FlushAs(1, 1);
@@ -212,7 +212,7 @@ TEST_F(ModelPersistenceTest, OlderSnapshotDoesNotCoverALaterStore) {
   EXPECT_EQ(Possible(1), (Values{7, 8}));
 }
 
-// M4.
+// CM4.
 TEST_F(ModelPersistenceTest, FailedFencePersistsNothingEvenLater) {
   model_.Store8(Word(1), 7);
   model_.Flush(Word(1), 8);
@@ -368,7 +368,7 @@ TEST_F(ModelPersistenceTest, ResetForgetsWhatWasPending) {
   EXPECT_EQ(Possible(1), (Values{0x5555555555555555, 7}));
 }
 
-// H7: kill -9 leaves stores in the cache that a later power cut takes.
+// P-H7: kill -9 leaves stores in the cache that a later power cut takes.
 TEST_F(ModelPersistenceTest, KillKeepsMemoryButNoPromiseOfPersistence) {
   model_.Store8(Word(1), 7);
   model_.Store8(Word(1), 8);

@@ -164,8 +164,8 @@ class InterruptedMedium final : public LandingMedium {
   std::thread other_;
 };
 
-// Goal: G1. Method: while one thread has read a line and not stored it, another
-// one stores to that line, flushes and fences.
+// Goal: LP1. Method: while one thread has read a line and not stored it,
+// another one stores to that line, flushes and fences.
 TEST(LandingPersistenceThreadsTest, NoFlushTakesBackWhatAnotherThreadFenced) {
   Region memory = *Region::Anonymous(kPageBytes);
   auto* const words = reinterpret_cast<uint64_t*>(memory.bytes().data());

@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, NewFileTest,
                            return way.index == 0 ? "Unnamed" : "Named";
                          });
 
-// N1.
+// NF1.
 TEST_P(NewFileTest, NameIsThereOnceTheFileIsWhole) {
   auto file = Open();
   ASSERT_TRUE(file.ok()) << file.status();
@@ -130,7 +130,7 @@ TEST_P(NewFileTest, KilledMakingIsInNobodysWay) {
   }
 }
 
-// N2.
+// NF2.
 TEST_P(NewFileTest, FileThatIsThereIsNeverReplaced) {
   Put(path_, "theirs");
   EXPECT_EQ(Open().status().code(), Code::kAlreadyExists);
@@ -163,8 +163,8 @@ class ReplacingFileTest : public NewFileTest {};
 INSTANTIATE_TEST_SUITE_P(Replacing, ReplacingFileTest,
                          ::testing::Values(&NewFile::OpenToReplace));
 
-// N1, N2. Goal: whenever the process is killed, the name leads to the old file
-// or to the new one, whole, and the next making succeeds.
+// NF1, NF2. Goal: whenever the process is killed, the name leads to the old
+// file or to the new one, whole, and the next making succeeds.
 TEST_P(ReplacingFileTest, KilledReplacementLeavesOneOfTheTwo) {
   for (const char* const text : {"", "0 half", "new and whole"}) {
     Put(path_, "old");
@@ -220,7 +220,7 @@ class NewNamedFileTest : public NewFileTest {};
 INSTANTIATE_TEST_SUITE_P(Named, NewNamedFileTest,
                          ::testing::Values(&NewFile::OpenNamed));
 
-// N3: two processes make one file.
+// NF3: two processes make one file.
 TEST_P(NewNamedFileTest, FileThatIsBeingMadeIsLeftAlone) {
   auto first = Open();
   ASSERT_TRUE(first.ok()) << first.status();
@@ -232,7 +232,7 @@ TEST_P(NewNamedFileTest, FileThatIsBeingMadeIsLeftAlone) {
   EXPECT_EQ(Get(path_), "0 half");
 }
 
-// N3: somebody gave a log the working name.
+// NF3: somebody gave a log the working name.
 TEST_P(NewNamedFileTest, LogUnderTheWorkingNameIsLeftAlone) {
   Put(working_, "used");
   const absl::Status status = Open().status();
@@ -241,7 +241,8 @@ TEST_P(NewNamedFileTest, LogUnderTheWorkingNameIsLeftAlone) {
   EXPECT_EQ(Get(working_), "used");
 }
 
-// N3: where files can't be renamed, a process was killed between the two names.
+// NF3: where files can't be renamed, a process was killed between the two
+// names.
 TEST_P(NewNamedFileTest, SecondNameOfAFileIsRemovedWhateverItHolds) {
   const std::string moved = directory_.File("moved");
   Put(moved, "used");

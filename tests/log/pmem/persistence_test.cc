@@ -134,7 +134,7 @@ TEST_F(MsyncPersistenceTest, HintCostsNoSystemCall) {
   EXPECT_EQ(sync_calls.size(), 0u);
 }
 
-// Q2 (region_alarm.h).
+// RGA2 (region_alarm.h).
 TEST_F(MsyncPersistenceTest, NoFenceSucceedsOnceTheAlarmIsRaised) {
   const auto alarm = std::make_shared<RegionAlarm>("a file");
   MsyncPersistence pmem("a file", RecordSync, alarm);

@@ -40,7 +40,7 @@ TEST_F(RegionTest, CreatedFileIsZeroedAndFullyAllocated) {
   for (const std::byte b : region->bytes()) ASSERT_EQ(b, std::byte{0});
   struct stat info{};
   ASSERT_EQ(stat(path_.c_str(), &info), 0);
-  EXPECT_GE(info.st_blocks * 512, 1 << 20) << "R2 (region.h)";
+  EXPECT_GE(info.st_blocks * 512, 1 << 20) << "RG2 (region.h)";
 }
 
 TEST_F(RegionTest, ExistingFileIsNeverOverwritten) {
@@ -103,7 +103,7 @@ TEST_F(RegionTest, WhatIsWrittenToAGivenUpRegionIsInNoFile) {
   EXPECT_EQ(next->bytes()[5000], std::byte{2});
 }
 
-// Goal: R3. The file gets what is flushed, and nothing once it is given up.
+// Goal: RG3. The file gets what is flushed, and nothing once it is given up.
 TEST_F(RegionTest, LandedRegionWritesToItsFileByFlushesOnly) {
   Region region = *Region::Create(path_, 1 << 16);
   region.bytes()[70] = std::byte{1};
@@ -216,7 +216,7 @@ TEST_F(RegionTest, ContentIsThereWheneverTheNameIs) {
   EXPECT_EQ(testing::ReadFile(path_).front(), std::byte{'n'});
   EXPECT_EQ(Region::OpenForWriting(path_).status().code(),
             Code::kFailedPrecondition)
-      << "R1";
+      << "RG1";
 }
 
 TEST_F(RegionTest, ContentThatCanNotBeWrittenLeavesNoFile) {
@@ -304,7 +304,7 @@ TEST_F(RegionTest, MissingFolderIsNamedWhereAFileIsToBeMade) {
 // --- Holes and files that change under a region
 // -------------------------------
 
-// R2.
+// RG2.
 TEST_F(RegionTest, HolesOfACopyAreAllocatedWhenItIsOpened) {
   testing::WriteFile(path_, {});
   ASSERT_EQ(truncate(path_.c_str(), 1 << 20), 0);
@@ -330,7 +330,7 @@ TEST_F(RegionTest, RemovedFileRaisesTheAlarm) {
   EXPECT_EQ(region->alarm()->MediumError().code(), Code::kUnavailable);
 }
 
-// R4. Both find it: who looks says more.
+// RG4. Both find it: who looks says more.
 TEST_F(RegionTest, TruncatedFileRaisesTheAlarmAndEndsNothing) {
   auto region = Region::Create(path_, 1 << 16);
   ASSERT_TRUE(region.ok());
