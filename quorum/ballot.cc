@@ -19,9 +19,9 @@ constexpr int kProcessShift = 48;  // of the incarnation: its upper 16 bits
 Epoch PackBallot(const Ballot& ballot) {
   const auto [node, incarnation] = ballot.primary;
   ALPHEUS_CHECK(ballot.counter >= 1, "counters start at 1 (ballot.h)");
-  ALPHEUS_CHECK(ballot.counter <= kBallotCounterMax, "B1 (ballot.h)");
+  ALPHEUS_CHECK(ballot.counter <= kBallotCounterMax, "BA1 (ballot.h)");
   ALPHEUS_CHECK(node.value >= 1, "node 0 is local mode (ids.h)");
-  ALPHEUS_CHECK(node.value <= kBallotNodeMax, "B2 (ballot.h)");
+  ALPHEUS_CHECK(node.value <= kBallotNodeMax, "BA2 (ballot.h)");
   uint64_t epoch = ballot.counter << kCounterShift;
   if (!IsMutant("kBallotWithoutNode")) epoch |= node.value << kNodeShift;
   if (!IsMutant("kBallotWithoutProcess")) {

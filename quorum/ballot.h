@@ -20,24 +20,24 @@
 // process draws.
 //
 // Invariants:
-//   B1. Packing keeps the order of ballots (counter, node, incarnation): a < b
-//       implies Pack(a) <= Pack(b).
-//   B2. Ballots of two nodes never pack into one epoch.
-//   B3. One process never takes an epoch twice, nor one at or below any that it
-//       saw: an opening that is given up leaves its epoch behind for good.
-//   B4. Two processes of one node share an epoch only if they saw the same
-//       largest counter and drew the same 16 bits. Then the promise tells them
-//       apart: a replica promises an epoch to one process only, named by all 64
-//       bits of its incarnation (promise.h), and both would need promises of
-//       OpeningQuorum replicas, of which any two sets meet (quorum.h). So no
-//       epoch is ever installed by two primaries.
+//   BA1. Packing keeps the order of ballots (counter, node, incarnation): a < b
+//        implies Pack(a) <= Pack(b).
+//   BA2. Ballots of two nodes never pack into one epoch.
+//   BA3. One process never takes an epoch twice, nor one at or below any that
+//        it saw: an opening that is given up leaves its epoch behind for good.
+//   BA4. Two processes of one node share an epoch only if they saw the same
+//        largest counter and drew the same 16 bits. Then the promise tells them
+//        apart: a replica promises an epoch to one process only, named by all
+//        64 bits of its incarnation (promise.h), and both would need promises
+//        of OpeningQuorum replicas, of which any two sets meet (quorum.h). So
+//        no epoch is ever installed by two primaries.
 // Limits: an epoch from elsewhere (local mode) counts like any other promised
 // one, but has no node in it: a cluster must not mix ballots with epochs that
 // others count up by one. Ballots of a register are packed as all others, and
 // may be mixed with those of static membership: a cluster may begin or end to
-// use a service, and while some processes ask it and others do not, B4 holds.
+// use a service, and while some processes ask it and others do not, BA4 holds.
 // Thread safety: values; a BallotSequence belongs to one thread.
-// References: protocol A4.1, H4, H5; docs/architecture.md.
+// References: protocol P-A4.1, P-H4, P-H5; docs/architecture.md.
 #ifndef ALPHEUS_QUORUM_BALLOT_H_
 #define ALPHEUS_QUORUM_BALLOT_H_
 
@@ -84,7 +84,7 @@ class BallotSequence {
   static absl::StatusOr<BallotSequence> Make(const PrimaryId& self);
 
   // An epoch above all of `promised`, the epochs that replicas told that they
-  // promised, and above all that this sequence gave (B3).
+  // promised, and above all that this sequence gave (BA3).
   // Errors: Unavailable (fewer than R told: the epoch might be below one that
   // was installed, and be refused); FailedPrecondition (no counter is left).
   absl::StatusOr<Epoch> Next(std::span<const Epoch> promised,

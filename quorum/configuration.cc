@@ -53,7 +53,7 @@ absl::StatusOr<Member> FindFormatted(std::span<const Member> formatted,
   return *found;
 }
 
-// C2: a file that was copied to another node brings its incarnation along.
+// CF2: a file that was copied to another node brings its incarnation along.
 absl::Status CheckIncarnations(std::span<const Member> members) {
   if (IsMutant("kIncarnationShared")) return absl::OkStatus();
   for (size_t i = 0; i < members.size(); ++i) {

@@ -5,18 +5,18 @@
 // log/format/superline.h): id, N, W, and the members with their incarnations.
 // A ClusterConfiguration is that part before the members are formatted, with
 // what only a running node needs: addresses, R, and who may be primary. R is
-// not persisted because N and W bound it: any R that satisfies Q1 (quorum.h)
+// not persisted because N and W bound it: any R that satisfies QU1 (quorum.h)
 // meets every quorum that wrote under this configuration.
 //
 // Invariants:
-//   C1. N, W and R satisfy Q1 (quorum.h); N = members.size().
-//   C2. No two members share a node, or an address; no two that are known
-//       share an incarnation (H17).
-//   C3. Nodes fit a ballot (B2, ballot.h), and one at least may be primary.
-//   C4. Members stand in the order of their nodes, so that two nodes that read
-//       their lists in another order have equal configurations.
+//   CF1. N, W and R satisfy QU1 (quorum.h); N = members.size().
+//   CF2. No two members share a node, or an address; no two that are known
+//        share an incarnation (P-H17).
+//   CF3. Nodes fit a ballot (BA2, ballot.h), and one at least may be primary.
+//   CF4. Members stand in the order of their nodes, so that two nodes that read
+//        their lists in another order have equal configurations.
 // Thread safety: values and pure functions.
-// References: protocol A2, H16 to H18.
+// References: protocol P-A2, P-H16 to P-H18.
 #ifndef ALPHEUS_QUORUM_CONFIGURATION_H_
 #define ALPHEUS_QUORUM_CONFIGURATION_H_
 
@@ -80,12 +80,12 @@ struct ClusterOptions {
   ClusterFabric fabric = ClusterFabric::kTcp;
 };
 
-// Whether each member, and no two of them, satisfy C2 and C3. That one may be
+// Whether each member, and no two of them, satisfy CF2 and CF3. That one may be
 // primary is not asked here: the list may be incomplete.
 // Errors: InvalidArgument (names the first that does not).
 absl::Status CheckMembers(std::span<const ClusterMember> members);
 
-// Errors: InvalidArgument (C1 to C3; cluster_id or configuration_id is 0).
+// Errors: InvalidArgument (CF1 to CF3; cluster_id or configuration_id is 0).
 absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
     ClusterOptions options);
 
@@ -97,7 +97,7 @@ absl::StatusOr<Configuration> PersistedConfiguration(
     const ClusterConfiguration& cluster, std::span<const Member> formatted);
 
 // Whether a peer that has configuration `peer` may work with a node that has
-// `own` (A5).
+// `own` (P-A5).
 // Errors: FailedPrecondition (one of the two is older); InvalidArgument (they
 // differ under one id).
 absl::Status CheckPeerConfiguration(const Configuration& own,

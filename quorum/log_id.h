@@ -5,10 +5,10 @@
 // identity follows from cluster and name, so that every node and every client
 // finds the same one without a registry. A log that was removed and created
 // anew under its name has the same identity again: its replicas have new
-// incarnations, and those of its former life count as blank (H16).
+// incarnations, and those of its former life count as blank (P-H16).
 //
 // Thread safety: pure functions.
-// References: protocol A2, H16, H17.
+// References: protocol P-A2, P-H16, P-H17.
 #ifndef ALPHEUS_QUORUM_LOG_ID_H_
 #define ALPHEUS_QUORUM_LOG_ID_H_
 

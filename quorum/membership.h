@@ -6,13 +6,13 @@
 // order they want to be primary, and gives ballots. It is a state machine that
 // its owner polls; it starts no thread and waits for nothing. What it tells is
 // a picture of the past: the service may be unreachable while all replicas are
-// there, or the reverse, and both pictures may be wrong for as long (H24).
+// there, or the reverse, and both pictures may be wrong for as long (P-H24).
 //
 // What safety may rest on, which is ballots alone:
-//   K1. A ballot is given to one process, and once.
-//   K2. A ballot is above every promise that its question names. One of a
-//       register is above all that the register gave before.
-//   K3. An outcome that nobody knows gives no ballot: its number is burnt.
+//   MB1. A ballot is given to one process, and once.
+//   MB2. A ballot is above every promise that its question names. One of a
+//        register is above all that the register gave before.
+//   MB3. An outcome that nobody knows gives no ballot: its number is burnt.
 // That is what recovery sees of all this (BallotSource). What it may not rest
 // on: that a session lives, that a process is registered, and least of all who
 // is first. Two processes may both be first for as long as one of them does not
@@ -35,7 +35,7 @@
 //                 last one is told. After kSuspended they are read again
 //   Ask           RegisterBallot (register_ballot.h) on a versioned node
 // Thread safety: one thread.
-// References: protocol A4.1, H4, H5, H16, H24.
+// References: protocol P-A4.1, P-H4, P-H5, P-H16, P-H24.
 #ifndef ALPHEUS_QUORUM_MEMBERSHIP_H_
 #define ALPHEUS_QUORUM_MEMBERSHIP_H_
 
@@ -102,7 +102,8 @@ struct Session {
 };
 
 // A process that serves a replica. `log_epoch` and `incarnation` are what its
-// superline says: a replica that was rolled back or formatted anew shows (A8).
+// superline says: a replica that was rolled back or formatted anew shows
+// (P-A8).
 struct Registration {
   NodeId node;
   uint64_t incarnation = 0;

@@ -111,7 +111,7 @@ Promise PromiseOf(const Superline& superline) {
 void SetPromise(const Promise& promise, Superline& superline) {
   ALPHEUS_CHECK(promise == PromiseOf(superline) ||
                     promise.epoch > superline.promised_epoch,
-                "M1, M2 (promise.h)");
+                "PRO1, PRO2 (promise.h)");
   superline.promised_epoch = promise.epoch;
   superline.promised_node = promise.primary.node;
   superline.promised_incarnation = promise.primary.incarnation;

@@ -14,13 +14,13 @@
 // "The promised process" is node and incarnation, both. The rule only judges:
 // on new and on again the replica persists the promise, then destroys every
 // earlier session with its keys, of the same epoch too, then persists what is
-// visible, scans and answers (A4.2).
+// visible, scans and answers (P-A4.2).
 //
 // Invariants:
-//   M1. A replica's promise never goes back.
-//   M2. A replica never promises one epoch to two processes.
+//   PRO1. A replica's promise never goes back.
+//   PRO2. A replica never promises one epoch to two processes.
 // Thread safety: values and pure functions.
-// References: protocol A4.2, H4, H5, H6; superline.h (P1).
+// References: protocol P-A4.2, P-H4, P-H5, P-H6; superline.h (SUP1).
 #ifndef ALPHEUS_QUORUM_PROMISE_H_
 #define ALPHEUS_QUORUM_PROMISE_H_
 
@@ -66,11 +66,11 @@ std::optional<Promise> StandingPromise(const absl::Status& status);
 std::string DescribeOpening(const Promise& promise);
 
 // Whether a session of `session` may write to a replica whose promise is
-// `standing` (H5): only the one whose promise stands, and nobody before the
+// `standing` (P-H5): only the one whose promise stands, and nobody before the
 // first.
 bool MayWrite(const Promise& standing, const Promise& session);
 
-// The promise in a superline, and its update. Requires: M1.
+// The promise in a superline, and its update. Requires: PRO1.
 Promise PromiseOf(const Superline& superline);
 void SetPromise(const Promise& promise, Superline& superline);
 

@@ -47,13 +47,13 @@ uint64_t HighestOf(std::span<const ReplicaProgress> replicas, uint32_t rank) {
   return descending[rank - 1];
 }
 
-// Requires: Q1 (quorum.h), for the parts that the arithmetic rests on.
+// Requires: QU1 (quorum.h), for the parts that the arithmetic rests on.
 void CheckAnswers(const QuorumSizes& sizes, const AnswerCounts& answers) {
-  ALPHEUS_CHECK(sizes.write_quorum >= 1, "Q1 (quorum.h)");
-  ALPHEUS_CHECK(sizes.write_quorum <= sizes.replica_count, "Q1 (quorum.h)");
+  ALPHEUS_CHECK(sizes.write_quorum >= 1, "QU1 (quorum.h)");
+  ALPHEUS_CHECK(sizes.write_quorum <= sizes.replica_count, "QU1 (quorum.h)");
   ALPHEUS_CHECK(
       answers.have + answers.nack + answers.unknown <= sizes.replica_count,
-      "no replica answers twice (H17)");
+      "no replica answers twice (P-H17)");
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ absl::StatusOr<QuorumSizes> MakeQuorumSizes(
 
 std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
                               uint32_t write_quorum) {
-  ALPHEUS_CHECK(write_quorum >= 1, "Q1 (quorum.h)");
+  ALPHEUS_CHECK(write_quorum >= 1, "QU1 (quorum.h)");
   ALPHEUS_CHECK(replicas.size() <= kMembersMax, "N is at most kMembersMax");
   uint32_t count = 0;
   uint64_t least = std::numeric_limits<uint64_t>::max();

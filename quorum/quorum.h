@@ -5,16 +5,16 @@
 // here once, so that data path, recovery and simulator cannot disagree.
 //
 // Invariants:
-//   Q1. 1 <= W <= N, 1 <= R <= N, R + W > N: any W replicas that persisted a
-//       record and any R that promised an epoch have one in common.
-//   Q2. No record is durable that fewer than W replicas in sync persisted.
-//   Q3. A record is dropped only if it cannot be durable, whatever the replicas
-//       hold that did not answer or could not tell (H2).
+//   QU1. 1 <= W <= N, 1 <= R <= N, R + W > N: any W replicas that persisted a
+//        record and any R that promised an epoch have one in common.
+//   QU2. No record is durable that fewer than W replicas in sync persisted.
+//   QU3. A record is dropped only if it cannot be durable, whatever the
+//        replicas hold that did not answer or could not tell (P-H2).
 // Fault model: replicas stop, lag, lose contact and come back; those whose word
 // is worth nothing (blank, repairing, suspect, corrupt at that place) are to be
 // counted as unknown by the caller. None lies.
 // Thread safety: values and pure functions. No allocation but for errors.
-// References: protocol A3.3, A3.6, A4.4, H2, H19, H20.
+// References: protocol P-A3.3, P-A3.6, P-A4.4, P-H2, P-H19, P-H20.
 #ifndef ALPHEUS_QUORUM_QUORUM_H_
 #define ALPHEUS_QUORUM_QUORUM_H_
 
@@ -32,14 +32,14 @@ namespace alpheus {
 struct QuorumSizes {
   uint32_t replica_count = 1;  // N, 1 to kMembersMax
   uint32_t write_quorum = 1;   // W
-  uint32_t read_quorum = 1;    // R, the least that satisfies Q1 or more
+  uint32_t read_quorum = 1;    // R, the least that satisfies QU1 or more
 
   bool operator==(const QuorumSizes&) const = default;
 };
 
-// Sizes that satisfy Q1. Without `write_quorum` W is the majority of N; without
-// `read_quorum` R is N - W + 1.
-// Errors: InvalidArgument (the sizes asked for violate Q1).
+// Sizes that satisfy QU1. Without `write_quorum` W is the majority of N;
+// without `read_quorum` R is N - W + 1.
+// Errors: InvalidArgument (the sizes asked for violate QU1).
 absl::StatusOr<QuorumSizes> MakeQuorumSizes(
     uint32_t replica_count, std::optional<uint32_t> write_quorum = {},
     std::optional<uint32_t> read_quorum = {});
@@ -48,14 +48,14 @@ absl::StatusOr<QuorumSizes> MakeQuorumSizes(
 struct ReplicaProgress {
   Lsn persisted_lsn;  // all records up to it are persisted there
   // It has the log of the running epoch without a gap, and a live session: only
-  // such a replica counts (A5, H21).
+  // such a replica counts (P-A5, P-H21).
   bool in_sync = false;
 };
 
-// The largest LSN that at least W of the replicas in sync persisted (Q2), or
-// nothing when fewer than W are in sync: the log is then poisoned (A3.6, H20).
-// It may be below an earlier answer, after a replica went out of sync; what was
-// durable stays durable, so the caller keeps the maximum.
+// The largest LSN that at least W of the replicas in sync persisted (QU2), or
+// nothing when fewer than W are in sync: the log is then poisoned (P-A3.6,
+// P-H20). It may be below an earlier answer, after a replica went out of sync;
+// what was durable stays durable, so the caller keeps the maximum.
 // Requires: W >= 1, replicas.size() <= kMembersMax.
 std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
                               uint32_t write_quorum);
@@ -86,15 +86,15 @@ enum class Fate {
   kUndecided,  // more answers are needed; without any, an error
 };
 
-// What recovery does with one LSN (H2, Q3). A record that somebody has is kept
-// even if it cannot be durable: to drop it would save nothing.
+// What recovery does with one LSN (P-H2, QU3). A record that somebody has is
+// kept even if it cannot be durable: to drop it would save nothing.
 // Requires: as MayBeDurable.
 Fate FateOf(const QuorumSizes& sizes, const AnswerCounts& answers);
 
 // The replicas that must be reachable to open an epoch and to write in it:
 // max(R, W). More than half of N, so any two openings have a replica in common:
 // one that has this many promises before it installs anything shares its epoch
-// with nobody (B4, ballot.h).
+// with nobody (BA4, ballot.h).
 uint32_t OpeningQuorum(const QuorumSizes& sizes);
 
 }  // namespace alpheus

@@ -14,7 +14,7 @@ RegisterBallot::RegisterBallot(BallotSequence& sequence,
                                BallotQuestion question)
     : sequence_(sequence), question_(std::move(question)) {}
 
-// G1: the sequence remembers what it tried.
+// RB1: the sequence remembers what it tried.
 void RegisterBallot::OnRead(const std::optional<BallotRegister>& found) {
   ALPHEUS_CHECK(step_ == Step::kRead, "nothing else was asked for");
   std::vector<Epoch> below = question_.promised;

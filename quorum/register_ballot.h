@@ -21,17 +21,17 @@
 // names its node and process; the register gives the counter. It is raised to
 // whatever replicas have promised: a register that is new, or was restored from
 // an old copy, is behind them, and what it gave then would be refused, or, on
-// replicas that did not promise it, be an epoch that was promised before (A4.1,
-// B4 of ballot.h).
+// replicas that did not promise it, be an epoch that was promised before
+// (P-A4.1, BA4 of ballot.h).
 //
 // Invariants:
-//   G1. What it writes is above what it read, above all promises of the
-//       question, and above all that its sequence tried before: a burnt number
-//       is never tried again.
-//   G2. The result is a ballot that was written by this request, for certain.
-//       So of one register no two have the same counter (H4, H5).
+//   RB1. What it writes is above what it read, above all promises of the
+//        question, and above all that its sequence tried before: a burnt number
+//        is never tried again.
+//   RB2. The result is a ballot that was written by this request, for certain.
+//        So of one register no two have the same counter (P-H4, P-H5).
 // Thread safety: one thread.
-// References: protocol A4.1, H4, H5; membership.h.
+// References: protocol P-A4.1, P-H4, P-H5; membership.h.
 #ifndef ALPHEUS_QUORUM_REGISTER_BALLOT_H_
 #define ALPHEUS_QUORUM_REGISTER_BALLOT_H_
 

@@ -6,7 +6,7 @@
 // as far as it knows, and an operator sees to it that few do.
 //
 // Thread safety: one thread.
-// References: membership.h; protocol A4.1.
+// References: membership.h; protocol P-A4.1.
 #ifndef ALPHEUS_QUORUM_STATIC_MEMBERSHIP_H_
 #define ALPHEUS_QUORUM_STATIC_MEMBERSHIP_H_
 

@@ -40,14 +40,14 @@ std::vector<Ballot> CornerBallots() {
   return all;
 }
 
-// B4 (ballot.h): what packing cuts off is all that they differ in.
+// BA4 (ballot.h): what packing cuts off is all that they differ in.
 bool SharesAnEpoch(const Ballot& a, const Ballot& b) {
   return a.counter == b.counter && a.primary.node == b.primary.node &&
          a.primary.incarnation / (uint64_t{1} << 48) ==
              b.primary.incarnation / (uint64_t{1} << 48);
 }
 
-// B1 (ballot.h).
+// BA1 (ballot.h).
 TEST(BallotTest, PackingKeepsTheOrder) {
   for (const Ballot& a : CornerBallots()) {
     for (const Ballot& b : CornerBallots()) {
@@ -58,7 +58,7 @@ TEST(BallotTest, PackingKeepsTheOrder) {
   }
 }
 
-// B2 (ballot.h).
+// BA2 (ballot.h).
 TEST(BallotTest, TwoNodesNeverShareAnEpoch) {
   for (const Ballot& a : CornerBallots()) {
     for (const Ballot& b : CornerBallots()) {
@@ -81,7 +81,7 @@ TEST(BallotTest, EpochHasTheFormThatIsDocumented) {
             Epoch(0x0123'4567'89ab'cdef));
 }
 
-// H5: all see the same promises, and each takes another epoch above them.
+// P-H5: all see the same promises, and each takes another epoch above them.
 TEST(BallotTest, NodesThatSeeTheSameTakeDifferentEpochs) {
   std::set<Epoch> taken;
   for (uint64_t node = 1; node <= 5; ++node) {
@@ -91,7 +91,7 @@ TEST(BallotTest, NodesThatSeeTheSameTakeDifferentEpochs) {
   EXPECT_EQ(taken.size(), 5u);
 }
 
-// B4 (ballot.h): by the upper 16 bits of the incarnation, and only by them.
+// BA4 (ballot.h): by the upper 16 bits of the incarnation, and only by them.
 TEST(BallotTest, ProcessesOfOneNodeTakeDifferentEpochs) {
   BallotSequence first = Sequence(1, 0x1111'0000'0000'0000);
   BallotSequence second = Sequence(1, 0x2222'0000'0000'0000);
@@ -101,7 +101,7 @@ TEST(BallotTest, ProcessesOfOneNodeTakeDifferentEpochs) {
   EXPECT_EQ(NextAbove(like_second, {Epoch(0), Epoch(0)}), epoch);
 }
 
-// A4.1: above each of them, whoever made it; also above epochs of local mode.
+// P-A4.1: above each of them, whoever made it; also above epochs of local mode.
 TEST(BallotTest, NextIsAboveAllThatWasPromised) {
   const Epoch high = PackBallot({41, Process(kBallotNodeMax, UINT64_MAX)});
   for (const auto& promised :
@@ -117,7 +117,7 @@ TEST(BallotTest, NextIsAboveAllThatWasPromised) {
   }
 }
 
-// B3 (ballot.h), H4: the replicas know nothing of the first one any more.
+// BA3 (ballot.h), P-H4: the replicas know nothing of the first one any more.
 TEST(BallotTest, NoEpochIsTakenTwice) {
   BallotSequence ballots = Sequence(1, 1);
   const Epoch first = NextAbove(ballots, {Epoch(0), Epoch(0)});
@@ -160,9 +160,9 @@ TEST(BallotTest, ProcessesThatCannotBallotAreRefused) {
 
 TEST(BallotDeathTest, BallotsThatDoNotFitAbort) {
   EXPECT_DEATH(PackBallot({0, Process(1, 1)}), "ballot.h");
-  EXPECT_DEATH(PackBallot({kBallotCounterMax + 1, Process(1, 1)}), "B1");
+  EXPECT_DEATH(PackBallot({kBallotCounterMax + 1, Process(1, 1)}), "BA1");
   EXPECT_DEATH(PackBallot({1, Process(0, 1)}), "local mode");
-  EXPECT_DEATH(PackBallot({1, Process(kBallotNodeMax + 1, 1)}), "B2");
+  EXPECT_DEATH(PackBallot({1, Process(kBallotNodeMax + 1, 1)}), "BA2");
 }
 
 }  // namespace

@@ -50,14 +50,14 @@ TEST(ConfigurationTest, GivenSizesAreTaken) {
   EXPECT_EQ(cluster->sizes, (QuorumSizes{3, 1, 3}));
 }
 
-// C4 (configuration.h).
+// CF4 (configuration.h).
 TEST(ConfigurationTest, OrderOfTheListMeansNothing) {
   ClusterOptions options = ThreeNodes();
   std::swap(options.members[0], options.members[2]);
   EXPECT_EQ(*MakeClusterConfiguration(options), Three());
 }
 
-// C1 (configuration.h); the arithmetic is tested in quorum_test.
+// CF1 (configuration.h); the arithmetic is tested in quorum_test.
 TEST(ConfigurationTest, SizesThatDoNotFitAreRefused) {
   ClusterOptions options = ThreeNodes();
   options.write_quorum = 4;
@@ -70,7 +70,7 @@ TEST(ConfigurationTest, SizesThatDoNotFitAreRefused) {
   ExpectRefused(MakeClusterConfiguration(options).status(), "N = 0 replicas");
 }
 
-// C2, C3 (configuration.h).
+// CF2, CF3 (configuration.h).
 TEST(ConfigurationTest, MembersThatClashAreRefused) {
   const struct {
     std::vector<ClusterMember> members;
@@ -152,7 +152,7 @@ TEST(ConfigurationTest, FormattedReplicasMustBeThoseOfTheMembers) {
   }
 }
 
-// H17: the file of one node, brought to another one.
+// P-H17: the file of one node, brought to another one.
 TEST(ConfigurationTest, CopiedReplicaIsRefused) {
   const std::vector<Member> formatted{
       {NodeId(1), 11}, {NodeId(2), 22}, {NodeId(3), 11}};
@@ -160,7 +160,7 @@ TEST(ConfigurationTest, CopiedReplicaIsRefused) {
                 "members 1 and 3 share the incarnation b");
 }
 
-// A5, H18: either side may be the one that is behind.
+// P-A5, P-H18: either side may be the one that is behind.
 TEST(ConfigurationTest, OlderConfigurationIsRefused) {
   const Configuration first{{1, 1, 1, {{NodeId(1), 11}}}};
   const Configuration second{{2, 1, 1, {{NodeId(1), 11}}}};

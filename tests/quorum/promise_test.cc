@@ -57,8 +57,8 @@ TEST(PromiseTest, EveryRowOfTheTableHolds) {
   }
 }
 
-// M1, M2 (promise.h), H5: after every sequence of three requests, what was
-// promised once is the highest so far, and no epoch went to two processes.
+// PRO1, PRO2 (promise.h), P-H5: after every sequence of three requests, what
+// was promised once is the highest so far, and no epoch went to two processes.
 TEST(PromiseTest, EverySequenceOfThreeKeepsTheRule) {
   for (const Promise& a : AllRequests()) {
     for (const Promise& b : AllRequests()) {
@@ -104,7 +104,7 @@ std::pair<uint32_t, uint32_t> PromisesOfBoth(uint32_t n, uint32_t first_at) {
   return promises;
 }
 
-// B4 (ballot.h): two processes of a node that share an epoch. With R promises
+// BA4 (ballot.h): two processes of a node that share an epoch. With R promises
 // both could go on where 2R <= N; with those of an opening quorum they can't.
 TEST(PromiseTest, TwoProcessesWithOneEpochNeverBothOpen) {
   bool both_have_r = false;
@@ -161,7 +161,7 @@ TEST(PromiseTest, RequestsThatNameNobodyAreRefused) {
   }
 }
 
-// H5, H6: neither an older session, nor a newer one whose promise is not
+// P-H5, P-H6: neither an older session, nor a newer one whose promise is not
 // persisted yet, nor another process in the same epoch.
 TEST(PromiseTest, OnlyThePromisedSessionMayWrite) {
   const Promise standing = PromiseTo(2, 1, 11);
@@ -191,8 +191,8 @@ TEST(PromiseDeathTest, EpochZeroIsNotJudged) {
 TEST(PromiseDeathTest, SuperlineNeverBreaksAPromise) {
   Superline superline;
   SetPromise(PromiseTo(2, 1, 11), superline);
-  EXPECT_DEATH(SetPromise(PromiseTo(1, 1, 11), superline), "M1, M2");
-  EXPECT_DEATH(SetPromise(PromiseTo(2, 1, 12), superline), "M1, M2");
+  EXPECT_DEATH(SetPromise(PromiseTo(1, 1, 11), superline), "PRO1, PRO2");
+  EXPECT_DEATH(SetPromise(PromiseTo(2, 1, 12), superline), "PRO1, PRO2");
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ std::string Name(const QuorumSizes& sizes) {
          " R=" + std::to_string(sizes.read_quorum);
 }
 
-// Q1 (quorum.h), both ways: what is refused has quorums that do not meet.
+// QU1 (quorum.h), both ways: what is refused has quorums that do not meet.
 TEST(QuorumTest, SizesAreRefusedUnlessQuorumsMeet) {
   for (uint32_t n = 1; n <= kCountMax; ++n) {
     for (uint32_t w = 1; w <= n; ++w) {
@@ -126,9 +126,9 @@ std::optional<Lsn> NaiveDurable(const std::vector<ReplicaProgress>& replicas,
   return durable;
 }
 
-// Q2 (quorum.h), A3.3, A3.6. Each replica is out of sync with much persisted,
-// or in sync at one of three LSNs. No two of the three need differ by one: only
-// their order matters.
+// QU2 (quorum.h), P-A3.3, P-A3.6. Each replica is out of sync with much
+// persisted, or in sync at one of three LSNs. No two of the three need differ
+// by one: only their order matters.
 TEST(QuorumTest, DurableIsWhatSomeWInSyncAllPersisted) {
   const ReplicaProgress states[] = {
       {Lsn(9), false}, {Lsn(0), true}, {Lsn(4), true}, {Lsn(7), true}};
@@ -201,7 +201,7 @@ bool IsDurableInSomeWorld(const QuorumSizes& sizes,
   return false;
 }
 
-// Q3 (quorum.h), H2.
+// QU3 (quorum.h), P-H2.
 TEST(QuorumTest, RecordIsDroppedOnlyIfItCannotBeDurable) {
   for (const QuorumSizes& sizes : AllSizes()) {
     for (const AnswerCounts& answers : AllAnswers(sizes.replica_count)) {
@@ -216,7 +216,7 @@ TEST(QuorumTest, RecordIsDroppedOnlyIfItCannotBeDurable) {
   }
 }
 
-// H2: whatever the others answered, and although it may not be durable.
+// P-H2: whatever the others answered, and although it may not be durable.
 TEST(QuorumTest, RecordThatSomebodyHasIsKept) {
   for (const QuorumSizes& sizes : AllSizes()) {
     for (const AnswerCounts& answers : AllAnswers(sizes.replica_count)) {
@@ -250,7 +250,7 @@ TEST(QuorumTest, OpeningQuorumHoldsBothQuorums) {
   }
 }
 
-// B4 (ballot.h), H19: W = 1 or R = 1 too.
+// BA4 (ballot.h), P-H19: W = 1 or R = 1 too.
 TEST(QuorumTest, OpeningQuorumsMeetEachOther) {
   for (const QuorumSizes& sizes : AllSizes()) {
     const auto openings = SetsOf(sizes.replica_count, OpeningQuorum(sizes));
@@ -261,10 +261,10 @@ TEST(QuorumTest, OpeningQuorumsMeetEachOther) {
 TEST(QuorumDeathTest, BrokenPreconditionsAbort) {
   const std::vector<ReplicaProgress> many(kMembersMax + 1);
   EXPECT_DEATH(DurableLsn(many, 1), "kMembersMax");
-  EXPECT_DEATH(DurableLsn({}, 0), "Q1");
-  EXPECT_DEATH(MayBeDurable({3, 0, 3}, {}), "Q1");
-  EXPECT_DEATH(MayBeDurable({3, 4, 1}, {}), "Q1");
-  EXPECT_DEATH(FateOf({3, 2, 2}, {2, 1, 1}), "H17");
+  EXPECT_DEATH(DurableLsn({}, 0), "QU1");
+  EXPECT_DEATH(MayBeDurable({3, 0, 3}, {}), "QU1");
+  EXPECT_DEATH(MayBeDurable({3, 4, 1}, {}), "QU1");
+  EXPECT_DEATH(FateOf({3, 2, 2}, {2, 1, 1}), "P-H17");
 }
 
 }  // namespace

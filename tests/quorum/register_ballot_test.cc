@@ -55,7 +55,7 @@ TEST(RegisterBallotTest, ABallotIsAboveTheLastAndNamesItsVersion) {
   EXPECT_EQ(ballot.version(), 42);
 }
 
-// A4.1: a register that is new, or was restored from an old copy.
+// P-A4.1: a register that is new, or was restored from an old copy.
 TEST(RegisterBallotTest, ARegisterIsRaisedAboveWhatIsPromised) {
   for (const bool is_new : {false, true}) {
     BallotSequence sequence = Sequence(1);
@@ -76,7 +76,7 @@ TEST(RegisterBallotTest, WhoIsOvertakenReadsAgain) {
   EXPECT_EQ(ballot.value(), BallotOf(13, 1));
 }
 
-// K3 (membership.h). Whether it took effect or not.
+// MB3 (membership.h). Whether it took effect or not.
 TEST(RegisterBallotTest, ABallotOfUnknownOutcomeIsBurnt) {
   for (const bool took_effect : {false, true}) {
     for (const bool is_new : {false, true}) {
@@ -130,7 +130,7 @@ TEST(RegisterBallotTest, AFailureIsTheResult) {
               HasSubstr("session"));
 }
 
-// G1, G2: three processes, a register whose reads may be behind, and writes
+// RB1, RB2: three processes, a register whose reads may be behind, and writes
 // whose outcome is lost, before or after they took effect.
 TEST(RegisterBallotTest, BallotsOfARegisterAreUniqueAndRise) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
