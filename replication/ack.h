@@ -3,11 +3,11 @@
 //
 // Idea: one message, cumulative: everything up to persisted_lsn is inside the
 // backup's persistence domain. It names epoch and session, so that a late one
-// of a session that was given up counts for nothing (H21), and how many batches
-// were announced, which gives the primary their receives back (R1).
+// of a session that was given up counts for nothing (P-H21), and how many
+// batches were announced, which gives the primary their receives back (P-R1).
 //
 // Thread safety: pure functions.
-// References: protocol A3.4, F8, H21, R1; docs/replication.md.
+// References: protocol P-A3.4, P-F8, P-H21, P-R1; docs/replication.md.
 #ifndef ALPHEUS_REPLICATION_ACK_H_
 #define ALPHEUS_REPLICATION_ACK_H_
 

@@ -244,7 +244,7 @@ absl::Status BackupSession<P>::PublishHead() {
   return memory_.publish_head(terms_.epoch, head_);
 }
 
-// B6. Summed here, and not by the cursor: in slices.
+// BS6. Summed here, and not by the cursor: in slices.
 template <Persistence P>
 absl::Status BackupSession<P>::WalkAnnounced() {
   const bool is_to_sum = !ChecksBytes(terms_.platform);
@@ -341,7 +341,7 @@ absl::Status BackupSession<P>::TakeResent(const Resent& resent) {
   return absl::OkStatus();
 }
 
-// B1, of bytes that came twice.
+// BS1, of bytes that came twice.
 template <Persistence P>
 absl::Status BackupSession<P>::PersistResent() {
   if (!resent_) return absl::OkStatus();

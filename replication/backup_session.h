@@ -14,31 +14,32 @@
 // node don't wait for a large record. What is not what its primary summed is
 // asked for again (resend.h), some times, and nothing from it on is
 // acknowledged meanwhile; if it never comes right the session ends. Only then
-// the watermark is stored, which the next batch's fence persists (A3.5). A
+// the watermark is stored, which the next batch's fence persists (P-A3.5). A
 // message between the batches says where the log's head is: it goes into the
 // superline, after the records of that Step and before their ack. Another one
 // says what is durable, for those who follow the log here.
 //
 // Invariants:
-//   B1. An ack(n) is sent only after a fence that covers every byte of every
-//       record up to n (INV-15, INV-L7).
-//   B2. The watermark names no LSN that no fence of this replica covered (H9).
-//   B3. Acks never go back; their number of batches is what was received (R1).
-//   B4. A head is published only up to the next LSN, and acknowledged only when
-//       it is in the superline (L4, L10).
-//   B6. No ack covers a payload that differs from what the header says,
-//   whatever
-//       happened to it on its way, or in the primary's memory since it was
-//       summed there; where the link checks what it carries, only the scan and
-//       scrubbing find the latter.
-//   B5. durable_lsn() follows from headers of records that were walked, and
-//       from messages of this very session (H21).
+//   BS1. An ack(n) is sent only after a fence that covers every byte of every
+//        record up to n (P-INV-15, P-INV-L7).
+//   BS2. The watermark names no LSN that no fence of this replica covered
+//        (P-H9).
+//   BS3. Acks never go back; their number of batches is what was received
+//        (P-R1).
+//   BS4. A head is published only up to the next LSN, and acknowledged only
+//        when it is in the superline (P-L4, P-L10).
+//   BS6. No ack covers a payload that differs from what the header says,
+//        whatever happened to it on its way, or in the primary's memory since
+//        it was summed there; where the link checks what it carries, only the
+//        scan and scrubbing find the latter.
+//   BS5. durable_lsn() follows from headers of records that were walked, and
+//        from messages of this very session (P-H21).
 // Crash states: between two Steps any part of what the primary wrote may be
 // persistent, in any order; none of it was acknowledged, and the scan takes
 // what is whole of it as torn or have. What the primary counts by completions
 // is whole then, whatever became of its immediate.
 // Thread safety: one thread.
-// References: protocol A3.4, A3.5, B6 R1; Arcadia §4.1.
+// References: protocol P-A3.4, P-A3.5, P-B6 P-R1; Arcadia §4.1.
 #ifndef ALPHEUS_REPLICATION_BACKUP_SESSION_H_
 #define ALPHEUS_REPLICATION_BACKUP_SESSION_H_
 

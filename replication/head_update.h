@@ -3,11 +3,11 @@
 //
 // Idea: a message of its own between the batches of a session. It takes one of
 // the session's credits and is acknowledged like a batch, so that the ack of
-// what follows it says that the head is in the backup's superline (A6). It
-// names epoch and session, as an ack does (H21).
+// what follows it says that the head is in the backup's superline (P-A6). It
+// names epoch and session, as an ack does (P-H21).
 //
 // Thread safety: pure functions.
-// References: protocol A6, L4, H21; docs/replication.md.
+// References: protocol P-A6, P-L4, P-H21; docs/replication.md.
 #ifndef ALPHEUS_REPLICATION_HEAD_UPDATE_H_
 #define ALPHEUS_REPLICATION_HEAD_UPDATE_H_
 

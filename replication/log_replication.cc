@@ -18,7 +18,7 @@ constexpr int kRoundsMax = 16;
 // silent, or behind: whoever waits for what was taken need not wait for that.
 constexpr uint32_t kBusyPolls = 8;
 // Who is silent, or lags, is looked for so often while nothing else happens, or
-// more often if silence is to be noticed sooner (P4 of replicator.h).
+// more often if silence is to be noticed sooner (RPR4 of replicator.h).
 constexpr int64_t kLookNanos = 20'000;
 
 }  // namespace

@@ -10,7 +10,7 @@
 //
 // Thread safety: as ReplicationSink. `others` is called under the lock of the
 // log that polls, and must not call that log.
-// References: protocol A3.3; replication_sink.h, replicator.h.
+// References: protocol P-A3.3; replication_sink.h, replicator.h.
 #ifndef ALPHEUS_REPLICATION_LOG_REPLICATION_H_
 #define ALPHEUS_REPLICATION_LOG_REPLICATION_H_
 

@@ -10,9 +10,9 @@
 // Invariants:
 //   PR1. Whenever a call returns, as many are posted or have brought something
 //        that was not told by Taken yet as the peer has credits: it finds one
-//        for whatever it may send (R1).
+//        for whatever it may send (P-R1).
 // Thread safety: one thread.
-// References: protocol A3.3, B6 R1.
+// References: protocol P-A3.3, P-B6 P-R1.
 #ifndef ALPHEUS_REPLICATION_POSTED_RECEIVES_H_
 #define ALPHEUS_REPLICATION_POSTED_RECEIVES_H_
 

@@ -14,20 +14,20 @@
 // completion where the platform allows it. Acks give credits back all the same.
 //
 // Invariants:
-//   S1. Batches and heads sent and not acknowledged never exceed the credits
-//       (R1).
-//   S2. acked_lsn() is what the backup has persisted, by its ack or by a
-//       completion that says so on its platform; it never goes back, and never
-//       passes what was posted.
-//   S3. Only acks of this epoch and this session count (H21).
-//   S4. A head is sent only behind all records before it.
-//   S5. A batch ends behind a record.
+//   RSE1. Batches and heads sent and not acknowledged never exceed the credits
+//         (P-R1).
+//   RSE2. acked_lsn() is what the backup has persisted, by its ack or by a
+//         completion that says so on its platform; it never goes back, and
+//         never passes what was posted.
+//   RSE3. Only acks of this epoch and this session count (P-H21).
+//   RSE4. A head is sent only behind all records before it.
+//   RSE5. A batch ends behind a record.
 // After an error the session is broken: what of the posted records the backup
 // has is unknown, acked_lsn() stays true.
 // A backup that ends the session for a newer promise says so first, if it can:
 // only texts depend on that, for the message may be lost with the connection.
 // Thread safety: one thread.
-// References: protocol A3.3, H21, R1; Arcadia §4.1.
+// References: protocol P-A3.3, P-H21, P-R1; Arcadia §4.1.
 #ifndef ALPHEUS_REPLICATION_REPLICA_SESSION_H_
 #define ALPHEUS_REPLICATION_REPLICA_SESSION_H_
 

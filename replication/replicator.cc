@@ -236,7 +236,7 @@ Replicator::Backup* Replicator::Find(ConnectionId connection) {
 }
 
 // Closing is no fence at the backup, which may take more of what is on its way
-// (H21); its acks no longer arrive.
+// (P-H21); its acks no longer arrive.
 void Replicator::GiveUp(Backup& backup, const absl::Status& why) {
   if (!backup.status.ok()) return;
   backup.status = why;
@@ -268,8 +268,8 @@ std::string Replicator::DescribeLoss() const {
   return text;
 }
 
-// P7. What a broken connection had posted fails, with or without a word before;
-// nothing else follows another error.
+// RPR7. What a broken connection had posted fails, with or without a word
+// before; nothing else follows another error.
 void Replicator::GiveUpUnposted(Backup& backup, const absl::Status& why) {
   if (absl::IsFailedPrecondition(why)) {
     backup.unposted = why;
@@ -311,7 +311,7 @@ void Replicator::PostReceives(Backup& backup) {
   if (!posted.ok()) GiveUpUnposted(backup, posted);
 }
 
-// P6.
+// RPR6.
 void Replicator::CatchUp(Backup& backup) {
   if (!MayPost(backup) || !backup.is_catching_up) return;
   EarnCatchUp(backup);
@@ -347,7 +347,7 @@ void Replicator::Count() {
   CountHeads();
 }
 
-// H20: with W = 1 the own replica alone would do.
+// P-H20: with W = 1 the own replica alone would do.
 bool Replicator::Counts() const {
   return !is_ended_ || IsMutant("kEndedLogGoesOn");
 }

@@ -8,28 +8,29 @@
 // whoever waits for an LSN looks at durable_lsn().
 //
 // Invariants:
-//   P1. durable_lsn() is at most the W-th largest persisted LSN over the
-//       replicas (INV-22), and never goes back.
-//   P2. A backup that is out of sync counts no more, until it has joined again
-//       with another session (A5); what was durable with it stays durable.
-//   P3. With fewer than W replicas in sync the replicator is poisoned: status()
-//       is not OK any more, durable_lsn() stays (A3.6, H20).
-//   P4. Silence is what a backup could have broken: of the time between two
-//       looks a quarter of silence_ns counts at most. A primary that was
-//       stopped, or was not polled, gives up nobody for that.
-//   P5. reuse_head() is at most the head that each replica in sync has said is
-//       in its superline (L4). A backup out of sync holds nothing up.
-//   P6. A backup that joined and is behind gets the rest in small batches, and
-//       those with Poll only: what an ack makes room for does not go out while
-//       others' acks are taken, so that whoever waits for these waits for a few
-//       small batches at most. Nor is more sent than catch_up_bytes_per_second,
-//       and twice what is appended meanwhile: it is behind for a while, and not
-//       for ever. While nobody appends, and once all is posted, it is as any
-//       other.
-//   P7. A backup whose connection is broken is given up when what arrived
-//       before has been taken: it may say why the connection ended.
+//   RPR1. durable_lsn() is at most the W-th largest persisted LSN over the
+//         replicas (P-INV-22), and never goes back.
+//   RPR2. A backup that is out of sync counts no more, until it has joined
+//         again with another session (P-A5); what was durable with it stays
+//         durable.
+//   RPR3. With fewer than W replicas in sync the replicator is poisoned:
+//         status() is not OK any more, durable_lsn() stays (P-A3.6, P-H20).
+//   RPR4. Silence is what a backup could have broken: of the time between two
+//         looks a quarter of silence_ns counts at most. A primary that was
+//         stopped, or was not polled, gives up nobody for that.
+//   RPR5. reuse_head() is at most the head that each replica in sync has said
+//         is in its superline (P-L4). A backup out of sync holds nothing up.
+//   RPR6. A backup that joined and is behind gets the rest in small batches,
+//         and those with Poll only: what an ack makes room for does not go out
+//         while others' acks are taken, so that whoever waits for these waits
+//         for a few small batches at most. Nor is more sent than
+//         catch_up_bytes_per_second, and twice what is appended meanwhile: it
+//         is behind for a while, and not for ever. While nobody appends, and
+//         once all is posted, it is as any other.
+//   RPR7. A backup whose connection is broken is given up when what arrived
+//         before has been taken: it may say why the connection ended.
 // Thread safety: one thread.
-// References: protocol A3.3, A3.6, H20 to H22; Arcadia §4.1, §4.4.
+// References: protocol P-A3.3, P-A3.6, P-H20 to P-H22; Arcadia §4.1, §4.4.
 #ifndef ALPHEUS_REPLICATION_REPLICATOR_H_
 #define ALPHEUS_REPLICATION_REPLICATOR_H_
 
@@ -65,8 +66,8 @@ class Replicator {
     // further apart than a quarter of it.
     int64_t silence_ns = 1'000'000'000;
     // What a backup that joins gets of what it missed, while records are
-    // appended (P6): the more, the sooner it is no longer behind, and the more
-    // those who append pay.
+    // appended (RPR6): the more, the sooner it is no longer behind, and the
+    // more those who append pay.
     uint64_t catch_up_bytes_per_second = uint64_t{128} << 20;
   };
 
@@ -94,7 +95,7 @@ class Replicator {
   void Advance(const RingEnd& end);
 
   // This host's replica has persisted all up to `lsn`: after its fence, not
-  // before (H22). Requires: has_local_replica.
+  // before (P-H22). Requires: has_local_replica.
   void LocalPersisted(Lsn lsn);
 
   // The log's head is here, in this host's own superline. Requires: does not go
@@ -125,7 +126,7 @@ class Replicator {
   // The W-th largest head of the replicas in sync; LSN 0 with fewer than W.
   // Never goes back.
   Lsn durable_head_lsn() const { return durable_head_lsn_; }
-  // A backup in sync lacks records from before it joined (P6).
+  // A backup in sync lacks records from before it joined (RPR6).
   bool is_catching_up() const;
   // All backups in sync have acknowledged all of the ring, and the head.
   bool is_idle() const;
@@ -142,7 +143,7 @@ class Replicator {
     ConnectionId connection;
     std::unique_ptr<ReplicaSession> session;
     absl::Status status;       // why it is out of sync
-    absl::Status unposted;     // why nothing more could be posted (P7)
+    absl::Status unposted;     // why nothing more could be posted (RPR7)
     int64_t heard_ns = 0;      // or had nothing to say; in listened_ns_
     bool is_heard = false;     // since the last Poll, which notes when
     uint64_t lag_excused = 0;  // bytes, of one that joined
@@ -184,7 +185,7 @@ class Replicator {
   int64_t looked_at_ns_;
   int64_t appended_at_ns_;     // as of the Poll behind it
   bool has_appended_ = false;  // since the last Poll
-  int64_t listened_ns_ = 0;    // P4
+  int64_t listened_ns_ = 0;    // RPR4
   RingEnd end_;
   Lsn local_lsn_;
   LogPosition head_{Lsn(0), RingOffset(0), 0};  // LSN 0: not told yet

@@ -2,11 +2,11 @@
 // resend: how a record comes right again that was damaged on its way to a
 // backup.
 //
-// Idea: the backup has summed it (B6 of backup_session.h), acknowledges nothing
-// from it on, and asks for its bytes. The primary writes them again, from its
-// own ring to the same place, and says so behind them: what arrives in order is
-// there then. So a damage costs a round trip, and no session; if it came to all
-// backups at once, no epoch.
+// Idea: the backup has summed it (BS6 of backup_session.h), acknowledges
+// nothing from it on, and asks for its bytes. The primary writes them again,
+// from its own ring to the same place, and says so behind them: what arrives in
+// order is there then. So a damage costs a round trip, and no session; if it
+// came to all backups at once, no epoch.
 //
 // Thread safety: values and pure functions.
 // References: docs/replication.md, "Payloads, from end to end".

@@ -8,7 +8,7 @@
 // one; sums of some ten bytes cost nothing there.
 //
 // Invariants:
-//   W1. What decodes is what was encoded, of this very kind.
+//   SW1. What decodes is what was encoded, of this very kind.
 // Thread safety: pure functions.
 // References: docs/replication.md, "Messages of a session".
 #ifndef ALPHEUS_REPLICATION_SUMMED_WORDS_H_
@@ -58,7 +58,7 @@ inline bool AreSummed(std::span<const std::byte> bytes) {
          IsMutant("kSessionSumUnchecked");
 }
 
-// Nothing if they are none of this kind, or their sum does not hold (W1).
+// Nothing if they are none of this kind, or their sum does not hold (SW1).
 template <size_t Words>
 std::optional<std::array<uint64_t, Words>> DecodeWords(
     uint64_t kind, std::span<const std::byte> bytes) {

@@ -16,46 +16,46 @@
 //   responder's adapter: not persistent!        PostReceive; no bytes in it
 //
 // Invariants, which the conformance suite checks on every fabric:
-//   X1. Order: operations of one connection take effect at the responder in
-//       the order in which they were posted; a read, an atomic and a flush see
-//       all writes posted before them. Between connections there is no order.
-//       The bytes of one write land in any order, 8-byte words whole.
-//   X2. A receive that announces a write (immediate) completes only when that
-//       write and all before it on the connection are visible.
-//   X3. Each posted operation completes exactly once, in the order of posting
-//       among sends and among receives, also when it fails; after the first
-//       failure all later ones of the connection complete with kFlushed.
-//       A failed operation may have taken effect in part, or whole.
-//   X4. Nothing is read or written outside the registered bytes, without the
-//       access that was granted, or with a key that was never or is no longer
-//       given out: the operation fails with kRemoteAccess, and its connection
-//       is broken at both ends. An operation of no bytes touches nothing; its
-//       key and offset are not looked at.
-//   X5. Fences: when Close(connection) has returned, no operation of that
-//       connection changes memory of this host any more, whatever was on its
-//       way; when Deregister(key) has returned, no operation with that key
-//       does (protocol H6, R2). Nothing else is a fence.
-//   X6. A write with immediate, or a send, that finds no receive posted is
-//       retried a bounded time, then fails with kReceiverNotReady; its bytes
-//       may have landed all the same (R1).
-//   X7. Keys and connection ids are never used twice in the life of an adapter;
-//       keys can't be guessed from others.
-//   X8. The completion of a write, a write with immediate or a send says that
-//       the responder's adapter has the bytes. They become visible without more
-//       being done, before Close or Deregister returns there, unless that host
-//       loses its power. When they are visible is said by what comes behind
-//       them: the completion of a read, an atomic or a flush (X1), at the
-//       requester; of a receive (X2), at the responder. The adapter in software
-//       completes when they are visible; nobody counts on that.
-//   X9. There is room for the completions of all that may be posted. If some
-//       are lost all the same (a completion queue overruns, a device fails),
-//       all connections of the adapter are broken, and what was lost completes
-//       with kFlushed: it may have taken effect, a receive too (R3).
+//   FB1. Order: operations of one connection take effect at the responder in
+//        the order in which they were posted; a read, an atomic and a flush see
+//        all writes posted before them. Between connections there is no order.
+//        The bytes of one write land in any order, 8-byte words whole.
+//   FB2. A receive that announces a write (immediate) completes only when that
+//        write and all before it on the connection are visible.
+//   FB3. Each posted operation completes exactly once, in the order of posting
+//        among sends and among receives, also when it fails; after the first
+//        failure all later ones of the connection complete with kFlushed.
+//        A failed operation may have taken effect in part, or whole.
+//   FB4. Nothing is read or written outside the registered bytes, without the
+//        access that was granted, or with a key that was never or is no longer
+//        given out: the operation fails with kRemoteAccess, and its connection
+//        is broken at both ends. An operation of no bytes touches nothing; its
+//        key and offset are not looked at.
+//   FB5. Fences: when Close(connection) has returned, no operation of that
+//        connection changes memory of this host any more, whatever was on its
+//        way; when Deregister(key) has returned, no operation with that key
+//        does (protocol P-H6, P-R2). Nothing else is a fence.
+//   FB6. A write with immediate, or a send, that finds no receive posted is
+//        retried a bounded time, then fails with kReceiverNotReady; its bytes
+//        may have landed all the same (P-R1).
+//   FB7. Keys and connection ids are never used twice in the life of an
+//        adapter; keys can't be guessed from others.
+//   FB8. The completion of a write, a write with immediate or a send says that
+//        the responder's adapter has the bytes. They become visible without
+//        more being done, before Close or Deregister returns there, unless that
+//        host loses its power. When they are visible is said by what comes
+//        behind them: the completion of a read, an atomic or a flush (FB1), at
+//        the requester; of a receive (FB2), at the responder. The adapter in
+//        software completes when they are visible; nobody counts on that.
+//   FB9. There is room for the completions of all that may be posted. If some
+//        are lost all the same (a completion queue overruns, a device fails),
+//        all connections of the adapter are broken, and what was lost completes
+//        with kFlushed: it may have taken effect, a receive too (P-R3).
 // Persistence: a completion says "received" or "visible", never "persistent";
 // who wants more runs a plan of replication/persist.
 // Thread safety: all members concurrently. Callbacks do not exist.
 // References: InfiniBand Architecture 1.2.1 §9, §10.7; ibv_post_send(3);
-// rdma_cm(7); ibv_poll_cq(3); protocol B "Search results" 3 to 6, B6.
+// rdma_cm(7); ibv_poll_cq(3); protocol B "Search results" 3 to 6, P-B6.
 #ifndef ALPHEUS_REPLICATION_FABRIC_FABRIC_H_
 #define ALPHEUS_REPLICATION_FABRIC_FABRIC_H_
 
@@ -120,10 +120,10 @@ enum class Operation {
 enum class CompletionStatus {
   kOk,
   // The connection was broken or closed before its turn, or what became of it
-  // was lost (X9).
+  // was lost (FB9).
   kFlushed,
-  kRemoteAccess,      // key, bounds or access (X4)
-  kReceiverNotReady,  // the peer had no receive posted (X6)
+  kRemoteAccess,      // key, bounds or access (FB4)
+  kReceiverNotReady,  // the peer had no receive posted (FB6)
   kReceiveTooSmall,   // the receive was shorter than the send: at both ends
   kPeerGone,          // no answer within Limits::retry_ns; outcome unknown
   kLocalAccess,       // own bytes were deregistered before their turn
@@ -191,7 +191,7 @@ class Fabric {
   // memory).
   virtual absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
                                              RemoteAccess access) = 0;
-  // A fence (X5). Own operations whose bytes lie there and that are not done
+  // A fence (FB5). Own operations whose bytes lie there and that are not done
   // complete with kLocalAccess or, if their turn comes not, kFlushed.
   // Errors: NotFound.
   virtual absl::Status Deregister(RegionKey key) = 0;
@@ -221,7 +221,7 @@ class Fabric {
   virtual absl::Status Reject(ConnectionId connection,
                               std::string_view private_data) = 0;
 
-  // A fence (X5). What was posted and not completed completes with kFlushed;
+  // A fence (FB5). What was posted and not completed completes with kFlushed;
   // no event of it comes any more. Errors: NotFound.
   virtual absl::Status Close(ConnectionId connection) = 0;
 
@@ -240,7 +240,7 @@ class Fabric {
   virtual absl::Status PostRead(ConnectionId connection, WorkId work,
                                 LocalBytes into, RemoteAddress from) = 0;
   // The 8 bytes of `into` get the value from before. Atomic among operations
-  // of fabrics on that word, not with the responder's processor (N5).
+  // of fabrics on that word, not with the responder's processor (P-N5).
   virtual absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
                                        LocalBytes into, RemoteAddress word,
                                        uint64_t expected, uint64_t desired) = 0;

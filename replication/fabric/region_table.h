@@ -2,10 +2,10 @@
 // region_table: what an adapter in software has registered, and whether an
 // operation may touch it.
 //
-// Idea: the three questions of X4 (key, bounds, access) are asked in one place
+// Idea: the three questions of FB4 (key, bounds, access) are asked in one place
 // by every fabric that has no adapter in silicon to ask them.
 //
-// Invariants (X4, X7 of fabric.h):
+// Invariants (FB4, FB7 of fabric.h):
 //   1. A key can't be foreseen, is never 0 and never given out twice. Nothing
 //      is remembered of those that were deregistered (key_sequence.h).
 //   2. What Find returns lies inside the registered bytes, whatever offset and
@@ -13,7 +13,7 @@
 //   3. An operation of no bytes touches nothing: key and offset are not looked
 //      at.
 // The table answers for the moment of the call: who lands bytes in steps asks
-// again before each step, so that Deregister is a fence (X5).
+// again before each step, so that Deregister is a fence (FB5).
 // Thread safety: none; the fabric's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_REGION_TABLE_H_
 #define ALPHEUS_REPLICATION_FABRIC_REGION_TABLE_H_

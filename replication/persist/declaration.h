@@ -9,7 +9,7 @@
 // all the same, as seeing nothing proves nothing.
 //
 // Thread safety: pure functions.
-// References: remote persistence taxonomy §3.1; protocol B6 R7.
+// References: remote persistence taxonomy §3.1; protocol P-B6 P-R7.
 #ifndef ALPHEUS_REPLICATION_PERSIST_DECLARATION_H_
 #define ALPHEUS_REPLICATION_PERSIST_DECLARATION_H_
 

@@ -21,7 +21,7 @@
 // after it. Apply may be cut anywhere: a in part, a, a and b in part, both, and
 // not counted: it is applied anew, which leaves the same bytes.
 // Thread safety: one thread.
-// References: remote persistence taxonomy §3.2; protocol B6 R5.
+// References: remote persistence taxonomy §3.2; protocol P-B6 P-R5.
 #ifndef ALPHEUS_REPLICATION_PERSIST_MESSAGE_LOG_H_
 #define ALPHEUS_REPLICATION_PERSIST_MESSAGE_LOG_H_
 

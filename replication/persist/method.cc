@@ -15,7 +15,7 @@ constexpr uint16_t kWithAdapters = 0xf00;
 
 // The last two are what the taxonomy calls universal (§3.4): the bytes are
 // received only when they are visible to the responder's processor, on every
-// transport (X2 of fabric.h); what its flush and fence have covered is in the
+// transport (FB2 of fabric.h); what its flush and fence have covered is in the
 // memory controller, which every domain contains; and the ack comes after that.
 // Neither the requester's completions, in which transports differ, nor the
 // place of the receive buffers matter.

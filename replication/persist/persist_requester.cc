@@ -98,7 +98,7 @@ void PersistRequester::Take(const Completion& completion) {
   if (ends_by_completion_) CountCompleted();
 }
 
-// They complete in the order in which they were posted (X3).
+// They complete in the order in which they were posted (FB3).
 void PersistRequester::CountCompleted() {
   const uint64_t behind = IsMutant("kFirstCompletionPersists")
                               ? posts_under_way_ - 1

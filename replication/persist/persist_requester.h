@@ -12,7 +12,7 @@
 //        before it, or the responder has acknowledged it: behind its own flush
 //        and fence, which is enough on every platform.
 //   PQ2. Nothing that tells the responder of an update is posted before its
-//        bytes (X1, X2 of fabric.h keep the order).
+//        bytes (FB1, FB2 of fabric.h keep the order).
 // Thread safety: one thread. No call is virtual but those of the fabric.
 // References: method.h; remote persistence taxonomy §3.2.
 #ifndef ALPHEUS_REPLICATION_PERSIST_PERSIST_REQUESTER_H_

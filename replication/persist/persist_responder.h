@@ -7,11 +7,11 @@
 //
 // Invariants:
 //   PS1. The ack is said only after the steps that the plan has before it, for
-//        all bytes that were told (INV-15, INV-L7).
+//        all bytes that were told (P-INV-15, P-INV-L7).
 // Persistence: of bytes that were written and not acknowledged any part may be
 // persistent, in any order.
 // Thread safety: one thread.
-// References: method.h; remote persistence taxonomy §3.2; protocol A3.4.
+// References: method.h; remote persistence taxonomy §3.2; protocol P-A3.4.
 #ifndef ALPHEUS_REPLICATION_PERSIST_PERSIST_RESPONDER_H_
 #define ALPHEUS_REPLICATION_PERSIST_PERSIST_RESPONDER_H_
 

@@ -5,7 +5,8 @@
 // error: never a method that is not enough.
 //
 // Thread safety: pure functions.
-// References: remote persistence taxonomy, Tables 1 to 3; protocol A3.4, R7.
+// References: remote persistence taxonomy, Tables 1 to 3; protocol P-A3.4,
+// P-R7.
 #ifndef ALPHEUS_REPLICATION_PERSIST_PLANNER_H_
 #define ALPHEUS_REPLICATION_PERSIST_PLANNER_H_
 

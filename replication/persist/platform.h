@@ -2,14 +2,15 @@
 // platform: what decides when bytes that were written to a replica from
 // elsewhere are persistent there.
 //
-// Idea: nothing of it can be proven while a program runs (R7), so the operator
-// declares it where the replica is kept, and the primary hears of it in the
-// handshake. What is not declared is the weakest, for which the replica's own
-// program flushes; a claim that is not true loses records that were
-// acknowledged.
+// Idea: nothing of it can be proven while a program runs (P-R7), so the
+// operator declares it where the replica is kept, and the primary hears of it
+// in the handshake. What is not declared is the weakest, for which the
+// replica's own program flushes; a claim that is not true loses records that
+// were acknowledged.
 //
 // Thread safety: values and pure functions.
-// References: remote persistence taxonomy, Table 1 and §3.1; protocol B6 R7.
+// References: remote persistence taxonomy, Table 1 and §3.1; protocol P-B6
+// P-R7.
 #ifndef ALPHEUS_REPLICATION_PERSIST_PLATFORM_H_
 #define ALPHEUS_REPLICATION_PERSIST_PLATFORM_H_
 

@@ -19,8 +19,8 @@
 //        that it was carried out. A wait is for the last such operation that
 //        was posted; for one that never was it never ends.
 //   RW3. The responder's program receives messages in order; a receive
-//        completion is S4's. An atomic WRITE is a write like any other on PCIe:
-//        it reads nothing and pushes nothing on.
+//        completion is SM4's. An atomic WRITE is a write like any other on
+//        PCIe: it reads nothing and pushes nothing on.
 //   RW4. A responder's flush has its fence with it. A cut between the two
 //   leaves
 //        what one before leaves, and lines that change there are as if they

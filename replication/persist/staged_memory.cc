@@ -95,8 +95,9 @@ bool StagedMemory::HasNoOrder() const {
   return options_.relaxed_ordering || IsMutant("kWritesPassEachOther");
 }
 
-// Which writes of a channel may move on is S2: those to which no earlier one is
-// in the way. Moves are numbered channel by channel; then come the open words.
+// Which writes of a channel may move on is SM2: those to which no earlier one
+// is in the way. Moves are numbered channel by channel; then come the open
+// words.
 size_t StagedMemory::move_count() const {
   size_t count = open_.size();
   for (const auto& [id, channel] : inbound_) {
@@ -291,7 +292,7 @@ void StagedMemory::End(const Filter& ends) {
     const auto ends_here = [&](const Inbound& inbound) {
       return ends(inbound.write);
     };
-    // What is before the last of them goes first (S2).
+    // What is before the last of them goes first (SM2).
     const auto rest =
         std::find_if(channel.rbegin(), channel.rend(), ends_here).base();
     for (auto inbound = channel.begin(); inbound != rest; ++inbound) {

@@ -21,25 +21,26 @@
 // the medium from there, whatever the adapter does, and a cache may evict it.
 //
 // Invariants:
-//   S1. Words are the memory's 8-byte words; they move whole. Those of one
-//       write move in any order.
-//   S2. A word moves to kIio, or to kVisible, only when all words of earlier
-//       writes of its channel have left the place that it leaves: posted writes
-//       don't pass each other, from adapter to memory. Not so with relaxed
-//       ordering. Between channels there is no order.
-//   S3. kVisible to kController has no order, not even in a channel: visible in
-//       order is not persistent in order (taxonomy §2, "Operation Ordering").
-//   S4. A receive completion is behind all earlier writes of its channel: they
-//       are kVisible, no more (§3.1.3; PushForReceive). It is a posted write
-//       itself, and never a relaxed one.
-//   S5. A read, an atomic or a flush finds all earlier writes of its channel
-//       kVisible and, with DDIO off, at kController: "triggers a PCIe READ
-//       [...] which in turn flushes the IIO buffers to memory" (§3.4;
-//       PushForRead). With DDIO on that memory is the cache (§3.2).
-//   S6. Whoever ends a channel or a region knows that nothing of it moves to
-//       kVisible any more (X5 of fabric.h). What is at kIio lands before: the
-//       adapter's answer to the command is behind it on PCIe. So does what was
-//       acknowledged; the rest is dropped.
+//   SM1. Words are the memory's 8-byte words; they move whole. Those of one
+//        write move in any order.
+//   SM2. A word moves to kIio, or to kVisible, only when all words of earlier
+//        writes of its channel have left the place that it leaves: posted
+//        writes don't pass each other, from adapter to memory. Not so with
+//        relaxed ordering. Between channels there is no order.
+//   SM3. kVisible to kController has no order, not even in a channel: visible
+//        in order is not persistent in order (taxonomy §2, "Operation
+//        Ordering").
+//   SM4. A receive completion is behind all earlier writes of its channel: they
+//        are kVisible, no more (§3.1.3; PushForReceive). It is a posted write
+//        itself, and never a relaxed one.
+//   SM5. A read, an atomic or a flush finds all earlier writes of its channel
+//        kVisible and, with DDIO off, at kController: "triggers a PCIe READ
+//        [...] which in turn flushes the IIO buffers to memory" (§3.4;
+//        PushForRead). With DDIO on that memory is the cache (§3.2).
+//   SM6. Whoever ends a channel or a region knows that nothing of it moves to
+//        kVisible any more (FB5 of fabric.h). What is at kIio lands before: the
+//        adapter's answer to the command is behind it on PCIe. So does what was
+//        acknowledged; the rest is dropped.
 // Persistence: LosePower leaves in each model the words whose fate is open, so
 // that DirtyWords, CutChoosing and a crash enumerator take all images of the
 // domain from there.
@@ -54,7 +55,8 @@
 // Memory that is not modelled (DRAM) keeps the same order and no bytes.
 // Thread safety: none.
 // Fault model: power cuts; no stuck adapter.
-// References: remote persistence taxonomy §2, §3.1 to §3.4; protocol B6 R2, R4.
+// References: remote persistence taxonomy §2, §3.1 to §3.4; protocol P-B6 P-R2,
+// P-R4.
 #ifndef ALPHEUS_REPLICATION_PERSIST_STAGED_MEMORY_H_
 #define ALPHEUS_REPLICATION_PERSIST_STAGED_MEMORY_H_
 
@@ -80,7 +82,7 @@ class StagedMemory {
   struct Options {
     PersistenceDomain domain = PersistenceDomain::kMemory;
     bool ddio = true;
-    bool relaxed_ordering = false;  // of writes among each other (R4)
+    bool relaxed_ordering = false;  // of writes among each other (P-R4)
   };
 
   // What came in.
@@ -123,7 +125,7 @@ class StagedMemory {
   void Receive(const Write& write, std::span<std::byte> target,
                std::span<const std::byte> bytes);
 
-  // The requester may know that all that is in the channel was received (S6).
+  // The requester may know that all that is in the channel was received (SM6).
   void Acknowledge(uint64_t channel);
 
   // The moves that are possible, numbered; none: all is at its end.
@@ -145,15 +147,15 @@ class StagedMemory {
   // holds. Between channels the order is any.
   void LandInto(std::span<std::byte> image, ModelPersistence& model) const;
 
-  void PushForReceive(uint64_t channel);  // S4
-  void PushForRead(uint64_t channel);     // S5
+  void PushForReceive(uint64_t channel);  // SM4
+  void PushForRead(uint64_t channel);     // SM5
 
   // The connection of the channel is broken: of what was not acknowledged, a
   // part that is drawn is lost in the adapter; the rest goes on, until the end.
   void Abandon(uint64_t channel, RandomSource& random);
-  void EndChannel(uint64_t channel);  // S6
-  void EndRegion(uint64_t region);    // S6
-  void EndAll();                      // the program has gone: S6
+  void EndChannel(uint64_t channel);  // SM6
+  void EndRegion(uint64_t region);    // SM6
+  void EndAll();                      // the program has gone: SM6
 
   // The power goes. Nothing is under way any more.
   void LosePower();

@@ -5,14 +5,14 @@
 // responder's region where a and b belong, and brings their bytes or, where
 // these were written, only names them. A checksum says whether all of it is
 // there: a message that lies in persistent memory and was never received by a
-// program is found by it (R5).
+// program is found by it (P-R5).
 //
 //   a line    magic, session, sequence, a: offset, bytes, b: offset, bytes,
 //             checksum; little-endian words
 //   then      the bytes of a, those of b: not if it is an address
 //
 // Thread safety: pure functions.
-// References: remote persistence taxonomy §3.2, §3.3; protocol B6 R5.
+// References: remote persistence taxonomy §3.2, §3.3; protocol P-B6 P-R5.
 #ifndef ALPHEUS_REPLICATION_PERSIST_UPDATE_MESSAGE_H_
 #define ALPHEUS_REPLICATION_PERSIST_UPDATE_MESSAGE_H_
 

@@ -11,7 +11,7 @@
 //   UQ1. persisted() counts an update only when the row's last step is done.
 //   UQ2. A step is posted only when the steps before it are done, waits too.
 //   UQ3. Writes with immediate and sends without a credit back never exceed
-//        the responder's receives (R1).
+//        the responder's receives (P-R1).
 // After an error the connection is of no more use, and whether the update is
 // persistent is unknown.
 // Thread safety: one thread.
@@ -109,7 +109,7 @@ class UpdateRequester {
   std::vector<uint64_t> posted_as_;  // number of the operation of each step
   uint64_t posted_ = 0;
   uint64_t persisted_ = 0;
-  uint64_t operations_ = 0;  // since the start; they complete in order (X3)
+  uint64_t operations_ = 0;  // since the start; they complete in order (FB3)
   uint64_t completed_ = 0;
   uint64_t told_ = 0;      // operations that took a receive
   uint64_t receives_ = 0;  // of these, that were given back

@@ -108,7 +108,7 @@ absl::Status UpdateResponder<P>::Take(const Completion& completion) {
   if (!program_.empty()) return Run(told);
   if (completion.operation == Operation::kReceive && is_message_log_) {
     unapplied_.push_back(told);
-    // R5.
+    // P-R5.
     if (!IsMutant("kMessageOverwrittenUnapplied")) return absl::OkStatus();
   }
   ALPHEUS_RETURN_IF_ERROR(Repost(told.slot));

@@ -9,15 +9,16 @@
 // recovery applies what it was not called for.
 //
 // Invariants:
-//   UR1. An ack is sent only behind the steps before it (INV-15).
+//   UR1. An ack is sent only behind the steps before it (P-INV-15).
 //   UR2. A receive is posted again only when its message is copied, persistent
-//        and counted (R5), or has no bytes that matter.
+//        and counted (P-R5), or has no bytes that matter.
 //   UR3. Only messages of this session, whole and in turn, are taken; places
 //        outside the region are refused.
 // Crash states: those of MessageLog; and of what was not acknowledged any part
 // may be there, b never without a.
 // Thread safety: one thread.
-// References: method.h; remote persistence taxonomy §3.2, §3.3; protocol B6 R5.
+// References: method.h; remote persistence taxonomy §3.2, §3.3; protocol P-B6
+// P-R5.
 #ifndef ALPHEUS_REPLICATION_PERSIST_UPDATE_RESPONDER_H_
 #define ALPHEUS_REPLICATION_PERSIST_UPDATE_RESPONDER_H_
 

@@ -24,7 +24,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// W1 (summed_words.h).
+// SW1 (summed_words.h).
 void ExpectEveryTurnedBitSeen(std::span<std::byte> bytes, const auto& decode) {
   EXPECT_TRUE(AreSummed(bytes));
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
@@ -108,7 +108,7 @@ TEST(BackupSessionTest, HeadOfAnotherSessionIsRefused) {
   EXPECT_TRUE(refused({}, kHeadUpdateBytes - 8));
 }
 
-// B4: a superline never gets a head, or its chain, that nobody sent.
+// BS4: a superline never gets a head, or its chain, that nobody sent.
 TEST(BackupSessionTest, HeadThatWasChangedOnItsWayIsNotPublished) {
   for (size_t bit = 0; bit < 8 * kHeadUpdateBytes; ++bit) {
     DataPath path({});
@@ -120,7 +120,7 @@ TEST(BackupSessionTest, HeadThatWasChangedOnItsWayIsNotPublished) {
   }
 }
 
-// H21, B5: what another session's primary took for durable is nothing here.
+// P-H21, BS5: what another session's primary took for durable is nothing here.
 TEST(BackupSessionTest, DurableOfAnotherSessionIsRefused) {
   const auto told = [](uint64_t epoch, uint64_t session) {
     DataPath path({});
@@ -168,8 +168,8 @@ absl::Status Exchange(DataPath& path) {
   return path.Take();
 }
 
-// Goal: B6. Wherever a bit of the payload is another one, whatever came before:
-// it is not acknowledged, it is told, and it comes right again.
+// Goal: BS6. Wherever a bit of the payload is another one, whatever came
+// before: it is not acknowledged, it is told, and it comes right again.
 TEST(BackupSessionTest, PayloadThatWasChangedOnItsWayIsNotAcked) {
   for (const size_t bytes : {1, 64, 191, 1000}) {
     for (const size_t at : {size_t{0}, bytes / 2, bytes - 1}) {
@@ -192,7 +192,7 @@ TEST(BackupSessionTest, PayloadThatWasChangedOnItsWayIsNotAcked) {
       ASSERT_TRUE(Exchange(path).ok());
       EXPECT_EQ(path.session(0).acked_lsn(), Lsn(3));
       EXPECT_EQ(backup.session->TakeNews(), "");
-      EXPECT_EQ(backup.RecordsAfterAPowerCut(), 3u);  // B1
+      EXPECT_EQ(backup.RecordsAfterAPowerCut(), 3u);  // BS1
     }
   }
 }
@@ -318,7 +318,7 @@ TEST(BackupSessionTest, LargeRecordIsSummedInSlices) {
   }
 }
 
-// B5: each header names what was durable when it was written.
+// BS5: each header names what was durable when it was written.
 TEST(BackupSessionTest, HeadersTellWhatIsDurable) {
   DataPath path({});
   path.Append(16);
@@ -331,7 +331,7 @@ TEST(BackupSessionTest, HeadersTellWhatIsDurable) {
   EXPECT_EQ(path.backup(0).session->durable_lsn(), Lsn(1));
 }
 
-// L10: two records of 64 and 128 bytes; heads are before one or behind both.
+// P-L10: two records of 64 and 128 bytes; heads are before one or behind both.
 TEST(BackupSessionTest, HeadThatCannotBeIsRefused) {
   const auto refused = [](Lsn lsn, uint64_t offset, uint64_t chain) {
     DataPath path({});
@@ -365,7 +365,7 @@ TEST(BackupSessionTest, HeadNeverGoesBack) {
       TellHead(path, HeadOf(path, {Lsn(1), RingOffset(0), 1}))));
 }
 
-// B4: what is announced with it is persisted first, and one ack says both.
+// BS4: what is announced with it is persisted first, and one ack says both.
 TEST(BackupSessionTest, HeadIsAckedWhenItIsPublished) {
   DataPath path({});
   path.Append(16);
@@ -407,7 +407,7 @@ TEST(BackupSessionTest, OneFenceForAllThatWasAnnounced) {
   EXPECT_EQ(path.backup(0).pmem.fence_count(), before + 1);
 }
 
-// L7: one batch, two pieces, one immediate; and a PAD in between.
+// P-L7: one batch, two pieces, one immediate; and a PAD in between.
 TEST(BackupSessionTest, BatchRoundTheEndOutlivesAPowerCut) {
   DataPath path({.ring_capacity = 1024});
   const auto replicate = [&path] {
@@ -450,7 +450,7 @@ TEST(BackupSessionTest, WatermarkFollowsTheAck) {
   EXPECT_EQ(watermark(backup.pmem.CutKeepingNone()), Lsn(2));
 }
 
-// W2 of watermark.h: the line that holds is not the one that is written.
+// WMK2 of watermark.h: the line that holds is not the one that is written.
 TEST(BackupSessionTest, ACutLeavesOneOfTwoWatermarks) {
   DataPath path({});
   DataPath::Backup& backup = path.backup(0);

@@ -119,7 +119,7 @@ TEST(ReplicaSessionTest, AckCountsForNoLaterBatch) {
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(2));
 }
 
-// H21, A6: a turned bit may make the number of a head of that of the batch
+// P-H21, P-A6: a turned bit may make the number of a head of that of the batch
 // before it. The session ends, and nothing counts.
 TEST(ReplicaSessionTest, AckThatWasChangedOnItsWayCountsForNothing) {
   for (size_t bit = 0; bit < 8 * kAckBytes; ++bit) {
@@ -153,7 +153,7 @@ TEST(ReplicaSessionTest, ImpossibleAcksAreRefused) {
   EXPECT_EQ(refused(Lsn(1), 1, kAckBytes - 8), absl::StatusCode::kUnavailable);
 }
 
-// S5: and records that go round the end of the ring stay whole, too.
+// RSE5: and records that go round the end of the ring stay whole, too.
 TEST(ReplicaSessionTest, BackupThatIsBehindGetsBatchesOfWholeRecords) {
   DataPath path({.ring_capacity = 1024, .batch_bytes_max = 400});
   for (int lap = 0; lap < 5; ++lap) {
@@ -222,7 +222,7 @@ TEST(ReplicaSessionTest, BatchesOfWhoCatchesUpAreSmall) {
   EXPECT_EQ(path.session(0).batches(), 6u);
 }
 
-// S4: the head may pass LSN 2 only where LSN 2 is.
+// RSE4: the head may pass LSN 2 only where LSN 2 is.
 TEST(ReplicaSessionTest, HeadGoesBehindItsRecords) {
   DataPath path({.credits = 2});
   path.Append(32);
@@ -264,7 +264,7 @@ TEST(ReplicaSessionTest, HeadIsPublishedOnceItIsAcknowledged) {
   EXPECT_EQ(path.session(0).batches(), 2u);
 }
 
-// R1: it takes a credit, as a batch does, and gives it back.
+// P-R1: it takes a credit, as a batch does, and gives it back.
 TEST(ReplicaSessionTest, WhatIsDurableIsToldOnce) {
   DataPath path({.credits = 1});
   ReplicaSession& session = path.session(0);

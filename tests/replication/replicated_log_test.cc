@@ -126,7 +126,7 @@ TEST(ReplicatedLogTest, RemoteOnlyCountsItsBackups) {
   EXPECT_EQ(world.backup(0).superline.head_lsn, Lsn(1));
 }
 
-// F7, H20: who waits hears of it, and so does every later call.
+// P-F7, P-H20: who waits hears of it, and so does every later call.
 TEST(ReplicatedLogTest, LostQuorumIsToldToWhoWaitsAndToAllLater) {
   ReplicatedLog world({});
   ASSERT_TRUE(world.Append(100).ok());
@@ -182,7 +182,7 @@ TEST(ReplicatedLogTest, LogIsNotIdleBeforeItsBackupsAre) {
   EXPECT_EQ(world.log().Poll(), Next::kSleep);  // it was given up
 }
 
-// J1 and J2 of idle_keeper.h.
+// IK1 and IK2 of idle_keeper.h.
 TEST(ReplicatedLogTest, IdleTailIsForcedOnAllReplicas) {
   ReplicatedLog world({});
   ASSERT_TRUE(world.Fill(100).ok());
@@ -195,7 +195,7 @@ TEST(ReplicatedLogTest, IdleTailIsForcedOnAllReplicas) {
   EXPECT_EQ(world.HoldersAfterAPowerCut(Lsn(1)), 2);
 }
 
-// F6: exposed is what is not durable on W, whatever is persisted here.
+// P-F6: exposed is what is not durable on W, whatever is persisted here.
 TEST(ReplicatedLogTest, CapIsOnWhatWReplicasDoNotHave) {
   ReplicatedLog world({.exposure_records_max = 4});
   world.SetAnswers(false);
@@ -268,7 +268,8 @@ TEST(ReplicatedLogTest, SlowBackupSlowsAndNeverStops) {
   }
 }
 
-// L11: the highest head that R replicas answer is the log's, so W must have it.
+// P-L11: the highest head that R replicas answer is the log's, so W must have
+// it.
 TEST(ReplicatedLogTest, CleanedLogIsCleanedOnWReplicas) {
   ReplicatedLog world({});
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(world.Append(100).ok());
@@ -295,7 +296,7 @@ TEST(ReplicatedLogTest, CloseLeavesWReplicasAlike) {
 
 // A fence of the own replica fails: that ends the log, whoever else has it.
 // A backup that stands still says nothing, not even that; Close has no deadline
-// and no other thread polls beside it (A3.3, H20).
+// and no other thread polls beside it (P-A3.3, P-H20).
 TEST(ReplicatedLogTest, CloseNoticesThatABackupIsSilent) {
   ReplicatedLog world({.replicator = {.write_quorum = 2, .silence_ns = 1000}});
   ASSERT_TRUE(world.Append(100).ok());
@@ -343,8 +344,8 @@ TEST(ReplicatedLogTest, WaitsBehindItsOwnReservationAreRefused) {
   EXPECT_TRUE(world.log().Force(Lsn(1), 1, Deadline()).ok());
 }
 
-// INV-22 on images, at every fence of every replica and after every wait: what
-// the log calls durable outlives a power cut of all hosts at once on W
+// P-INV-22 on images, at every fence of every replica and after every wait:
+// what the log calls durable outlives a power cut of all hosts at once on W
 // replicas; in every order, over laps of the ring, with cleaning.
 TEST(ReplicatedLogTest, DurableRecordsOutliveACutOfAllAtAnyPoint) {
   for (const FlushOrder order : kOrders) {
@@ -406,7 +407,7 @@ TEST(ReplicatedLogTest, BatchIsSentBeforeTheFenceButInLocalFirst) {
   }
 }
 
-// F4 (replicated_forcer.h): what was posted and persisted before is
+// RF4 (replicated_forcer.h): what was posted and persisted before is
 // acknowledged after the failure of a fence, or of a superline update.
 TEST(ReplicatedLogTest, NothingBecomesDurableBehindAFailure) {
   for (const FlushOrder order : kOrders) {

@@ -136,7 +136,7 @@ TEST_F(ReplicatorTest, PoisonedWithoutAQuorum) {
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(1));
 }
 
-// P2: what it has may be all there is, but it is not asked any more.
+// RPR2: what it has may be all there is, but it is not asked any more.
 TEST_F(ReplicatorTest, LostBackupCountsNoMore) {
   Make({.write_quorum = 2}, 2);
   Append();
@@ -193,7 +193,7 @@ TEST_F(ReplicatorTest, BackupMayRestAsLongAsItLikes) {
   EXPECT_EQ(replicator_->in_sync(), 2u);
 }
 
-// P4, and L4 for the W that must know a head.
+// RPR4, and P-L4 for the W that must know a head.
 TEST_F(ReplicatorTest, BytesAreFreeBehindTheHeadsOfAllInSync) {
   Make({.write_quorum = 2}, 2);
   EXPECT_EQ(replicator_->reuse_head(), RingOffset(0));
@@ -249,7 +249,7 @@ TEST_F(ReplicatorTest, BackupThatLagsTooFarIsGivenUp) {
   EXPECT_EQ(replicator_->in_sync(), 1u);
 }
 
-// P2, A5.
+// RPR2, P-A5.
 TEST_F(ReplicatorTest, BackupThatJoinsTakesThePlaceOfTheLostOne) {
   Make({.write_quorum = 2}, 2, 1 << 20, /*joiners=*/1);
   EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
@@ -276,7 +276,7 @@ TEST_F(ReplicatorTest, BackupThatJoinsTakesNothingBack) {
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
 }
 
-// P6: acks of others are taken without more of it being sent.
+// RPR6: acks of others are taken without more of it being sent.
 TEST_F(ReplicatorTest, BackupThatJoinsGetsTheRestWithPollOnly) {
   Make({.write_quorum = 2}, 2, 1 << 20, /*joiners=*/1, /*batch_bytes_max=*/64);
   EXPECT_TRUE(replicator_->Disconnected(path_->backup(1).connection));
@@ -303,7 +303,7 @@ TEST_F(ReplicatorTest, BackupThatJoinsGetsTheRestWithPollOnly) {
   EXPECT_EQ(path_->backup(2).session->persisted_lsn(), Lsn(12));
 }
 
-// P6: so many bytes a second, and twice what is appended; without an append
+// RPR6: so many bytes a second, and twice what is appended; without an append
 // there is nobody to be disturbed.
 TEST_F(ReplicatorTest, BackupThatJoinsLeavesTimeToThoseWhoAppend) {
   constexpr int64_t kMilli = 1'000'000;
@@ -373,7 +373,7 @@ TEST_F(ReplicatorTest, FailedWriteGivesUpTheBackup) {
   EXPECT_EQ(replicator_->in_sync(), 1u);
 }
 
-// P7.
+// RPR7.
 TEST_F(ReplicatorTest, OvertakenPrimarySaysByWhom) {
   Make({.write_quorum = 2}, 2);
   const Promise newer{Epoch(1'000'000), {NodeId(3), 0x1f}};
@@ -416,7 +416,8 @@ TEST_F(ReplicatorTest, OldPromiseIsNoReason) {
             std::string::npos);
 }
 
-// P4: the primary's process is stopped for an hour while a batch is under way.
+// RPR4: the primary's process is stopped for an hour while a batch is under
+// way.
 TEST_F(ReplicatorTest, OwnPauseIsNobodysSilence) {
   Make({.write_quorum = 2, .silence_ns = 1000}, 1);
   Append();
@@ -467,7 +468,7 @@ TEST_F(ReplicatorTest, CompletionsAreNoSignOfTheProgram) {
   EXPECT_EQ(replicator_->in_sync(), 0u);
 }
 
-// H20. Where one replica is enough, the own one too.
+// P-H20. Where one replica is enough, the own one too.
 TEST_F(ReplicatorTest, NothingIsDurableOnceTheLogWasEnded) {
   Make({.write_quorum = 1}, 1);
   Append();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receives that are there, and receives that are not: X6, R1.
+// Receives that are there, and receives that are not: FB6, P-R1.
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -100,7 +100,7 @@ TEST_P(CreditTest, SenderThatKeepsItsCreditsIsNeverRefused) {
   for (int host = 0; host < kAdapters; ++host) {
     refusals -= AdapterCounter(host, kHeard) + AdapterCounter(host, kSaid);
   }
-  EXPECT_EQ(refusals, 0u) << "R1";
+  EXPECT_EQ(refusals, 0u) << "P-R1";
   std::printf("[   counts ] %lu immediates, no refusal\n", taken);
 }
 

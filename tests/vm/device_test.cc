@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters that fail, as they say of themselves: X9. What is done to them here
+// Adapters that fail, as they say of themselves: FB9. What is done to them here
 // is not undone: this suite is a guest's last.
 #include <gmock/gmock.h>
 

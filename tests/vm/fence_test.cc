@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fences under fire: X5, R2, H6.
+// The fences under fire: FB5, P-R2, P-H6.
 #include <array>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sender that is lost in the middle of large writes: X1, X2, X3, X4.
+// A sender that is lost in the middle of large writes: FB1, FB2, FB3, FB4.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -21,7 +21,7 @@ constexpr uint64_t kWrites = 64;
 // has room for.
 constexpr uint64_t kLandingReceives = 120;
 
-// Bytes of a slot that have this value. Requires: 8-byte words are whole (X1).
+// Bytes of a slot that have this value. Requires: 8-byte words are whole (FB1).
 uint64_t CountOf(std::span<const std::byte> slot, int value) {
   return static_cast<uint64_t>(
       std::ranges::count(slot, static_cast<std::byte>(value)));
@@ -62,16 +62,16 @@ uint64_t LandingTest::CheckWhatLanded(uint64_t announced) const {
   const uint64_t first = announced < kSlots - 1 ? 0 : announced - kSlots + 1;
   for (uint64_t write = first; write < announced; ++write) {
     EXPECT_EQ(CountOf(SlotOf(write), ValueOf(write)), kWriteBytes)
-        << "X2: write " << write << " of " << announced << " announced";
+        << "FB2: write " << write << " of " << announced << " announced";
   }
   const std::span<std::byte> slot = SlotOf(announced);
   const uint64_t part = CountOf(slot, ValueOf(announced));
   const int before = announced < kSlots ? 0 : ValueOf(announced - kSlots);
   EXPECT_EQ(part + CountOf(slot, before), kWriteBytes) << "bytes of no write";
-  EXPECT_TRUE(AreWordsWhole(slot)) << "X1";
+  EXPECT_TRUE(AreWordsWhole(slot)) << "FB1";
   for (uint64_t write = announced + 1; write < kSlots; ++write) {
     EXPECT_EQ(CountOf(SlotOf(write), 0), kWriteBytes)
-        << "X1: write " << write << " began before the one ahead of it ended";
+        << "FB1: write " << write << " began before the one ahead of it ended";
   }
   return part;
 }
@@ -116,7 +116,7 @@ TEST_P(LandingTest, SenderIsKilledInTheMiddleOfAWrite) {
       announced += done.status == CompletionStatus::kOk ? 1 : 0;
     }
     EXPECT_EQ(announced + ended, kLandingReceives + (asked.ok() ? 1 : 0))
-        << "X3";
+        << "FB3";
     const uint64_t part = CheckWhatLanded(announced);
     in_part += part > 0 && part < kWriteBytes ? 1 : 0;
     EXPECT_TRUE(fabric(1).Close(link).ok());
@@ -155,7 +155,7 @@ TEST_P(LandingTest, LinkIsCutInTheMiddleOfAWrite) {
   for (int round = 0; round < kRounds; ++round) {
     const TestLink link = Link(0, 1);
     ASSERT_NO_FATAL_FAILURE(CutTheLink(link, own));
-    // X3: in order; one has failed, all behind it are flushed.
+    // FB3: in order; one has failed, all behind it are flushed.
     uint64_t acknowledged = 0;
     Completion done = Next(0, link.at_host);
     for (; done.status == CompletionStatus::kOk && acknowledged < kWrites;
@@ -173,7 +173,7 @@ TEST_P(LandingTest, LinkIsCutInTheMiddleOfAWrite) {
     EXPECT_FALSE(HasEvent(1, Kind::kDisconnected, link.at_peer));
     ASSERT_TRUE(fabric(1).PostWrite(link.at_peer, WorkId(99), {}, {}).ok());
     EXPECT_EQ(Await(1, Kind::kDisconnected).connection, link.at_peer);
-    EXPECT_EQ(CompletionsOf(1, link.at_peer), kWrites + 1) << "X3";
+    EXPECT_EQ(CompletionsOf(1, link.at_peer), kWrites + 1) << "FB3";
     if (announced < kWrites) {
       const uint64_t part = CheckWhatLanded(announced);
       in_part += part > 0 && part < kWriteBytes ? 1 : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native FLUSH and atomic WRITE are what goes out: NS1 to NS3, X4. For a guest
+// Native FLUSH and atomic WRITE are what goes out: NS1 to NS3, FB4. For a guest
 // whose kernel and libraries have both (native.py); a region is in its
 // persistent memory, and each case has ordinary memory beside it.
 #include <array>

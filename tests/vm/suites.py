@@ -54,8 +54,8 @@ class Suite:
         console = self.expect(self.guest("verbs"), self.script(
             ". $here/network.sh",
             "$programs/verbs_conformance_test --gtest_brief=1 || exit 1",
-            # R1: no receiver was ever found without a receive, but where a case
-            # asks for it; the adapter counts for itself.
+            # P-R1: no receiver was ever found without a receive, but where a
+            # case asks for it; the adapter counts for itself.
             "cat /sys/class/infiniband/rxe*/ports/1/hw_counters/*rnr*"), 1200)
         return self.passed(console)
 
@@ -96,7 +96,7 @@ class Suite:
         console = self.expect(self.guest("log"), self.script(
             ". $here/network.sh", ". $here/pmem.sh",
             "bash $here/whole_log.sh $programs $dax || exit 1",
-            # R1: in a run without faults nobody was without a receive.
+            # P-R1: in a run without faults nobody was without a receive.
             "counted=$(cat /sys/class/infiniband/rxe*/ports/1/hw_counters/"
             "*rnr* | sort -u)",
             '[ "$counted" = 0 ] || { echo "receivers not ready: $counted"; '

@@ -2,7 +2,7 @@
 // landing: bytes of one operation on their way into memory, part by part.
 //
 // The parts come in a seeded order, each of whole 8-byte words of the target
-// (X1 of fabric.h); whoever stops in the middle leaves a part.
+// (FB1 of fabric.h); whoever stops in the middle leaves a part.
 // Thread safety: none.
 #ifndef ALPHEUS_REPLICATION_FABRIC_SIM_LANDING_H_
 #define ALPHEUS_REPLICATION_FABRIC_SIM_LANDING_H_

@@ -62,7 +62,7 @@ enum class QueuePairState {
   kRequested,    // there; this program has not answered
   kAccepted,     // by this program; the peer has not confirmed
   kEstablished,  // both ways
-  kBroken,       // nothing completes any more, late bytes may land (X5)
+  kBroken,       // nothing completes any more, late bytes may land (FB5)
 };
 
 struct QueuePair {

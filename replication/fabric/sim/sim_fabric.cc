@@ -395,7 +395,7 @@ void SimFabric::Complete(const QueuePair& pair, Completion completion) {
 }
 
 // This completion and all others are lost until the connections break, which
-// must not happen while somebody looks at one of them (X9).
+// must not happen while somebody looks at one of them (FB9).
 void SimFabric::Overrun() {
   if (has_overrun_) return;
   has_overrun_ = true;

@@ -6,7 +6,7 @@
 // responder (sim_responder.cc) executes what peers send, and hands writes into
 // attached memory to the stages (sim_staging.cc). They act on queue
 // pairs, in events of the network; an event names its queue pair by id and
-// finds nothing when that was closed: that is the fence (X5).
+// finds nothing when that was closed: that is the fence (FB5).
 //
 // The adapter works while its program does nothing; Poll only takes.
 // Thread safety: as SimNetwork.

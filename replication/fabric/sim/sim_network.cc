@@ -24,7 +24,7 @@ SimNetwork::SimNetwork(const SimOptions& options)
       keys_(~options.seed),
       hosts_(static_cast<size_t>(options.hosts)) {
   ALPHEUS_CHECK(options.packet_bytes > 0 && options.packet_bytes % 8 == 0,
-                "X1: 8-byte words land whole (fabric.h)");
+                "FB1: 8-byte words land whole (fabric.h)");
   ALPHEUS_CHECK(
       0 <= options.delay_ns_min && options.delay_ns_min <= options.delay_ns_max,
       "delays have a range (sim_network.h)");

@@ -21,7 +21,7 @@
 // then the adapter of a program that does nothing goes on: bytes land late.
 // Thread safety: none: one thread drives the network and uses its fabrics.
 // References: fabric.h; staged_memory.h; protocol B "Search results" 3 to 5,
-// B6.
+// P-B6.
 #ifndef ALPHEUS_REPLICATION_FABRIC_SIM_SIM_NETWORK_H_
 #define ALPHEUS_REPLICATION_FABRIC_SIM_SIM_NETWORK_H_
 
@@ -68,10 +68,10 @@ struct SimOptions {
   // Probability, in [0, 1], that an operation breaks its connection when it
   // departs: it then fails with kPeerGone.
   double break_probability = 0;
-  // Steps, at most, in which bytes still land on a broken connection (X5).
+  // Steps, at most, in which bytes still land on a broken connection (FB5).
   uint64_t late_parts_max = 64;
 
-  // How often an operation that finds no receive is tried again (X6), and
+  // How often an operation that finds no receive is tried again (FB6), and
   // nanoseconds in between.
   uint32_t receiver_retries = 7;
   int64_t receiver_retry_ns = 10'000;
@@ -138,12 +138,13 @@ class SimNetwork {
   // What is sent from one host to the other takes longer from now on, by up to
   // `ns`; 0: no longer.
   void SlowDown(int from, int to, int64_t ns);
-  // Whatever comes to the host finds no receive, posted or not (X6): others
+  // Whatever comes to the host finds no receive, posted or not (FB6): others
   // have used them up.
   void HideReceives(int host, bool hidden) {
     hosts_[host].hides_receives = hidden;
   }
-  // One more completion than `most` that wait for Poll overruns the queue (X9).
+  // One more completion than `most` that wait for Poll overruns the queue
+  // (FB9).
   void LimitCompletions(int host, size_t most = SIZE_MAX) {
     hosts_[host].completions_max = most;
   }
@@ -161,7 +162,7 @@ class SimNetwork {
 
   // The program and the adapter are gone with all connections and
   // registrations, and nobody is told; what the adapter still had for attached
-  // memory ends as S6 (staged_memory.h) says. What it had sent may still
+  // memory ends as SM6 (staged_memory.h) says. What it had sent may still
   // arrive. Requires: the host is up.
   void Crash(int host);
   // As Crash, but the host's kernel is still there and tells all peers: what

@@ -248,7 +248,7 @@ void SimFabric::FailFirstSend(QueuePair& pair, CompletionStatus status,
   BreakPair(pair, news);
 }
 
-// In its turn: what was posted before it completes first (X3).
+// In its turn: what was posted before it completes first (FB3).
 void SimFabric::FailFirstIfItLostItsBytes(QueuePair& pair) {
   if (!pair.halted || pair.departed > 0) return;
   FailFirstSend(pair, CompletionStatus::kLocalAccess, Break::kTellPeer);

@@ -2,7 +2,7 @@
 // Responder: executes the requests of a peer one after the other, in steps.
 //
 // Each step finds its queue pair and its region anew, so that Close and
-// Deregister are fences (X5). On a broken connection only writes go on, for a
+// Deregister are fences (FB5). On a broken connection only writes go on, for a
 // seeded number of steps, and nothing is answered.
 #include <cstring>
 #include <span>
@@ -124,7 +124,7 @@ void SimFabric::Start(ConnectionId connection) {
     network_.MayFlip(host_, pair->peer.host, SimNetwork::Flips::kWrite,
                      pair->inbound.front().data);
   }
-  if (!IsWrite(work.operation)) stages_.PushForRead(connection.value);  // S5
+  if (!IsWrite(work.operation)) stages_.PushForRead(connection.value);  // SM5
   switch (work.operation) {
     case Operation::kFlush:
       Answer(*pair);
@@ -213,7 +213,7 @@ bool SimFabric::HasReceive(const QueuePair& pair) const {
 }
 
 // The receive is asked for with the last part: those before it have landed by
-// then (X6).
+// then (FB6).
 bool SimFabric::NeedsReceiveNow(const QueuePair& pair) const {
   return pair.inbound.front().work.operation == Operation::kWriteImmediate &&
          pair.state != QueuePairState::kBroken &&

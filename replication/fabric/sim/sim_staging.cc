@@ -4,7 +4,7 @@
 // A request is in the adapter as a whole when its turn has come; from there its
 // words move on in steps of all connections together. Where the adapter
 // acknowledges by itself (InfiniBand) the next request's turn comes at once,
-// unless a receive is to complete: that is behind the words (S4).
+// unless a receive is to complete: that is behind the words (SM4).
 #include <algorithm>
 #include <utility>
 
@@ -40,7 +40,7 @@ void SimFabric::StartStaged(QueuePair& pair, std::span<std::byte> target) {
   }
   if (operation == Operation::kWriteImmediate && !HasReceive(pair) &&
       !pair.receive_used) {
-    // The last packet is the one that is refused (X6).
+    // The last packet is the one that is refused (FB6).
     ReceiveStaged(
         pair, target,
         BytesBeforeLastPacket(target, network_.options().packet_bytes));
@@ -106,7 +106,7 @@ void SimFabric::GoOnIfVisible(ConnectionId connection) {
   if (pair == nullptr || !stages_.IsVisible(connection.value)) return;
   pair->awaits_visible = false;
   Trace(*pair, "visible");
-  // What was acknowledged had landed before the region was gone (S6).
+  // What was acknowledged had landed before the region was gone (SM6).
   if (!pair->answered && !regions_.Holds(pair->landing_key) &&
       pair->state != QueuePairState::kBroken) {
     RefuseLanding(*pair);

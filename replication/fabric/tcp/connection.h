@@ -3,21 +3,20 @@
 // keep-alive, and how it ends.
 //
 // Invariants:
-//   N1. Once broken a connection executes, sends and completes nothing more:
-//       all that was posted has completed (X3 of fabric.h).
-//   N2. A peer is gone when it was asked for something and nothing at all has
-//       come from it for retry_ns; silence that nobody asked into is none.
-//   N3. Time in which this side did not look is no silence either: the machine
-//       may have stood still, with both of them on it. Between two looks a
-//       quarter of what is waited for counts at most (N2; X6 of fabric.h), and
-//       next_timer() comes as often, so that whoever sleeps till then and is on
-//       time loses nothing.
-//   N4. A peer is gone, too, when something waits for it and it has taken
-//       nothing for retry_ns, whatever it says meanwhile: it reads no answer.
-//   N5. Memory is bounded: of pongs one waits at most, of answers and of what
-//   is
-//       kept as much as E4 (responder.h) says, in all kept_bytes_max, and one
-//       buffer more for each connection.
+//   TCN1. Once broken a connection executes, sends and completes nothing more:
+//         all that was posted has completed (FB3 of fabric.h).
+//   TCN2. A peer is gone when it was asked for something and nothing at all has
+//         come from it for retry_ns; silence that nobody asked into is none.
+//   TCN3. Time in which this side did not look is no silence either: the
+//         machine may have stood still, with both of them on it. Between two
+//         looks a quarter of what is waited for counts at most (TCN2; FB6 of
+//         fabric.h), and next_timer() comes as often, so that whoever sleeps
+//         till then and is on time loses nothing.
+//   TCN4. A peer is gone, too, when something waits for it and it has taken
+//         nothing for retry_ns, whatever it says meanwhile: it reads no answer.
+//   TCN5. Memory is bounded: of pongs one waits at most, of answers and of what
+//         is kept as much as TRP4 (responder.h) says, in all kept_bytes_max,
+//         and one buffer more for each connection.
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_
@@ -54,7 +53,7 @@ struct Shared {
   std::deque<Completion> completions;
   std::vector<ConnectionEvent> events;
   int64_t looked_at = 0;    // when OnTimers had its last turn; 0: never
-  uint64_t kept_bytes = 0;  // by all responders (N5)
+  uint64_t kept_bytes = 0;  // by all responders (TCN5)
 };
 
 class Connection {
@@ -145,13 +144,13 @@ class Connection {
   void Asked(int64_t now) {
     if (asked_at_ == kNever) asked_at_ = now;
   }
-  // Not while others keep so much that nothing more may be kept (N5).
+  // Not while others keep so much that nothing more may be kept (TCN5).
   bool MayBeRead() const;
-  // Whether silence of the peer breaks it (N2).
+  // Whether silence of the peer breaks it (TCN2).
   bool HearsSilence() const;
   // When OnTimers has something to do; the largest value: never.
   int64_t NextDue() const;
-  // Puts off what is waited for by the time that does not count (N3).
+  // Puts off what is waited for by the time that does not count (TCN3).
   void ExcuseOwnPause(int64_t now);
   void Watch();
 

@@ -10,7 +10,7 @@ namespace alpheus::tcp {
 namespace {
 
 // Of the time between two looks so much counts at most, where `wait_ns` is
-// waited for (N3): four or five looks for whoever is gone, and few wake-ups.
+// waited for (TCN3): four or five looks for whoever is gone, and few wake-ups.
 constexpr int64_t LookNanos(int64_t wait_ns) { return wait_ns / 4; }
 
 }  // namespace
@@ -90,7 +90,7 @@ bool Connection::OnTimers(int64_t now) {
   }
   if (stalled_at_ != kNever &&
       now >= stalled_at_ + shared_.options.limits.retry_ns) {
-    Break(CompletionStatus::kPeerGone, now);  // N4
+    Break(CompletionStatus::kPeerGone, now);  // TCN4
     return true;
   }
   if (asked_at_ != kNever) {

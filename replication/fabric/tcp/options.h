@@ -21,7 +21,7 @@ struct TcpFabricOptions {
                            .private_bytes_max = 4096,
                            .retry_ns = 2'000'000'000};
 
-  // How long a write with immediate, or a send, waits for a receive (X6).
+  // How long a write with immediate, or a send, waits for a receive (FB6).
   int64_t receiver_wait_ns = 500'000'000;
 
   // What a peer may have in flight towards this adapter, which may have to keep

@@ -5,10 +5,10 @@
 // stay where they are and are referred to.
 //
 // Invariants:
-//   O1. Bytes leave in the order in which they were appended.
-//   O2. A reference is followed only while its region is registered.
-//   O3. It knows how much of it are answers to the peer: a peer that takes none
-//       gets no more of them made (responder.h).
+//   TOB1. Bytes leave in the order in which they were appended.
+//   TOB2. A reference is followed only while its region is registered.
+//   TOB3. It knows how much of it are answers to the peer: a peer that takes
+//         none gets no more of them made (responder.h).
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_OUTBOX_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_OUTBOX_H_
@@ -40,7 +40,7 @@ class Outbox {
 
   bool empty() const { return end_position_ == sent_position_; }
   // Answers that are kept here: those not sent yet, and of what was sent the
-  // beginning of the first piece (O3).
+  // beginning of the first piece (TOB3).
   uint64_t answer_bytes() const { return answer_bytes_; }
   // Bytes ever appended, and of those ever sent.
   uint64_t end_position() const { return end_position_; }

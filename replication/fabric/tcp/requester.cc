@@ -67,7 +67,7 @@ bool Requester::Send(Outbox* outbox) {
     const uint64_t bytes = FlightBytes(next.request);
     if (in_flight_ > 0 && flight_bytes_ + bytes > window_bytes_ &&
         !IsMutant("kTcpWindowIgnored")) {
-      break;  // Q2
+      break;  // TRQ2
     }
     if (!next.request.local.bytes.empty() &&
         !regions_.Holds(next.request.local.key)) {
@@ -118,7 +118,7 @@ bool Requester::IsSent(const Outbox& outbox) const {
 
 bool Requester::CompleteBefore(uint64_t sequence, const Outbox& outbox) {
   while (front_sequence_ < sequence) {
-    // Q3: executed before it was sent?
+    // TRQ3: executed before it was sent?
     if (!IsSent(outbox) && !IsMutant("kTcpUnsentIsDone")) return false;
     if (HasReply(requests_.front().request.operation)) return false;
     CompleteFront(CompletionStatus::kOk);

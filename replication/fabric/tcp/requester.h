@@ -2,14 +2,14 @@
 // requester: the sending half of a connection: what was posted, and how far the
 // peer has executed it.
 //
-// Invariants (X3 of fabric.h):
-//   Q1. Requests are numbered from 1 in the order of posting, sent and
-//       completed in that order.
-//   Q2. Bytes in flight (payloads out and replies awaited) stay within the
-//       peer's window, unless there is only one request in flight: the peer may
-//       have to keep them.
-//   Q3. A request completes only after all of its bytes have left the outbox:
-//       its memory is the application's again.
+// Invariants (FB3 of fabric.h):
+//   TRQ1. Requests are numbered from 1 in the order of posting, sent and
+//         completed in that order.
+//   TRQ2. Bytes in flight (payloads out and replies awaited) stay within the
+//         peer's window, unless there is only one request in flight: the peer
+//         may have to keep them.
+//   TRQ3. A request completes only after all of its bytes have left the outbox:
+//         its memory is the application's again.
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_REQUESTER_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_REQUESTER_H_

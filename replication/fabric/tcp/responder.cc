@@ -48,7 +48,7 @@ void Responder::Keep(std::span<const std::byte> bytes) {
   }
   kept_.insert(kept_.end(), bytes.begin(), bytes.end());
   kept_bytes_ += bytes.size();
-  // Headers count in the window too (Q2), and so does what is waited for.
+  // Headers count in the window too (TRQ2), and so does what is waited for.
   if (kept_.size() - kept_begin_ > window_bytes_ &&
       !IsMutant("kTcpKeepsWithoutBound")) {
     BreakOff();
@@ -80,7 +80,7 @@ void Responder::Replay(Outbox* outbox) {
 
 void Responder::Begin(Outbox* outbox) {
   if (current_.sequence != executed_ + 1 && !IsMutant("kTcpGapsIgnored")) {
-    return BreakOff();  // E1
+    return BreakOff();  // TRP1
   }
   is_busy_ = true;
   landed_ = 0;
@@ -124,7 +124,7 @@ size_t Responder::Land(std::span<const std::byte> bytes) {
   const uint64_t left = current_.length - landed_;
   const auto to =
       regions_.Find(Target(current_, landed_), left, RemoteAccess::kWrite);
-  if (!to.ok()) {  // E2
+  if (!to.ok()) {  // TRP2
     FailWith(WireFailure::kRemoteAccess);
     return 0;
   }
@@ -137,7 +137,7 @@ size_t Responder::Land(std::span<const std::byte> bytes) {
 
 size_t Responder::LandSend(std::span<const std::byte> bytes) {
   const LocalBytes& into = receives_.front().into;
-  if (!regions_.Holds(into.key)) {  // E2
+  if (!regions_.Holds(into.key)) {  // TRP2
     CompleteReceive(Operation::kReceive, CompletionStatus::kLocalAccess, 0);
     health_ = Health::kBroken;
     return 0;
@@ -164,7 +164,7 @@ size_t Responder::TakeOperands(std::span<const std::byte> bytes,
 void Responder::BeginSend() {
   is_parked_ = receives_.empty();
   if (is_parked_) {
-    // All of it would have to be kept meanwhile (E4).
+    // All of it would have to be kept meanwhile (TRP4).
     if (current_.length + kWireHeaderBytes > window_bytes_) {
       FailWith(WireFailure::kReceiverNotReady);
     }
@@ -211,8 +211,8 @@ void Responder::PostReceive(WorkId work, const LocalBytes& into,
   Replay(outbox);
 }
 
-// X1: a copy, so that writes behind this read don't show in it; they wait until
-// all of it was made.
+// FB1: a copy, so that writes behind this read don't show in it; they wait
+// until all of it was made.
 void Responder::ReplyToRead(Outbox* outbox) {
   waits_for_room_ = true;
   while (waits_for_room_ && HasRoomForAnswers(*outbox)) {
@@ -231,7 +231,7 @@ bool Responder::AppendReplyPiece(Outbox* outbox) {
       regions_.Find(Target(current_, landed_), left,
                     IsMutant("kTcpReadsWithoutRight") ? RemoteAccess::kNone
                                                       : RemoteAccess::kRead);
-  if (!from.ok()) {  // E2
+  if (!from.ok()) {  // TRP2
     FailWith(WireFailure::kRemoteAccess);
     // Within a reply there is no place for a word about it.
     if (is_in_reply_) health_ = Health::kBroken;

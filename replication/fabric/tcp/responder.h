@@ -4,20 +4,20 @@
 //
 // Idea: a little machine fed with headers and payloads as they come. A request
 // that needs a receive and finds none parks the machine; what the peer has sent
-// behind it is kept (no more than the window, see Q2) and executed when a
+// behind it is kept (no more than the window, see TRQ2) and executed when a
 // receive has come, so that answers to own requests and pings still get through
 // on the same stream. So does a request whose answer finds no room: a peer that
 // takes no answers gets no more of them made, and those of a long read are made
 // in pieces.
 //
-// Invariants (X1 to X6 of fabric.h):
-//   E1. Requests are executed one after the other, in the order of their
-//       sequence; a gap is nonsense.
-//   E2. The region is asked for again before each step of a landing, so that no
-//       byte lands after Deregister.
-//   E3. After a failure nothing is executed any more.
-//   E4. Memory is bounded: kAnswerBytesMax of answers and one more, a piece of
-//       kReplyPieceBytes at most; a window of what is kept.
+// Invariants (FB1 to FB6 of fabric.h):
+//   TRP1. Requests are executed one after the other, in the order of their
+//         sequence; a gap is nonsense.
+//   TRP2. The region is asked for again before each step of a landing, so that
+//         no byte lands after Deregister.
+//   TRP3. After a failure nothing is executed any more.
+//   TRP4. Memory is bounded: kAnswerBytesMax of answers and one more, a piece
+//         of kReplyPieceBytes at most; a window of what is kept.
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_RESPONDER_H_
 #define ALPHEUS_REPLICATION_FABRIC_TCP_RESPONDER_H_

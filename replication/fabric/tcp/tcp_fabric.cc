@@ -24,8 +24,9 @@ constexpr size_t kBufferBytes = size_t{256} << 10;
 // those who want to connect, who can wait for some microseconds.
 constexpr uint32_t kLoneTurnsMax = 64;
 
-// How long answers are held at most by one who polls (T4): time to persist what
-// came and to hear from another backup, little beside a sleeping peer's waking.
+// How long answers are held at most by one who polls (TF4): time to persist
+// what came and to hear from another backup, little beside a sleeping peer's
+// waking.
 constexpr int64_t kHoldNanos = 20'000;
 
 }  // namespace
@@ -49,7 +50,7 @@ absl::StatusOr<RegionKey> TcpFabric::Register(std::span<std::byte> bytes,
 }
 
 absl::Status TcpFabric::Deregister(RegionKey key) {
-  Lock lock(*this);  // T1
+  Lock lock(*this);  // TF1
   if (IsMutant("kTcpDeregisterIsNoFence")) return absl::OkStatus();
   return regions_.Deregister(key);
 }
@@ -72,7 +73,7 @@ size_t TcpFabric::Poll(std::span<Completion> completions,
 }
 
 bool TcpFabric::Progress() {
-  // T2. Whoever wants the lock makes the progress, or will come again.
+  // TF2. Whoever wants the lock makes the progress, or will come again.
   if (wanting_.load(std::memory_order_relaxed) > 0) return false;
   if (!mutex_.TryLock()) return false;
   const bool moved = Advance(clock_.NowNanos(), IsMutant("kTcpStandInHolds"),
@@ -85,7 +86,7 @@ bool TcpFabric::Progress() {
 bool TcpFabric::Advance(int64_t now, bool may_hold, bool has_room) {
   bool moved = SendPosted(now, may_hold && now < hold_until_);
   const bool is_tick = now >= tick_at_;
-  // T5.
+  // TF5.
   const bool is_enough = (moved && !is_tick) || IsMutant("kTcpNoRoomIsDeaf");
   if (is_enough && !has_room) return moved;
   // Nobody is taken for silent before all that came has been read.

@@ -7,24 +7,24 @@
 // memory as well; the adapter starts no thread.
 //
 // Invariants, beyond those of fabric.h:
-//   T1. Memory of this host is touched only under the adapter's lock, and only
-//       after key, bounds and access were asked for in the same step: when
-//       Close or Deregister has returned, nothing lands any more (X5).
-//   T2. A stand-in's Progress never makes Poll wait for more than one turn: it
-//       steps back while anybody else wants the lock.
-//   T3. A peer that talks nonsense loses its own connection and nothing else.
-//   T4. A Poll that brings completions may hold back the acknowledgements of
-//       what it executed: who takes completions tends to post in return, and
-//       both then leave in one system call, the dearest thing there is here.
-//       The first Poll after 20 us sends them in any case, Progress and
-//       WaitForActivity at once, and nothing is held while a thread waits.
-//   T5. A Poll that has no room for completions, and sent what was posted, does
-//       not receive: whoever calls it so comes again for what it brings.
-//   T6. Nothing is left of a connection that was closed or rejected.
-//   T7. Without descriptors nothing ends and nothing spins: connecting fails,
-//       and whoever wants to connect waits until there are some.
-//   T8. Who says nothing keeps nobody out: of the host that has most of such
-//       connections the oldest makes room.
+//   TF1. Memory of this host is touched only under the adapter's lock, and only
+//        after key, bounds and access were asked for in the same step: when
+//        Close or Deregister has returned, nothing lands any more (FB5).
+//   TF2. A stand-in's Progress never makes Poll wait for more than one turn: it
+//        steps back while anybody else wants the lock.
+//   TF3. A peer that talks nonsense loses its own connection and nothing else.
+//   TF4. A Poll that brings completions may hold back the acknowledgements of
+//        what it executed: who takes completions tends to post in return, and
+//        both then leave in one system call, the dearest thing there is here.
+//        The first Poll after 20 us sends them in any case, Progress and
+//        WaitForActivity at once, and nothing is held while a thread waits.
+//   TF5. A Poll that has no room for completions, and sent what was posted,
+//        does not receive: whoever calls it so comes again for what it brings.
+//   TF6. Nothing is left of a connection that was closed or rejected.
+//   TF7. Without descriptors nothing ends and nothing spins: connecting fails,
+//        and whoever wants to connect waits until there are some.
+//   TF8. Who says nothing keeps nobody out: of the host that has most of such
+//        connections the oldest makes room.
 // Thread safety: all members concurrently.
 // References: docs/fabric_wire.md.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
@@ -97,7 +97,7 @@ class TcpFabric final : public WorkRequestFabric {
   // `has_room`: for completions.
   bool Advance(int64_t now, bool may_hold, bool has_room)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // With `may_hold` answers that would go alone are kept (T4).
+  // With `may_hold` answers that would go alone are kept (TF4).
   bool SendPosted(int64_t now, bool may_hold)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // From the connection that is known to be the one, if there is such; else

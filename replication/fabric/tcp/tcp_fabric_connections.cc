@@ -106,7 +106,7 @@ absl::Status TcpFabric::Reject(ConnectionId id, std::string_view private_data) {
 }
 
 absl::Status TcpFabric::Close(ConnectionId id) {
-  Lock lock(*this);  // T1
+  Lock lock(*this);  // TF1
   Connection* const connection = Find(id);
   if (connection == nullptr) return NoConnection(id);
   if (IsMutant("kTcpCloseIsNoFence")) return absl::OkStatus();
@@ -144,7 +144,7 @@ void TcpFabric::ForgetIfDead(ConnectionId id) {
   }
 }
 
-// T8. Ids are given out in the order of time.
+// TF8. Ids are given out in the order of time.
 void TcpFabric::MakeRoomForStranger() {
   std::map<std::string_view, size_t> by_host;
   size_t count = 0;

@@ -11,7 +11,7 @@
 
 namespace alpheus {
 
-// Counts among those whom a stand-in gives way to (T2).
+// Counts among those whom a stand-in gives way to (TF2).
 class ABSL_SCOPED_LOCKABLE TcpFabric::Lock {
  public:
   explicit Lock(const TcpFabric& fabric)

@@ -6,11 +6,11 @@
 // that they are tested and fuzzed without a socket.
 //
 // Invariants:
-//   W1. A header that decodes has a known opcode, a length within its opcode's
-//       bounds, zeros where zeros belong and, behind the handshake, a sum that
-//       holds: no length, place or number is used before that.
-//   W2. The first 12 bytes of a hello and of an accept (magic, opcode, version)
-//       mean the same in all versions of the protocol.
+//   TW1. A header that decodes has a known opcode, a length within its opcode's
+//        bounds, zeros where zeros belong and, behind the handshake, a sum that
+//        holds: no length, place or number is used before that.
+//   TW2. The first 12 bytes of a hello and of an accept (magic, opcode,
+//        version) mean the same in all versions of the protocol.
 // Thread safety: functions without state.
 // References: docs/fabric_wire.md.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_WIRE_H_
@@ -79,8 +79,8 @@ struct WireBounds {
 };
 
 std::array<std::byte, kWireHeaderBytes> EncodeHeader(const WireHeader& header);
-// Nothing if the bytes are no header (W1). A hello or accept of another version
-// decodes to nothing too.
+// Nothing if the bytes are no header (TW1). A hello or accept of another
+// version decodes to nothing too.
 std::optional<WireHeader> DecodeHeader(
     std::span<const std::byte, kWireHeaderBytes> bytes,
     const WireBounds& bounds);

@@ -3,7 +3,7 @@
 //
 // Others look at registered memory while bytes land in it, and a connection
 // may break in the middle of a write; neither may ever show a half of an
-// aligned word that the write covers (X1 of fabric.h). A kernel that receives
+// aligned word that the write covers (FB1 of fabric.h). A kernel that receives
 // right into the region does not promise that: it splits where packets end.
 //
 // Thread safety: the registered side may be touched by other threads.

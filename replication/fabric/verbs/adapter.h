@@ -7,12 +7,12 @@
 // that is there, and notes it for each of them.
 //
 // Invariants:
-//   D1. Each fabric that has a DeviceNews hears of each failure once, whoever
-//       took the event (X9).
-//   D2. An event is acknowledged when it has been taken: the end of a queue
-//       pair waits for that.
+//   VA1. Each fabric that has a DeviceNews hears of each failure once, whoever
+//        took the event (FB9).
+//   VA2. An event is acknowledged when it has been taken: the end of a queue
+//        pair waits for that.
 // Thread safety: DeviceNews concurrently; the rest values.
-// References: ibv_get_async_event(3), ibv_query_port(3); fabric.h X9.
+// References: ibv_get_async_event(3), ibv_query_port(3); fabric.h FB9.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_ADAPTER_H_
 #define ALPHEUS_REPLICATION_FABRIC_VERBS_ADAPTER_H_
 

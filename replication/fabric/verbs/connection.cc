@@ -173,7 +173,7 @@ void Connection::OnEvent(rdma_cm_event_type event) {
       return;
     default:
       NoteWhy(rdma_event_str(event));
-      Poll();  // C3
+      Poll();  // VC3
       Break(why_);
       return;
   }
@@ -187,7 +187,7 @@ void Connection::OnDeviceFailures(const DeviceFailures& failures) {
                       failures.queue_pairs.contains(queue_pair_->number());
   if (!is_of_all && !is_own) return;
   NoteWhy(is_of_all ? failures.all : "its queue pair failed");
-  Poll();  // C3
+  Poll();  // VC3
   Break(why_);
 }
 
@@ -268,7 +268,8 @@ void Connection::Post(const WorkRequest& request, const ibv_sge& own) {
 }
 
 void Connection::PostReceive(WorkId work, const ibv_sge& into) {
-  const bool is_handed_over = queue_pair_ && state_ != State::kRequested;  // C2
+  const bool is_handed_over =
+      queue_pair_ && state_ != State::kRequested;  // VC2
   if (!is_handed_over) {
     held_receives_.push_back({work, into});
   } else if (!queue_pair_->PostReceive(work, into).ok()) {
@@ -334,7 +335,7 @@ void Connection::Reject(std::string_view private_data, Deadline deadline) {
 }
 
 void Connection::Close() {
-  Poll();  // C3: what took effect is not called flushed
+  Poll();  // VC3: what took effect is not called flushed
   DropQueuePair();
   state_ = State::kDead;
 }

@@ -6,13 +6,12 @@
 //   responder   anonymous -> requested  -> established -> broken
 //
 // Invariants:
-//   C1. Once broken it has no queue pair: nothing moves, and all that was
-//   posted
-//       has completed (X3, X5).
-//   C2. Receives of a responder's user are handed to the adapter when it
-//       accepts, not before: a peer that was not accepted fills none.
-//   C3. What a peer said before it went is heard: completions are taken before
-//       its going is.
+//   VC1. Once broken it has no queue pair: nothing moves, and all that was
+//        posted has completed (FB3, FB5).
+//   VC2. Receives of a responder's user are handed to the adapter when it
+//        accepts, not before: a peer that was not accepted fills none.
+//   VC3. What a peer said before it went is heard: completions are taken before
+//        its going is.
 // Thread safety: none; the fabric's lock guards it.
 // References: rdma_cm(7); greeting.h.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_CONNECTION_H_

@@ -70,7 +70,7 @@ void TakeAll(ibv_context* context, Listeners* listeners)
     for (auto& [news, listener] : listeners->all) {
       if (listener.context == context) Note(event, &listener);
     }
-    ibv_ack_async_event(&event);  // D2
+    ibv_ack_async_event(&event);  // VA2
   }
 }
 

@@ -11,8 +11,8 @@
 //   kEstablished, or kRejected      <- kAccept, or kReject(private data)
 //
 // Invariants:
-//   G1. A greeting that decodes has this version, a known kind, a length that
-//       fits, and nothing behind it.
+//   VG1. A greeting that decodes has this version, a known kind, a length that
+//        fits, and nothing behind it.
 // Thread safety: pure functions.
 // References: docs/fabric.md; rdma_connect(3).
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_GREETING_H_

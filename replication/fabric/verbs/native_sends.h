@@ -17,7 +17,7 @@
 //        FLUSHes it is behind by itself; for a flush that is a READ it waits
 //        (IBV_SEND_FENCE).
 //   NS3. A write or send behind an atomic WRITE waits for it: it might pass it
-//        (X1). A flush behind it does not: nothing that is answered passes
+//        (FB1). A flush behind it does not: nothing that is answered passes
 //        another.
 // Thread safety: none; the fabric's lock guards it.
 // References: remote persistence taxonomy §2; InfiniBand Architecture 1.2.1,

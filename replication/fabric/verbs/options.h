@@ -29,7 +29,7 @@ struct VerbsFabricOptions {
                            .native_flush = true,
                            .atomic_write = true};
 
-  // How long a write with immediate, or a send, waits for a receive (X6), as
+  // How long a write with immediate, or a send, waits for a receive (FB6), as
   // nearly as the adapters' timers can.
   int64_t receiver_wait_ns = 500'000'000;
 

@@ -282,7 +282,7 @@ bool QueuePair::Poll(const Done& done) {
   for (;;) {
     const int count = ibv_poll_cq(
         queue_.get(), static_cast<int>(completions.size()), completions.data());
-    if (count < 0) return false;  // X9
+    if (count < 0) return false;  // FB9
     counters_.completions += static_cast<uint64_t>(count);
     for (int i = 0; i < count; ++i) {
       is_whole_ &= Take(completions[static_cast<size_t>(i)], done);

@@ -4,27 +4,27 @@
 // Idea: what is posted in a row is linked and handed to the adapter by one
 // doorbell, and only the last entry of such a chain asks for a completion: it
 // says that all before it are done. A failure has a completion in any case, so
-// nothing of X3 is lost by that.
+// nothing of FB3 is lost by that.
 // What the adapter can't do it is not asked for: a flush is a read of the last
 // byte of the range, into bytes that nobody looks at, but where there is a
 // FLUSH and it says as much (native_sends.h).
 //
 // Invariants:
 //   QP1. Entries are numbered in the order of posting, and complete in that
-//        order; each exactly once (X3).
-//   QP2. The completion queue has room for all that may be posted (X9, R3).
+//        order; each exactly once (FB3).
+//   QP2. The completion queue has room for all that may be posted (FB9, P-R3).
 //   QP3. When Destroy has returned the adapter moves no byte of this connection
-//        any more, in either direction: the queue pair has been destroyed (X5,
-//        R2); bringing it to an error state would not do. An adapter that was
+//        any more, in either direction: the queue pair has been destroyed (FB5,
+//        P-R2); bringing it to an error state would not do. An adapter that was
 //        taken away took its queue pairs with it.
 //   QP4. What follows an own read or atomic waits for it (IBV_SEND_FENCE):
-//        without that a later write may get into an earlier read (X1). A flush
+//        without that a later write may get into an earlier read (FB1). A flush
 //        is not waited for: who is behind it may land early.
 //   QP5. The completion channel tells of its first completion: it may be made
-//        by who is about to sleep, or while others do (V4, verbs_fabric.h).
+//        by who is about to sleep, or while others do (VF4, verbs_fabric.h).
 // Thread safety: none; the fabric's lock guards it.
 // References: ibv_post_send(3), ibv_poll_cq(3); remote persistence taxonomy
-// §3.4; protocol B "Search results" 5, B6 R2, R3.
+// §3.4; protocol B "Search results" 5, P-B6 P-R2, P-R3.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_QUEUE_PAIR_H_
 #define ALPHEUS_REPLICATION_FABRIC_VERBS_QUEUE_PAIR_H_
 

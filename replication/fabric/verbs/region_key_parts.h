@@ -16,7 +16,7 @@
 //
 // Invariants:
 //   1. Two regions of one adapter have different tags until 2^19 - 1 were
-//      registered; from then on it is the adapter's rkeys that differ (X7).
+//      registered; from then on it is the adapter's rkeys that differ (FB7).
 //   2. A region's address is on the same place of its page as its memory is:
 //      adapters ask for that.
 // Thread safety: RegionTags none; the rest pure functions.

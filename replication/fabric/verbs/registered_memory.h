@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // registered_memory: what one adapter may touch of this process's memory.
 //
-// Idea: the three questions of X4 are the adapter's; what is kept here is what
+// Idea: the three questions of FB4 are the adapter's; what is kept here is what
 // own operations need to name their bytes, and the end of each registration.
 //
 // Invariants:
 //   1. No region is registered with relaxed ordering: a receive or a flush
-//      would say nothing of the writes before it (R4).
+//      would say nothing of the writes before it (P-R4).
 //   2. When Deregister has returned the adapter touches the region no more: its
-//      memory region has been destroyed (X5; moving queue pairs to an error
+//      memory region has been destroyed (FB5; moving queue pairs to an error
 //      state would not do).
 //   3. A key grants FLUSH only if the adapter took the region for persistent
 //      memory, and peers may read it.
 // Thread safety: none; the fabric's lock guards it.
-// References: ibv_reg_mr(3); protocol B "Search results" 5, 6, B6 R2, R4.
+// References: ibv_reg_mr(3); protocol B "Search results" 5, 6, P-B6 P-R2, P-R4.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_REGISTERED_MEMORY_H_
 #define ALPHEUS_REPLICATION_FABRIC_VERBS_REGISTERED_MEMORY_H_
 

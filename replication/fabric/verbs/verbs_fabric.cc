@@ -156,7 +156,7 @@ ALPHEUS_FLATTEN absl::Status VerbsFabric::Post(ConnectionId id,
       CheckWorkRequest(request, connection->message_bytes_max()));
   connection->Post(request, own);
   if (waiters_ > 0) {
-    connection->RingDoorbell();  // V3
+    connection->RingDoorbell();  // VF3
     if (HasNews()) WakeWaiters();
   } else if (posted_.empty() || posted_.back() != id) {
     posted_.push_back(id);
@@ -265,7 +265,7 @@ bool VerbsFabric::Advance() {
   return moved;
 }
 
-// X9.
+// FB9.
 bool VerbsFabric::TakeDeviceNews() {
   const verbs::DeviceFailures failures = news_->Take();
   if (failures.all == nullptr && failures.queue_pairs.empty()) return false;
@@ -313,7 +313,7 @@ void VerbsFabric::WakeWaiters() {
   if (waiters_ > 0) wake_.Wake();
 }
 
-// V4: whatever completes between two looks at the queues has been asked for.
+// VF4: whatever completes between two looks at the queues has been asked for.
 bool VerbsFabric::PrepareToSleep() {
   TakeQueueEvents();
   for (const auto& [id, connection] : connections_) {

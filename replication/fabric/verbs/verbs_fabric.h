@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // verbs_fabric: an adapter with RDMA, by rdma-core.
 //
-// Idea: a thin layer. The adapter keeps X1, X2, X4 and X6 itself; what is added
-// is the order of completions (queue_pair.h), keys that say where a region
-// begins (region_key_parts.h), and a word of each program before they are
-// connected (greeting.h). The adapter starts no thread: whoever polls takes
+// Idea: a thin layer. The adapter keeps FB1, FB2, FB4 and FB6 itself; what is
+// added is the order of completions (queue_pair.h), keys that say where a
+// region begins (region_key_parts.h), and a word of each program before they
+// are connected (greeting.h). The adapter starts no thread: whoever polls takes
 // completions from its queues, which costs no system call; the connection
 // manager, which costs one, is asked now and then.
 //
 // Invariants, beyond those of fabric.h:
-//   V1. Close and Deregister destroy the queue pair and the memory region
-//       before they return: nothing else is a fence (X5, R2).
-//   V2. No region is registered with relaxed ordering (R4).
-//   V3. What is posted in a row leaves by one doorbell, at the next Poll, and
-//       at once while a thread sleeps in WaitForActivity.
-//   V4. A thread sleeps only when each completion queue will wake it.
-//   V5. Nothing is left of a connection that was closed or rejected.
-//   V6. When the adapter says that it has failed, its port is down, or that it
-//       lost completions, all connections concerned are broken at once (X9).
+//   VF1. Close and Deregister destroy the queue pair and the memory region
+//        before they return: nothing else is a fence (FB5, P-R2).
+//   VF2. No region is registered with relaxed ordering (P-R4).
+//   VF3. What is posted in a row leaves by one doorbell, at the next Poll, and
+//        at once while a thread sleeps in WaitForActivity.
+//   VF4. A thread sleeps only when each completion queue will wake it.
+//   VF5. Nothing is left of a connection that was closed or rejected.
+//   VF6. When the adapter says that it has failed, its port is down, or that it
+//        lost completions, all connections concerned are broken at once (FB9).
 // Thread safety: all members concurrently.
 // References: docs/fabric.md; rdma_cm(7); ibv_get_cq_event(3).
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_VERBS_FABRIC_H_

@@ -46,8 +46,9 @@ void FabricConformanceTest::TearDown() {
   world_.reset();
   for (const Arena& arena : arenas_) {
     const std::span<std::byte> all = arena.memory.bytes;
-    EXPECT_TRUE(AreAll(all.first(kGuardBytes), kGuard)) << "X4";
-    EXPECT_TRUE(AreAll(all.subspan(kGuardBytes + arena.bytes), kGuard)) << "X4";
+    EXPECT_TRUE(AreAll(all.first(kGuardBytes), kGuard)) << "FB4";
+    EXPECT_TRUE(AreAll(all.subspan(kGuardBytes + arena.bytes), kGuard))
+        << "FB4";
   }
 }
 

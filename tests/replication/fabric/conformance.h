@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conformance: what every fabric must promise, X1 to X8 of fabric.h.
+// conformance: what every fabric must promise, FB1 to FB8 of fabric.h.
 //
 // A fabric's test file instantiates FabricConformanceTest with its worlds and
 // is linked with conformance*.cc:
@@ -67,7 +67,7 @@ class FabricConformanceTest
   static constexpr int kGuard = 0x5a;
 
   void SetUp() override;
-  // No byte between regions was touched (X4).
+  // No byte between regions was touched (FB4).
   void TearDown() override;
 
   Fabric& fabric(int host) { return world_->fabric(host); }
@@ -81,7 +81,7 @@ class FabricConformanceTest
   void Settle();
 
   // Whether it holds now or, where completions of writes come before, in a
-  // while (X8).
+  // while (FB8).
   bool BecomesVisible(const std::function<bool()>& landed);
 
   // A region of `bytes` zeroes that starts on a multiple of 8.

@@ -177,7 +177,7 @@ TEST_P(FabricConformanceTest, CloseIsSeenByThePeerOnce) {
   EXPECT_TRUE(events_[0].empty());
 }
 
-// X3: each posted operation completes exactly once, in its order.
+// FB3: each posted operation completes exactly once, in its order.
 TEST_P(FabricConformanceTest, CloseFlushesWhatIsPosted) {
   const TestLink link = Link(0, 1);
   const TestRegion own = MakeRegion(0, 4096, RemoteAccess::kNone);

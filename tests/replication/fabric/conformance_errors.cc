@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is refused, how connections break, and the fences: X3 to X6.
+// What is refused, how connections break, and the fences: FB3 to FB6.
 #include <limits>
 
 #include "tests/replication/fabric/conformance.h"
@@ -51,7 +51,7 @@ constexpr Attempt kAllOperations[] = {Write, WriteImmediate, Read,
 
 constexpr auto kRemoteAccess = CompletionStatus::kRemoteAccess;
 
-// X4, at each edge, also where offset and length overflow.
+// FB4, at each edge, also where offset and length overflow.
 TEST_P(FabricConformanceTest, BytesOutsideTheRegionAreRefused) {
   constexpr uint64_t kBytes = 256;
   constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
@@ -85,7 +85,7 @@ TEST_P(FabricConformanceTest, BytesOutsideTheRegionAreRefused) {
   }
 }
 
-// X4, of an atomic write, and what never is one.
+// FB4, of an atomic write, and what never is one.
 TEST_P(FabricConformanceTest, AtomicWriteIsOfOneWordThatMayBeWritten) {
   if (!fabric(0).limits().atomic_write) return;
   const TestRegion own = MakeRegion(0, 64, kNone);
@@ -110,7 +110,7 @@ TEST_P(FabricConformanceTest, AtomicWriteIsOfOneWordThatMayBeWritten) {
   }
 }
 
-// X4: what was not granted leaves the memory as it is, at both ends.
+// FB4: what was not granted leaves the memory as it is, at both ends.
 TEST_P(FabricConformanceTest, AccessThatWasNotGrantedIsRefused) {
   const TestRegion own = MakeRegion(0, 64, kNone);
   const auto attempt_on = [&](Attempt attempt, RemoteAddress address,
@@ -172,7 +172,7 @@ TEST_P(FabricConformanceTest, KeyThatIsNotGivenOutIsRefused) {
   EXPECT_TRUE(dead.IsAll(0));
 }
 
-// X3: what was posted behind a failure is flushed, in order, and no other
+// FB3: what was posted behind a failure is flushed, in order, and no other
 // connection suffers.
 TEST_P(FabricConformanceTest, FailureFlushesWhatIsBehindIt) {
   const TestLink link = Link(0, 1);
@@ -207,7 +207,7 @@ TEST_P(FabricConformanceTest, FailureFlushesWhatIsBehindIt) {
   EXPECT_EQ(Next(0, other.at_host).status, CompletionStatus::kOk);
 }
 
-// X6, R1.
+// FB6, P-R1.
 TEST_P(FabricConformanceTest, SenderFailsWhenTheReceiverIsNeverReady) {
   const TestRegion own = MakeRegion(0, 4096, kNone);
   const TestRegion remote = MakeRegion(1, 4096, kWrite);
@@ -239,7 +239,7 @@ TEST_P(FabricConformanceTest, SendThatIsTooLongFailsAtBothEnds) {
   EXPECT_EQ(into.bytes[63], std::byte{0});
 }
 
-// X5: a peer streams; what Close left is what stays.
+// FB5: a peer streams; what Close left is what stays.
 TEST_P(FabricConformanceTest, CloseIsAFence) {
   const TestRegion own = MakeRegion(0, 8192, kNone);
   const TestRegion remote = MakeRegion(1, 8192, kWrite);
@@ -283,7 +283,7 @@ TEST_P(FabricConformanceTest, DeregisterIsAFence) {
   }
 }
 
-// X5 where the own operation is what changes this host's memory.
+// FB5 where the own operation is what changes this host's memory.
 TEST_P(FabricConformanceTest, FencesHoldForOwnReadsAndReceivesToo) {
   const TestRegion source = MakeRegion(1, 4096, kRead);
   source.Fill(1);

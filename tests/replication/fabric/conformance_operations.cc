@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations do when nothing goes wrong: X1, X2, X3, X7.
+// What operations do when nothing goes wrong: FB1, FB2, FB3, FB7.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -12,7 +12,7 @@ namespace {
 using enum RemoteAccess;
 constexpr auto kOk = CompletionStatus::kOk;
 
-// X8, for every size and place: nothing more needs to be done.
+// FB8, for every size and place: nothing more needs to be done.
 TEST_P(FabricConformanceTest, CompletedWriteIsVisible) {
   const TestLink link = Link(0, 1);
   const TestRegion own = MakeRegion(0, 20'000, kNone);
@@ -45,7 +45,7 @@ TEST_P(FabricConformanceTest, CompletedWriteIsVisible) {
   }
 }
 
-// X2, and what the receive tells: byte count and immediate.
+// FB2, and what the receive tells: byte count and immediate.
 TEST_P(FabricConformanceTest, ImmediateComesBehindAllWritesBeforeIt) {
   const TestLink link = Link(0, 1);
   constexpr uint64_t kBytes = 8192;
@@ -80,7 +80,7 @@ TEST_P(FabricConformanceTest, ImmediateComesBehindAllWritesBeforeIt) {
   }
 }
 
-// R9: an immediate of no bytes needs no key, and no buffer.
+// P-R9: an immediate of no bytes needs no key, and no buffer.
 TEST_P(FabricConformanceTest, ZeroLengthWriteWithImmediateOnlyAnnounces) {
   const TestLink link = Link(0, 1);
   ASSERT_TRUE(fabric(1).PostReceive(link.at_peer, WorkId(1), {}).ok());
@@ -95,7 +95,7 @@ TEST_P(FabricConformanceTest, ZeroLengthWriteWithImmediateOnlyAnnounces) {
   EXPECT_EQ(received.immediate, 42u);
 }
 
-// X1: reads and flushes see what was posted before them, writes that were
+// FB1: reads and flushes see what was posted before them, writes that were
 // posted behind a read do not get into it.
 TEST_P(FabricConformanceTest, ReadSeesWritesBeforeItAndNoneBehindIt) {
   const TestLink link = Link(0, 1);
@@ -126,8 +126,8 @@ TEST_P(FabricConformanceTest, ReadSeesWritesBeforeItAndNoneBehindIt) {
   EXPECT_TRUE(remote.IsAll(2));
 }
 
-// X8: a flush, a read and an atomic say that what was posted before is visible,
-// also where it completed long ago.
+// FB8: a flush, a read and an atomic say that what was posted before is
+// visible, also where it completed long ago.
 TEST_P(FabricConformanceTest, WhatComesBehindAWriteFindsItVisible) {
   const TestLink link = Link(0, 1);
   const TestRegion own = MakeRegion(0, 6000, kNone);
@@ -163,7 +163,7 @@ TEST_P(FabricConformanceTest, WhatComesBehindAWriteFindsItVisible) {
   }
 }
 
-// X8: also when the region is given back, or the connection closed.
+// FB8: also when the region is given back, or the connection closed.
 TEST_P(FabricConformanceTest, CompletedWriteLandsBeforeTheFence) {
   const TestRegion own = MakeRegion(0, 4096, kNone);
   own.Fill(1);
@@ -199,8 +199,8 @@ TEST_P(FabricConformanceTest, FlushOfNoBytesIsBehindTheWritesToo) {
   EXPECT_TRUE(remote.IsAll(3));
 }
 
-// PostWriteAtomic, X1: what was written before is there before the word is, and
-// what is written behind it does not pass it.
+// PostWriteAtomic, FB1: what was written before is there before the word is,
+// and what is written behind it does not pass it.
 TEST_P(FabricConformanceTest, AtomicWriteTakesEffectInItsOrder) {
   const TestLink link = Link(0, 1);
   constexpr uint64_t kBytes = 4096;
@@ -413,7 +413,7 @@ TEST_P(FabricConformanceTest, SendsAndImmediatesShareTheReceives) {
   }
 }
 
-// X3 with both directions, and several connections, in use at once.
+// FB3 with both directions, and several connections, in use at once.
 TEST_P(FabricConformanceTest, ManyConnectionsBothWaysKeepTheirOwnOrder) {
   constexpr uint64_t kWrites = 10;
   std::vector<TestLink> links;
@@ -471,7 +471,7 @@ TEST_P(FabricConformanceTest, ThreeHostsReachEachOther) {
   }
 }
 
-// X7.
+// FB7.
 TEST_P(FabricConformanceTest, KeysAndConnectionsAreNeverUsedTwice) {
   std::set<RegionKey> keys;
   std::set<ConnectionId> at_host;

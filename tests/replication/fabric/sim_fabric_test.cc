@@ -259,7 +259,7 @@ TEST_P(SimFabricTest, SameSeedSameEvents) {
   }
 }
 
-// X1: between two events a write has landed in part, in whole words.
+// FB1: between two events a write has landed in part, in whole words.
 TEST_P(SimFabricTest, WriteLandsInWholeWordsPartByPart) {
   SimOptions options;
   options.packet_bytes = 64;
@@ -278,7 +278,7 @@ TEST_P(SimFabricTest, WriteLandsInWholeWordsPartByPart) {
   EXPECT_EQ(Next(0).status, CompletionStatus::kOk);
 }
 
-// X6, R1: "Search results" 4: bytes without a notice.
+// FB6, P-R1: "Search results" 4: bytes without a notice.
 TEST_P(SimFabricTest, WriteThatFindsNoReceiveHasLandedInPart) {
   Start({});
   ASSERT_TRUE(fabric(0)
@@ -304,8 +304,8 @@ TEST_P(SimFabricTest, ReceiveThatIsPostedInTimeIsFound) {
   EXPECT_EQ(Landed(), kBytes);
 }
 
-// X5: the peer has gone, and its bytes still come.
-// X6: others have used them up for a while.
+// FB5: the peer has gone, and its bytes still come.
+// FB6: others have used them up for a while.
 TEST_P(SimFabricTest, HiddenReceivesAreFoundAgain) {
   Start({});
   const auto write = [&](uint64_t work) {
@@ -334,7 +334,7 @@ TEST_P(SimFabricTest, HiddenReceivesAreFoundAgain) {
   EXPECT_EQ(Next(1).status, CompletionStatus::kFlushed);
 }
 
-// X9, R3: what was lost is told, as flushed, whatever became of it.
+// FB9, P-R3: what was lost is told, as flushed, whatever became of it.
 TEST_P(SimFabricTest, QueueThatOverrunsBreaksAllConnections) {
   Start({});
   const std::string address = *fabric(1).Listen(SimNetwork::Address(1, 0));

@@ -225,7 +225,7 @@ SimOptions FastMessages() {
 INSTANTIATE_TEST_SUITE_P(Seeds, SimStagesTest,
                          ::testing::Range(uint64_t{1}, uint64_t{9}));
 
-// X8: on InfiniBand the completion comes first, the bytes by themselves.
+// FB8: on InfiniBand the completion comes first, the bytes by themselves.
 TEST_P(SimStagesTest, WriteThatCompletedIsUnderWay) {
   Hosts hosts(GetParam(), adapter_completes_, FastMessages());
   hosts.Write();
@@ -339,7 +339,7 @@ TEST_P(SimStagesTest, KillLeavesAPartOfWhatWasNotAcknowledged) {
   EXPECT_EQ(hosts.Visible(), left);
 }
 
-// X5: the program does nothing, the peer has gone; until Close they land.
+// FB5: the program does nothing, the peer has gone; until Close they land.
 TEST_P(SimStagesTest, BytesLandLateUntilClose) {
   SimOptions options;
   options.late_parts_max = 1'000;
@@ -362,7 +362,7 @@ TEST_P(SimStagesTest, BytesLandLateUntilClose) {
   EXPECT_EQ(hosts.Visible(), 0u);
 }
 
-// X6, R1: all but the last packet, or less.
+// FB6, P-R1: all but the last packet, or less.
 TEST_P(SimStagesTest, WriteThatFindsNoReceiveLandsInPart) {
   Hosts hosts(GetParam(), adapter_completes_);
   hosts.WriteImmediate();

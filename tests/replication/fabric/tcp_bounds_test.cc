@@ -28,7 +28,7 @@ using tcp::WireHeader;
 using tcp::WireOpcode;
 
 constexpr uint64_t kWindow = uint64_t{1} << 20;
-// Of answers that wait: those of E4, and the piece that is being sent.
+// Of answers that wait: those of TRP4, and the piece that is being sent.
 constexpr uint64_t kAnswersBound = Responder::kAnswerBytesMax +
                                    Responder::kReplyPieceBytes +
                                    tcp::kWireHeaderBytes;
@@ -127,7 +127,7 @@ TEST_F(ResponderBoundsTest, AtomicsWhoseAnswersNobodyTakesWait) {
   EXPECT_EQ(responder_.executed(), kCount);
 }
 
-// X1: a write behind a read that waits must not show in it.
+// FB1: a write behind a read that waits must not show in it.
 TEST_F(ResponderBoundsTest, WriteWaitsBehindAReplyThatIsNotWhole) {
   Feed(Request(WireOpcode::kRead, kBytes, 0));
   Feed(Request(WireOpcode::kWrite, 8, kBytes - 8));
@@ -211,7 +211,7 @@ class TcpBoundsTest : public TcpFabricTest {
   }
 };
 
-// N5. A stranger that has not even said hello.
+// TCN5. A stranger that has not even said hello.
 TEST_F(TcpBoundsTest, OnePongAnswersAllPingsThatCame) {
   constexpr size_t kPings = 20'000;
   const tcp::Descriptor raw = ConnectRaw();
@@ -223,7 +223,7 @@ TEST_F(TcpBoundsTest, OnePongAnswersAllPingsThatCame) {
   EXPECT_LE(pongs.size(), kPings / 20 * tcp::kWireHeaderBytes);
 }
 
-// N4. It goes on talking, so it is not silent.
+// TCN4. It goes on talking, so it is not silent.
 TEST_F(TcpBoundsTest, PeerThatTakesNoAnswersIsGone) {
   const tcp::Descriptor raw = ConnectRaw();
   AcceptRaw(raw);

@@ -27,7 +27,7 @@ namespace {
 
 using Kind = ConnectionEvent::Kind;
 
-// T3.
+// TF3.
 TEST_F(TcpFabricTest, GarbageIsRefusedAndDisturbsNobody) {
   Connect();
   const tcp::Descriptor raw = ConnectRaw();
@@ -134,8 +134,8 @@ TEST_F(TcpFabricTest, ManySmallWritesTakeOneSystemCallPerSide) {
   EXPECT_EQ(fabric(1).counters().send_calls - before[1].send_calls, 1U);
 }
 
-// T4. Polls until host 1, and host 1 alone, has taken one write with immediate;
-// returns its counters from before.
+// TF4. Polls until host 1, and host 1 alone, has taken one write with
+// immediate; returns its counters from before.
 class TcpFabricHoldTest : public TcpFabricTest {
  protected:
   TcpFabricCounters TakeOneImmediate() {
@@ -244,7 +244,7 @@ TEST_F(TcpFabricTest, WakeEndsAWait) {
   waker.join();
 }
 
-// A stand-in that brings completions wakes whoever waits for them (T2).
+// A stand-in that brings completions wakes whoever waits for them (TF2).
 TEST_F(TcpFabricTest, StandInsProgressWakesAWaitingThread) {
   Connect();
   std::atomic<bool> stop{false};
@@ -267,7 +267,7 @@ TEST_F(TcpFabricTest, StandInsProgressWakesAWaitingThread) {
   stand_in.join();
 }
 
-// Q2: a parked send keeps what is behind it, and answers still get through.
+// TRQ2: a parked send keeps what is behind it, and answers still get through.
 TEST_F(TcpFabricTest, ParkedRequestsHoldUpNeitherAnswersNorOrder) {
   Connect();
   memory_[0][0] = 77;
@@ -295,7 +295,7 @@ TEST_F(TcpFabricTest, ParkedRequestsHoldUpNeitherAnswersNorOrder) {
   EXPECT_EQ(std::memcmp(&Memory(1)[8192 + 5001 * 39], &Memory(0)[0], 5000), 0);
 }
 
-// N2: long silence while nobody polled is no silence of the peer.
+// TCN2: long silence while nobody polled is no silence of the peer.
 TEST_F(TcpFabricTest, PeerIsNotGoneBecauseNobodyPolled) {
   Connect();
   for (int i = 0; i < 3; ++i) {

@@ -67,7 +67,7 @@ TEST_F(TcpProtocolTest, RequestWithoutAHandshakeTouchesNothing) {
   EXPECT_EQ(Memory(1)[0], std::byte{0});
 }
 
-// E1.
+// TRP1.
 TEST_F(TcpProtocolTest, GapInTheNumbersBreaksTheConnection) {
   const tcp::Descriptor raw = ConnectRaw();
   AcceptRaw(raw);
@@ -77,7 +77,7 @@ TEST_F(TcpProtocolTest, GapInTheNumbersBreaksTheConnection) {
   EXPECT_EQ(Memory(1)[0], std::byte{0});
 }
 
-// X4; own requests can't get there, PostFetchAdd refuses them.
+// FB4; own requests can't get there, PostFetchAdd refuses them.
 TEST_F(TcpProtocolTest, AtomicBesideAWordIsRefused) {
   const tcp::Descriptor raw = ConnectRaw();
   AcceptRaw(raw);
@@ -92,7 +92,7 @@ TEST_F(TcpProtocolTest, AtomicBesideAWordIsRefused) {
   EXPECT_EQ(memory_[1][1], 0U);
 }
 
-// X2, where the bytes come in many pieces.
+// FB2, where the bytes come in many pieces.
 TEST_F(TcpProtocolTest, ImmediateOfALargeWriteComesBehindItsBytes) {
   constexpr size_t kLarge = size_t{8} << 20;
   Connect();
@@ -119,7 +119,7 @@ TEST_F(TcpProtocolTest, PingIsAnsweredBeforeTheProgramHasAnswered) {
 
 // --- What a peer may answer -------------------------------------------------
 
-// Q3: what completed is the program's again, and must have left.
+// TRQ3: what completed is the program's again, and must have left.
 TEST_F(TcpProtocolTest, AckOfWhatWasNeverSentCompletesNothing) {
   constexpr size_t kBytes = 700'000;  // two are more than the peer's window
   const tcp::Descriptor raw = ConnectRaw();
@@ -152,8 +152,8 @@ TEST_F(TcpProtocolTest, ReplyOfAnotherLengthBreaksTheConnection) {
   EXPECT_EQ(Memory(1)[0], std::byte{0});
 }
 
-// N2: what was asked is answered. The silence of a retry time, which four looks
-// are (N3), begins with the ping of the first of them.
+// TCN2: what was asked is answered. The silence of a retry time, which four
+// looks are (TCN3), begins with the ping of the first of them.
 TEST_F(TcpProtocolTest, PeerThatWasAskedForNothingIsNotGone) {
   Connect();
   ExpectWorks();
@@ -167,7 +167,7 @@ TEST_F(TcpProtocolTest, PeerThatWasAskedForNothingIsNotGone) {
 
 // --- Bounds -----------------------------------------------------------------
 
-// Q2.
+// TRQ2.
 TEST_F(TcpProtocolTest, NoMoreIsInFlightThanThePeersWindow) {
   constexpr size_t kBytes = 100'000;
   constexpr size_t kMessage = tcp::kWireHeaderBytes + kBytes;
@@ -222,7 +222,7 @@ TEST_F(TcpProtocolTest, ConnectionsThatHaveSaidNothingAreLimited) {
   EXPECT_EQ(small.counters().refused, 1U);
 }
 
-// T8. One host floods the adapter; the other one, and whoever comes after, say
+// TF8. One host floods the adapter; the other one, and whoever comes after, say
 // hello in peace.
 TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
   TcpFabricOptions options;
@@ -286,7 +286,7 @@ TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
 
 // --- System calls -----------------------------------------------------------
 
-// T4, T5: one message out and one in. The acknowledgement goes with what is
+// TF4, TF5: one message out and one in. The acknowledgement goes with what is
 // posted in return; who only hands over what it posted does not ask for more.
 TEST_F(TcpProtocolTest, RoundTripTakesOneSendPerSide) {
   Connect();

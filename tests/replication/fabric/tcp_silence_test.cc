@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// N3 (connection.h): the time in which nobody looked is no silence, and whoever
-// is gone is noticed all the same.
+// TCN3 (connection.h): the time in which nobody looked is no silence, and
+// whoever is gone is noticed all the same.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -97,7 +97,7 @@ TEST(WireTest, MagicZerosAndOpcodeAreChecked) {
   }
 }
 
-// W1: no place, number or length is another one.
+// TW1: no place, number or length is another one.
 TEST(WireTest, EveryTurnedBitOfAHeaderIsSeen) {
   for (const WireOpcode opcode :
        {WireOpcode::kWrite, WireOpcode::kWriteImmediate, WireOpcode::kRead,
@@ -128,7 +128,7 @@ TEST(WireTest, HandshakeHasZerosInPlaceOfASum) {
   EXPECT_FALSE(DecodeHeader(Resummed(bytes), kBounds));
 }
 
-// W2: whatever else a later version changes.
+// TW2: whatever else a later version changes.
 TEST(WireTest, HelloOfAnotherVersionIsRefused) {
   const WireHeader header{.opcode = WireOpcode::kHello,
                           .immediate = kWireVersion + 1,

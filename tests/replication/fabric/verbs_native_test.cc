@@ -202,7 +202,7 @@ TEST_F(VerbsNativeTest, AtomicWriteWaitsForAFlushThatIsARead) {
   EXPECT_FALSE(Waits(Ring()[0])) << "the read is done";
 }
 
-// NS3, X1.
+// NS3, FB1.
 TEST_F(VerbsNativeTest, NoWriteOvertakesAnAtomicWrite) {
   AtomicWrite(At(0));
   Write(At(0), 8);

@@ -96,7 +96,7 @@ TEST(GreetingTest, ComesBack) {
   }
 }
 
-// G1, and each byte of the header counts.
+// VG1, and each byte of the header counts.
 TEST(GreetingTest, NonsenseIsNone) {
   const std::vector<std::byte> good = Encoded({GreetingKind::kHello, 1, "abc"});
   for (size_t bytes = 0; bytes < good.size(); ++bytes) {

@@ -68,7 +68,7 @@ TEST_F(VerbsQueuePairTest, FirstCompletionIsToldOf) {
   EXPECT_EQ(adapter_.arms, 1);
 }
 
-// QP1, X3: one completion for all of a chain, in the order of posting.
+// QP1, FB3: one completion for all of a chain, in the order of posting.
 TEST_F(VerbsQueuePairTest, LastOfAChainCompletesAllOfIt) {
   for (uint64_t work = 1; work <= 3; ++work) Post(Operation::kWrite, work);
   EXPECT_TRUE(adapter_.doorbells.empty());
@@ -88,7 +88,7 @@ TEST_F(VerbsQueuePairTest, LastOfAChainCompletesAllOfIt) {
   EXPECT_EQ(pair_->sends(), 0u);
 }
 
-// X3: what failed has a completion of its own; what is behind it is flushed.
+// FB3: what failed has a completion of its own; what is behind it is flushed.
 TEST_F(VerbsQueuePairTest, FailureInAChainIsOfItsOwnRequest) {
   for (uint64_t work = 1; work <= 4; ++work) Post(Operation::kWrite, work);
   ASSERT_TRUE(pair_->RingDoorbell().ok());
@@ -133,14 +133,14 @@ TEST_F(VerbsQueuePairTest, ManyChainsLeaveNothingToTheNextOnes) {
   }
 }
 
-// QP3, X5.
+// QP3, FB5.
 TEST_F(VerbsQueuePairTest, FenceDestroysTheQueuePair) {
   EXPECT_EQ(adapter_.queue_pairs, 1);
   pair_->Destroy();
   EXPECT_EQ(adapter_.queue_pairs, 0);
 }
 
-// QP4, X1.
+// QP4, FB1.
 TEST_F(VerbsQueuePairTest, WhatFollowsAReadWaitsForIt) {
   Post(Operation::kRead, 1);
   Post(Operation::kWrite, 2);
@@ -163,7 +163,7 @@ class VerbsMemoryTest : public ::testing::Test {
   alignas(8) std::byte bytes_[64];
 };
 
-// R4, V2.
+// P-R4, VF2.
 TEST_F(VerbsMemoryTest, NothingIsRegisteredWithRelaxedOrdering) {
   for (const RemoteAccess access :
        {RemoteAccess::kNone, RemoteAccess::kRead, RemoteAccess::kWrite,
@@ -173,7 +173,7 @@ TEST_F(VerbsMemoryTest, NothingIsRegisteredWithRelaxedOrdering) {
   }
 }
 
-// X5, V1.
+// FB5, VF1.
 TEST_F(VerbsMemoryTest, FenceDestroysTheRegion) {
   const RegionKey key = *memory_.Register(bytes_, RemoteAccess::kWrite);
   EXPECT_EQ(adapter_.regions, 1);
@@ -218,7 +218,7 @@ TEST_F(VerbsMemoryTest, RegionThatTheAdapterKeepsStaysKnown) {
   EXPECT_TRUE(memory_.Deregister(key).ok());
 }
 
-// X6, R1: 7 would be for ever, with some adapters also for silent peers.
+// FB6, P-R1: 7 would be for ever, with some adapters also for silent peers.
 TEST_F(VerbsMemoryTest, CallAsksForRetriesThatEnd) {
   Shared shared;
   shared.context = &adapter_.context;
@@ -256,7 +256,7 @@ class VerbsNewsTest : public VerbsMemoryTest {
   std::unique_ptr<DeviceNews> other_;
 };
 
-// D1: who did not take the event hears of it, too, once.
+// VA1: who did not take the event hears of it, too, once.
 TEST_F(VerbsNewsTest, EachFabricHearsOfEachFailureOnce) {
   EXPECT_EQ(news_->Take().all, nullptr);
   Tell(IBV_EVENT_PORT_ACTIVE, 1);

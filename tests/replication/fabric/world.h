@@ -43,7 +43,7 @@ class FabricWorld {
     return {owner, {reinterpret_cast<std::byte*>(owner.get()), bytes}};
   }
 
-  // False: they say no more than X8.
+  // False: they say no more than FB8.
   virtual bool CompletedWritesAreVisible() const { return true; }
 
   // The clock on which the fabrics' deadlines count.

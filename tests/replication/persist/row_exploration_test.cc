@@ -89,7 +89,7 @@ TEST(RowExplorationTest, IwarpBreaksWhatRestsOnCompletionsOfPostedOperations) {
   });
 }
 
-// R4: what is back to back, and kept as soon as it is visible.
+// P-R4: what is back to back, and kept as soon as it is visible.
 TEST(RowExplorationTest, RelaxedOrderingBreaksWhatIsBackToBack) {
   ForEachRow([](const TableRow& row, const Platform& platform) {
     const bool breaks = platform.domain == PersistenceDomain::kHierarchy &&

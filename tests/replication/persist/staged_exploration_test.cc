@@ -178,7 +178,7 @@ TEST(StagedExplorationTest, CompoundWritesWithAResponderFlushBetween) {
                {6, {"11", "11", "11", "11", "11", "11"}}});
 }
 
-// R4: with relaxed ordering b may be there without a, also where all that is
+// P-R4: with relaxed ordering b may be there without a, also where all that is
 // visible is kept. WSP keeps what was received.
 TEST(StagedExplorationTest, RelaxedOrderingBreaksBackToBackWrites) {
   const Program program = {kReceiveA, kReceiveB, kFlush};

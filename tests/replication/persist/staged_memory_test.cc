@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each stage by itself, and each way from one to the next: S1 to S6.
+// Each stage by itself, and each way from one to the next: SM1 to SM6.
 #include "replication/persist/staged_memory.h"
 
 #include <gtest/gtest.h>
@@ -111,7 +111,7 @@ TEST_P(StagedPlatformTest, StoresOfTheProcessorAreInTheCache) {
                               : Images{"10"});
 }
 
-// S4.
+// SM4.
 TEST_P(StagedPlatformTest, ReceiveCompletionTakesAllToVisibleAndNoFurther) {
   world_.Receive(0, 1);
   world_.Receive(1, 1);
@@ -121,7 +121,7 @@ TEST_P(StagedPlatformTest, ReceiveCompletionTakesAllToVisibleAndNoFurther) {
   EXPECT_EQ(world_.staged.WordsAt(Stage::kVisible), GetParam().ddio ? 0u : 2u);
 }
 
-// S5.
+// SM5.
 TEST_P(StagedPlatformTest, ReadTakesAllToTheControllerWithDdioOff) {
   world_.Receive(0, 1);
   world_.Receive(1, 1);
@@ -133,7 +133,7 @@ TEST_P(StagedPlatformTest, ReadTakesAllToTheControllerWithDdioOff) {
   EXPECT_EQ(world_.Cut(), is_open ? kAnyImage : Images{"11"});
 }
 
-// S4, S5: other connections' writes stay where they are.
+// SM4, SM5: other connections' writes stay where they are.
 TEST_P(StagedPlatformTest, PushesAreOfOneChannel) {
   world_.Receive(0, 1, /*channel=*/1);
   world_.Receive(1, 1, /*channel=*/2);
@@ -152,7 +152,7 @@ class StagedMemoryTest : public ::testing::Test {
   StagedWorld world_{{.ddio = false}};
 };
 
-// S1: 8-byte words of the memory, whatever the write's own first byte is.
+// SM1: 8-byte words of the memory, whatever the write's own first byte is.
 TEST_F(StagedMemoryTest, WordsAreTheMemorysWords) {
   StagedWorld world({}, 4);
   const std::vector<std::byte> bytes(21, std::byte{0xff});
@@ -190,7 +190,7 @@ TEST_F(StagedMemoryTest, WritesInsideOneWordAreOneMove) {
   EXPECT_EQ(start[7], std::byte{0});
 }
 
-// S2, at both places.
+// SM2, at both places.
 TEST_F(StagedMemoryTest, LaterWriteWaitsForAllWordsOfTheEarlierOne) {
   StagedWorld world({}, 3);
   world.Receive(0, 2);
@@ -215,7 +215,7 @@ TEST_F(StagedMemoryTest, LaterWriteWaitsForAllWordsOfTheEarlierOne) {
   EXPECT_TRUE(last_may_move());
 }
 
-// S2: not between channels, and not with relaxed ordering.
+// SM2: not between channels, and not with relaxed ordering.
 TEST_F(StagedMemoryTest, OrderIsOfAChannelAndMayBeRelaxed) {
   world_.Receive(0, 1, /*channel=*/1);
   world_.Receive(1, 1, /*channel=*/2);
@@ -225,10 +225,10 @@ TEST_F(StagedMemoryTest, OrderIsOfAChannelAndMayBeRelaxed) {
   relaxed.Receive(1, 1);
   EXPECT_EQ(relaxed.staged.move_count(), 2u);
   relaxed.staged.PushForReceive(1);
-  EXPECT_EQ(relaxed.Visible(), "11") << "S4: a completion is never relaxed";
+  EXPECT_EQ(relaxed.Visible(), "11") << "SM4: a completion is never relaxed";
 }
 
-// S3.
+// SM3.
 TEST_F(StagedMemoryTest, VisibleWordsAreAcceptedInAnyOrder) {
   world_.Receive(0, 1);
   world_.Receive(1, 1);
@@ -273,7 +273,7 @@ TEST_F(StagedMemoryTest, OtherMemoryIsPassedInOrderToo) {
   EXPECT_EQ(world_.staged.WordsAt(Stage::kVisible), 1u);
 }
 
-// S6.
+// SM6.
 TEST_F(StagedMemoryTest, EndDropsWhatTheAdapterHasNotAcknowledged) {
   world_.Receive(0, 1);
   world_.staged.Acknowledge(1);
@@ -301,7 +301,7 @@ TEST_F(StagedMemoryTest, EndIsOfOneChannel) {
   EXPECT_EQ(world_.Visible(), "01");
 }
 
-// What was before it in the channel comes first (S2), what is behind it stays.
+// What was before it in the channel comes first (SM2), what is behind it stays.
 TEST_F(StagedMemoryTest, EndOfARegionKeepsTheOrder) {
   StagedWorld world({}, 4);
   world.Receive(0, 1, 1, /*region=*/7);
@@ -316,7 +316,7 @@ TEST_F(StagedMemoryTest, EndOfARegionKeepsTheOrder) {
   EXPECT_EQ(world.Visible(), "1110");
 }
 
-// X5: a part lands late, another never does.
+// FB5: a part lands late, another never does.
 TEST_F(StagedMemoryTest, BrokenChannelLosesAPartThatIsDrawn) {
   std::map<std::string, int> seen;
   for (uint64_t seed = 1; seed <= 64; ++seed) {

@@ -162,7 +162,7 @@ Platform WithBuffersInPmem() {
   return platform;
 }
 
-// R5: with all buffers full of what nobody applied the next update waits.
+// P-R5: with all buffers full of what nobody applied the next update waits.
 TEST(UpdateCreditsTest, BufferIsPostedAgainOnlyWhenItIsApplied) {
   SimUpdates updates(1, WithBuffersInPmem(), steps::kSendBothCompleted,
                      UpdateKind::kCompound, kUpdateCredits + 1);
