@@ -8,13 +8,13 @@
 // in runs, so that a whole log is one run and a flat vector of records.
 //
 // Invariants:
-//   A1. Runs are sorted, disjoint and unbroken from head.lsn on; behind the
-//       last one everything is absent.
-//   A2. A replica that is blank, suspect or repairing answers unknown of every
-//       LSN (H12, H16, H25).
-//   A3. What is at or below proven_lsn is never torn nor absent (INV-9).
+//   AN1. Runs are sorted, disjoint and unbroken from head.lsn on; behind the
+//        last one everything is absent.
+//   AN2. A replica that is blank, suspect or repairing answers unknown of every
+//        LSN (P-H12, P-H16, P-H25).
+//   AN3. What is at or below proven_lsn is never torn nor absent (P-INV-9).
 // Thread safety: values and pure functions.
-// References: protocol A4.3, H9, H10, H12, H16, H25; answer_scan.h.
+// References: protocol P-A4.3, P-H9, P-H10, P-H12, P-H16, P-H25; answer_scan.h.
 #ifndef ALPHEUS_RECOVERY_ANSWER_H_
 #define ALPHEUS_RECOVERY_ANSWER_H_
 
@@ -71,7 +71,7 @@ struct Answer {
   Configuration configuration;
   uint64_t ring_capacity = 0;  // bytes
   Epoch log_epoch;             // what ranks logs
-  Epoch promised_before;       // before this ballot; ranks nothing (H4)
+  Epoch promised_before;       // before this ballot; ranks nothing (P-H4)
   EpochTable table;
   LogPosition head;
   // Of the log epoch: up to here records were persisted and acknowledged. From
@@ -104,7 +104,7 @@ class VerdictReader {
     const HeldRecord* record = nullptr;  // of a have
     Lsn end;  // behind the last LSN that lies in the same run
   };
-  // What counts of the answer at `lsn`: whatever its runs say, A2 and A3 hold
+  // What counts of the answer at `lsn`: whatever its runs say, AN2 and AN3 hold
   // of it, since an answer may come from a program of another version.
   Seen At(Lsn lsn);
 

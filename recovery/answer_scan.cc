@@ -20,7 +20,7 @@ HeldRecord Held(const RecordView& record) {
           static_cast<uint32_t>(record.bytes / kLineBytes)};
 }
 
-// Torn and absent at or below the proven LSN are corrupt (A3).
+// Torn and absent at or below the proven LSN are corrupt (AN3).
 void MarkCorrupt(Answer* answer) {
   if (IsMutant("kAnswerProvesNothing")) {
     answer->proven_lsn = Lsn(0);

@@ -6,9 +6,9 @@
 // and goes on wherever its caller wants.
 //
 // Invariants:
-//   C1. The answer does not depend on the slices.
+//   AS1. The answer does not depend on the slices.
 // Thread safety: one thread.
-// References: protocol A4.3, H9, H10; answer.h.
+// References: protocol P-A4.3, P-H9, P-H10; answer.h.
 #ifndef ALPHEUS_RECOVERY_ANSWER_SCAN_H_
 #define ALPHEUS_RECOVERY_ANSWER_SCAN_H_
 
@@ -32,8 +32,8 @@ struct AnswerOptions {
 class AnswerScan {
  public:
   // `state` is that of the region. Whatever is visible must have been persisted
-  // before (H7), and the region fenced (H6): then the answer stays true until a
-  // session of the ballot writes.
+  // before (P-H7), and the region fenced (P-H6): then the answer stays true
+  // until a session of the ballot writes.
   AnswerScan(std::span<std::byte> region, const RegionState& state,
              const AnswerOptions& options);
   AnswerScan(const AnswerScan&) = delete;

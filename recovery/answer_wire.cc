@@ -27,7 +27,7 @@ uint64_t LinesOf(const Answer& answer) {
   return answer.ring_capacity / kLineBytes;
 }
 
-// A1, and that no more LSNs are spoken of than the ring has lines.
+// AN1, and that no more LSNs are spoken of than the ring has lines.
 std::vector<VerdictRun> TakeRuns(ByteReader& from, const Answer& answer) {
   std::vector<VerdictRun> runs;
   const uint64_t count = from.U64();
@@ -79,7 +79,7 @@ std::vector<HeldRecord> TakeHeld(ByteReader& from, const Answer& answer) {
 }
 
 // Records lie one behind the other in the ring's lap from head on, and each
-// epoch owns its LSN (T2).
+// epoch owns its LSN (ET2).
 bool AreHeldGood(const Answer& answer) {
   const RingOffset limit = answer.head.offset + answer.ring_capacity;
   RingOffset free = answer.head.offset;

@@ -4,10 +4,10 @@
 //
 // What arrives is never trusted: bytes that are too few, too many, or say what
 // can't be, are no answer, and none of bytes whose sum does not fit is decoded
-// (G1 of messages.h).
+// (MSG1 of messages.h).
 //
 // Thread safety: pure functions.
-// References: protocol A4.3; answer.h; docs/recovery_wire.md.
+// References: protocol P-A4.3; answer.h; docs/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_ANSWER_WIRE_H_
 #define ALPHEUS_RECOVERY_ANSWER_WIRE_H_
 
@@ -22,10 +22,10 @@
 
 namespace alpheus {
 
-// What is decoded is consistent in itself (runs and held records, A1 of
+// What is decoded is consistent in itself (runs and held records, AN1 of
 // answer.h; no more LSNs than the ring has lines; epochs own what they hold).
 // `log_id` seeds the sum and the keys of the table. Errors, of decoding:
-// Unavailable (G1), DataLoss (it is no answer).
+// Unavailable (MSG1), DataLoss (it is no answer).
 std::vector<std::byte> EncodeAnswer(Uuid log_id, const Answer& answer);
 absl::StatusOr<Answer> DecodeAnswer(Uuid log_id,
                                     std::span<const std::byte> bytes);

@@ -274,7 +274,7 @@ bool Chooser::AllAnswered() const {
 }
 
 // E is the highest log epoch, never the highest promise: a promise is given
-// before anything is known of the log (H4).
+// before anything is known of the log (P-H4).
 absl::Status Chooser::RankEpochs() {
   const Answer* highest = nullptr;
   uint64_t highest_rank = 0;
@@ -301,7 +301,7 @@ absl::Status Chooser::RankEpochs() {
 }
 
 // An epoch has one opener, so that it starts at one place wherever it is named
-// (INV-4); replicas of one log epoch differ at most by entries that left.
+// (P-INV-4); replicas of one log epoch differ at most by entries that left.
 absl::Status Chooser::CheckTables() const {
   const std::vector<EpochEntry>& table = decision_.table.entries();
   for (size_t i = 0; i < answers_.size(); ++i) {
@@ -441,7 +441,7 @@ absl::Status Chooser::CheckPlace(const HeldRecord& record) const {
       "from these replicas; restore one of them from a copy"));
 }
 
-// At every LSN where E's table says that an epoch started (INV-8).
+// At every LSN where E's table says that an epoch started (P-INV-8).
 absl::Status Chooser::CheckStarts() {
   const std::vector<EpochEntry>& table = decision_.table.entries();
   const LogPosition& at = decision_.end;
@@ -585,7 +585,7 @@ const HeldRecord& RecordAt(std::span<const Answer> answers, const KeptRun& run,
   const auto after =
       std::upper_bound(answer.runs.begin(), answer.runs.end(), lsn,
                        [](Lsn l, const VerdictRun& r) { return l < r.first; });
-  ALPHEUS_CHECK(after != answer.runs.begin(), "A1 (answer.h)");
+  ALPHEUS_CHECK(after != answer.runs.begin(), "AN1 (answer.h)");
   const VerdictRun& in = *(after - 1);
   ALPHEUS_CHECK(in.verdict == Verdict::kHave, "holders have (chooser.h)");
   return answer.held[in.held + (lsn - in.first)];

@@ -2,9 +2,9 @@
 // chooser: from the answers of the replicas to the one log that is kept.
 //
 // Idea: the highest log epoch E among the answers ranks: it was installed only
-// on logs that held everything durable before it (H3). Its epoch table says
+// on logs that held everything durable before it (P-H3). Its epoch table says
 // which epoch owns which LSN, so that records of older epochs can be merged
-// with those of E without ever mixing histories (H8, H13). From the head on
+// with those of E without ever mixing histories (P-H8, P-H13). From the head on
 // each LSN is judged by two tables: what each answer counts as, and what the
 // counts decide.
 //
@@ -41,15 +41,18 @@
 //   otherwise                         error: FailedPrecondition
 //
 // Invariants:
-//   D1. Every drop has N - W + 1 nacks of distinct, fenced replicas that are
-//       not suspect, nor blank but where they never acknowledged (INV-2, H16).
-//   D2. The end is at or behind that of every answer with log_epoch E (INV-1).
-//   D3. The chain of what is kept is unbroken, from the head's value through
-//       every start in E's table (INV-8).
-//   D4. What can't be decided is an error or a wait, never a shorter log (C6
-//       of the protocol); an empty log is an end like any other (INV-10).
+//   CH1. Every drop has N - W + 1 nacks of distinct, fenced replicas that are
+//        not suspect, nor blank but where they never acknowledged (P-INV-2,
+//        P-H16).
+//   CH2. The end is at or behind that of every answer with log_epoch E
+//        (P-INV-1).
+//   CH3. The chain of what is kept is unbroken, from the head's value through
+//        every start in E's table (P-INV-8).
+//   CH4. What can't be decided is an error or a wait, never a shorter log (P-C6
+//        of the protocol); an empty log is an end like any other (P-INV-10).
 // Thread safety: pure.
-// References: protocol A4.4, H1 to H4, H8 to H10, H12, H13, H16 to H18, H25.
+// References: protocol P-A4.4, P-H1 to P-H4, P-H8 to P-H10, P-H12, P-H13, P-H16
+// to P-H18, P-H25.
 #ifndef ALPHEUS_RECOVERY_CHOOSER_H_
 #define ALPHEUS_RECOVERY_CHOOSER_H_
 

@@ -6,7 +6,7 @@
 // only its header's line matters.
 //
 // Thread safety: pure.
-// References: protocol A4.5; repair_plan.h.
+// References: protocol P-A4.5; repair_plan.h.
 #ifndef ALPHEUS_RECOVERY_COPY_RANGES_H_
 #define ALPHEUS_RECOVERY_COPY_RANGES_H_
 

@@ -15,7 +15,7 @@ struct Evidence {
   std::vector<Lsn> persisted;  // largest first, of those that count
   std::vector<Lsn> ends;       // the same
   bool without_ends = false;
-  uint32_t unheard = 0;  // u of O2
+  uint32_t unheard = 0;  // u of DR2
 };
 
 Epoch NewestOf(const std::vector<std::optional<ReplicaClaims>>& replicas) {

@@ -8,26 +8,27 @@
 // log is idle, or closed, and all replicas are reached.
 //
 // Invariants:
-//   O1. `known` is durable: whatever becomes of the primary, no opening drops
-//       it. It follows from nothing but
-//         a. the durable-LSN field of a header, and the head: somebody knew
-//            that W replicas had persisted so much (A1, L10), and what was
-//            durable once stays (C1), in whatever epoch that was;
-//         b. W replicas of the newest epoch, none of them repairing or damaged,
-//            that each prove that *they* persisted it: by their watermark (W1),
-//            or because it lies before the start of their epoch (A4.5).
-//       One watermark is no proof: a backup stores it after its own ack,
-//       whoever else has acknowledged. Nor is one epoch start: an opening may
-//       have died after its first installation. Nor are records that are there
-//       and not fenced: a power cut may take them from all replicas at once.
-//   O2. Nothing above `possible` had been acknowledged when the reading began.
-//       In the newest epoch, W replicas of it had the record then. Those that
-//       were not reached, or can't tell (u), may be among them, so that W - u
-//       of the others have it. Replicas of an older epoch are not among them.
-//       With u < W there is no newer epoch either that has acknowledged
-//       anything: W replicas would have installed it.
+//   DR1. `known` is durable: whatever becomes of the primary, no opening drops
+//        it. It follows from nothing but
+//          a. the durable-LSN field of a header, and the head: somebody knew
+//             that W replicas had persisted so much (P-A1, P-L10), and what was
+//             durable once stays (P-C1), in whatever epoch that was;
+//          b. W replicas of the newest epoch, none of them repairing or
+//             damaged, that each prove that *they* persisted it: by their
+//             watermark (WMK1), or because it lies before the start of their
+//             epoch (P-A4.5).
+//        One watermark is no proof: a backup stores it after its own ack,
+//        whoever else has acknowledged. Nor is one epoch start: an opening may
+//        have died after its first installation. Nor are records that are there
+//        and not fenced: a power cut may take them from all replicas at once.
+//   DR2. Nothing above `possible` had been acknowledged when the reading began.
+//        In the newest epoch, W replicas of it had the record then. Those that
+//        were not reached, or can't tell (u), may be among them, so that W - u
+//        of the others have it. Replicas of an older epoch are not among them.
+//        With u < W there is no newer epoch either that has acknowledged
+//        anything: W replicas would have installed it.
 // Thread safety: pure.
-// References: protocol A1, A3.3, A3.5, A4.4, A4.5; C1, C4.
+// References: protocol P-A1, P-A3.3, P-A3.5, P-A4.4, P-A4.5; P-C1, P-C4.
 #ifndef ALPHEUS_RECOVERY_DURABLE_RANGE_H_
 #define ALPHEUS_RECOVERY_DURABLE_RANGE_H_
 
@@ -53,7 +54,7 @@ struct ReplicaClaims {
 struct DurableRange {
   Lsn known;
   std::optional<Lsn> possible;  // nothing: no bound
-  // u of O2: replicas that said nothing of the newest epoch, and may have it.
+  // u of DR2: replicas that said nothing of the newest epoch, and may have it.
   uint32_t unheard = 0;
 };
 

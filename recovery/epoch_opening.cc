@@ -168,7 +168,7 @@ bool EpochOpening::Poll() {
   return phase_ == Phase::kOver;
 }
 
-// V5. What came meanwhile waits in the adapter, and is taken before the next
+// EO5. What came meanwhile waits in the adapter, and is taken before the next
 // time that this looks at the clock.
 void EpochOpening::RenewTimeAfterAPause(int64_t now) {
   if (now < expected_at_ || now - expected_at_ < kPauseNanos) return;

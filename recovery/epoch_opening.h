@@ -3,11 +3,11 @@
 // hosts keep, too.
 //
 // Idea: a state machine that whoever polls the fabric drives. It goes through
-// the steps of A4, each of which needs so many replicas and does not wait for
+// the steps of P-A4, each of which needs so many replicas and does not wait for
 // the others longer than it must:
 //
 //   welcome   OpeningQuorum members tell what they promised: the ballot is
-//             above it. R of them would do for V2; but with W > R those whose
+//             above it. R of them would do for EO2; but with W > R those whose
 //             promises are needed, too, might refuse what was taken without
 //             their word
 //   ballot    membership is asked for it (membership.h). Static membership
@@ -25,19 +25,19 @@
 // then, and the quorums of both count in each step (opening_quorums.h).
 //
 // Invariants:
-//   V1. The own replica promises before any other is asked: a process never
-//       asks for what its own replica refuses.
-//   V2. Nothing is chosen, and nothing is written, before OpeningQuorum members
-//       promised and answered (B4 of ballot.h, A4.4).
-//   V3. The log is shown only after W members have installed (A4.6); more, in
-//       a change and after one that was cut off (opening_quorums.h).
-//   V4. It may be given up at any moment; another opening with a higher ballot
-//       then finds everything that was durable. Nothing was shown.
-//   V5. No peer is given up for what this process did not do: whoever polls
-//       later than NextPoll by more than a pause gives the peers their time
-//       again.
+//   EO1. The own replica promises before any other is asked: a process never
+//        asks for what its own replica refuses.
+//   EO2. Nothing is chosen, and nothing is written, before OpeningQuorum
+//        members promised and answered (BA4 of ballot.h, P-A4.4).
+//   EO3. The log is shown only after W members have installed (P-A4.6); more,
+//        in a change and after one that was cut off (opening_quorums.h).
+//   EO4. It may be given up at any moment; another opening with a higher ballot
+//        then finds everything that was durable. Nothing was shown.
+//   EO5. No peer is given up for what this process did not do: whoever polls
+//        later than NextPoll by more than a pause gives the peers their time
+//        again.
 // Thread safety: one thread.
-// References: protocol A4, H1 to H8, H12, H13, H16 to H19.
+// References: protocol P-A4, P-H1 to P-H8, P-H12, P-H13, P-H16 to P-H19.
 #ifndef ALPHEUS_RECOVERY_EPOCH_OPENING_H_
 #define ALPHEUS_RECOVERY_EPOCH_OPENING_H_
 

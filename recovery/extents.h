@@ -3,7 +3,7 @@
 // a place.
 //
 // Thread safety: pure.
-// References: protocol H12; repair_plan.h, join_plan.h.
+// References: protocol P-H12; repair_plan.h, join_plan.h.
 #ifndef ALPHEUS_RECOVERY_EXTENTS_H_
 #define ALPHEUS_RECOVERY_EXTENTS_H_
 

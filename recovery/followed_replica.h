@@ -9,12 +9,12 @@
 // the second one's head is not beyond it. It keeps the view alive, too.
 //
 // Invariants:
-//   D1. No byte of the replica changes.
-//   D2. All that is said and read is of one incarnation of the replica: another
-//       one is another connection.
-//   D3. table() is of said()->log_epoch.
+//   FR1. No byte of the replica changes.
+//   FR2. All that is said and read is of one incarnation of the replica:
+//        another one is another connection.
+//   FR3. table() is of said()->log_epoch.
 // Thread safety: one thread.
-// References: protocol A6, L4, H17; remote_tail.h.
+// References: protocol P-A6, P-L4, P-H17; remote_tail.h.
 #ifndef ALPHEUS_RECOVERY_FOLLOWED_REPLICA_H_
 #define ALPHEUS_RECOVERY_FOLLOWED_REPLICA_H_
 

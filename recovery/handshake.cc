@@ -19,7 +19,7 @@ constexpr std::string_view kPrimaryRole = "alpheus primary proof 1\n";
 constexpr std::string_view kReplicaRole = "alpheus replica proof 1\n";
 static_assert(kPrimaryRole.size() == kReplicaRole.size());
 
-// P2.
+// HSK2.
 Nonce DrawNonce(const Credentials& credentials) {
   ALPHEUS_CHECK(credentials.random != nullptr, "who has a key draws nonces");
   if (IsMutant("kNoncesRepeat")) return {1, 1};
@@ -35,7 +35,7 @@ Nonce DrawNonce(const Credentials& credentials) {
 Digest ProofOf(const ClusterKey& key, std::string_view role,
                const Transcript& said) {
   ByteWriter text;
-  // P3.
+  // HSK3.
   if (!IsMutant("kRolesProveAlike")) text.Raw(AsBytes(role));
   text.Raw(AsBytes(said.hello));
   text.Raw(AsBytes(said.welcome));

@@ -17,15 +17,16 @@
 // version, cluster, log, primary process, node, replica, all of it.
 //
 // Invariants:
-//   P1. Without the key there is no promise, no formatting, no view, no release
-//       and no region key (replica_server.h), and no welcome that counts.
-//   P2. A proof is good on one connection: it signs a nonce that the other end
-//       has just drawn, 128 bits that nobody foresees. What was recorded proves
-//       nothing later.
-//   P3. A proof is good for one role: sent back it proves nothing.
+//   HSK1. Without the key there is no promise, no formatting, no view, no
+//         release and no region key (replica_server.h), and no welcome that
+//         counts.
+//   HSK2. A proof is good on one connection: it signs a nonce that the other
+//         end has just drawn, 128 bits that nobody foresees. What was recorded
+//         proves nothing later.
+//   HSK3. A proof is good for one role: sent back it proves nothing.
 // What follows is neither signed nor encrypted (docs/security.md).
 // Thread safety: one thread.
-// References: protocol H17; messages.h; ISO/IEC 9798-4 (mutual, three pass).
+// References: protocol P-H17; messages.h; ISO/IEC 9798-4 (mutual, three pass).
 #ifndef ALPHEUS_RECOVERY_HANDSHAKE_H_
 #define ALPHEUS_RECOVERY_HANDSHAKE_H_
 

@@ -4,7 +4,7 @@
 //
 // Thread safety: GiveUp, RestoreBytes and MendCopies by one thread at a time,
 // from inside Poll of the log's replication.
-// References: protocol A7, A8; replica_hold.h, own_scrub.h.
+// References: protocol P-A7, P-A8; replica_hold.h, own_scrub.h.
 #ifndef ALPHEUS_RECOVERY_HELD_REPLICA_H_
 #define ALPHEUS_RECOVERY_HELD_REPLICA_H_
 

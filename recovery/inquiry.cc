@@ -82,7 +82,7 @@ bool Inquiry::Take(const ConnectionEvent& event) {
           "nobody answers; start the node if it does not run"));
       break;
     case ConnectionEvent::Kind::kDisconnected:
-      // The reply may be there, and says why; else its receive fails (X3).
+      // The reply may be there, and says why; else its receive fails (FB3).
       if (!is_asked_) Fail(absl::UnavailableError("the connection broke"));
       break;
     case ConnectionEvent::Kind::kRequested:

@@ -7,7 +7,7 @@
 // that what a reply gave out can be used.
 //
 // Thread safety: one thread.
-// References: protocol H17; messages.h.
+// References: protocol P-H17; messages.h.
 #ifndef ALPHEUS_RECOVERY_INQUIRY_H_
 #define ALPHEUS_RECOVERY_INQUIRY_H_
 
@@ -30,7 +30,7 @@ class Inquiry {
  public:
   struct Options {
     std::string address;
-    NodeId node;  // that is to answer there (H17)
+    NodeId node;  // that is to answer there (P-H17)
     Hello hello;
     Deadline deadline;  // until the connection must be there
     Credentials credentials = {};

@@ -6,12 +6,12 @@
 // Which steps, and in which order, is the caller's: see its crash states.
 //
 // Invariants:
-//   N1. No step overwrites the only good copy of anything: the copy that is
-//       damaged, behind or not named goes first (A2).
-//   N2. The superline never names a table that is not on media.
-//   N3. One watermark line holds at every power cut (W2).
+//   INS1. No step overwrites the only good copy of anything: the copy that is
+//         damaged, behind or not named goes first (P-A2).
+//   INS2. The superline never names a table that is not on media.
+//   INS3. One watermark line holds at every power cut (WMK2).
 // Thread safety: one thread, which holds the region's lock.
-// References: protocol A2, A4.5, H7, S1 to S4.
+// References: protocol P-A2, P-A4.5, P-H7, P-S1 to P-S4.
 #ifndef ALPHEUS_RECOVERY_INSTALLER_H_
 #define ALPHEUS_RECOVERY_INSTALLER_H_
 
@@ -43,7 +43,7 @@ class Installer {
   Installer(P& pmem, std::span<std::byte> region, const RegionState& state)
       : pmem_(pmem), region_(region), state_(state) {}
 
-  // What recovery read may only have been visible (H7): kill -9 leaves stores
+  // What recovery read may only have been visible (P-H7): kill -9 leaves stores
   // in the cache that a later power cut takes. That goes for the copies of
   // superline, table and watermark too: the one that is about to be
   // overwritten may be the only one on media. Persisted by Fence.

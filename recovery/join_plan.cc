@@ -48,7 +48,7 @@ JoinPlanner::JoinPlanner(Ring ring, RunningEpoch running, Answer answer)
               RecordCursor::Payloads::kSkip),
       verdicts_(answer_) {}
 
-// J2.
+// JP2.
 Lsn JoinPlanner::MustHave() const {
   if (!is_of_this_epoch()) return running_.start.lsn - 1;
   if (answer_.knows()) return answer_.proven_lsn;
@@ -139,7 +139,7 @@ bool JoinPlanner::OverwritesValid() const {
   return AnyOverlap(written_, ValidOthers(), ring_.capacity());
 }
 
-// J3.
+// JP3.
 void JoinPlanner::Finish() {
   plan_.set_repairing = !is_of_this_epoch() && !answer_.repairing &&
                         OverwritesValid() && !IsMutant("kJoinUnmarked");

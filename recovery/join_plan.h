@@ -10,25 +10,25 @@
 // any backup that is behind; live records with it.
 //
 // Invariants:
-//   J0. Only a member joins: node and incarnation are in the configuration of
-//       the log, whatever the replica's own says. A blank one is a change of
-//       members.
-//   J1. All records from the head to next are those of the primary's ring, and
-//       the replica has them or they are copied.
-//   J2. next is behind all that the replica may have acknowledged in this
-//       epoch: behind what it proves, and, if it knows nothing, behind what is
-//       durable.
-//   J3. `repairing` is set first if, and only if, records of an earlier epoch
-//       that are valid under the replica's own table are overwritten by
-//       something else (G1 of repair_plan.h). A replica of this epoch is never
-//       marked, since its acknowledgements count: what it knows is overwritten
-//       by the same bytes only, because places that it proves it has reused
-//       before, and what knows nothing is marked already.
-//   J4. A replica joins without records behind next that are durable. That is
-//       the state of any backup that is behind: it says nothing of them, and
-//       W others hold them.
+//   JP0. Only a member joins: node and incarnation are in the configuration of
+//        the log, whatever the replica's own says. A blank one is a change of
+//        members.
+//   JP1. All records from the head to next are those of the primary's ring, and
+//        the replica has them or they are copied.
+//   JP2. next is behind all that the replica may have acknowledged in this
+//        epoch: behind what it proves, and, if it knows nothing, behind what is
+//        durable.
+//   JP3. `repairing` is set first if, and only if, records of an earlier epoch
+//        that are valid under the replica's own table are overwritten by
+//        something else (RPL1 of repair_plan.h). A replica of this epoch is
+//        never marked, since its acknowledgements count: what it knows is
+//        overwritten by the same bytes only, because places that it proves it
+//        has reused before, and what knows nothing is marked already.
+//   JP4. A replica joins without records behind next that are durable. That is
+//        the state of any backup that is behind: it says nothing of them, and
+//        W others hold them.
 // Thread safety: one thread.
-// References: protocol A5, H12.
+// References: protocol P-A5, P-H12.
 #ifndef ALPHEUS_RECOVERY_JOIN_PLAN_H_
 #define ALPHEUS_RECOVERY_JOIN_PLAN_H_
 
@@ -67,7 +67,7 @@ struct JoinPlan {
   LogPosition next;               // behind what is installed
 };
 
-// J0, and that the replica has the log's ring. Errors: FailedPrecondition.
+// JP0, and that the replica has the log's ring. Errors: FailedPrecondition.
 absl::Status CheckJoins(const RunningEpoch& running, uint64_t ring_capacity,
                         const Answer& answer);
 

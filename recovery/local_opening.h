@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // local_opening: recovers a log that has one replica and opens its next epoch.
 //
-// Idea: protocol A4 with N = W = R = 1. The region's lock is the fence: nobody
-// else can write, so the scan may come before the promise, and a region that
-// can't be opened is left exactly as it was. Promise and install are then one
-// superline update.
+// Idea: protocol P-A4 with N = W = R = 1. The region's lock is the fence:
+// nobody else can write, so the scan may come before the promise, and a region
+// that can't be opened is left exactly as it was. Promise and install are then
+// one superline update.
 //
 // Invariants:
-//   O1. Nothing is written before the verdict; an error changes no byte.
-//   O2. Everything that was recovered is persisted before the new epoch's
-//       superline is (H7): what nothing proves persisted (W1, watermark.h) is
-//       flushed first, with everything before the ring.
-//   O3. The log is shown only after the superline update (H3).
+//   LO1. Nothing is written before the verdict; an error changes no byte.
+//   LO2. Everything that was recovered is persisted before the new epoch's
+//        superline is (P-H7): what nothing proves persisted (WMK1, watermark.h)
+//        is flushed first, with everything before the ring.
+//   LO3. The log is shown only after the superline update (P-H3).
 // Persistence, crash states in order, each reopened as the log before or, from
 // the superline on, as the log after:
 //   1. unproven records flushed, damaged PADs rewritten
@@ -22,7 +22,7 @@
 //   5. epoch table in the other copy
 //   6. watermark lines of epoch e, one after the other
 // Thread safety: one thread, which holds the region's lock.
-// References: protocol A4; Arcadia §4.2, §4.3.
+// References: protocol P-A4; Arcadia §4.2, §4.3.
 #ifndef ALPHEUS_RECOVERY_LOCAL_OPENING_H_
 #define ALPHEUS_RECOVERY_LOCAL_OPENING_H_
 

@@ -105,7 +105,7 @@ bool LogCreation::Poll() {
   return phase_ == Phase::kOver;
 }
 
-// C2.
+// LC2.
 bool LogCreation::MayConnectAgain(const OpeningPeer& peer) const {
   const int64_t end_of_the_rest = clock_.NowNanos() + options_.step_timeout_ns;
   return phase_ == Phase::kWelcome && peer.broke() &&
@@ -152,7 +152,7 @@ absl::Status LogCreation::CheckWelcomes() {
     if (is_used) return NothingDone(IsThere(*peer));
   }
   if (!all) return absl::OkStatus();
-  if (options_.deadline.HasPassed(clock_.NowNanos())) {  // C3
+  if (options_.deadline.HasPassed(clock_.NowNanos())) {  // LC3
     return NothingDone(
         absl::UnavailableError("the last member answered after the deadline"));
   }
@@ -168,7 +168,7 @@ absl::Status LogCreation::CheckWelcomes() {
   return CheckCreations();
 }
 
-// C1.
+// LC1.
 absl::Status LogCreation::CheckCreations() {
   bool all = true;
   for (const auto& peer : peers_) {
@@ -180,7 +180,7 @@ absl::Status LogCreation::CheckCreations() {
   }
   if (!all) return absl::OkStatus();
   if (IsComplete()) return NothingDone(IsThere(*peers_.front()));
-  if (options_.deadline.HasPassed(clock_.NowNanos())) {  // C3
+  if (options_.deadline.HasPassed(clock_.NowNanos())) {  // LC3
     return NothingDone(
         absl::UnavailableError("the last member answered after the deadline"));
   }

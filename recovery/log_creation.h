@@ -5,29 +5,30 @@
 // Idea: every member must be there and have nothing of this log, or nothing
 // that anybody has opened; only then are incarnations drawn and the replicas
 // formatted, each with the configuration that names all of them, so that all
-// are empty and none is blank (A4). A creation that was cut off left replicas
+// are empty and none is blank (P-A4). A creation that was cut off left replicas
 // on some members, or of several creations. As long as nobody has opened them
 // they hold nothing; so the same command makes the log anew, in their place. A
 // blank replica gets the log's present configuration, which does not name it;
-// the change of members that follows does (A5). Where one is already it stays.
+// the change of members that follows does (P-A5). Where one is already it
+// stays.
 //
 // Invariants:
-//   C1. Nothing is formatted unless all N members said that they hold no
-//       replica of the log, or one that was never opened; and of these not if
-//       all are of one creation, which then was not cut off. A replica is
-//       replaced only where it is still the one that was looked at, and was not
-//       opened meanwhile.
-//   C2. A connection that breaks before that is made anew, while there is time
-//       left for the rest; none that breaks afterwards is, as its outcome is
-//       unknown. A node that can't be reached, is silent or refuses ends the
-//       creation: an operator is to hear of it.
-//   C3. Nobody is asked to format at or after the deadline.
+//   LC1. Nothing is formatted unless all N members said that they hold no
+//        replica of the log, or one that was never opened; and of these not if
+//        all are of one creation, which then was not cut off. A replica is
+//        replaced only where it is still the one that was looked at, and was
+//        not opened meanwhile.
+//   LC2. A connection that breaks before that is made anew, while there is time
+//        left for the rest; none that breaks afterwards is, as its outcome is
+//        unknown. A node that can't be reached, is silent or refuses ends the
+//        creation: an operator is to hear of it.
+//   LC3. Nobody is asked to format at or after the deadline.
 // What a failure leaves: replicas on some members, which the error names. Where
 // they are an opening quorum, the log can be opened without the others; else
 // they are of no use. They are replaced when the log is created again, if
 // nobody has opened it.
 // Thread safety: one thread.
-// References: protocol A4, H16, H17.
+// References: protocol P-A4, P-H16, P-H17.
 #ifndef ALPHEUS_RECOVERY_LOG_CREATION_H_
 #define ALPHEUS_RECOVERY_LOG_CREATION_H_
 

@@ -8,7 +8,7 @@
 // wherever its caller wants.
 //
 // Thread safety: one thread.
-// References: protocol A4.5; R3 of replica.h.
+// References: protocol P-A4.5; REP3 of replica.h.
 #ifndef ALPHEUS_RECOVERY_LOG_READING_H_
 #define ALPHEUS_RECOVERY_LOG_READING_H_
 

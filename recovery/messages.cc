@@ -562,7 +562,7 @@ absl::Status NotA(const char* what, std::string_view bytes) {
 }
 
 // What is behind magic and version, which mean the same in all versions; its
-// sum holds, if that version has one (G1).
+// sum holds, if that version has one (MSG1).
 absl::StatusOr<ByteReader> TakeStart(const char* what, uint32_t magic,
                                      std::string_view bytes) {
   ByteReader start(AsBytes(bytes));

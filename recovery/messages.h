@@ -23,12 +23,12 @@
 // can't be, is none.
 //
 // Invariants:
-//   G1. Nothing is decoded, and nothing done, of bytes whose sum does not fit:
-//       they were changed on their way, or are of another log. That ends the
-//       connection, and may be tried again.
+//   MSG1. Nothing is decoded, and nothing done, of bytes whose sum does not
+//         fit: they were changed on their way, or are of another log. That ends
+//         the connection, and may be tried again.
 //
 // Thread safety: values and pure functions.
-// References: protocol A4; docs/replication.md.
+// References: protocol P-A4; docs/replication.md.
 #ifndef ALPHEUS_RECOVERY_MESSAGES_H_
 #define ALPHEUS_RECOVERY_MESSAGES_H_
 
@@ -86,7 +86,7 @@ struct Welcome {
 // At most kHelloBytes each; magic and version mean the same in all versions of
 // the protocol, and so does a rejection. From version 8 on the last bytes of a
 // hello and a welcome are their sum. DecodeHello and DecodeWelcome: Unavailable
-// (G1), InvalidArgument (not such a message), Unimplemented (another protocol
+// (MSG1), InvalidArgument (not such a message), Unimplemented (another protocol
 // version, both named). Requires: a node of at most 32 bits.
 std::string EncodeHello(const Hello& hello);
 absl::StatusOr<Hello> DecodeHello(std::string_view bytes);
@@ -101,8 +101,8 @@ std::string EncodeRejection(const absl::Status& why,
                             RejectionSum sum = RejectionSum::kSummed);
 absl::Status DecodeRejection(std::string_view bytes);
 
-// Makes an empty replica where there is none (A4: "formatted on all N members
-// by one operator's command"); or a blank one of a log that is there (A5).
+// Makes an empty replica where there is none (P-A4: "formatted on all N members
+// by one operator's command"); or a blank one of a log that is there (P-A5).
 struct Format {
   uint64_t region_bytes = 0;
   Configuration configuration;  // names all members with their incarnations
@@ -136,7 +136,7 @@ struct Created {
 struct AskPromise {
   Promise promise;  // of the primary that said Hello
   // That the primary has its members of: an older one than the replica's is
-  // refused (A5).
+  // refused (P-A5).
   uint64_t configuration_id = 1;
 
   bool operator==(const AskPromise&) const = default;
@@ -233,7 +233,7 @@ struct Followed {
 };
 
 // The node's daemon lets go of the region, for a process of its own machine
-// that is to be primary with it (A7). It takes it back when that one ends.
+// that is to be primary with it (P-A7). It takes it back when that one ends.
 struct Release {
   bool operator==(const Release&) const = default;
 };
@@ -302,7 +302,7 @@ struct Scrubbed {
   bool operator==(const Scrubbed&) const = default;
 };
 
-// A primary has the region of this node's replica, and its lock (A7): its own
+// A primary has the region of this node's replica, and its lock (P-A7): its own
 // machine's daemon is to say when somebody wants a promise of it, or to scrub
 // it.
 struct Hold {
@@ -338,7 +338,7 @@ struct Fetched {
   bool operator==(const Fetched&) const = default;
 };
 
-// What came is not what was sent (G1); nothing of it was done. The connection
+// What came is not what was sent (MSG1); nothing of it was done. The connection
 // is of no more use.
 struct Changed {
   bool operator==(const Changed&) const = default;
@@ -358,7 +358,7 @@ inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;
 
 // Requires: a table of at most kEpochTableCapacity entries.
 std::vector<std::byte> EncodeMessage(Uuid log_id, const Message& message);
-// `log_id` seeds the sum and the keys of a table. Errors: Unavailable (G1),
+// `log_id` seeds the sum and the keys of a table. Errors: Unavailable (MSG1),
 // InvalidArgument (it is no message).
 absl::StatusOr<Message> DecodeMessage(Uuid log_id,
                                       std::span<const std::byte> bytes);

@@ -7,14 +7,14 @@
 // operator names are cleaned by the opening itself: the installation brings the
 // new head to each replica in the superline update that sets the epoch, and the
 // epochs that own nothing behind it leave. Cut off, the log has the head of the
-// highest epoch that was installed anywhere, as after any head update (A4.4).
+// highest epoch that was installed anywhere, as after any head update (P-A4.4).
 //
 // Invariants:
-//   U1. The head moves over chosen records only, to the place and chain behind
-//       the last of them (L10, D3 of chooser.h).
+//   OC1. The head moves over chosen records only, to the place and chain behind
+//        the last of them (P-L10, CH3 of chooser.h).
 // Thread safety: pure.
-// References: protocol A2, A4.4, A6; local_opening.h has the same for a log on
-// one node.
+// References: protocol P-A2, P-A4.4, P-A6; local_opening.h has the same for a
+// log on one node.
 #ifndef ALPHEUS_RECOVERY_OPENING_CLEANUP_H_
 #define ALPHEUS_RECOVERY_OPENING_CLEANUP_H_
 

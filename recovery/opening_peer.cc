@@ -85,7 +85,7 @@ void OpeningPeer::Fail(const absl::Status& status, bool may_try_again) {
   failed_at_nanos_ = clock_.NowNanos();
   StopWaiting();
   if (connection_ != ConnectionId()) {
-    // A fence: only then the memory below may go (E2).
+    // A fence: only then the memory below may go (OP2).
     fabric_.Close(connection_).IgnoreError();
     past_.push_back(connection_);
     connection_ = ConnectionId();
@@ -220,7 +220,7 @@ void OpeningPeer::Take(const ConnectionEvent& event) {
       return Fail(absl::UnavailableError("nobody answers there"),
                   /*may_try_again=*/true);
     default:
-      // The reply may be there, and says why; else its receive fails (X3).
+      // The reply may be there, and says why; else its receive fails (FB3).
       if (due_nanos_ != kNotWaiting) return;
       return Break(absl::UnavailableError("the connection broke"));
   }
@@ -285,7 +285,7 @@ void OpeningPeer::TakeReply() {
       options_.hello.log_id, slots_->At(1).bytes.first(std::min<uint64_t>(
                                  *reply_bytes_, kMessageBytesMax)));
   StopWaiting();
-  // The replica may have done what was asked for; it is asked anew (G1).
+  // The replica may have done what was asked for; it is asked anew (MSG1).
   if (absl::IsUnavailable(message.status())) return Break(message.status());
   if (message.ok() && std::holds_alternative<Changed>(*message)) {
     return Break(RequestChanged());
@@ -393,7 +393,7 @@ void OpeningPeer::DecodeWhatWasRead() {
   state_ = State::kAnswered;
 }
 
-// E1. The ballot is above all that R replicas promised, and no log opens with
+// OP1. The ballot is above all that R replicas promised, and no log opens with
 // another epoch than its table's last.
 absl::Status OpeningPeer::CheckAnswer(const Answer& answer) const {
   if (answer.node != node() || answer.incarnation != welcome_.incarnation ||

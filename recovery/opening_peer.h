@@ -9,16 +9,16 @@
 // beside it.
 //
 // Invariants:
-//   E1. What the replica sends is believed only if it is what was asked for:
-//       its node, and incarnation and capacity as it welcomed with, and a log
-//       from before the ballot, or of it if the replica joins, whose table
-//       opens it. With a key nothing is asked before the replica has proved it
-//       (P1 of handshake.h).
-//   E2. Once it failed, its connection is closed: nothing of it changes memory
-//       of this host any more (X5 of fabric.h), and its completions mean
-//       nothing.
+//   OP1. What the replica sends is believed only if it is what was asked for:
+//        its node, and incarnation and capacity as it welcomed with, and a log
+//        from before the ballot, or of it if the replica joins, whose table
+//        opens it. With a key nothing is asked before the replica has proved it
+//        (HSK1 of handshake.h).
+//   OP2. Once it failed, its connection is closed: nothing of it changes memory
+//        of this host any more (FB5 of fabric.h), and its completions mean
+//        nothing.
 // Thread safety: one thread.
-// References: protocol A4; messages.h.
+// References: protocol P-A4; messages.h.
 #ifndef ALPHEUS_RECOVERY_OPENING_PEER_H_
 #define ALPHEUS_RECOVERY_OPENING_PEER_H_
 

@@ -107,7 +107,7 @@ bool IsOf(const MemberList& list, const Answer& answer) {
   return !answer.blank && own == list;
 }
 
-// Q4, of a member of the configuration. Ids never go back, so that who has an
+// OQ4, of a member of the configuration. Ids never go back, so that who has an
 // older one never had what followed; and what followed a replacement never
 // names whom it replaced, who could come back as a newcomer only.
 bool WasNotReplaced(const Member& member, const MemberList& list,
@@ -337,7 +337,7 @@ AnswerSet SettledOnes(const MemberList& newest,
   });
 }
 
-// Q5, Q8 and Q9. `among`: whose own lists are cared for.
+// OQ5, OQ8 and OQ9. `among`: whose own lists are cared for.
 bool Ends(const Configuration& own, const Decision& decision, AnswerSet among,
           std::span<const Answer> answers, const Configuration& target) {
   if (own == target && !IsMutant("kTargetMustEnd")) return true;
@@ -354,7 +354,7 @@ bool Ends(const Configuration& own, const Decision& decision, AnswerSet among,
          ends(own, BlankOnes::kPromise);
 }
 
-// Q5. Who else has a configuration that can be ended: lists end together, or
+// OQ5. Who else has a configuration that can be ended: lists end together, or
 // not at all, as each is ended by those only whose own list is.
 AnswerSet EndableOnes(const Decision& decision, AnswerSet settled,
                       std::span<const Answer> answers,
@@ -378,7 +378,7 @@ void Add(const MemberList& list, std::vector<MemberList>& lists) {
   }
 }
 
-// What must be ended that those have; where blank ones help with it (Q8) also
+// What must be ended that those have; where blank ones help with it (OQ8) also
 // what it was made from.
 std::vector<MemberList> UnsettledOf(AnswerSet endable, const Promises& promises,
                                     const Decision& decision,
@@ -400,7 +400,7 @@ std::vector<MemberList> UnsettledOf(AnswerSet endable, const Promises& promises,
   return unsettled;
 }
 
-// Q7. Of what E's configuration was made from, if it is not settled.
+// OQ7. Of what E's configuration was made from, if it is not settled.
 Ending EndingOfOrigin(const Promises& promises, const Decision& decision,
                       std::span<const Answer> answers,
                       const MemberList& target) {
@@ -458,7 +458,7 @@ Promises JudgePromises(const Decision& decision,
   promises.is_half_done =
       change != nullptr && newest == target &&
       (promises.origin == Origin::kSettled || promises.origin == Origin::kEnds);
-  // Q7: those by whom it is settled may have E's by older epochs than one that
+  // OQ7: those by whom it is settled may have E's by older epochs than one that
   // was opened by it since, and go back to it: their ids may be equal.
   const bool is_first = promises.is_half_done &&
                         !HasNewcomer(newest, answers) &&
@@ -559,7 +559,7 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
                                       SizesOf(found).read_quorum,
                                       "know what they did in", found));
   if (!is_change) return absl::OkStatus();
-  // Q6. Before that the list before `found` may be in force.
+  // OQ6. Before that the list before `found` may be in force.
   if (target != found && !IsMutant("kUnfinishedListIsChanged")) {
     const AnswerSet moved_on =
         AnsweredOf(found, promises.heeded & Having(target, answers), answers);
@@ -598,7 +598,7 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
   }
   quorums.to_show = before;
   const QuorumSizes sizes = SizesOf(target);
-  // Q6: a list that counts by those who lag behind is finished first.
+  // OQ6: a list that counts by those who lag behind is finished first.
   const bool is_finished =
       promises.have >= LeastOpeningQuorum(SizesOf(found)) ||
       IsMutant("kUnfinishedListIsShown");

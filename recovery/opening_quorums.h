@@ -19,14 +19,15 @@
 //     (JudgePromises)      that are not blank have answered; one that has
 //                          another configuration a counts only if a is settled
 //                          or can be ended: OQ(a) of a's members have answered
-//                          whose own lists are cared for in the same way (Q5),
+//                          whose own lists are cared for in the same way (OQ5),
 //                          R(a) of whom are not suspect and were surely not
-//                          replaced (Q4), and B(a) of whom the target names. A
+//                          replaced (OQ4), and B(a) of whom the target names. A
 //                          change needs OQ(E's) that have E's themselves, or
-//                          the target by an attempt before (Q6), and OQ(target)
-//                          of the target's, blank newcomers among them
+//                          the target by an attempt before (OQ6), and
+//                          OQ(target) of the target's, blank newcomers among
+//                          them
 //   to show                W of the target's members have installed (a change,
-//     (QuorumsToInstall)   and where fewer than OQ have E's, Q6: OQ), and B(a)
+//     (QuorumsToInstall)   and where fewer than OQ have E's, OQ6: OQ), and B(a)
 //                          of each a that counted and is not settled. Newcomers
 //                          begin when B(a) of each, and W(c) of S that are no
 //                          newcomers, have: before that they hold nothing
@@ -38,64 +39,67 @@
 // installed or the later one has fenced, since OQ(a) + B(a) > N.
 //
 // Invariants:
-//   Q1. From the moment at which the target can be opened by itself, c cannot
-//       be opened any more, nor any configuration before it: so long only
-//       members of S have installed the target, and OQ(target) of them are too
-//       many for an opening quorum of c. They refuse primaries of an older list
-//       (CheckConfiguration of replica_server.h), whatever epoch they installed
-//       it with: that is what *settled* rests on.
-//   Q2. W(c) replicas that hold everything durable have the target before any
-//       newcomer has; and what promised in an opening meets every W(c): INV-18.
-//   Q3. A newcomer counts for no W before it has installed, and for no promise
-//       but where OQ(c) have promised, or c is over (Q7, Q8): what its
-//       predecessor promised and acknowledged is lost (H16).
-//   Q4. Who leaves promises for the configuration a that it was a member of,
-//       too. But a may have been followed unseen by an a' that has another
-//       replica in its place, and it be the old one come back: then what it
-//       says is nothing that holds for a'. E's configuration names the newest
-//       replica of each node; of the others, R(a) takes only whom nothing can
-//       have replaced: OQ(a) of a's members have a list that names that
-//       replica, one older than a, or nothing yet, whereas to show an a' takes
-//       B(a) of them with a', or with what follows it and names whom it does.
-//       They say so also if they say nothing for a (Q5): OQ(a) must who do, so
-//       that no other list is in force unseen.
-//   Q5. Lists end together: who has a list b that is not cared for says nothing
-//       for a list a before it either. Else those who lag behind with a would
-//       count for what follows b, while b is in force: a counts by OQ(a) who
-//       all meet the B(a) that b was shown by.
-//   Q6. When the log is shown by a list, OQ of its members have it: those who
-//       counted with an older one have installed. And it is changed only by OQ
-//       who have it, or have what it is changed to. So when a list is made from
-//       c, nothing before c can be opened any more, and what is in force is c,
-//       or was made from c. Why that keeps two of those apart: an opening by t,
-//       made from c, counts OQ(t) >= B(c) of c's members; if it did not see
-//       that c was opened since, one of them was among the OQ(c) that had c
-//       then, has it still, and counts only if OQ(c) answered, who meet whoever
-//       installed then. Of two made from c, the later one was made by OQ(c) who
-//       had c or that one: the other had too few, and grows only by such as end
-//       c (Q7).
-//   Q7. Each list t says what it was made from, c (Configuration::made_from).
-//       Until OQ have t, or a newcomer has it, whoever opens by it ends c, also
-//       where nobody answers who has c: those who had it may have t by attempts
-//       that were cut off before they had ended it, and others a rival that was
-//       made from c. And newcomers of t count where c is settled or ends,
-//       whatever an operator calls the list before: with one that is older the
-//       log could be in force by c all the while. Before the first of them gets
-//       t, B(c) have installed it by one epoch, above all by which c was
-//       opened: of a replacement, which keeps the id, some may have t by an
-//       older one, and go back to c.
-//   Q8. A blank member of a list a never had it: it promises for a, and knows
-//       what it did by a, which is nothing. It may be in the place of one who
-//       did something by c, what a was made from: so blank ones count for a
-//       only where c is settled or ends as well. Else one replica that a change
-//       left a on, with newcomers that are blank, could never be heeded.
-//   Q9. Who has the target itself, as it is made from c now, has it by an
-//       attempt before, and need not end it: the opening goes by it. Nothing is
-//       in force by it: OQ of it must answer, and meet those by whom the log
-//       was shown by it after c was opened last; nor is c opened after that.
+//   OQ1. From the moment at which the target can be opened by itself, c cannot
+//        be opened any more, nor any configuration before it: so long only
+//        members of S have installed the target, and OQ(target) of them are too
+//        many for an opening quorum of c. They refuse primaries of an older
+//        list (CheckConfiguration of replica_server.h), whatever epoch they
+//        installed it with: that is what *settled* rests on.
+//   OQ2. W(c) replicas that hold everything durable have the target before any
+//        newcomer has; and what promised in an opening meets every W(c):
+//        P-INV-18.
+//   OQ3. A newcomer counts for no W before it has installed, and for no promise
+//        but where OQ(c) have promised, or c is over (OQ7, OQ8): what its
+//        predecessor promised and acknowledged is lost (P-H16).
+//   OQ4. Who leaves promises for the configuration a that it was a member of,
+//        too. But a may have been followed unseen by an a' that has another
+//        replica in its place, and it be the old one come back: then what it
+//        says is nothing that holds for a'. E's configuration names the newest
+//        replica of each node; of the others, R(a) takes only whom nothing can
+//        have replaced: OQ(a) of a's members have a list that names that
+//        replica, one older than a, or nothing yet, whereas to show an a' takes
+//        B(a) of them with a', or with what follows it and names whom it does.
+//        They say so also if they say nothing for a (OQ5): OQ(a) must who do,
+//        so that no other list is in force unseen.
+//   OQ5. Lists end together: who has a list b that is not cared for says
+//        nothing for a list a before it either. Else those who lag behind with
+//        a would count for what follows b, while b is in force: a counts by
+//        OQ(a) who all meet the B(a) that b was shown by.
+//   OQ6. When the log is shown by a list, OQ of its members have it: those who
+//        counted with an older one have installed. And it is changed only by OQ
+//        who have it, or have what it is changed to. So when a list is made
+//        from c, nothing before c can be opened any more, and what is in force
+//        is c, or was made from c. Why that keeps two of those apart: an
+//        opening by t, made from c, counts OQ(t) >= B(c) of c's members; if it
+//        did not see that c was opened since, one of them was among the OQ(c)
+//        that had c then, has it still, and counts only if OQ(c) answered, who
+//        meet whoever installed then. Of two made from c, the later one was
+//        made by OQ(c) who had c or that one: the other had too few, and grows
+//        only by such as end c (OQ7).
+//   OQ7. Each list t says what it was made from, c (Configuration::made_from).
+//        Until OQ have t, or a newcomer has it, whoever opens by it ends c,
+//        also where nobody answers who has c: those who had it may have t by
+//        attempts that were cut off before they had ended it, and others a
+//        rival that was made from c. And newcomers of t count where c is
+//        settled or ends, whatever an operator calls the list before: with one
+//        that is older the log could be in force by c all the while. Before the
+//        first of them gets t, B(c) have installed it by one epoch, above all
+//        by which c was opened: of a replacement, which keeps the id, some may
+//        have t by an older one, and go back to c.
+//   OQ8. A blank member of a list a never had it: it promises for a, and knows
+//        what it did by a, which is nothing. It may be in the place of one who
+//        did something by c, what a was made from: so blank ones count for a
+//        only where c is settled or ends as well. Else one replica that a
+//        change left a on, with newcomers that are blank, could never be
+//        heeded.
+//   OQ9. Who has the target itself, as it is made from c now, has it by an
+//        attempt before, and need not end it: the opening goes by it. Nothing
+//        is in force by it: OQ of it must answer, and meet those by whom the
+//        log was shown by it after c was opened last; nor is c opened after
+//        that.
 // Thread safety: pure.
-// References: protocol A4.4, A5, H16 to H18; docs/replication.md, "Changing the
-// members".
+// References: protocol P-A4.4, P-A5, P-H16 to P-H18; docs/replication.md,
+// "Changing the members".
 #ifndef ALPHEUS_RECOVERY_OPENING_QUORUMS_H_
 #define ALPHEUS_RECOVERY_OPENING_QUORUMS_H_
 

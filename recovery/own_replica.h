@@ -25,7 +25,8 @@
 namespace alpheus {
 
 // The calls of replica.h, with their contracts. AcceptPromise is a fence too:
-// when it returns OK, no earlier session of anybody writes here any more (H6).
+// when it returns OK, no earlier session of anybody writes here any more
+// (P-H6).
 class OwnReplica {
  public:
   virtual ~OwnReplica() = default;

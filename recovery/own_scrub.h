@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // own_scrub: a primary scrubs the replica of its own node while it writes it.
 //
-// Idea: the node does not serve a replica that a primary has (A7), so the
+// Idea: the node does not serve a replica that a primary has (P-A7), so the
 // primary does what the node would do (scrubbing.h): from inside Poll of its
 // replication, where no byte behind the head that was told is used again. Its
 // threads write elsewhere, but for CLEANED words; so each slice keeps those who
@@ -10,7 +10,7 @@
 //
 // Invariants: those of scrubbing.h.
 // Thread safety: one thread at a time.
-// References: protocol A7, A8; docs/scrubbing.md.
+// References: protocol P-A7, P-A8; docs/scrubbing.md.
 #ifndef ALPHEUS_RECOVERY_OWN_SCRUB_H_
 #define ALPHEUS_RECOVERY_OWN_SCRUB_H_
 

@@ -91,7 +91,7 @@ absl::Status PlanRunner::CheckPossible() const {
   return absl::OkStatus();
 }
 
-// L2, L4.
+// PLR2, PLR4.
 bool PlanRunner::MayBegin(size_t index) const {
   if (runs_[index].repair.is_newcomer) {
     return HaveInstalled(terms_.quorums.before_newcomers) ||
@@ -105,7 +105,7 @@ bool PlanRunner::MayBegin(size_t index) const {
 }
 
 // Those before it have failed, or wait behind those that have. The first one of
-// all is destructive only if whoever holds the log leaves it (L2).
+// all is destructive only if whoever holds the log leaves it (PLR2).
 bool PlanRunner::IsBarred(size_t index) const {
   if (any_installed_ || IsMutant("kRepairBeforeAnyInstalled")) {
     return false;

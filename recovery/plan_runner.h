@@ -6,23 +6,23 @@
 // when it may begin depends on the others.
 //
 // Invariants:
-//   L1. A replica's ring is written only after it said that it is prepared;
-//       `repairing` is on media by then, where the plan wants it (H12).
-//   L2. A destructive repair begins when the quorums have installed; or when
-//       nothing else is under way any more, so that it is needed for them (G2
-//       of repair_plan.h), and one has installed at least. The replica that
-//       holds the last chosen record needs none: what it lacks lies between
-//       its own head and that record. As long as it has not installed, nobody
-//       else may hold what it lends, and one replica that knows nothing is too
-//       many where all have to say that they never acknowledged what comes next
-//       (W = 1): if it goes before, or leaves the log by the change that the
-//       opening makes, the opening ends.
-//   L3. A replica installs only after all that it lacked was copied.
-//   L4. A newcomer's copy begins when the quorums before it have installed.
-//   L5. A cache counts for nothing (A3); it is filled first, and everything
-//       else is copied from there.
+//   PLR1. A replica's ring is written only after it said that it is prepared;
+//         `repairing` is on media by then, where the plan wants it (P-H12).
+//   PLR2. A destructive repair begins when the quorums have installed; or when
+//         nothing else is under way any more, so that it is needed for them
+//         (RPL2 of repair_plan.h), and one has installed at least. The replica
+//         that holds the last chosen record needs none: what it lacks lies
+//         between its own head and that record. As long as it has not
+//         installed, nobody else may hold what it lends, and one replica that
+//         knows nothing is too many where all have to say that they never
+//         acknowledged what comes next (W = 1): if it goes before, or leaves
+//         the log by the change that the opening makes, the opening ends.
+//   PLR3. A replica installs only after all that it lacked was copied.
+//   PLR4. A newcomer's copy begins when the quorums before it have installed.
+//   PLR5. A cache counts for nothing (P-A3); it is filled first, and everything
+//         else is copied from there.
 // Thread safety: one thread.
-// References: protocol A4.5, H3, H12, H13.
+// References: protocol P-A4.5, P-H3, P-H12, P-H13.
 #ifndef ALPHEUS_RECOVERY_PLAN_RUNNER_H_
 #define ALPHEUS_RECOVERY_PLAN_RUNNER_H_
 
@@ -120,7 +120,7 @@ class PlanRunner {
     return run.step == Step::kInstalled || run.step == Step::kFailed;
   }
   bool MayBegin(size_t index) const;
-  // It will never begin (L2).
+  // It will never begin (PLR2).
   bool IsBarred(size_t index) const;
   absl::Status GoOn(size_t index);
   absl::Status Begin(Run& run);

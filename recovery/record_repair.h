@@ -6,17 +6,17 @@
 // seeded with log, epoch, LSN and place. So whoever has the key of the epoch
 // that owns an LSN here can tell from bytes alone whether they are that very
 // record: which peer they come from, and what else that one holds, does not
-// matter. A peer shows what it has without a promise (H17), or has it from the
-// primary that has its region (A7), which may write meanwhile: the bytes are
-// checked when they are here.
+// matter. A peer shows what it has without a promise (P-H17), or has it from
+// the primary that has its region (P-A7), which may write meanwhile: the bytes
+// are checked when they are here.
 //
 // Invariants:
-//   M1. What is written over a damaged place is a whole record that owns its
-//       LSN here, header and payload checked, the same header if the own one
-//       holds.
-//   M2. Nothing is written behind the finding's end, or its last LSN.
+//   RR1. What is written over a damaged place is a whole record that owns its
+//        LSN here, header and payload checked, the same header if the own one
+//        holds.
+//   RR2. Nothing is written behind the finding's end, or its last LSN.
 // Thread safety: one thread.
-// References: protocol A1, A8, H17; ring_scrub.h; docs/scrubbing.md.
+// References: protocol P-A1, P-A8, P-H17; ring_scrub.h; docs/scrubbing.md.
 #ifndef ALPHEUS_RECOVERY_RECORD_REPAIR_H_
 #define ALPHEUS_RECOVERY_RECORD_REPAIR_H_
 

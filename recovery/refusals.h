@@ -6,10 +6,10 @@
 // again fills no log. A peer is its host: its port is another one each time.
 //
 // Invariants:
-//   F1. Memory is bounded: of kPeersTold pairs of peer and reason it is known
-//       that they were told; further ones are only counted.
+//   REF1. Memory is bounded: of kPeersTold pairs of peer and reason it is known
+//         that they were told; further ones are only counted.
 // Thread safety: one thread.
-// References: protocol A5, H17; docs/security.md.
+// References: protocol P-A5, P-H17; docs/security.md.
 #ifndef ALPHEUS_RECOVERY_REFUSALS_H_
 #define ALPHEUS_RECOVERY_REFUSALS_H_
 
@@ -70,7 +70,7 @@ class Refusals {
 
  private:
   RefusalCounts counts_{};
-  std::set<std::pair<std::string, Refusal>> told_;  // F1
+  std::set<std::pair<std::string, Refusal>> told_;  // REF1
 };
 
 }  // namespace alpheus

@@ -20,7 +20,7 @@ using PeerState = OpeningPeer::State;
 constexpr uint32_t kDoublingsMax = 5;
 // Of the ring: what may be held for a replica though the log needs it no more.
 constexpr uint64_t kHeldFraction = 4;
-// Who polls later than NextPoll by more has paused (V5 of epoch_opening.h).
+// Who polls later than NextPoll by more has paused (EO5 of epoch_opening.h).
 constexpr int64_t kOwnPauseNanos = 100'000'000;
 
 }  // namespace
@@ -239,7 +239,7 @@ absl::Status Rejoining::CopyOn() {
   return absl::OkStatus();
 }
 
-// K2.
+// RJ2.
 absl::Status Rejoining::CheckHeld(const Now& now) const {
   if (!pinned_) return absl::OkStatus();
   const uint64_t held = now.head.offset - *pinned_;

@@ -9,16 +9,16 @@
 // the log nothing; it is tried again later, and later each time.
 //
 // Invariants:
-//   K1. A replica is asked only while it is out of sync: asking fences it.
-//   K2. The ring from the head on stays as it is from before the comparison
-//       until the session is handed on, which then holds it (pinned()); but not
-//       at the cost of the log: when it holds more than a quarter of the ring
-//       that the log needs no more, it is given up.
-//   K3. A replica that promised a later epoch is not asked again: it can't be
-//       of this one any more.
-//   K4. Nothing of a replica counts before it has installed (A5).
+//   RJ1. A replica is asked only while it is out of sync: asking fences it.
+//   RJ2. The ring from the head on stays as it is from before the comparison
+//        until the session is handed on, which then holds it (pinned()); but
+//        not at the cost of the log: when it holds more than a quarter of the
+//        ring that the log needs no more, it is given up.
+//   RJ3. A replica that promised a later epoch is not asked again: it can't be
+//        of this one any more.
+//   RJ4. Nothing of a replica counts before it has installed (P-A5).
 // Thread safety: one thread.
-// References: protocol A5, H12, H21; docs/replication.md.
+// References: protocol P-A5, P-H12, P-H21; docs/replication.md.
 #ifndef ALPHEUS_RECOVERY_REJOINING_H_
 #define ALPHEUS_RECOVERY_REJOINING_H_
 
@@ -120,7 +120,7 @@ class Rejoining {
     bool is_away = false;
     int64_t due_nanos = 0;  // of the next try
     uint32_t failures = 0;  // since it was in sync
-    bool is_lost = false;   // K3
+    bool is_lost = false;   // RJ3
     absl::Status why;       // it is away, or could not join
   };
 

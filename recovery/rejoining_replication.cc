@@ -150,8 +150,8 @@ void RejoiningReplication::AttendHold() {
   NoteNextPoll();
 }
 
-// Y1. The node hears that the lock is free by the end of the connection. If it
-// can't be given up, the log has ended all the same.
+// RJR1. The node hears that the lock is free by the end of the connection. If
+// it can't be given up, the log has ended all the same.
 void RejoiningReplication::GiveWay(const Promise& wanted) {
   if (!IsMutant("kDeposedPrimaryGoesOn")) {
     replication_.End(absl::AbortedError(

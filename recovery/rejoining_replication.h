@@ -8,15 +8,17 @@
 // (replica_hold.h): the log ends as when it is fenced. Until then it scrubs it
 // (own_scrub.h), and shows its bytes to who repairs a replica by them.
 //
-// Invariants: those of replication_sink.h.
-//   N2. too: what a member on its way needs of the ring is not reused.
-//   Y1. The log has ended before the region is given up (N3): what is persisted
-//       afterwards is in nobody's replica, and nothing is durable by it.
-//   Y2. Of the own ring only what its replica has persisted, from the head that
-//       was told on, is shown: no thread of the log writes there (but for
-//       CLEANED words, which are kept out), and no power cut takes it back.
+// Invariants: those of replication_sink.h; RSK2 holds also for what a member on
+// its way needs of the ring.
+//   RJR1. The log has ended before the region is given up (RSK3): what is
+//         persisted afterwards is in nobody's replica, and nothing is durable
+//         by it.
+//   RJR2. Of the own ring only what its replica has persisted, from the head
+//         that was told on, is shown: no thread of the log writes there (but
+//         for CLEANED words, which are kept out), and no power cut takes it
+//         back.
 // Thread safety: as ReplicationSink.
-// References: protocol A5; rejoining.h, log_replication.h.
+// References: protocol P-A5; rejoining.h, log_replication.h.
 #ifndef ALPHEUS_RECOVERY_REJOINING_REPLICATION_H_
 #define ALPHEUS_RECOVERY_REJOINING_REPLICATION_H_
 
@@ -72,7 +74,7 @@ class RejoiningReplication final : public ReplicationSink,
   uint32_t in_sync() const { return replication_.in_sync(); }
   const Rejoining& rejoining() const { return rejoining_; }
 
-  // What others may see of the own replica now (Y2): for HoldReplica's node.
+  // What others may see of the own replica now (RJR2): for HoldReplica's node.
   // From inside Poll, or as it.
   Fetched Show(const Fetch& fetch) const;
 

@@ -59,7 +59,7 @@ void RemoteRegion::Expect(const absl::Status& step) {
 bool RemoteRegion::Take(const ConnectionEvent& event) {
   if (event.kind == ConnectionEvent::Kind::kDisconnected &&
       event.connection == inquiry_->connection() && !under_way_.empty()) {
-    // Each read still completes (X3), some of them well.
+    // Each read still completes (FB3), some of them well.
     is_broken_ = true;
     return true;
   }

@@ -16,18 +16,18 @@
 // goes on where it was, as long as each view brings something.
 //
 // Invariants:
-//   V1. No byte of the replica changes.
-//   V2. A record at or behind the image's head and at or below its watermarks
-//       lies whole in the image, if the replica had it whole.
-//   V3. All of an image is of one replica (incarnation, geometry) and of one
-//       log epoch.
-//   V4. A view that ends is opened again exactly if it brought something: a
-//   slow
-//       way is no error, and a node that gives nothing is not asked for ever.
+//   RMR1. No byte of the replica changes.
+//   RMR2. A record at or behind the image's head and at or below its watermarks
+//         lies whole in the image, if the replica had it whole.
+//   RMR3. All of an image is of one replica (incarnation, geometry) and of one
+//         log epoch.
+//   RMR4. A view that ends is opened again exactly if it brought something: a
+//         slow way is no error, and a node that gives nothing is not asked for
+//         ever.
 // A record further on may be torn in the image only: whoever finds damage in a
-// replica that is being written reads it again before believing it (S5).
+// replica that is being written reads it again before believing it (P-S5).
 // Thread safety: one thread.
-// References: protocol A2, S5; docs/replication.md.
+// References: protocol P-A2, P-S5; docs/replication.md.
 #ifndef ALPHEUS_RECOVERY_REMOTE_REGION_H_
 #define ALPHEUS_RECOVERY_REMOTE_REGION_H_
 
@@ -70,7 +70,7 @@ class RemoteRegion {
   bool Take(const Completion& completion);
 
   bool done() const { return !status().ok() || stage_ == Stage::kDone; }
-  // Errors: as Inquiry; what MakeImage says; Aborted (V3: what was read is
+  // Errors: as Inquiry; what MakeImage says; Aborted (RMR3: what was read is
   // nothing, and may be read again).
   const absl::Status& status() const { return inquiry_->status(); }
   bool was_answered() const { return inquiry_->was_answered(); }

@@ -126,7 +126,7 @@ ReadersList RemoteTail::List() const {
           options_.write_quorum, options_.list_file};
 }
 
-// Y5: what the others say is no matter then.
+// RT5: what the others say is no matter then.
 void RemoteTail::CheckList(const Replica& replica) {
   const uint64_t shown = replica.followed->configuration_id();
   if (!status_.ok() || !IsOutdated(List(), shown)) return;
@@ -163,7 +163,7 @@ void RemoteTail::Learn() {
   durable_epoch_ = std::max(durable_epoch_, newest);
 }
 
-// Y2.
+// RT2.
 bool RemoteTail::MayBeRead(const Replica& replica) const {
   if (replica.followed == nullptr || !replica.followed->said()) return false;
   const Followed& said = *replica.followed->said();
@@ -290,7 +290,7 @@ void RemoteTail::Begin(Replica& source) {
   stage_ = Stage::kReading;
 }
 
-// Y3.
+// RT3.
 void RemoteTail::Check() {
   const Followed& said = *source_->followed->said();
   const bool has_changed = said.log_epoch != chunk_epoch_ || said.repairing ||
@@ -382,7 +382,7 @@ bool RemoteTail::AsksAll() const {
   });
 }
 
-// Y5. Who asks one member only wants to know what that one knows.
+// RT5. Who asks one member only wants to know what that one knows.
 absl::Status RemoteTail::Doubt() const {
   std::vector<std::optional<ReplicaClaims>> claims;
   uint32_t heard = 0;

@@ -15,46 +15,46 @@
 // another one, and comes back when it can.
 //
 // Invariants:
-//   Y1. Nothing above durable_lsn() is shown, and that is durable: W replicas
-//       have persisted it, and every later opening keeps it (O1 of
-//       durable_range.h, C1). So no opening ever drops what was shown.
-//   Y2. What is shown at an LSN is the record that every opening finds there
-//       (C4). It is read only from a replica that
-//         a. is not repairing, and whose epoch E is not older than any that was
-//            named when durable_lsn() was found: up to what it persisted it has
-//            E's log, and what was durable in an epoch up to E is in E's log
-//            (H3). A replica of an older epoch may have another record there,
-//            which an opening has dropped;
-//         b. says that it persisted the record, before its bytes were read.
-//       The record's epoch owns its LSN in E's table, and its checksums hold.
-//   Y3. A chunk is walked only after an answer later than its reading, with the
-//       same epoch, not repairing, and a head not beyond the chunk: the bytes
-//       were not used again (L4), so a checksum is no matter of luck.
-//   Y4. Each record once, in LSN order, from the first to be shown on; ABORTED
-//       ones are left out. If the head has passed the next one, that is
-//       OutOfRange, on each replica that could be read from.
-//   Y5. "No more" is said only if nobody can know of more: is_caught_up() means
-//       that no epoch had acknowledged anything, when the tail was told, that
-//       is newer than the newest which it heard of. For in_doubt() is
-//         a. that so few answered that an opening could have had its promises
-//            from the others, and W or more of these may have installed it;
-//         b. that one has promised an epoch above the newest log epoch, and W
-//         or
-//            more of the others may have installed it, or fewer than an opening
-//            quorum of the list answered: who changes the members ends the list
-//            by promises of an opening quorum of it, or leaves a newer
-//            configuration on so many that each opening quorum has one of them
-//            (Q4 of opening_quorums.h);
-//         c. that nobody has the reader's list: it may never have been in
-//         force.
-//       A member that shows a newer configuration than the reader's list ends
-//       the tail: that list may name nobody who has the rest of the log.
+//   RT1. Nothing above durable_lsn() is shown, and that is durable: W replicas
+//        have persisted it, and every later opening keeps it (DR1 of
+//        durable_range.h, P-C1). So no opening ever drops what was shown.
+//   RT2. What is shown at an LSN is the record that every opening finds there
+//        (P-C4). It is read only from a replica that
+//          a. is not repairing, and whose epoch E is not older than any that
+//             was named when durable_lsn() was found: up to what it persisted
+//             it has E's log, and what was durable in an epoch up to E is in
+//             E's log (P-H3). A replica of an older epoch may have another
+//             record there, which an opening has dropped;
+//          b. says that it persisted the record, before its bytes were read.
+//        The record's epoch owns its LSN in E's table, and its checksums hold.
+//   RT3. A chunk is walked only after an answer later than its reading, with
+//        the same epoch, not repairing, and a head not beyond the chunk: the
+//        bytes were not used again (P-L4), so a checksum is no matter of luck.
+//   RT4. Each record once, in LSN order, from the first to be shown on; ABORTED
+//        ones are left out. If the head has passed the next one, that is
+//        OutOfRange, on each replica that could be read from.
+//   RT5. "No more" is said only if nobody can know of more: is_caught_up()
+//        means that no epoch had acknowledged anything, when the tail was told,
+//        that is newer than the newest which it heard of. For in_doubt() is
+//          a. that so few answered that an opening could have had its promises
+//             from the others, and W or more of these may have installed it;
+//          b. that one has promised an epoch above the newest log epoch, and W
+//             or more of the others may have installed it, or fewer than an
+//             opening quorum of the list answered: who changes the members ends
+//             the list by promises of an opening quorum of it, or leaves a
+//             newer configuration on so many that each opening quorum has one
+//             of them (OQ4 of opening_quorums.h);
+//          c. that nobody has the reader's list: it may never have been in
+//             force.
+//        A member that shows a newer configuration than the reader's list ends
+//        the tail: that list may name nobody who has the rest of the log.
 // It promises nothing and holds nobody up: no replica writes for it, and it
 // keeps nothing from being cleaned.
 // Memory: one ring of the log's capacity, of which pages are used as the tail
 // goes round.
 // Thread safety: one thread.
-// References: protocol A1, A4, A6, C1, C4, H3, L4; docs/reading.md.
+// References: protocol P-A1, P-A4, P-A6, P-C1, P-C4, P-H3, P-L4;
+// docs/reading.md.
 #ifndef ALPHEUS_RECOVERY_REMOTE_TAIL_H_
 #define ALPHEUS_RECOVERY_REMOTE_TAIL_H_
 
@@ -146,7 +146,7 @@ class RemoteTail {
   // And what is known to be durable was shown, and nothing is in doubt.
   bool is_caught_up() const;
   // Unavailable if there may be records of which nobody in reach knows that
-  // they are durable, whatever they hold (Y5): who says what.
+  // they are durable, whatever they hold (RT5): who says what.
   absl::Status Doubt() const;
   // The newest log epoch that a member in reach has.
   Epoch newest_epoch() const { return newest_; }

@@ -101,7 +101,7 @@ ReplicaRepair Planner::Repair(size_t index) const {
   return repair;
 }
 
-// G3.
+// RPL3.
 ReplicaRepair Planner::NewcomersRepair(size_t index) const {
   ReplicaRepair repair;
   repair.answer = index;
@@ -146,9 +146,9 @@ EpochTable Planner::Table(const NewEpoch& next) const {
 
 RepairPlan Planner::Run(const NewEpoch& next) const {
   ALPHEUS_CHECK(decision_.outcome == Outcome::kChosen,
-                "only what is chosen is installed (A4.5)");
+                "only what is chosen is installed (P-A4.5)");
   ALPHEUS_CHECK(decision_.epoch < next.epoch,
-                "a ballot is greater than all before (A4.1)");
+                "a ballot is greater than all before (P-A4.1)");
   RepairPlan plan;
   plan.table = Table(next);
   for (size_t i = 0; i < answers_.size(); ++i) {

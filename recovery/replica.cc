@@ -124,7 +124,7 @@ absl::StatusOr<PromiseVerdict> Replica<P>::AcceptPromise(
                            AnswerPromise(standing, request));
   EndWork();  // of whoever is fenced now
   ALPHEUS_RETURN_IF_ERROR(MendTable());
-  // A promise that one copy holds would be forgotten with that copy (S2), and
+  // A promise that one copy holds would be forgotten with that copy (P-S2), and
   // what a suspect medium shows may not be on it.
   if (verdict == PromiseVerdict::kAgain &&
       (!suspect_ || IsMutant("kSuspectPromiseStays")) &&
@@ -282,7 +282,7 @@ absl::Status Replica<P>::CheckInstallable(
   return CheckMembership(installation);
 }
 
-// R7.
+// REP7.
 template <Persistence P>
 absl::Status Replica<P>::CheckMembership(
     const Installation& installation) const {
@@ -525,7 +525,8 @@ absl::StatusOr<int> Replica<P>::MendCopiesOnMedium() {
 template <Persistence P>
 RingLogStart Replica<P>::StartOfLog() {
   ALPHEUS_CHECK(condition_ == Condition::kGood, "open (replica.h)");
-  ALPHEUS_CHECK(installed_.has_value(), "only an installed log starts (A4.6)");
+  ALPHEUS_CHECK(installed_.has_value(),
+                "only an installed log starts (P-A4.6)");
   condition_ = Condition::kHandedOver;
   RingLogStart start;
   start.superline = state_.superline;

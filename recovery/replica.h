@@ -2,28 +2,28 @@
 // replica: one replica of a log, as its own process holds it while epochs are
 // opened: it promises, answers, is repaired, and installs.
 //
-// Idea: protocol A4 as one replica sees it, without the network: backups call
+// Idea: protocol P-A4 as one replica sees it, without the network: backups call
 // it for the messages that arrive, a primary calls it for its own replica. It
 // is the only writer of the region's superline, epoch table and, outside a
-// session, its watermark (S4). What others write into the ring in between is
+// session, its watermark (P-S4). What others write into the ring in between is
 // theirs; nothing of it counts before Install has read it all.
 //
 // Invariants:
-//   R1. A promise is on media before AcceptPromise returns, and never goes back
-//       (M1, M2 of promise.h).
-//   R2. Whatever MakeAnswer says this replica has is persisted before it
-//       returns (H7).
-//   R3. log_epoch = e is on media only when every record of the installed log
-//       has been read at this replica, with its payload and the chain, and
-//       persisted (H3, INV-3).
-//   R4. `repairing` is cleared only together with R3 (H12).
-//   R5. Before each change the region is read anew, so that the copy that is
-//       overwritten first is never the only good one (N1 of installer.h); after
-//       it both copies of superline and table are equal (S2).
-//   R6. After a failure of the medium, which leaves open what is on it, this
-//       object says and changes nothing any more.
-//   R7. The configuration changes only together with R3, to one that names this
-//       replica and is no older (A5, H18).
+//   REP1. A promise is on media before AcceptPromise returns, and never goes
+//         back (PRO1, PRO2 of promise.h).
+//   REP2. Whatever MakeAnswer says this replica has is persisted before it
+//         returns (P-H7).
+//   REP3. log_epoch = e is on media only when every record of the installed log
+//         has been read at this replica, with its payload and the chain, and
+//         persisted (P-H3, P-INV-3).
+//   REP4. `repairing` is cleared only together with REP3 (P-H12).
+//   REP5. Before each change the region is read anew, so that the copy that is
+//         overwritten first is never the only good one (INS1 of installer.h);
+//         after it both copies of superline and table are equal (P-S2).
+//   REP6. After a failure of the medium, which leaves open what is on it, this
+//         object says and changes nothing any more.
+//   REP7. The configuration changes only together with REP3, to one that names
+//         this replica and is no older (P-A5, P-H18).
 // Persistence, crash states of Install in order; each reopened as before it or,
 // from the superline on, as after:
 //   1. installed records flushed
@@ -34,11 +34,11 @@
 //   5. epoch table in the other copy
 //   6. watermark lines of epoch e, one after the other
 //   7. damaged PADs written anew: under the new table nothing that is valid
-//      lies there; until then scans pass over them (U2 of record_cursor.h)
+//      lies there; until then scans pass over them (RC2 of record_cursor.h)
 // AcceptPromise, BeginRepair and PublishHead are one superline update each,
 // before which AcceptPromise mends what a cut left of an earlier one.
 // Thread safety: one thread, whose process holds the region's lock.
-// References: protocol A2, A4, A6; docs/replication.md.
+// References: protocol P-A2, P-A4, P-A6; docs/replication.md.
 #ifndef ALPHEUS_RECOVERY_REPLICA_H_
 #define ALPHEUS_RECOVERY_REPLICA_H_
 
@@ -80,7 +80,7 @@ template <Persistence P>
 class Replica {
  public:
   // Reads what the region says of itself, and persists what it read: a process
-  // that was killed may have left stores in the cache (A4.2). The ring is
+  // that was killed may have left stores in the cache (P-A4.2). The ring is
   // persisted by whatever says something of it. Changes no byte, but for a
   // suspect one, whose superline says `repairing` from then on.
   // Errors: as ReadRegionState; FailedPrecondition (another cluster or log,
@@ -93,7 +93,7 @@ class Replica {
   const Superline& superline() const { return state_.superline; }
   const EpochTable& table() const { return state_.table; }
   Ring ring() const { return RingOf(region_, state_.superline); }
-  // Whether the configuration names another incarnation (A4).
+  // Whether the configuration names another incarnation (P-A4).
   bool is_blank() const { return IsBlank(state_.superline); }
 
   // After an error of the medium, and after StartOfLog, all of the following
@@ -135,19 +135,19 @@ class Replica {
   // the medium's.
   absl::Status BeginRepair(Epoch epoch);
 
-  // Reads all records of the log, persists them, and says so (R3). Nothing is
+  // Reads all records of the log, persists them, and says so (REP3). Nothing is
   // taken over from the scan of an answer: since then a primary had the ring.
   // The head may be behind this replica's: it may have been told of a later one
   // that no other replica, and so not the primary, knows.
   // The epoch may be installed already: then nothing goes back, neither the
-  // head nor the end of what this replica said that it has persisted (A5).
+  // head nor the end of what this replica said that it has persisted (P-A5).
   // Requires, of what Continue continues: nobody writes into the ring until it
   // is done. Errors, the medium's apart, change no byte; the last one comes
   // from Continue:
   //   FailedPrecondition  the epoch is not the promised one, or below the log
   //                       epoch, or that one and something would go back, or
   //                       with another configuration; the configuration is
-  //                       older, or does not name this replica (A5)
+  //                       older, or does not name this replica (P-A5)
   //   InvalidArgument     what no primary sends: a table that does not end with
   //                       the epoch where the log ends, positions that can't be
   //   ResourceExhausted   the table has more entries than the region has room
@@ -165,12 +165,12 @@ class Replica {
   absl::Status PublishHead(Epoch epoch, const LogPosition& head);
 
   // Writes superline and epoch table anew of which one copy can't be read, or
-  // is not equal to the other (R5). Returns how many of the two. Requires:
+  // is not equal to the other (REP5). Returns how many of the two. Requires:
   // nothing is under way. Errors: the medium's.
   absl::StatusOr<int> MendCopies();
 
   // For a RingLog that goes on with this replica, as Install left it; it then
-  // is the writer of the superline (S4), and this object of no more use.
+  // is the writer of the superline (P-S4), and this object of no more use.
   // Requires: Install was OK, for the epoch that is promised.
   RingLogStart StartOfLog();
 

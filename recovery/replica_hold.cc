@@ -63,7 +63,7 @@ Hold ReplicaHold::Question(bool start_scrub) const {
           options_.scrub ? options_.scrub(start_scrub) : Scrubbed()};
 }
 
-// G1. A node that says something else is tried again, later.
+// RH1. A node that says something else is tried again, later.
 std::optional<Promise> ReplicaHold::TakeReply() {
   if (const auto* scrub = std::get_if<Scrub>(&*inquiry_->reply())) {
     inquiry_->Ask(Question(scrub->start));
@@ -83,7 +83,7 @@ std::optional<Promise> ReplicaHold::TakeReply() {
   return std::nullopt;
 }
 
-// G4. The reply stays until it is time.
+// RH4. The reply stays until it is time.
 void ReplicaHold::Show(const Fetch& fetch) {
   if (clock_.NowNanos() < next_piece_ns_) {
     next_poll_ns_ = next_piece_ns_;

@@ -2,23 +2,22 @@
 // replica_hold: a primary's word to its own node: "I have this replica's
 // region; tell me when somebody wants a promise of it".
 //
-// Idea: a replica is served by whoever holds its region's lock (A7). The node's
-// daemon hears of those who open a new epoch, and a primary does not listen; so
-// the primary asks its daemon one question (Hold), which is replied to when
-// somebody with the cluster's key wants a promise above the primary's (Wanted).
-// Then the primary ends its epoch and gives the region up, and the daemon
-// serves it. A daemon that is away is tried again.
+// Idea: a replica is served by whoever holds its region's lock (P-A7). The
+// node's daemon hears of those who open a new epoch, and a primary does not
+// listen; so the primary asks its daemon one question (Hold), which is replied
+// to when somebody with the cluster's key wants a promise above the primary's
+// (Wanted). Then the primary ends its epoch and gives the region up, and the
+// daemon serves it. A daemon that is away is tried again.
 //
 // Invariants:
-//   G1. Only a promise above the own replica's is a reason to give way.
-//   G2. Nothing is done while nothing arrives: what a log pays for it is to
-//   look
-//       at one word.
-//   G3. What somebody wants scrubbed is begun, and the node hears how it is.
-//   G4. What somebody wants to see of the ring is shown in pieces of 32 KiB,
-//       with time for the log between two of them.
+//   RH1. Only a promise above the own replica's is a reason to give way.
+//   RH2. Nothing is done while nothing arrives: what a log pays for it is to
+//        look at one word.
+//   RH3. What somebody wants scrubbed is begun, and the node hears how it is.
+//   RH4. What somebody wants to see of the ring is shown in pieces of 32 KiB,
+//        with time for the log between two of them.
 // Thread safety: one thread at a time.
-// References: protocol A4.2, A7; docs/replication.md.
+// References: protocol P-A4.2, P-A7; docs/replication.md.
 #ifndef ALPHEUS_RECOVERY_REPLICA_HOLD_H_
 #define ALPHEUS_RECOVERY_REPLICA_HOLD_H_
 
@@ -52,7 +51,7 @@ struct ReplicaHoldOptions {
   // it says that it has no such replica; and of each try.
   int64_t retry_ns = 1'000'000'000;
   int64_t connect_ns = 10'000'000'000;
-  // From one piece of the ring that is shown to the next (G4).
+  // From one piece of the ring that is shown to the next (RH4).
   int64_t between_pieces_ns = 100'000;
 };
 

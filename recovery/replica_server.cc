@@ -492,7 +492,7 @@ void ReplicaServer::SendReply(Connection& connection,
                               const absl::StatusOr<Message>& reply) {
   if (!reply.ok()) return Fail(connection, reply.status());
   absl::Status status;
-  // V3: before the reply, which lets the peer send again.
+  // RS3: before the reply, which lets the peer send again.
   if (connection.phase != Phase::kSession) {
     status = PostRequestReceive(connection);
   }

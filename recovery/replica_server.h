@@ -35,7 +35,7 @@
 // to kSession belong to one connection of each log.
 //
 // The region of a log may be another process's of this machine, a primary with
-// this node's replica (A7). It says so by Hold; whoever asks for a promise
+// this node's replica (P-A7). It says so by Hold; whoever asks for a promise
 // meanwhile waits (kWaiting) until the primary, which hears of it by Wanted,
 // has given the region up and AddLog follows. What others want scrubbed it
 // hears the same way, and says in its next Hold how far that is. So it hears
@@ -47,41 +47,41 @@
 // longer.
 //
 // Invariants:
-//   V1. Before the replica looks at its ring to answer a promise, the promise
-//       is persisted, all other connections of the log that ever held one are
-//       closed, and every key that was given out is void (H6, R2, INV-6). Each
-//       of the last two is a fence by itself (X5 of fabric.h); both, because a
-//       key opens its region on every connection.
-//   V2. From there on the ring changes only through the holder's connection:
-//       keys that allow writes exist between Prepared and the holder's end.
-//   V3. Exactly one control receive is posted while requests may come, and none
-//       when the session posts its own: receives are used up in order.
-//   V4. Memory is bounded: connections without a promise are limited in number
-//       and in the time they may be silent; each log has one holder. Those
-//       without a proof are counted by themselves, and the oldest makes room:
-//       strangers take no place of those who have the key. Those with one have
-//       places by what they asked for last: who is new, looks at a region,
-//       follows, or asks for anything else takes no place of another kind, and
-//       the one that was silent for longest makes room. So readers, however
-//       many, keep out no opening and no look; followers that go on asking are
-//       refused when there are too many.
-//   V5. A primary is told of a promise only if whoever asks for it has proved
-//       the key, and if it is above the primary's. Of a log that is not this
-//       server's nothing is promised; nobody but who asks for promises makes a
-//       primary give way.
-//   V6. What a primary shows goes to who asked for it, and is no more than
-//       that.
-//   V7. Work in which memory runs out ends all connections of its log, and the
-//       log is served no more until it is opened anew: nothing that is half
-//       done is gone on with, and other logs go on.
-//   V8. A session that another primary ends is told so before its connection
-//       is closed: by Refused, with the promise that stands; by Released, if a
-//       process of this machine takes the replica. Nobody waits until it has
-//       heard: an adapter that drops what is under way when it closes (X5)
-//       drops this, too.
+//   RS1. Before the replica looks at its ring to answer a promise, the promise
+//        is persisted, all other connections of the log that ever held one are
+//        closed, and every key that was given out is void (P-H6, P-R2,
+//        P-INV-6). Each of the last two is a fence by itself (FB5 of fabric.h);
+//        both, because a key opens its region on every connection.
+//   RS2. From there on the ring changes only through the holder's connection:
+//        keys that allow writes exist between Prepared and the holder's end.
+//   RS3. Exactly one control receive is posted while requests may come, and
+//        none when the session posts its own: receives are used up in order.
+//   RS4. Memory is bounded: connections without a promise are limited in number
+//        and in the time they may be silent; each log has one holder. Those
+//        without a proof are counted by themselves, and the oldest makes room:
+//        strangers take no place of those who have the key. Those with one have
+//        places by what they asked for last: who is new, looks at a region,
+//        follows, or asks for anything else takes no place of another kind, and
+//        the one that was silent for longest makes room. So readers, however
+//        many, keep out no opening and no look; followers that go on asking are
+//        refused when there are too many.
+//   RS5. A primary is told of a promise only if whoever asks for it has proved
+//        the key, and if it is above the primary's. Of a log that is not this
+//        server's nothing is promised; nobody but who asks for promises makes a
+//        primary give way.
+//   RS6. What a primary shows goes to who asked for it, and is no more than
+//        that.
+//   RS7. Work in which memory runs out ends all connections of its log, and the
+//        log is served no more until it is opened anew: nothing that is half
+//        done is gone on with, and other logs go on.
+//   RS8. A session that another primary ends is told so before its connection
+//        is closed: by Refused, with the promise that stands; by Released, if a
+//        process of this machine takes the replica. Nobody waits until it has
+//        heard: an adapter that drops what is under way when it closes (FB5)
+//        drops this, too.
 // Thread safety: one thread.
-// References: protocol A2, A4.2, A4.5, A7, H6, H16, H17, H21, R1, R2;
-// messages.h; docs/recovery_wire.md.
+// References: protocol P-A2, P-A4.2, P-A4.5, P-A7, P-H6, P-H16, P-H17, P-H21,
+// P-R1, P-R2; messages.h; docs/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_REPLICA_SERVER_H_
 #define ALPHEUS_RECOVERY_REPLICA_SERVER_H_
 
@@ -119,7 +119,7 @@ struct ReplicaServerOptions {
   // Of all its replicas; primaries are told.
   Platform platform = {};
   // Connections without a promise: that many of each kind, and silent for that
-  // long (V4); more than 0.
+  // long (RS4); more than 0.
   size_t waiting_connections_max = 32;
   size_t followers_max = 64;
   int64_t silence_ns_max = 30'000'000'000;
@@ -211,7 +211,7 @@ class ReplicaServer {
 
   // What the fabric's Poll brought. False: it is of no connection of this
   // server; every request to connect is.
-  // Where memory runs out, what it was needed for ends (V7).
+  // Where memory runs out, what it was needed for ends (RS7).
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
@@ -248,7 +248,7 @@ class ReplicaServer {
     kEnding,
   };
 
-  // What one without a promise was for last (V4).
+  // What one without a promise was for last (RS4).
   enum class Place { kNew, kLooking, kFollowing, kAsking };
 
   struct Connection {
@@ -290,7 +290,7 @@ class ReplicaServer {
     }
   };
 
-  // V7.
+  // RS7.
   template <class Work>
   void Guard(ConnectionId id, const Work& work);
   void Starve(ConnectionId id, ServedLog* log, const absl::Status& why);
@@ -318,9 +318,9 @@ class ReplicaServer {
   void Dismiss(Connection& connection, const Message& last);
   // Tells why, and dismisses with it.
   void Fail(Connection& connection, const absl::Status& why);
-  // What both do first: nothing of it can change the ring any more (V2) once
+  // What both do first: nothing of it can change the ring any more (RS2) once
   // the connection is closed, or the keys are void. What the log did for it is
-  // given up, with the memory that this took (V4).
+  // given up, with the memory that this took (RS4).
   absl::Status EndHolding(Connection& connection);
   void VoidKeys(Connection& connection);
   void Report(const Connection& connection, const absl::Status& why);
@@ -371,7 +371,7 @@ class ReplicaServer {
                            Epoch epoch, const char* what) const;
   absl::StatusOr<PromiseVerdict> Accept(const Connection& connection,
                                         const Promise& request);
-  // All that was given out for the log becomes void (V1).
+  // All that was given out for the log becomes void (RS1).
   void Fence(Connection& holder);
   void FenceOnce(Connection& holder, bool has_scanned);
   void SayOvertaken(Connection& session, const Message& why);

@@ -171,7 +171,7 @@ void ReplicaServer::RelayFetch(Uuid log_id, Holder& holder) {
   SendReply(primary, *holder.fetch);
 }
 
-// V6. Who asked may be gone.
+// RS6. Who asked may be gone.
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnFetched(
     Connection& connection, const Fetched& fetched) {
   const Uuid log_id = connection.hello.log_id;
@@ -217,7 +217,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskOfHeld(
   return reply;
 }
 
-// V5. Nothing: it is to wait.
+// RS5. Nothing: it is to wait.
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::TellHolder(
     Connection& asker) {
   const auto found = holders_.find(asker.hello.log_id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places: how many connections without a promise a node keeps, and which makes
-// room for whom (V4).
+// room for whom (RS4).
 #include <algorithm>
 #include <map>
 #include <string>

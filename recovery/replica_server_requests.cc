@@ -18,7 +18,7 @@ namespace alpheus {
 
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Reply(
     Connection& connection, const Message& message) {
-  // P1 (handshake.h).
+  // HSK1 (handshake.h).
   const bool is_proof = std::holds_alternative<Challenge>(message) ||
                         std::holds_alternative<Prove>(message);
   if (is_proof || (!connection.is_proved() && !IsMutant("kProofUnasked"))) {
@@ -213,7 +213,7 @@ absl::StatusOr<PromiseVerdict> ReplicaServer::Accept(
   return connection.log->AcceptPromise(request);
 }
 
-// A5: before anything of the log changes.
+// P-A5: before anything of the log changes.
 absl::Status ReplicaServer::CheckConfiguration(uint64_t own,
                                                const AskPromise& ask) {
   if (ask.configuration_id >= own || IsMutant("kOlderConfigurationPromised")) {
@@ -246,7 +246,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::Refusing(
   return Refused{*standing};
 }
 
-// A4.2, in this order.
+// P-A4.2, in this order.
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskPromise(
     Connection& connection, const AskPromise& ask) {
   ServedLog& log = *connection.log;
@@ -301,12 +301,12 @@ absl::StatusOr<Message> ReplicaServer::Answered(Connection& connection) {
   return promised;
 }
 
-// V1: before the scan.
+// RS1: before the scan.
 void ReplicaServer::FenceOnce(Connection& holder, bool has_scanned) {
   if (has_scanned == IsMutant("kFenceAfterScan")) Fence(holder);
 }
 
-// V1. The holder's own connection stays; its keys are void all the same.
+// RS1. The holder's own connection stays; its keys are void all the same.
 void ReplicaServer::Fence(Connection& holder) {
   std::vector<ConnectionId> others;
   for (const auto& [id, connection] : connections_) {
@@ -329,7 +329,7 @@ void ReplicaServer::Fence(Connection& holder) {
   holder.phase = Phase::kControl;
 }
 
-// V8. The slot is free, unless the reply to Install is still under way.
+// RS8. The slot is free, unless the reply to Install is still under way.
 void ReplicaServer::SayOvertaken(Connection& session, const Message& why) {
   if (session.phase == Phase::kSession) Send(session, why).IgnoreError();
 }
@@ -405,7 +405,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnInstall(
 absl::StatusOr<Message> ReplicaServer::AfterInstall(Connection& connection) {
   const Install install = std::exchange(connection.install, {});
   const Installation& installation = install.installation;
-  // V3: no control receive is posted; the session posts its own, and only then
+  // RS3: no control receive is posted; the session posts its own, and only then
   // the primary hears that it may begin.
   ALPHEUS_RETURN_IF_ERROR(connection.log->StartSession(
       {installation.epoch, install.session, installation.end, install.credits},

@@ -9,9 +9,9 @@
 // same range.
 //
 // Persistence: none; the destination persists and reads all of it when it
-// installs (R3 of replica.h).
+// installs (REP3 of replica.h).
 // Thread safety: one thread.
-// References: protocol A4.5.
+// References: protocol P-A4.5.
 #ifndef ALPHEUS_RECOVERY_RING_COPIER_H_
 #define ALPHEUS_RECOVERY_RING_COPIER_H_
 

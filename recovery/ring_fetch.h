@@ -2,13 +2,13 @@
 // ring_fetch: what a replica shows of its ring to who asks by Fetch.
 //
 // Idea: whoever repairs a replica of its own asks others for bytes by their
-// place, and checks what it gets (record_repair.h, M1). The one who has the
+// place, and checks what it gets (record_repair.h, RR1). The one who has the
 // region, be it a node or a primary, shows what it may read without disturbing
 // who writes there.
 //
 // Invariants:
-//   F1. Nothing before `begin` and nothing from `end` on is shown: where bytes
-//       may be used again, or are being written, nobody else reads.
+//   RFT1. Nothing before `begin` and nothing from `end` on is shown: where
+//         bytes may be used again, or are being written, nobody else reads.
 // Thread safety: pure function; nobody writes [begin, end) meanwhile.
 // References: docs/scrubbing.md, docs/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_RING_FETCH_H_

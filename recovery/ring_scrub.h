@@ -9,13 +9,14 @@
 // it has passed is looked at no more, and is no finding.
 //
 // Invariants:
-//   Q1. Nothing behind the last record is looked at as a record of this log:
-//       its bytes may be under way.
-//   Q2. A finding lies between the head that was last told and the last record.
-//   Q3. The place and the chain of each epoch's start are those of the table,
-//       unless an unreadable record before it broke the chain.
+//   RSC1. Nothing behind the last record is looked at as a record of this log:
+//         its bytes may be under way.
+//   RSC2. A finding lies between the head that was last told and the last
+//         record.
+//   RSC3. The place and the chain of each epoch's start are those of the table,
+//         unless an unreadable record before it broke the chain.
 // Thread safety: one thread; others may write behind the last record.
-// References: protocol A3.5, A8; docs/scrubbing.md.
+// References: protocol P-A3.5, P-A8; docs/scrubbing.md.
 #ifndef ALPHEUS_RECOVERY_RING_SCRUB_H_
 #define ALPHEUS_RECOVERY_RING_SCRUB_H_
 

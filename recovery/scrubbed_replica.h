@@ -3,7 +3,7 @@
 // serves, or the own one of a primary.
 //
 // Thread safety: one thread, but for what WhileAtRest says.
-// References: protocol A8; scrubbing.h.
+// References: protocol P-A8; scrubbing.h.
 #ifndef ALPHEUS_RECOVERY_SCRUBBED_REPLICA_H_
 #define ALPHEUS_RECOVERY_SCRUBBED_REPLICA_H_
 

@@ -41,13 +41,13 @@ std::string DescribeFinding(const ScrubFinding& finding) {
   return where;
 }
 
-// J3.
+// SCR3.
 bool Counts(const Followed& said) {
   return said.log_epoch != Epoch() && !said.table.entries().empty() &&
          (!said.repairing || IsMutant("kScrubOfARepair"));
 }
 
-// What this replica has persisted (J1).
+// What this replica has persisted (SCR1).
 Lsn LastOf(const Followed& said) {
   const Lsn before_epoch = said.table.entries().back().start_lsn - 1;
   const Lsn last = std::max(said.persisted_lsn, before_epoch);
@@ -362,14 +362,14 @@ void Scrubbing::RepairOn(ScrubbedReplica& replica) {
   }
 }
 
-// J7. Of the present finding.
+// SCR7. Of the present finding.
 bool Scrubbing::IsReading() const {
   return source_ != nullptr && pass_->read_bytes > 0 &&
          source_->ring->status().ok() && source_->ring->is_reading() &&
          !IsMutant("kScrubLooksAtEachPiece");
 }
 
-// J5. A record that was cleaned since it was found needs no payload, nor a
+// SCR5. A record that was cleaned since it was found needs no payload, nor a
 // CLEANED word of 0.
 bool Scrubbing::MendWith(ScrubbedReplica& replica,
                          absl::FunctionRef<MendedRecords()> find) {

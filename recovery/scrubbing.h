@@ -9,31 +9,31 @@
 // own. Between two slices the head may move, what is persisted may grow, and a
 // primary's records may be cleaned; within one nothing changes from the head to
 // the last record that was persisted before the pass began, as a primary reuses
-// no byte behind the head that the replica has published (A3.1).
+// no byte behind the head that the replica has published (P-A3.1).
 //
 // Invariants:
-//   J1. Only records between the replica's head and the last LSN that it has
-//       persisted in its log epoch are looked at or written. A record that the
-//       head has passed is no damage.
-//   J2. From a promise on until its session has begun, or its connection ended,
-//       nothing is looked at or written: the ring is somebody else's (V2 of
-//       replica_server.h). The pass begins anew then.
-//   J3. Nothing of a `repairing` replica is looked at.
-//   J4. What is written is what record_repair.h has checked (M1), and counts as
-//       repaired when it was persisted and read again here.
-//   J5. What is damaged is looked at again before bytes are written over it:
-//       no CLEANED word is written back to 0.
-//   J6. A record that no peer gives stays as it is, and is told; the log is not
-//       shortened.
-//   J7. While a peer's bytes are on their way the damaged place is left alone:
-//       to look at it takes a checksum of the whole record.
-//   J8. What is looked at is what the medium holds. Where the ring is a copy of
-//       it in memory, the copy is the first that is asked for good bytes.
+//   SCR1. Only records between the replica's head and the last LSN that it has
+//         persisted in its log epoch are looked at or written. A record that
+//         the head has passed is no damage.
+//   SCR2. From a promise on until its session has begun, or its connection
+//         ended, nothing is looked at or written: the ring is somebody else's
+//         (RS2 of replica_server.h). The pass begins anew then.
+//   SCR3. Nothing of a `repairing` replica is looked at.
+//   SCR4. What is written is what record_repair.h has checked (RR1), and counts
+//         as repaired when it was persisted and read again here.
+//   SCR5. What is damaged is looked at again before bytes are written over it:
+//         no CLEANED word is written back to 0.
+//   SCR6. A record that no peer gives stays as it is, and is told; the log is
+//         not shortened.
+//   SCR7. While a peer's bytes are on their way the damaged place is left
+//         alone: to look at it takes a checksum of the whole record.
+//   SCR8. What is looked at is what the medium holds. Where the ring is a copy
+//         of it in memory, the copy is the first that is asked for good bytes.
 // Crash states, of each repair: any part of the bytes may be persisted, all of
 // them in places that held no good byte, or equal ones. The record is as
 // damaged as before, or whole.
 // Thread safety: one thread.
-// References: protocol A8; docs/scrubbing.md.
+// References: protocol P-A8; docs/scrubbing.md.
 #ifndef ALPHEUS_RECOVERY_SCRUBBING_H_
 #define ALPHEUS_RECOVERY_SCRUBBING_H_
 
@@ -101,7 +101,7 @@ class Scrubbing {
   // The replica is served no more: the pass over it ends.
   void Forget(Uuid log_id);
 
-  // Whether somebody opens or joins an epoch of a log (J2).
+  // Whether somebody opens or joins an epoch of a log (SCR2).
   using IsBusy = std::function<bool(Uuid log_id)>;
 
   // One slice.

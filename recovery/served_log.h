@@ -3,12 +3,12 @@
 // lies on.
 //
 // Idea: a node may keep logs on several media, and the process that writes a
-// log serves its own replica too (A7). The server knows promises, phases and
+// log serves its own replica too (P-A7). The server knows promises, phases and
 // connections, and calls this; ServedReplica is a replica of which nothing else
 // is made than a backup.
 //
 // Thread safety: one thread.
-// References: protocol A4, A7; replica.h, backup_session.h.
+// References: protocol P-A4, P-A7; replica.h, backup_session.h.
 #ifndef ALPHEUS_RECOVERY_SERVED_LOG_H_
 #define ALPHEUS_RECOVERY_SERVED_LOG_H_
 

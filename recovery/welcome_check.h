@@ -3,7 +3,7 @@
 // the log that is about to be opened.
 //
 // Thread safety: pure.
-// References: protocol A2 (ring capacity); messages.h.
+// References: protocol P-A2 (ring capacity); messages.h.
 #ifndef ALPHEUS_RECOVERY_WELCOME_CHECK_H_
 #define ALPHEUS_RECOVERY_WELCOME_CHECK_H_
 

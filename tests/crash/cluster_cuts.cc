@@ -144,7 +144,7 @@ void ClusterCuts::Judge(const Images& images, const ClusterOracle& oracle,
 }
 
 // A power cut in the middle of a repair that overwrites leaves a replica that
-// knows nothing (H12): it is no answer, and one more has to come back for it.
+// knows nothing (P-H12): it is no answer, and one more has to come back for it.
 uint32_t ClusterCuts::WithEnoughThatKnow(const Images& images,
                                          uint32_t choice) {
   const int needed = std::popcount(choice);
@@ -191,7 +191,7 @@ void ClusterCuts::JudgeChoice(const Images& images, ClusterOracle oracle,
     if (random_.Below(2) == 0) {
       world.StartLog(*primary);
       const absl::Status appended = Append(*primary, oracle);
-      EXPECT_TRUE(appended.ok()) << appended;  // K5
+      EXPECT_TRUE(appended.ok()) << appended;  // CC5
       if (HasFailure()) return;
     }
     primary.reset();
@@ -205,7 +205,7 @@ void ClusterCuts::JudgeChoice(const Images& images, ClusterOracle oracle,
   if (HasFailure()) return;
   world.StartLog(*primary);
   const absl::Status appended = Append(*primary, oracle);
-  EXPECT_TRUE(appended.ok()) << appended;  // K5
+  EXPECT_TRUE(appended.ok()) << appended;  // CC5
 }
 
 // An opening has some hundred events; its fences are few, and what counts.
@@ -237,7 +237,7 @@ std::unique_ptr<Primary> ClusterCuts::Open(OpeningWorld& world, int host,
     ++counts_.refused;
     options.above = primary->opening->standing()->epoch;
   }
-  EXPECT_TRUE(primary->status().ok()) << primary->status();  // K1
+  EXPECT_TRUE(primary->status().ok()) << primary->status();  // CC1
   if (!HasFailure()) JudgeAnswer(world, *primary, oracle);
   return primary;
 }
@@ -249,7 +249,7 @@ void ClusterCuts::JudgeAnswer(OpeningWorld& world, Primary& primary,
   const uint64_t head = opened.head.lsn.value;
   const uint64_t end = opened.end.lsn.value;
   EXPECT_LE(head, oracle.cleaned + 1) << "a record is gone that is not cleaned";
-  EXPECT_GE(head, oracle.emptied + 1) << "a cleaned log is back";  // L11
+  EXPECT_GE(head, oracle.emptied + 1) << "a cleaned log is back";  // P-L11
   EXPECT_GE(end, oracle.durable + 1) << "an acknowledged record is gone";
   Model& pmem = primary.host < options_.members ? world.pmem(primary.host + 1)
                                                 : *primary.cache_pmem;
@@ -260,16 +260,16 @@ void ClusterCuts::JudgeAnswer(OpeningWorld& world, Primary& primary,
     ASSERT_EQ(cursor.record().lsn(), Lsn(lsn));
     const auto written = oracle.written.find(lsn);
     ASSERT_NE(written, oracle.written.end()) << "LSN " << lsn << " is invented";
-    // Nobody is shown the payload of a cleaned one (A1).
+    // Nobody is shown the payload of a cleaned one (P-A1).
     if (cursor.record().cleaned) {
       ASSERT_TRUE(oracle.IsCleaned(lsn)) << "LSN " << lsn;
       continue;
     }
-    ASSERT_EQ(AsText(cursor.record().payload), written->second) << lsn;  // K3
+    ASSERT_EQ(AsText(cursor.record().payload), written->second) << lsn;  // CC3
   }
   EXPECT_EQ(cursor.position(), opened.end);
   if (oracle.written.contains(end)) ++counts_.dropped;
-  oracle.Show(end - 1);  // K4
+  oracle.Show(end - 1);  // CC4
 }
 
 absl::Status ClusterCuts::Append(Primary& primary, ClusterOracle& oracle) {

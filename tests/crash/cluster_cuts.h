@@ -9,17 +9,17 @@
 // it opens is held against the oracle. While it opens the power may be cut
 // again, in the same way. The run that is looked at goes on undisturbed.
 //
-// What is held (C1 to C4, C6, C8):
-//   K1. The opening succeeds with any OpeningQuorum of the members, not
-//   counting
-//       those that a power cut caught in the middle of a repair that overwrites
-//       valid records: for each of these one more, as far as there are any.
-//   K2. What was acknowledged is there, at its LSN, with its bytes.
-//   K3. What is there beyond was written by somebody, there, and is unbroken.
-//   K4. What an opening has shown is what all later ones show.
-//   K5. The log goes on, and those who came back later take part.
+// What is held (P-C1 to P-C4, P-C6, P-C8):
+//   CC1. The opening succeeds with any OpeningQuorum of the members, not
+//        counting those that a power cut caught in the middle of a repair that
+//        overwrites valid records: for each of these one more, as far as there
+//        are any.
+//   CC2. What was acknowledged is there, at its LSN, with its bytes.
+//   CC3. What is there beyond was written by somebody, there, and is unbroken.
+//   CC4. What an opening has shown is what all later ones show.
+//   CC5. The log goes on, and those who came back later take part.
 // Thread safety: one thread.
-// References: protocol A4, B1; crash_model.h.
+// References: protocol P-A4, P-B1; crash_model.h.
 #ifndef ALPHEUS_TESTS_CRASH_CLUSTER_CUTS_H_
 #define ALPHEUS_TESTS_CRASH_CLUSTER_CUTS_H_
 

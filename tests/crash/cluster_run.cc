@@ -61,7 +61,7 @@ void ClusterRun::Kill() {
 bool ClusterRun::IsDone(const absl::Status& status) {
   if (status.ok()) return true;
   EXPECT_TRUE(absl::IsAborted(status)) << status;
-  // H20: nothing succeeds any more.
+  // P-H20: nothing succeeds any more.
   const std::span<const std::byte> nothing;
   EXPECT_TRUE(
       absl::IsAborted(log().Append({&nothing, 1}, 1, Deadline()).status()));

@@ -30,10 +30,10 @@ std::vector<std::string> Texts(OpeningWorld& world, const Primary& primary) {
   return LivePayloads(image);
 }
 
-// H23, H24, H5: a primary stands still in the middle of an append, whatever it
-// was about to hear. Others open the next epoch without it and write there; it
-// never hears of that but from its replicas. If its append then succeeds, the
-// new log has the record; and no append of it succeeds any more.
+// P-H23, P-H24, P-H5: a primary stands still in the middle of an append,
+// whatever it was about to hear. Others open the next epoch without it and
+// write there; it never hears of that but from its replicas. If its append then
+// succeeds, the new log has the record; and no append of it succeeds any more.
 void PauseAt(int members, int w, int event, bool* finished) {
   OpeningWorld::Options options;
   options.members = members;
@@ -102,9 +102,9 @@ TEST_P(PausedPrimaryTest, PausedPrimaryIsPushedAsideByItsReplicas) {
 INSTANTIATE_TEST_SUITE_P(Sizes, PausedPrimaryTest,
                          ::testing::Values(std::pair(3, 2), std::pair(5, 3)));
 
-// H14, INV-14: a client knows, or guesses, which epochs will come, where its
-// bytes lie and what records look like. It can't guess nonces. Its record is
-// dropped on the replica that has it; the next one ends in the middle of it.
+// P-H14, P-INV-14: a client knows, or guesses, which epochs will come, where
+// its bytes lie and what records look like. It can't guess nonces. Its record
+// is dropped on the replica that has it; the next one ends in the middle of it.
 TEST(ClusterScenarioTest, PayloadThatImitatesALaterEpochIsNoRecord) {
   Epoch last_epoch;
   // In the first run it learns; openings are repeatable.
@@ -149,7 +149,7 @@ TEST(ClusterScenarioTest, PayloadThatImitatesALaterEpochIsNoRecord) {
   }
 }
 
-// H20, INV-20: both backups are out of reach for a while. What was in doubt
+// P-H20, P-INV-20: both backups are out of reach for a while. What was in doubt
 // stays so until the log is opened again, whoever can be reached by then.
 TEST(ClusterScenarioTest, LostQuorumStaysLostWhenItsMembersComeBack) {
   OpeningWorld world({.real_server = true});

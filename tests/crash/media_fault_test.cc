@@ -2,7 +2,7 @@
 // Single faults of the medium in small logs, all of them: a log whose bytes
 // are damaged opens with exactly what it held, or says that it can't and stays
 // as it is. Only above what is proven to have been acknowledged may damage
-// pass for a torn tail (protocol A8, H9 to H11).
+// pass for a torn tail (protocol P-A8, P-H9 to P-H11).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -321,8 +321,8 @@ INSTANTIATE_TEST_SUITE_P(SmallestRing, TinyLogRecoveryTest,
                                            Ring{4, 3}),
                          RingName);
 
-// H7: after a kill, what recovery saw in the cache is on media before anything
-// is built on it.
+// P-H7: after a kill, what recovery saw in the cache is on media before
+// anything is built on it.
 class TinyLogKillTest : public ::testing::TestWithParam<Ring> {};
 
 TEST_P(TinyLogKillTest, PowerCutsInTheRecoveryAfterAKillAreSurvived) {
@@ -402,8 +402,8 @@ INSTANTIATE_TEST_SUITE_P(Rings, TinyLogRunTest,
                            return absl::StrCat("Ring", info.param);
                          });
 
-// H20: after a failed fence nothing is acknowledged any more, and whatever the
-// power cut then leaves is one of the outcomes that were open.
+// P-H20: after a failed fence nothing is acknowledged any more, and whatever
+// the power cut then leaves is one of the outcomes that were open.
 class TinyLogFailureTest : public ::testing::TestWithParam<Ring> {};
 
 uint64_t FencesOfLast(const TinyConfig& config, std::span<const TinyOp> ops) {

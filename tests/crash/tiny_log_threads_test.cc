@@ -385,7 +385,7 @@ TEST_P(TinyLogThreadsTest, EveryScheduleSurvivesEveryPowerCut) {
   Print("threads", program, schedules.schedules(), enumerator, checker);
 }
 
-// H20, with others in the middle of their calls: one preemption less.
+// P-H20, with others in the middle of their calls: one preemption less.
 TEST_P(TinyLogThreadsTest, FailedFenceOfOneThreadStopsAll) {
   const Program& program = GetParam();
   CrashEnumerator enumerator{CrashEnumerator::Options()};

@@ -59,7 +59,7 @@ void ExpectSameOwner(const EpochTable& table, const naive::EpochTable& expected,
              naive::RecordSeed(NaiveId(kLogId), *naive_owner, lsn, lsn * 64));
 }
 
-// T3 (epoch_table.h): the next epoch goes behind the others; whoever owned a
+// ET3 (epoch_table.h): the next epoch goes behind the others; whoever owned a
 // live record still owns it.
 void ExpectNextKeepsOwners(FuzzInput& input, const EpochTable& table,
                            const naive::EpochTable& expected) {

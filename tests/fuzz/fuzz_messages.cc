@@ -51,7 +51,7 @@ std::vector<std::byte> Summed(std::span<const std::byte> bytes, Uuid log_id) {
 }
 
 void FuzzMessage(std::span<const std::byte> unsummed) {
-  // G1.
+  // MSG1.
   ExpectTrue(!DecodeMessage({8, 9}, Summed(unsummed, kLogId)).ok(),
              "a message of another log is none");
   const std::vector<std::byte> bytes = Summed(unsummed, kLogId);

@@ -23,7 +23,7 @@
 namespace alpheus::testing {
 namespace {
 
-// G1 (image_program.h), judged by the naive scanner.
+// IMP1 (image_program.h), judged by the naive scanner.
 void ExpectWhole(const TinyImage& image) {
   const naive::Region region =
       naive::ReadRegion(image.bytes, naive::Mode::kExact);
@@ -44,7 +44,7 @@ std::vector<naive::Record> NaiveRecords(std::span<std::byte> region,
   return scan->records;
 }
 
-// Opening either changes no byte or keeps every record (O1, N1), repairs what
+// Opening either changes no byte or keeps every record (LO1, SC1), repairs what
 // can be repaired, and proves all of it from then on.
 void ExpectOpensOrRefuses(std::span<std::byte> region) {
   const LineBuffer before(region);

@@ -19,12 +19,12 @@ namespace {
 constexpr tcp::WireBounds kBounds{.message_bytes_max = 4096,
                                   .private_bytes_max = 64};
 
-// What W1 promises: no length beyond the bounds gets through.
+// What TW1 promises: no length beyond the bounds gets through.
 void ExpectBounded(const tcp::WireHeader& header) {
   const uint64_t most =
       std::max<uint64_t>(kBounds.message_bytes_max,
                          tcp::kWireHelloBytes + kBounds.private_bytes_max);
-  ExpectTrue(tcp::PayloadBytes(header) <= most, "W1: payloads are bounded");
+  ExpectTrue(tcp::PayloadBytes(header) <= most, "TW1: payloads are bounded");
 }
 
 void FuzzHeader(FuzzInput& input) {

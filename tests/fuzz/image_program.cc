@@ -149,7 +149,7 @@ class Machine {
     if (!opened.ok()) {
       std::fprintf(stderr, "%s\n", opened.status().ToString().c_str());
     }
-    ALPHEUS_CHECK(opened.ok(), "G1 (image_program.h)");
+    ALPHEUS_CHECK(opened.ok(), "IMP1 (image_program.h)");
     log_ = std::make_unique<MemoryRingLog>(pmem_, region(), opened->start,
                                            RingLogOptions{"fuzz", 64}, clock_,
                                            waiter_);

@@ -8,8 +8,8 @@
 // what a lost or misdirected write would leave.
 //
 // Invariants:
-//   G1. The image is one that killing the process may leave: it opens, with at
-//       least every record that was acknowledged and not cleaned.
+//   IMP1. The image is one that killing the process may leave: it opens, with
+//         at least every record that was acknowledged and not cleaned.
 // Thread safety: one thread.
 #ifndef ALPHEUS_TESTS_FUZZ_IMAGE_PROGRAM_H_
 #define ALPHEUS_TESTS_FUZZ_IMAGE_PROGRAM_H_

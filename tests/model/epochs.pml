@@ -27,15 +27,15 @@
 //     twice, a new incarnation does.
 //
 // Asserted:
-//   I1. Durability (C1): what force said OK to is in every log shown later.
-//   I2. No hole, no invention (C2, C3): a log that is shown has in each LSN a
-//       record of the epoch that owns it.
-//   I3. Repeatable (C4): what a log showed is in every log shown later.
-//   I4. One writer (C5): force never says OK to two values of an LSN.
-//   I5. Not blocked (C8): an opening decides with the answers of all three
-//       replicas, a damaged record or not, and with those of two that are not
-//       under repair unless a record is damaged.
-//   I6. Merging (H8): answers that count have the same record at an LSN.
+//   EP1. Durability (P-C1): what force said OK to is in every log shown later.
+//   EP2. No hole, no invention (P-C2, P-C3): a log that is shown has in each
+//        LSN a record of the epoch that owns it.
+//   EP3. Repeatable (P-C4): what a log showed is in every log shown later.
+//   EP4. One writer (P-C5): force never says OK to two values of an LSN.
+//   EP5. Not blocked (P-C8): an opening decides with the answers of all three
+//        replicas, a damaged record or not, and with those of two that are not
+//        under repair unless a record is damaged.
+//   EP6. Merging (P-H8): answers that count have the same record at an LSN.
 //
 // Configurations (-D): LSNS, OPENINGS (epochs in all; number 1 is open at the
 // start), and what else may happen: REJOIN, DAMAGE (of one record). TELL_TORN
@@ -69,7 +69,7 @@
 #ifdef TELL_TORN
 #define TORN 14
 #else
-// The rules tell torn from absent nowhere (A4.4), so that one number will do.
+// The rules tell torn from absent nowhere (P-A4.4), so that one number will do.
 #define TORN NOTHING
 #endif
 
@@ -132,7 +132,7 @@ byte epoch_of_opening[OPENINGS + 1];
 #define EPOCH(record) (record)
 #endif
 
-// Accepted: A2, only if its epoch owns its LSN.
+// Accepted: P-A2, only if its epoch owns its LSN.
 #if defined(NO_EPOCH_TABLE) || defined(PAPER)
 #define IS_VALID(record, owner) ((record) != NOTHING && (record) < TORN_OR_BAD)
 #define OWNS(record, owner) true
@@ -325,7 +325,7 @@ inline note_durable(p) {
     :: h_n >= W && must[h_k] != primary[p].log[h_k] ->
       printf("epoch %d: force says OK to record %d of epoch %d\n",
              primary[p].epoch, h_k, primary[p].log[h_k]);
-      assert(must[h_k] == NOTHING);  // I4, I3
+      assert(must[h_k] == NOTHING);  // EP4, EP3
       must[h_k] = primary[p].log[h_k]
     :: else
     fi
@@ -349,16 +349,17 @@ inline show_if_installed(p) {
       if
       :: h_k < primary[p].next ->
 #ifndef PAPER
-        assert(IS_VALID(primary[p].log[h_k], primary[p].own[h_k]));  // I2
+        assert(IS_VALID(primary[p].log[h_k], primary[p].own[h_k]));  // EP2
 #endif
         assert(must[h_k] == NOTHING ||
-               must[h_k] == primary[p].log[h_k]);  // I1, I3
+               must[h_k] == primary[p].log[h_k]);  // EP1, EP3
         must[h_k] = primary[p].log[h_k]
       :: else ->
         // An opening that a later one has overtaken does not know what that
-        // one wrote since; nothing can tell its primary (C1: "started after").
+        // one wrote since; nothing can tell its primary (P-C1: "started
+        // after").
         assert(must[h_k] == NOTHING ||
-               must[h_k] > primary[p].opening)  // I1, I3
+               must[h_k] > primary[p].opening)  // EP1, EP3
       fi
     }
   :: else
@@ -431,8 +432,8 @@ inline acknowledge(p, r) {
   }
 }
 
-// A5. The joiner promises the running epoch, which ends all its sessions, that
-// of this epoch included. A link that was in sync is closed by that, too.
+// P-A5. The joiner promises the running epoch, which ends all its sessions,
+// that of this epoch included. A link that was in sync is closed by that, too.
 inline join_begin(p, r) {
   atomic {
     primary[p].phase == RUN && primary[p].link[r] != JOINING &&
@@ -649,7 +650,7 @@ inline install_end(p, r) {
 
 #else  // PAPER
 
-// A4.1. With two primaries the one opened earlier is the first in the array.
+// P-A4.1. With two primaries the one opened earlier is the first in the array.
 #define OPENS(p) \
   (openings < OPENINGS && primary[p].phase == IDLE && \
    (p == 0 || primary[0].phase != IDLE))
@@ -683,10 +684,10 @@ inline open(p) {
 }
 #endif
 
-// A4.2 and A4.3: promise, fence, scan, answer. Nothing that comes between these
-// can be told from the same before or after: the promise alone changes nothing
-// that others see before the fence, and a crash between them is a crash after
-// which the answer is not used.
+// P-A4.2 and P-A4.3: promise, fence, scan, answer. Nothing that comes between
+// these can be told from the same before or after: the promise alone changes
+// nothing that others see before the fence, and a crash between them is a crash
+// after which the answer is not used.
 #ifdef PROMISE_NOT_ENFORCED
 #define MAY_PROMISE(p, r) true
 #else
@@ -745,7 +746,7 @@ inline promise(p, r) {
   }
 }
 
-// A4.4, of one answer and one LSN: sets h_found or counts a nack.
+// P-A4.4, of one answer and one LSN: sets h_found or counts a nack.
 inline judge(p, i, k) {
   if
   :: primary[p].answer[i].repairing ->
@@ -766,7 +767,7 @@ inline judge(p, i, k) {
                             primary[p].answer[h_best].own[k])) ->
 #ifndef WEAKENED
       assert(h_found == NOTHING ||
-             h_found == primary[p].answer[i].rec[k]);  // I6
+             h_found == primary[p].answer[i].rec[k]);  // EP6
 #endif
       h_found = primary[p].answer[i].rec[k]
     :: else ->
@@ -831,7 +832,7 @@ inline rank(p, q) {
 #define MUST_DECIDE(q) (q == 7 || h_good >= 2)
 #endif
 
-// A4.4 with the answers in q; others were lost or are too late.
+// P-A4.4 with the answers in q; others were lost or are too late.
 inline choose(p, q) {
   d_step {
     primary[p].phase == COLLECT && HAS_ANSWERS(p, q) ->
@@ -875,7 +876,7 @@ inline choose(p, q) {
       for (h_k : 0 .. LSNS - 1) { primary[p].log[h_k] = NOTHING; }
       printf("epoch %d: can't choose\n", primary[p].epoch);
 #ifndef WEAKENED
-      assert(!(MUST_DECIDE(q)))  // I5
+      assert(!(MUST_DECIDE(q)))  // EP5
 #endif
     fi;
     END_STEP
@@ -889,7 +890,7 @@ inline choose(p, q) {
   (primary[p].link[r] == READY || primary[p].link[r] == INSTALLING)
 #endif
 
-// A4.5, when something has to be copied: it is on its way from here on.
+// P-A4.5, when something has to be copied: it is on its way from here on.
 inline install_begin(p, r) {
   d_step {
     primary[p].phase == INSTALL && primary[p].link[r] == READY &&

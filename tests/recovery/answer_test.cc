@@ -74,7 +74,7 @@ TEST_F(AnswerTest, EmptyLogHasNoRun) {
   EXPECT_THAT(Answered().runs, IsEmpty());
 }
 
-// A4.3: threads complete in any order, so that a hole is no end.
+// P-A4.3: threads complete in any order, so that a hole is no end.
 TEST_F(AnswerTest, RecordBehindAHoleIsAnswered) {
   harness_.Append("a");
   const ReservedRecord open = Reserve(1);
@@ -85,7 +85,7 @@ TEST_F(AnswerTest, RecordBehindAHoleIsAnswered) {
   harness_.log().Abort(open);
 }
 
-// H9, INV-9: by the durable LSN of a later record and by the watermark, and
+// P-H9, P-INV-9: by the durable LSN of a later record and by the watermark, and
 // whether header or payload is what is damaged.
 TEST_F(AnswerTest, BadRecordThatWasAcknowledgedIsCorrupt) {
   for (int i = 0; i < 4; ++i) harness_.Append("x");
@@ -120,7 +120,7 @@ TEST_F(AnswerTest, BadRecordThatNobodyWasToldOfIsTorn) {
   EXPECT_EQ(Verdicts(), "htt");
 }
 
-// A2 (answer.h): whatever lies in the ring.
+// AN2 (answer.h): whatever lies in the ring.
 TEST_F(AnswerTest, ReplicaThatCannotKnowAnswersUnknown) {
   harness_.Append("a");
   RegionState repairing = State();
@@ -137,7 +137,7 @@ TEST_F(AnswerTest, ReplicaThatCannotKnowAnswersUnknown) {
   }
 }
 
-// A3 (answer.h): also of an answer that says otherwise.
+// AN3 (answer.h): also of an answer that says otherwise.
 TEST_F(AnswerTest, ProvenLsnIsNeverNacked) {
   Answer answer;
   answer.proven_lsn = Lsn(3);
@@ -172,7 +172,7 @@ TEST_F(AnswerTest, ChoiceFromOneAnswerIsTheScan) {
   }
 }
 
-// C1 (answer_scan.h), for a log with a torn place, one that can't be read, and
+// AS1 (answer_scan.h), for a log with a torn place, one that can't be read, and
 // records behind it.
 TEST_F(AnswerTest, SlicesChangeNoAnswer) {
   for (int i = 0; i < 3; ++i) harness_.Append(std::string(70, 'x'));

@@ -111,8 +111,8 @@ TEST(AnswerBytesTest, HaveTheOrderOfTheDocument) {
   EXPECT_TRUE(AnswerDecodes(EncodeAnswer(kLog, answer)));
 }
 
-// G1 (messages.h): nothing of what was changed is decoded, and it is no damage
-// of the replica.
+// MSG1 (messages.h): nothing of what was changed is decoded, and it is no
+// damage of the replica.
 TEST(AnswerBytesTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
   const auto bytes = EncodeAnswer(kLog, SampleAnswer());
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {

@@ -2,9 +2,10 @@
 // Small histories against the truth: which replica persisted which record,
 // which records were acknowledged by W, where an installation was cut off, and
 // one fault; then every quorum recovers, and what it chooses must hold every
-// durable record (C1, C2, C4, C6), drop nothing without its nacks (INV-2,
-// INV-9), and be reached if the replicas are there (C8). Installing follows
-// the repair plan, which is thereby held against the truth too (H12).
+// durable record (P-C1, P-C2, P-C4, P-C6), drop nothing without its nacks
+// (P-INV-2, P-INV-9), and be reached if the replicas are there (P-C8).
+// Installing follows the repair plan, which is thereby held against the truth
+// too (P-H12).
 //
 // Method: depth first over all histories of four ballots and the recovery
 // behind them (one ballot with N = 5); states that differ only in the names of
@@ -140,23 +141,23 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
   void CheckChoice(const World& world, const std::vector<int>& asked,
                    const Decision& decision) {
     const auto kept = KeptEpochs(decision);
-    ASSERT_GE(kept.size(), world.durable.size()) << "C1, C6";
+    ASSERT_GE(kept.size(), world.durable.size()) << "P-C1, P-C6";
     ASSERT_TRUE(
         std::equal(world.durable.begin(), world.durable.end(), kept.begin()))
-        << "C1, C4";
-    ASSERT_EQ(kept.size(), decision.end.lsn - decision.head.lsn) << "C2";
+        << "P-C1, P-C4";
+    ASSERT_EQ(kept.size(), decision.end.lsn - decision.head.lsn) << "P-C2";
     ASSERT_GE(static_cast<uint32_t>(std::popcount(decision.nacks)),
               NackQuorum(sizes_))
-        << "INV-2";
+        << "P-INV-2";
     for (size_t i = 0; i < asked.size(); ++i) {
       if (!Contains(decision.nacks, i)) continue;
       const Node& node = world.nodes[asked[i]];
-      ASSERT_FALSE(node.blank) << "INV-16";
-      ASSERT_FALSE(node.suspect) << "INV-25";
+      ASSERT_FALSE(node.blank) << "P-INV-16";
+      ASSERT_FALSE(node.suspect) << "P-INV-25";
       const int dropped = static_cast<int>(kept.size()) + 1;
       if (node.log_epoch == static_cast<int>(decision.epoch.value)) {
-        ASSERT_LT(node.acked, dropped) << "INV-9, INV-10";
-        ASSERT_FALSE(node.repairing) << "INV-12";
+        ASSERT_LT(node.acked, dropped) << "P-INV-9, P-INV-10";
+        ASSERT_FALSE(node.repairing) << "P-INV-12";
       }
     }
     for (const KeptRun& run : decision.kept) {
@@ -180,7 +181,7 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
     return epochs;
   }
 
-  // C8: what must be chosen. A repair that was cut off may need the replica
+  // P-C8: what must be chosen. A repair that was cut off may need the replica
   // that it copied from; one fault is made up for where W - 1 others hold.
   bool MustChoose(const World& world, const std::vector<int>& asked) const {
     const auto enough =
@@ -212,7 +213,7 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
       const bool chosen =
           decision.ok() && decision->outcome == Outcome::kChosen;
       ASSERT_TRUE(chosen || !MustChoose(world, asked))
-          << "C8: " << decision.status() << testing::Describe(replies);
+          << "P-C8: " << decision.status() << testing::Describe(replies);
       if (!chosen) continue;
       ++chosen_;
       CheckChoice(world, asked, *decision);
@@ -266,7 +267,7 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
     }
   }
 
-  // G1 (repair_plan.h): `repairing` exactly if a valid record is overwritten
+  // RPL1 (repair_plan.h): `repairing` exactly if a valid record is overwritten
   // by another one.
   static void Copy(const ReplicaRepair& repair, const Decision& decision,
                    bool whole, Node* node) {
@@ -281,7 +282,7 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
       }
     }
     if (!node->suspect && !node->repairing) {
-      ASSERT_EQ(repair.set_repairing, overwrites) << "G1 (repair_plan.h)";
+      ASSERT_EQ(repair.set_repairing, overwrites) << "RPL1 (repair_plan.h)";
     }
     node->repairing |= repair.set_repairing;
   }
@@ -290,7 +291,7 @@ class ChooserHistoryTest : public ::testing::TestWithParam<QuorumSizes> {
                       const Decision& decision, Node* node) {
     const std::vector<int> kept = KeptEpochs(decision);
     ASSERT_TRUE(std::equal(kept.begin(), kept.end(), node->records))
-        << "INV-3: the copies make the log whole";
+        << "P-INV-3: the copies make the log whole";
     node->table.clear();
     for (const EpochEntry& entry : table.entries()) {
       node->table.emplace_back(static_cast<int>(entry.epoch.value),

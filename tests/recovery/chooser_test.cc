@@ -48,7 +48,7 @@ TEST(ChooserTest, DivergingHistoriesOfThePaper) {
   EXPECT_THAT(choice.nacks, ElementsAre(1, 2));
 }
 
-// First counterexample of the search (H3): epoch 1 is durable on {1,2}; the
+// First counterexample of the search (P-H3): epoch 1 is durable on {1,2}; the
 // next primary is promised epoch 2 by the lagging replica 3 and dies before it
 // has installed it. Replica 3's log_epoch stays behind, so that it may not
 // hide what replica 1 has.
@@ -63,7 +63,7 @@ TEST(ChooserTest, EpochBeforeRepairHidesNoDurableRecord) {
   EXPECT_EQ(decision->end.lsn, Lsn(2));
 }
 
-// Second counterexample (H4): two aborted recoveries burn epochs 2 and 3 on
+// Second counterexample (P-H4): two aborted recoveries burn epochs 2 and 3 on
 // replica 1; epoch 2' = 4 is then installed on {2,3} and makes a record
 // durable; the next recovery reads {1,2} and must not believe the promises.
 TEST(ChooserTest, PromiseBurntByAnAbortedRecoveryRanksNothing) {
@@ -77,7 +77,8 @@ TEST(ChooserTest, PromiseBurntByAnAbortedRecoveryRanksNothing) {
   EXPECT_THAT(ChoiceOf(decision, answers).epochs, ElementsAre(4));
 }
 
-// H2, INV-2: W = 1 of 2; one nack leaves a replica that may hold the record.
+// P-H2, P-INV-2: W = 1 of 2; one nack leaves a replica that may hold the
+// record.
 TEST(ChooserTest, OneNackTooFewWaits) {
   constexpr QuorumSizes kOneOfTwo{2, 1, 2};
   EXPECT_EQ(Chosen(kOneOfTwo, {ReplyOf(1, 1, {{1, 1}}, "h")}).outcome, 'w');
@@ -95,7 +96,8 @@ TEST(ChooserTest, OneNackTooFewWaits) {
             'c');
 }
 
-// H8: persistence order is not LSN order; what one epoch wrote is put together.
+// P-H8: persistence order is not LSN order; what one epoch wrote is put
+// together.
 TEST(ChooserTest, HolesOfOneEpochAreFilledFromEachOther) {
   const Choice choice = Chosen(kTwoOfThree, {ReplyOf(1, 1, {{1, 1}}, "hah"),
                                              ReplyOf(2, 1, {{1, 1}}, "hha")});
@@ -105,7 +107,7 @@ TEST(ChooserTest, HolesOfOneEpochAreFilledFromEachOther) {
                                           std::set<int>{1}));
 }
 
-// H8, H13: replica 2 still has LSN 2 of epoch 1, which lost it to epoch 2.
+// P-H8, P-H13: replica 2 still has LSN 2 of epoch 1, which lost it to epoch 2.
 // Replica 1, whose own copy is damaged, says so by its table.
 TEST(ChooserTest, RecordOfAnEpochThatLostTheLsnIsNotMerged) {
   const Choice choice =
@@ -115,7 +117,7 @@ TEST(ChooserTest, RecordOfAnEpochThatLostTheLsnIsNotMerged) {
   EXPECT_EQ(choice.end, 1);
 }
 
-// H9: k on {1,2}; 3 lags; 1 dies; 2's copy goes bad. Not a shorter log.
+// P-H9: k on {1,2}; 3 lags; 1 dies; 2's copy goes bad. Not a shorter log.
 TEST(ChooserTest, CorruptRecordIsNoNack) {
   const Choice choice = Chosen(kTwoOfThree, {ReplyOf(2, 1, {{1, 1}}, "hc"),
                                              ReplyOf(3, 1, {{1, 1}}, "h")});
@@ -128,7 +130,7 @@ TEST(ChooserTest, CorruptRecordIsNoNack) {
             2);
 }
 
-// A8: a replica that was formatted with another size.
+// P-A8: a replica that was formatted with another size.
 TEST(ChooserTest, RingOfAnotherCapacityIsRefused) {
   std::vector<Answer> answers =
       AnswersOf({ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(2, 1, {{1, 1}}, "h")},
@@ -139,7 +141,7 @@ TEST(ChooserTest, RingOfAnotherCapacityIsRefused) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("has a ring of"));
 }
 
-// H10, INV-10.
+// P-H10, P-INV-10.
 TEST(ChooserTest, CorruptHeadRecordIsNoEmptyLog) {
   const absl::Status refused =
       Refused({1, 1, 1}, {ReplyOf(1, 1, {{1, 1}}, "c")});
@@ -149,7 +151,7 @@ TEST(ChooserTest, CorruptHeadRecordIsNoEmptyLog) {
   EXPECT_EQ(Chosen({1, 1, 1}, {ReplyOf(1, 1, {{1, 1}}, "")}).outcome, 'c');
 }
 
-// H12, INV-12: but what the highest epoch owns it never acknowledged, if it
+// P-H12, P-INV-12: but what the highest epoch owns it never acknowledged, if it
 // did not install that epoch.
 TEST(ChooserTest, RepairingReplicaHoldsAndNacksNothing) {
   Reply repairing = ReplyOf(2, 1, {{1, 1}}, "hh");
@@ -182,7 +184,7 @@ TEST(ChooserTest, BrokenPlaceThatALaterEpochOwnsIsNacked) {
   EXPECT_NE(Chosen(kTwoOfThree, {owns_later, broken}).outcome, 'c');
 }
 
-// H16, H25: neither nacks, nor does it count for R.
+// P-H16, P-H25: neither nacks, nor does it count for R.
 TEST(ChooserTest, BlankAndSuspectReplicasNackNothing) {
   Reply blank = ReplyOf(3, 0, {}, "");
   blank.blank = true;
@@ -207,7 +209,7 @@ TEST(ChooserTest, BlankAndSuspectReplicasNackNothing) {
   }
 }
 
-// A5: once any answer names the new incarnation, the earlier one is dropped.
+// P-A5: once any answer names the new incarnation, the earlier one is dropped.
 TEST(ChooserTest, AnswerOfALostIncarnationIsDropped) {
   std::vector<Answer> answers =
       AnswersOf({ReplyOf(1, 1, {{1, 1}}, "h"), ReplyOf(2, 1, {{1, 1}}, "hh")},
@@ -236,7 +238,8 @@ TEST(ChooserTest, HighestHeadHolds) {
   EXPECT_EQ(choice.end, 3);
 }
 
-// INV-17, INV-18, INV-8 and C5: answers that can't be of one log are errors.
+// P-INV-17, P-INV-18, P-INV-8 and P-C5: answers that can't be of one log are
+// errors.
 TEST(ChooserTest, ContradictionsAreErrors) {
   const Reply one = ReplyOf(1, 1, {{1, 1}}, "h");
   const Reply two = ReplyOf(2, 1, {{1, 1}}, "h");

@@ -117,7 +117,7 @@ std::vector<Reply> AllReplies(const std::vector<Table>& tables, int positions,
       reply.blank = flag == 0;
       reply.suspect = flag == 1;
       reply.repairing = flag == 2;
-      // A replica is blank until its superline names an epoch (A5).
+      // A replica is blank until its superline names an epoch (P-A5).
       if (!reply.blank || epoch == 0) all.push_back(reply);
     }
   }

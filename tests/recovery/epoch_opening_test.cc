@@ -151,7 +151,7 @@ TEST_P(EpochOpeningWithServerTest, TornTailsAreRepairedOrDropped) {
   }
 }
 
-// H13: what was dropped and overwritten elsewhere stays dead; its replica is
+// P-H13: what was dropped and overwritten elsewhere stays dead; its replica is
 // marked before it loses it.
 struct Diverged {
   OpeningWorld world{{}};
@@ -477,7 +477,7 @@ TEST_P(EpochOpeningWithServerTest, TwoOpenersNeverShareAnEpoch) {
     const Epoch higher = (a_lost ? *b : *a).opened->epoch;
     const auto before = RingsThatPromised(world, higher, loser.host + 1);
     EXPECT_LT(AcksOfOneRecord(world, loser, step), w);
-    // Nor has a byte of it landed where the higher epoch is promised (R2):
+    // Nor has a byte of it landed where the higher epoch is promised (P-R2):
     // that it is not acknowledged would not be enough.
     EXPECT_EQ(RingsThatPromised(world, higher, loser.host + 1), before);
     EXPECT_GE(before.size(), 1u);
@@ -490,7 +490,7 @@ TEST_P(EpochOpeningWithServerTest, TwoOpenersNeverShareAnEpoch) {
 }
 
 // A member or the primary goes at every event; then another opening finds all
-// that was durable, and all replicas have the same log (C4).
+// that was durable, and all replicas have the same log (P-C4).
 TEST_P(EpochOpeningWithServerTest, NextOpeningSucceedsWhereverOneIsCutOff) {
   for (const int victim : {0, 2, 3}) {  // 0: only the primary's process
     for (int k = 1;; ++k) {

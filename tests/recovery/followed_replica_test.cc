@@ -166,7 +166,7 @@ TEST_F(FollowedReplicaTest, RecordsAreShown) {
   EXPECT_TRUE(tail_->is_caught_up());
 }
 
-// Goal: Y5. The other node knows less, and says nothing wrong.
+// Goal: RT5. The other node knows less, and says nothing wrong.
 TEST_F(FollowedReplicaTest, NewerConfigurationEndsTheTail) {
   Node(1);
   Node(2).followed.configuration_id = 2;
@@ -190,7 +190,7 @@ TEST_F(FollowedReplicaTest, NodeThatServesNobodyShowsItsConfiguration) {
               HasSubstr("configuration 3"));
 }
 
-// Goal: Y5b. Node 1 promised, and node 2, which may have the epoch, is away.
+// Goal: RT5b. Node 1 promised, and node 2, which may have the epoch, is away.
 TEST_F(FollowedReplicaTest, PromiseAboveTheEpochsInReachIsDoubt) {
   ScriptedNode& node = Node(1);
   node.followed.promised = {Epoch(6), {NodeId(2), 7}};
@@ -216,7 +216,7 @@ TEST_F(FollowedReplicaTest, PromiseThatWasGivenInVainIsNoDoubt) {
   EXPECT_TRUE(tail_->is_caught_up());
 }
 
-// Goal: Y5c. The reader's list may never have been in force.
+// Goal: RT5c. The reader's list may never have been in force.
 TEST_F(FollowedReplicaTest, ListThatNobodyHasIsDoubt) {
   configuration_id_ = 2;
   Node(1);
@@ -276,7 +276,7 @@ TEST_F(FollowedReplicaTest, AskedAnewItWaitsForNobodyWhoWasGivenUp) {
   EXPECT_TRUE(tail_->is_settled());
 }
 
-// Goal: Y3. The head passes the first record while it is read; its bytes are
+// Goal: RT3. The head passes the first record while it is read; its bytes are
 // still there.
 TEST_F(FollowedReplicaTest, ChunkThatTheHeadHasPassedIsNotShown) {
   ScriptedNode& node = Node(1);
@@ -289,7 +289,7 @@ TEST_F(FollowedReplicaTest, ChunkThatTheHeadHasPassedIsNotShown) {
   EXPECT_TRUE(tail_->status().ok()) << tail_->status();
 }
 
-// Goal: Y3. Nothing is shown as long as each chunk is followed by a change.
+// Goal: RT3. Nothing is shown as long as each chunk is followed by a change.
 TEST_F(FollowedReplicaTest, ChunkOfAReplicaThatChangesIsReadAnew) {
   ScriptedNode& node = Node(1);
   node.answer = [&](int question) {

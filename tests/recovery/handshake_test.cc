@@ -99,7 +99,7 @@ TEST_F(KeyHandshakeTest, ReplicaWithAnotherKeyIsNotBelieved) {
               HasSubstr("another cluster key"));
 }
 
-// P2, for the primary: what a replica said to another challenge is no proof.
+// HSK2, for the primary: what a replica said to another challenge is no proof.
 TEST_F(KeyHandshakeTest, ReplicasRecordedProofIsNotBelieved) {
   PrimaryHandshake primary({KeyOf(1), &primary_random_});
   ReplicaHandshake replica({KeyOf(1), &replica_random_}, kHello, kWelcome);
@@ -109,7 +109,7 @@ TEST_F(KeyHandshakeTest, ReplicasRecordedProofIsNotBelieved) {
       primary.Take(std::get<Challenged>(*recorded)).status()));
 }
 
-// P2, for the replica.
+// HSK2, for the replica.
 TEST_F(KeyHandshakeTest, PrimarysRecordedProofIsNotBelieved) {
   PrimaryHandshake primary({KeyOf(1), &primary_random_});
   const Challenge challenge = primary.Begin(kHello, kWelcome);
@@ -125,7 +125,7 @@ TEST_F(KeyHandshakeTest, PrimarysRecordedProofIsNotBelieved) {
   EXPECT_FALSE(second.is_over());
 }
 
-// P3: the replica has signed the very same words.
+// HSK3: the replica has signed the very same words.
 TEST_F(KeyHandshakeTest, ReplicasOwnProofSentBackProvesNothing) {
   ReplicaHandshake replica({KeyOf(1), &replica_random_}, kHello, kWelcome);
   const auto challenged = replica.Take(Challenge{{3, 4}});
@@ -200,7 +200,7 @@ TEST(RefusalsTest, AllAreCountedAndTheFirstOfAHostAndReasonIsTold) {
   EXPECT_EQ(refusals.counts(), expected);
 }
 
-// F1.
+// REF1.
 TEST(RefusalsTest, WithTooManyHostsTheRestIsOnlyCounted) {
   Refusals refusals;
   uint64_t told = 0;

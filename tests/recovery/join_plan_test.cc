@@ -84,7 +84,7 @@ TEST_F(JoinPlanTest, WhatIsTheSameStays) {
   EXPECT_EQ(plan.next, log_.PositionOf(Lsn(5)));
 }
 
-// J2: what it proves and can't read is copied, what it never said is not.
+// JP2: what it proves and can't read is copied, what it never said is not.
 TEST_F(JoinPlanTest, WhatAMemberOfThisEpochProvesIsCopied) {
   Have(log_, Lsn(1), Lsn(2));
   answer_.proven_lsn = Lsn(4);
@@ -108,7 +108,7 @@ TEST_F(JoinPlanTest, MemberOfAnEarlierEpochGetsThatOfBefore) {
   EXPECT_EQ(plan.next, start_);
 }
 
-// J3.
+// JP3.
 TEST_F(JoinPlanTest, OtherRecordsAreOverwrittenUnderAMark) {
   LogImage other(kCapacity);
   other.OpenEpoch(Epoch(4));
@@ -133,7 +133,7 @@ TEST_F(JoinPlanTest, RecordsBehindTheLogNeedNoMark) {
   EXPECT_THAT(plan.copies, IsEmpty());
 }
 
-// J2: of what it acknowledged nobody knows more than that it is durable.
+// JP2: of what it acknowledged nobody knows more than that it is durable.
 TEST_F(JoinPlanTest, MemberThatKnowsNothingGetsWhatIsDurable) {
   answer_.suspect = true;
   durable_ = Lsn(4);
@@ -157,7 +157,7 @@ TEST_F(JoinPlanTest, LogThatBeginsBehindItsEpochIsJoinedThere) {
   EXPECT_THAT(plan.copies, IsEmpty());
 }
 
-// L5.
+// P-L5.
 TEST_F(JoinPlanTest, PadGoesWithTheRecordBehindIt) {
   log_.CleanThrough(Lsn(5));
   while (log_.end().offset.value + 3 * kLineBytes <= kCapacity) {

@@ -71,8 +71,8 @@ class LandedScrubTest : public ::testing::Test {
   std::unique_ptr<Scrubbing> scrubbing_;
 };
 
-// Goal: J8. Wherever a record is damaged on the medium it is found, though the
-// bytes that peers see are good, and mended with these: there is no peer.
+// Goal: SCR8. Wherever a record is damaged on the medium it is found, though
+// the bytes that peers see are good, and mended with these: there is no peer.
 TEST_F(LandedScrubTest, DamageOfTheMediumIsFoundAndMendedFromTheCopy) {
   EXPECT_EQ(ScrubNow().records, uint64_t{kRecords});
   const uint64_t record = RecordBytes(100 + std::string("record 1").size());

@@ -63,7 +63,8 @@ TEST_F(LocalOpeningTest, EveryOpeningHasAnEpochAndANonceOfItsOwn) {
   EXPECT_THAT(harness_.Recovered(), SizeIs(10));
 }
 
-// H13: what the verdict cut off never comes back, not even beside new records.
+// P-H13: what the verdict cut off never comes back, not even beside new
+// records.
 TEST_F(LocalOpeningTest, TornTailNeverResurrects) {
   ASSERT_TRUE(harness_.Open().ok());
   harness_.Append("kept");
@@ -85,8 +86,8 @@ TEST_F(LocalOpeningTest, TornTailNeverResurrects) {
   EXPECT_THAT(harness_.Recovered(), ElementsAre("kept", "2"));
 }
 
-// H14: a client that knows everything but the nonce of an epoch to come lets a
-// header of it lie in a payload, at the very place where that epoch's next
+// P-H14: a client that knows everything but the nonce of an epoch to come lets
+// a header of it lie in a payload, at the very place where that epoch's next
 // record is looked for.
 TEST_F(LocalOpeningTest, PayloadThatImitatesALaterHeaderIsNoRecord) {
   constexpr RingOffset kPlace(3 * kLineBytes);
@@ -127,7 +128,7 @@ TEST_F(LocalOpeningTest, PayloadThatImitatesALaterHeaderIsNoRecord) {
   EXPECT_THAT(harness_.Recovered(), ElementsAre("kept", two_lines));
 }
 
-// H7: what recovery returned is durable, even if it was only visible before.
+// P-H7: what recovery returned is durable, even if it was only visible before.
 TEST_F(LocalOpeningTest, VisibleRecordIsPersistedBeforeItIsShown) {
   ASSERT_TRUE(harness_.Open().ok());
   auto record = harness_.log().Reserve(7, Deadline());
@@ -158,7 +159,7 @@ TEST_F(LocalOpeningTest, ClosedLogOfAnyLengthOpens) {
   }
 }
 
-// O1: a refused region is left byte for byte.
+// LO1: a refused region is left byte for byte.
 TEST_F(LocalOpeningTest, CorruptRecordIsDataLossAndChangesNothing) {
   ASSERT_TRUE(harness_.Open().ok());
   for (int i = 0; i < 3; ++i) harness_.Append("payload");
@@ -186,7 +187,7 @@ TEST_F(LocalOpeningTest, OtherLogThanExpectedIsRefusedAndChangesNothing) {
   EXPECT_EQ(Snapshot(harness_), before);
 }
 
-// A2: one bad copy, or one bad watermark line, is made whole again.
+// P-A2: one bad copy, or one bad watermark line, is made whole again.
 TEST_F(LocalOpeningTest, SingleFaultsAreRepaired) {
   ASSERT_TRUE(harness_.Open().ok());
   harness_.Append("a");
@@ -252,7 +253,7 @@ TEST_F(LocalOpeningTest, DamagedPadIsWrittenAnew) {
   EXPECT_EQ(scan.data_records, 2u);
 }
 
-// T3 (epoch_table.h): the table has room for its capacity of live openings;
+// ET3 (epoch_table.h): the table has room for its capacity of live openings;
 // then the log says how to go on, and goes on.
 TEST_F(LocalOpeningTest, FullEpochTableIsRefusedWithAWayOut) {
   LogHarness harness({.ring_capacity = 1024, .table_capacity = 3});
@@ -270,7 +271,7 @@ TEST_F(LocalOpeningTest, FullEpochTableIsRefusedWithAWayOut) {
   EXPECT_THAT(harness.Recovered(), SizeIs(2));
 }
 
-// T3: the head is written when an epoch may leave, also by who is always
+// ET3: the head is written when an epoch may leave, also by who is always
 // killed, and whose head moves by less than is worth writing.
 TEST_F(LocalOpeningTest, EpochsWithoutRecordsLeaveThoughNobodyCloses) {
   constexpr uint64_t kTable = 260;
@@ -318,7 +319,7 @@ TEST_F(LocalOpeningTest, FailureAtEachFenceIsReportedAndTheLogReopens) {
 
 // What a killed process left in the caches is visible but not persisted. An
 // opening that takes such a copy for the good one and overwrites the other
-// would lose both at a power cut (H7). Kill at each fence of an opening, cut
+// would lose both at a power cut (P-H7). Kill at each fence of an opening, cut
 // the power at each fence of the next.
 TEST_F(LocalOpeningTest, KillThenPowerCutAlwaysReopens) {
   ASSERT_TRUE(harness_.Open().ok());
@@ -395,8 +396,8 @@ TEST_F(LocalOpeningTest, TornCopiesOfAnOpeningAreNeverCalledDamage) {
   EXPECT_GT(torn, 10);
 }
 
-// A2: with one copy of the epoch table damaged, the other is touched only when
-// the first is whole again.
+// P-A2: with one copy of the epoch table damaged, the other is touched only
+// when the first is whole again.
 TEST_F(LocalOpeningTest, OpeningNeverTearsTheOnlyGoodTable) {
   ASSERT_TRUE(harness_.Open().ok());
   harness_.Append("a");
@@ -424,7 +425,7 @@ TEST_F(LocalOpeningTest, OpeningNeverTearsTheOnlyGoodTable) {
   }
 }
 
-// A3.5, W2 (watermark.h): no power cut in an opening tears both lines.
+// P-A3.5, WMK2 (watermark.h): no power cut in an opening tears both lines.
 TEST_F(LocalOpeningTest, OneWatermarkHoldsAtEveryCutOfAnOpening) {
   ASSERT_TRUE(harness_.Open().ok());
   harness_.Append("a");
@@ -448,7 +449,7 @@ TEST_F(LocalOpeningTest, OneWatermarkHoldsAtEveryCutOfAnOpening) {
   EXPECT_GE(open_lines_seen, 2);
 }
 
-// A3.5: over openings, clean or not, no line names less than was proven.
+// P-A3.5: over openings, clean or not, no line names less than was proven.
 TEST_F(LocalOpeningTest, WatermarkNeverGoesBackOverOpenings) {
   ASSERT_TRUE(harness_.Open().ok());
   for (int i = 0; i < 4; ++i) {
@@ -469,7 +470,7 @@ TEST_F(LocalOpeningTest, WatermarkNeverGoesBackOverOpenings) {
   }
 }
 
-// A3.5: between the superline of an epoch and its first watermark, the start
+// P-A3.5: between the superline of an epoch and its first watermark, the start
 // of the epoch is what proves the records that it recovered.
 TEST_F(LocalOpeningTest, StartOfTheEpochProvesWhatWasRecovered) {
   ASSERT_TRUE(harness_.Open().ok());
@@ -500,7 +501,7 @@ TEST_F(LocalOpeningTest, StartOfTheEpochProvesWhatWasRecovered) {
   EXPECT_GE(without_watermark, 2);
 }
 
-// A2: the clean-close word speaks for one superline only.
+// P-A2: the clean-close word speaks for one superline only.
 TEST_F(LocalOpeningTest, CleanCloseOfAnEarlierOpeningMeansNothing) {
   ASSERT_TRUE(harness_.Open().ok());
   harness_.Append("a");

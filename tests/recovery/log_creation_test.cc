@@ -145,11 +145,11 @@ TEST(LogCreationTest, MemberThatCannotBeReachedLeavesNothing) {
   EXPECT_TRUE(absl::IsUnavailable(creation->status())) << creation->status();
   EXPECT_THAT(creation->status().ToString(),
               HasSubstr("Nothing was formatted"));
-  EXPECT_LT(members.network.clock().NowNanos(), 100'000'000);  // C2
+  EXPECT_LT(members.network.clock().NowNanos(), 100'000'000);  // LC2
   EXPECT_TRUE(members.formatted.empty());
 }
 
-// C2. The members want a proof of the key, so that there is a time between the
+// LC2. The members want a proof of the key, so that there is a time between the
 // first welcome and the last.
 struct MembersWithAKey : Members {
   LogCreationOptions options = Options();
@@ -249,7 +249,7 @@ TEST(LogCreationTest, NodeThatIsSilentIsNotAskedAgain) {
   EXPECT_EQ(challenged, 1);
 }
 
-// C3. All have answered, and this process stood still.
+// LC3. All have answered, and this process stood still.
 TEST(LogCreationTest, NothingIsFormattedAfterTheDeadline) {
   MembersWithAKey members;
   int replies = 0;
@@ -319,7 +319,7 @@ struct LeftReplica {
   }
 };
 
-// C1. Goal: wherever a creation was cut off, also after others that were, the
+// LC1. Goal: wherever a creation was cut off, also after others that were, the
 // same command makes the log. Method: each member has nothing, or a replica of
 // one of two creations.
 TEST(LogCreationTest, CreationThatWasCutOffAnywhereIsMadeAnew) {

@@ -157,7 +157,7 @@ TEST_F(MembersChangeTest, LostReplicaIsReplaced) {
   ExpectServedBy(kThree, {2});
 }
 
-// Q3: nobody counts on what its predecessor had.
+// OQ3: nobody counts on what its predecessor had.
 TEST_F(MembersChangeTest, BlankReplicaMakesNoQuorumBeforeItIsInstalled) {
   Make(kThree, 0);
   Write(kThree, 3);
@@ -360,7 +360,7 @@ TEST_F(MembersChangeTest, NodeThatLeftComesBackBlankOnly) {
   ExpectServedBy(again, {2});
 }
 
-// Q1, Q2: whatever the moment, if a newcomer has the epoch then W of the
+// OQ1, OQ2: whatever the moment, if a newcomer has the epoch then W of the
 // members before have it, too.
 TEST_F(MembersChangeTest, OldMembersInstallBeforeNewOnes) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {

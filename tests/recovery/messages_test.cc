@@ -119,7 +119,7 @@ TEST(MessagesTest, ShorterOrLongerOnesAreNone) {
   }
 }
 
-// G1. Whatever bit of a message is turned, nothing of it is decoded, and the
+// MSG1. Whatever bit of a message is turned, nothing of it is decoded, and the
 // error says that it may be tried again.
 TEST(MessagesTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
   for (const Message& message : AllMessages()) {
@@ -136,7 +136,7 @@ TEST(MessagesTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
   }
 }
 
-// G1: the sum is of the log, and of what the bytes are.
+// MSG1: the sum is of the log, and of what the bytes are.
 TEST(MessagesTest, SumOfAnotherLogOrKindDoesNotPass) {
   const auto bytes = EncodeMessage(kLog, View{});
   EXPECT_TRUE(absl::IsUnavailable(DecodeMessage({7, 9}, bytes).status()));
@@ -353,7 +353,7 @@ TEST(MessagesTest, InstallThatCannotBeIsNone) {
   for (const uint32_t count : {0u, 2u, 4u, 0xffffffffu}) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 180, count))) << count;
   }
-  // T1: epochs increase, start LSNs never decrease.
+  // ET1: epochs increase, start LSNs never decrease.
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 184 + 40, 1)));
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 184 + 40 + 16, 0)));
 }
@@ -430,7 +430,7 @@ TEST(HandshakeTest, VersionsWithoutSumsAreNamed) {
   }
 }
 
-// G1, of what is said before there is a connection.
+// MSG1, of what is said before there is a connection.
 TEST(HandshakeTest, EveryTurnedBitIsSeenAsChangedOnItsWay) {
   const std::string hello = EncodeHello(kHello);
   const std::string welcome = EncodeWelcome(kWelcome);

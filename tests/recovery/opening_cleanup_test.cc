@@ -53,7 +53,7 @@ TEST_P(OpeningCleanupTest, HeadIsBehindTheLastThatIsCleaned) {
     EXPECT_EQ(superline.head_offset, world_.positions[2].offset);
     EXPECT_EQ(superline.head_chain, world_.positions[2].chain);
   }
-  // A head never goes back (L9), and the chain holds behind it (D3).
+  // A head never goes back (P-L9), and the chain holds behind it (CH3).
   const auto next = world_.Open(0, Through(0, 1));
   ASSERT_TRUE(next->status().ok()) << next->status();
   EXPECT_EQ(next->opened->head.lsn, Lsn(3));
@@ -67,7 +67,7 @@ TEST_P(OpeningCleanupTest, AllMayBeCleanedByAnybody) {
   for (const int node : {1, 2, 3}) {
     EXPECT_THAT(world_.Payloads(node), IsEmpty());
     if (GetParam()) continue;
-    EXPECT_EQ(world_.replica(node).table().entries().size(), 1u);  // T3
+    EXPECT_EQ(world_.replica(node).table().entries().size(), 1u);  // ET3
   }
   EXPECT_EQ(cleaned->opened->end.lsn, Lsn(4));
 }
@@ -134,7 +134,7 @@ TEST(CleaningOpeningTest, NextOpeningSucceedsWhereverOneIsCutOff) {
   }
 }
 
-// A2: the table has room for so many openings with live records; then the
+// P-A2: the table has room for so many openings with live records; then the
 // opening says how to go on, and goes on so.
 TEST(CleaningOpeningTest, FullTableIsRefusedWithAWayOut) {
   OpeningWorld world({.ring_capacity = 65536});

@@ -68,7 +68,7 @@ TEST(OpeningFaultsTest, ReplyThatIsNoneCostsItsReplicaOnly) {
   }
 }
 
-// G1 (messages.h). Replicas whose reply was changed on its way, or that were
+// MSG1 (messages.h). Replicas whose reply was changed on its way, or that were
 // sent something that was, are asked anew while too few have answered.
 TEST(OpeningFaultsTest, WhatWasChangedOnItsWayIsAskedForAgain) {
   for (const bool is_request : {false, true}) {
@@ -142,7 +142,7 @@ TEST(OpeningFaultsTest, WelcomeThatPutsAllInDoubtEndsTheOpening) {
   }
 }
 
-// E1 (opening_peer.h).
+// OP1 (opening_peer.h).
 TEST(OpeningFaultsTest, AnswerThatCannotBeCostsItsReplicaOnly) {
   struct Case {
     std::function<void(Answer&)> change;
@@ -266,7 +266,7 @@ TEST(OpeningFaultsTest, OpeningThatIsFencedMayBeTriedAgain) {
 
 // --- Time --------------------------------------------------------------------
 
-// V5, with a pause at any step of the opening.
+// EO5, with a pause at any step of the opening.
 TEST(OpeningFaultsTest, OwnPauseIsNoPeersSilence) {
   int both = 0;
   for (int steps = 1; steps < 60; ++steps) {

@@ -176,7 +176,7 @@ TEST_F(OwnScrubTest, DamageIsRepairedWhileTheLogIsWritten) {
   }
 }
 
-// J7.
+// SCR7.
 TEST_F(OwnScrubTest, RecordOfManyPiecesIsNotLookedAtForEach) {
   constexpr uint64_t kPieces = 12;
   ASSERT_NO_FATAL_FAILURE(Start(uint64_t{1} << 20));
@@ -218,7 +218,7 @@ TEST_F(OwnScrubTest, WhatNobodyHasStaysAsItIs) {
   Append("the log goes on");
 }
 
-// Goal: J5. The record is cleaned after each number of steps of its repair.
+// Goal: SCR5. The record is cleaned after each number of steps of its repair.
 TEST_F(OwnScrubTest, RecordThatIsCleanedMeanwhileStaysCleaned) {
   for (int steps = 0; steps < 60; ++steps) {
     for (const uint64_t byte : {40, 100}) {
@@ -312,7 +312,7 @@ TEST_F(OwnScrubTest, EveryCutOfMendedCopiesLeavesOneWhole) {
 
 // --- What others are shown of it ---------------------------------------------
 
-// Goal: Y2. In whatever moment it is asked, a power cut would leave the same.
+// Goal: RJR2. In whatever moment it is asked, a power cut would leave the same.
 TEST_F(OwnScrubTest, OnlyWhatIsPersistedIsShown) {
   ASSERT_NO_FATAL_FAILURE(Start());
   Scrub();
@@ -367,7 +367,7 @@ TEST_F(OwnScrubTest, LogThatHasFailedShowsNothing) {
   EXPECT_THAT(primary_->rejoining->Show({RingOffset(0), 64}).bytes, IsEmpty());
 }
 
-// H20. What a repair persisted is unknown then.
+// P-H20. What a repair persisted is unknown then.
 TEST_F(OwnScrubTest, FenceThatFailsEndsTheLog) {
   ASSERT_NO_FATAL_FAILURE(Start());
   ASSERT_NO_FATAL_FAILURE(FlipInRecord(3, 100));

@@ -98,7 +98,7 @@ TEST(RecordRepairTest, SeveralRecordsAreMendedAsFarAsThePeerHasThem) {
   EXPECT_TRUE(AreEqual(log, good));
 }
 
-// Goal: M1. Of another epoch with the same number, damaged, not there.
+// Goal: RR1. Of another epoch with the same number, damaged, not there.
 TEST(RecordRepairTest, WhatIsNotTheRecordMendsNothing) {
   const LogImage good = SixRecords();
   const LogImage log = good;

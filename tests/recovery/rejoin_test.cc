@@ -221,7 +221,7 @@ TEST_F(RejoinTest, MemberThatIsALapBehindJoins) {
   }
 }
 
-// H25: it knows nothing, though it is of this epoch.
+// P-H25: it knows nothing, though it is of this epoch.
 TEST_F(RejoinTest, SuspectMemberJoins) {
   OpenLog();
   Append(6);
@@ -232,7 +232,7 @@ TEST_F(RejoinTest, SuspectMemberJoins) {
   ExpectJoined();
 }
 
-// H9: it has acknowledged it, so that no session begins before it.
+// P-H9: it has acknowledged it, so that no session begins before it.
 TEST_F(RejoinTest, DamagedRecordIsCopied) {
   OpenLog();
   const LogPosition first = primary_->log->head();
@@ -246,7 +246,7 @@ TEST_F(RejoinTest, DamagedRecordIsCopied) {
   ExpectJoined();
 }
 
-// J0.
+// JP0.
 TEST_F(RejoinTest, BlankMemberDoesNotJoin) {
   OpenLog();
   Append(2);
@@ -259,7 +259,7 @@ TEST_F(RejoinTest, BlankMemberDoesNotJoin) {
   EXPECT_EQ(world_->replica(kJoiner).superline().log_epoch, Epoch(0));
 }
 
-// K3.
+// RJ3.
 TEST_F(RejoinTest, MemberOfALaterPromiseIsNotAskedAgain) {
   OpenLog();
   GoAway(/*power_cut=*/true);
@@ -288,7 +288,7 @@ TEST_F(RejoinTest, MemberThatStaysAwayIsTriedRarely) {
             200'000 * (1 + 2 + 4 + 8 + 16 + 32 + 32));
 }
 
-// K2: bytes that are compared and copied are not reused, whenever the ring is
+// RJ2: bytes that are compared and copied are not reused, whenever the ring is
 // full and its head moves.
 TEST_F(RejoinTest, LogThatIsWrittenMeanwhileStaysWhole) {
   for (int events = 0; events < 80; ++events) {
@@ -309,7 +309,7 @@ TEST_F(RejoinTest, LogThatIsWrittenMeanwhileStaysWhole) {
   }
 }
 
-// K2: nor is the log held up by a member that does nothing.
+// RJ2: nor is the log held up by a member that does nothing.
 TEST_F(RejoinTest, MemberThatHoldsUpTheLogIsGivenUp) {
   OpenLog();
   Append(4, 100);
@@ -342,7 +342,8 @@ class RejoinCutTest : public RejoinTest,
                       public ::testing::WithParamInterface<Before> {};
 
 // The joiner's power is cut at any event, the primary goes for good, and the
-// two that are left open the log: nothing acknowledged is missing (A5, H12).
+// two that are left open the log: nothing acknowledged is missing (P-A5,
+// P-H12).
 TEST_P(RejoinCutTest, CutAtAnyEventLosesNothing) {
   int points = 0;
   for (int events = 0;; ++events) {

@@ -140,7 +140,7 @@ TEST(RemoteRegionTest, ImageIsTheRegion) {
   EXPECT_EQ(reader.region().region_bytes(), reader.image().size());
 }
 
-// Goal: V3. Whenever something of the image came, another epoch is opened.
+// Goal: RMR3. Whenever something of the image came, another epoch is opened.
 TEST(RemoteRegionTest, EpochThatNeverStaysIsAnError) {
   ServedWorld world(WithReader());
   PrimaryLog log(kLogA);
@@ -173,7 +173,7 @@ TEST(RemoteRegionTest, EpochThatComesInBetweenIsReadAnew) {
   EXPECT_TRUE(std::ranges::equal(reader.image(), world.log(kLogA).region()));
 }
 
-// Goal: V4. A node ends views that last; the reader looks so rarely that
+// Goal: RMR4. A node ends views that last; the reader looks so rarely that
 // several of them end.
 TEST(RemoteRegionTest, ViewThatTheNodeEndsIsOpenedAgain) {
   ServedWorld world(WithReader(2 * kMillisecond));
@@ -197,7 +197,7 @@ TEST(RemoteRegionTest, NodeThatGoesAwayForGoodIsAnError) {
   EXPECT_NE(reader.status().code(), absl::StatusCode::kAborted);
 }
 
-// Goal: V3. Between two views another replica comes to be there.
+// Goal: RMR3. Between two views another replica comes to be there.
 TEST(RemoteRegionTest, ReplicaThatWasMadeAnewIsNotMixedWithTheOldOne) {
   const Layout layout = *Layout::ForRing(2 * kRingBytes, 64);
   ModelPersistence other(layout.region_bytes);
@@ -243,7 +243,7 @@ TEST(RemoteRegionTest, NodeThatClaimsMoreThanARegionGetsNoMemory) {
   }
 }
 
-// Goal: H17. Addresses in the cluster file were exchanged.
+// Goal: P-H17. Addresses in the cluster file were exchanged.
 TEST(RemoteRegionTest, AnotherNodeAtTheAddressIsNamed) {
   ServedWorld world(WithReader());
   Reader reader(world, NodeId(9));

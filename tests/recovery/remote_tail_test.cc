@@ -96,7 +96,7 @@ class Onlooker {
     tail_->Poll();
     while (const auto record = tail_->Next()) {
       ASSERT_LE(record->lsn, tail_->durable_lsn());
-      // Y4. Nothing is aborted here.
+      // RT4. Nothing is aborted here.
       ASSERT_TRUE(shown_.empty() ||
                   record->lsn.value == shown_.rbegin()->first + 1);
       shown_[record->lsn.value] = AsText(record->payload);
@@ -164,8 +164,8 @@ TEST(RemoteTailTest, TailBeginsAtAnyLsn) {
   EXPECT_THAT(onlooker.texts(), ElementsAre("d"));
 }
 
-// Goal: Y1, Y2. Only node 1 got the record, and another opening dropped it and
-// wrote another one at its LSN; node 1, which has the old one, comes back.
+// Goal: RT1, RT2. Only node 1 got the record, and another opening dropped it
+// and wrote another one at its LSN; node 1, which has the old one, comes back.
 class DivergentWorld {
  public:
   explicit DivergentWorld(uint64_t seed) : world_(WithOnlooker(seed)) {}
@@ -219,7 +219,7 @@ TEST(DivergentReplicaTest, ReplicaOfAnOlderEpochIsNotRead) {
   }
 }
 
-// Goal: Y4.
+// Goal: RT4.
 TEST(RemoteTailTest, TailThatIsOvertakenIsToldSo) {
   OpeningWorld world(WithOnlooker());
   const auto primary = world.Open(kPrimaryHost);
@@ -287,7 +287,7 @@ TEST(RemoteTailTest, WhoIsAwayIsNamed) {
   EXPECT_TRUE(onlooker.tail().Absences().ok());
 }
 
-// Goal: Y5a. What the one in reach has is shown, and not taken for all.
+// Goal: RT5a. What the one in reach has is shown, and not taken for all.
 TEST(RemoteTailTest, TooFewToKnowIsDoubt) {
   OpeningWorld world(WithOnlooker());
   {
@@ -352,7 +352,7 @@ class LongTail {
   size_t shown() const { return onlooker_->shown().size(); }
 
  private:
-  // Y1, Y2: the oracle is what an opening has recovered.
+  // RT1, RT2: the oracle is what an opening has recovered.
   void Compare(Primary& primary) {
     const auto log = LogOf(primary);
     const uint64_t head = primary.log->head_lsn().value;

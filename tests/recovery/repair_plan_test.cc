@@ -43,8 +43,8 @@ TEST(RepairPlanTest, LaggingReplicaIsExtendedWithoutAMark) {
   }
 }
 
-// H12, G1: replica 2 has LSN 2 of an epoch that lost it; extensions come first
-// and make W, so that it waits for them.
+// P-H12, RPL1: replica 2 has LSN 2 of an epoch that lost it; extensions come
+// first and make W, so that it waits for them.
 TEST(RepairPlanTest, OverwritingAValidRecordIsMarkedFirst) {
   const Reply highest = ReplyOf(1, 2, {{1, 1}, {2, 2}}, "hh");
   const Reply diverged = ReplyOf(2, 1, {{1, 1}}, "hh");
@@ -110,7 +110,7 @@ TEST(RepairPlanTest, ReplicasThatKnowNothingGetEverything) {
   EXPECT_THAT(plan.to_rejoin, ElementsAre(3u));
 }
 
-// T1 (epoch_table.h): epoch 2 was installed on one replica only, whose copy of
+// ET1 (epoch_table.h): epoch 2 was installed on one replica only, whose copy of
 // LSN 2 went bad; the log ends before that epoch began.
 TEST(RepairPlanTest, NewTableIsThatOfTheHighestEpochUpToTheEnd) {
   const auto entries = [](const RepairPlan& plan) {

@@ -245,7 +245,7 @@ class Cutter {
     if (cut.hash % 2 == 0) Reopen(cut.image, superline);
   }
 
-  // H3: all of it, whatever the cut took.
+  // P-H3: all of it, whatever the cut took.
   void JudgeNew(const RegionState& state) {
     const LogPosition& end = scenario_.after.end();
     EXPECT_EQ(state.table.entries(), scenario_.after.table().entries());
@@ -259,7 +259,7 @@ class Cutter {
     }
   }
 
-  // What it had, unless it says that it knows nothing (H12).
+  // What it had, unless it says that it knows nothing (P-H12).
   void JudgeOld(const RegionState& state) {
     EXPECT_EQ(state.table.entries(), table_before_);
     EXPECT_EQ(state.ProvenLsn(), watermark_before_);
@@ -305,7 +305,7 @@ class Cutter {
 // Which copies can't be read beforehand: none, or those of this index.
 class ReplicaCrashTest : public ::testing::TestWithParam<int> {};
 
-// A4.5, H3, H12, S1, S2.
+// P-A4.5, P-H3, P-H12, P-S1, P-S2.
 TEST_P(ReplicaCrashTest, EveryCutLeavesTheStateBeforeOrAfter) {
   const int damaged = GetParam();
   for (const Scenario& scenario : Scenarios()) {
@@ -329,7 +329,7 @@ TEST_P(ReplicaCrashTest, EveryCutLeavesTheStateBeforeOrAfter) {
 INSTANTIATE_TEST_SUITE_P(CopiesDamagedBefore, ReplicaCrashTest,
                          ::testing::Values(-1, 0, 1));
 
-// H7: what a killed process left in the caches is not on the medium. The next
+// P-H7: what a killed process left in the caches is not on the medium. The next
 // process must not overwrite the other copy before it is. Kill at each fence of
 // a promise, cut the power at each fence of the same promise in the next
 // process.

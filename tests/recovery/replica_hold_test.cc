@@ -129,7 +129,7 @@ TEST_F(ReplicaHoldTest, GivesWayToAHigherBallot) {
   EXPECT_EQ(Run(100 * kMilli), higher);
 }
 
-// G1.
+// RH3.
 TEST_F(ReplicaHoldTest, BeginsAScrubAndSaysHowItIs) {
   EXPECT_EQ(Run(kMilli), std::nullopt);
   for (const bool start : {true, false}) {
@@ -142,7 +142,7 @@ TEST_F(ReplicaHoldTest, BeginsAScrubAndSaysHowItIs) {
   EXPECT_EQ(asked_, (std::vector<Message>{Hold{kOwnPromise}, after, after}));
 }
 
-// Goal: G4. However fast the node asks.
+// Goal: RH4. However fast the node asks.
 TEST_F(ReplicaHoldTest, ShowsOnePieceAtATimeAndLeavesTimeInBetween) {
   EXPECT_EQ(Run(kMilli / 10), std::nullopt);
   const Fetched piece{RingOffset(128), std::vector<std::byte>(100)};

@@ -21,7 +21,7 @@ using ::testing::SizeIs;
 
 using Code = absl::StatusCode;
 
-// H3, R3.
+// P-H3, REP3.
 TEST_F(ReplicaTest, InstalledRecordsOutliveAPowerCut) {
   InstallLog();
   EXPECT_EQ(replica().superline().log_epoch, Epoch(6));
@@ -44,7 +44,7 @@ TEST_F(ReplicaTest, EmptyLogIsInstalled) {
   EXPECT_THAT(world_.Payloads(), IsEmpty());
 }
 
-// H3: whether header, payload or all of a record is missing.
+// P-H3: whether header, payload or all of a record is missing.
 TEST_F(ReplicaTest, LogThatIsNotThereIsNotInstalled) {
   MakeLog();
   log_.OpenEpoch(Epoch(6));
@@ -59,7 +59,7 @@ TEST_F(ReplicaTest, LogThatIsNotThereIsNotInstalled) {
   EXPECT_TRUE(replica().Install(log_.ToInstall()).ok());
 }
 
-// H8: at the end, and where an epoch of the middle starts.
+// P-H8: at the end, and where an epoch of the middle starts.
 TEST_F(ReplicaTest, LogWithAnotherChainIsNotInstalled) {
   MakeLog();
   LogImage other = log_;
@@ -107,7 +107,7 @@ TEST_F(ReplicaTest, EarlierEpochIsNotInstalled) {
   ExpectInstallRefused(log_.ToInstall(), Code::kFailedPrecondition, "epoch 7");
 }
 
-// A5: one that joins has installed the epoch perhaps.
+// P-A5: one that joins has installed the epoch perhaps.
 TEST_F(ReplicaTest, InstalledEpochIsInstalledAgainWithMoreRecords) {
   InstallLog();
   log_.Append("c");
@@ -145,7 +145,8 @@ TEST_F(ReplicaTest, InstalledEpochTakesNothingBack) {
   EXPECT_TRUE(replica().Install(installation).ok());
 }
 
-// H18: the superline says who keeps the log, from the epoch that changed it on.
+// P-H18: the superline says who keeps the log, from the epoch that changed it
+// on.
 TEST_F(ReplicaTest, ConfigurationChangesWithAnEpochOnly) {
   InstallLog();
   const Configuration before = world_.State().superline.configuration;
@@ -191,7 +192,7 @@ TEST_F(ReplicaTest, ConfigurationThatDoesNotNameItIsNotInstalled) {
                        "does not name node");
 }
 
-// H8: in the middle of an epoch no table says what the chain is.
+// P-H8: in the middle of an epoch no table says what the chain is.
 TEST_F(ReplicaTest, EndWithAnotherChainIsNotInstalled) {
   InstallLog();
   log_.Append("c");
@@ -201,7 +202,7 @@ TEST_F(ReplicaTest, EndWithAnotherChainIsNotInstalled) {
   ExpectInstallRefused(installation, Code::kDataLoss, "the records lead to");
 }
 
-// H16, G3 (repair_plan.h).
+// P-H16, RPL3 (repair_plan.h).
 TEST_F(ReplicaTest, BlankReplicaIsNotInstalled) {
   CraftSuperline([](Superline& superline) { superline.incarnation ^= 1; });
   ASSERT_TRUE(world_.Open().ok());
@@ -283,8 +284,9 @@ TEST_F(ReplicaTest, LogThatStartsBehindOwnHeadIsInstalled) {
   EXPECT_THAT(world_.Payloads(), ElementsAre("a", "b"));
 }
 
-// H13, Arcadia 4.2: of A, B and C with R = W = 2, A alone has X at LSN 1; B and
-// C go on without it and make Y durable there; then A and B recover. This is A.
+// P-H13, Arcadia 4.2: of A, B and C with R = W = 2, A alone has X at LSN 1; B
+// and C go on without it and make Y durable there; then A and B recover. This
+// is A.
 TEST_F(ReplicaTest, DivergingHistoriesOfThePaperStayApart) {
   LogImage a = log_;
   a.OpenEpoch(Epoch(1));
@@ -317,7 +319,7 @@ TEST_F(ReplicaTest, DivergingHistoriesOfThePaperStayApart) {
   EXPECT_THAT(world_.Payloads(), ElementsAre("Y"));
 }
 
-// H13: nothing is copied; the table alone ends the stale tail.
+// P-H13: nothing is copied; the table alone ends the stale tail.
 TEST_F(ReplicaTest, StaleTailNeverComesBack) {
   log_.OpenEpoch(Epoch(1));
   log_.Append("kept");
@@ -336,7 +338,7 @@ TEST_F(ReplicaTest, StaleTailNeverComesBack) {
   EXPECT_THAT(world_.Payloads(), ElementsAre("kept", "n"));
 }
 
-// A1: a damaged PAD beside a good record.
+// P-A1: a damaged PAD beside a good record.
 TEST_F(ReplicaTest, DamagedPadIsWrittenAnew) {
   log_.OpenEpoch(Epoch(5));
   log_.Append(std::string(400, 'a'));  // 448 bytes

@@ -49,7 +49,7 @@ TEST(ReplicaIndexTest, IndexKnowsEveryInstalledStride) {
   EXPECT_EQ(start.index->Nearest(Lsn(128), log.head()), log.end());
 }
 
-// S4: it goes on, and the replica keeps its hands off.
+// P-S4: it goes on, and the replica keeps its hands off.
 TEST_F(ReplicaTest, StartedLogIsTheOnlyWriter) {
   InstallLog();
   SteppingClock clock;
@@ -88,7 +88,7 @@ TEST_F(ReplicaDeathTest, OnlyAnInstalledLogStarts) {
   EXPECT_DEATH((void)replica().StartOfLog(), "installed");
 }
 
-// A6, P3 (superline.h).
+// P-A6, SUP3 (superline.h).
 TEST_F(ReplicaTest, HeadNeverGoesBack) {
   InstallLog();
   ASSERT_TRUE(replica().PublishHead(Epoch(6), log_.PositionOf(Lsn(2))).ok());

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 
 using Code = absl::StatusCode;
 
-// M1 (promise.h), R1.
+// PRO1 (promise.h), REP1.
 TEST_F(ReplicaTest, PromiseOutlivesAPowerCut) {
   const auto verdict =
       replica().AcceptPromise(ReplicaWorld::PromiseFor(Epoch(5)));
@@ -29,7 +29,7 @@ TEST_F(ReplicaTest, PromiseOutlivesAPowerCut) {
   EXPECT_EQ(replica().superline().log_epoch, Epoch(0));
 }
 
-// A4.2: strictly above, or equal and from the same process.
+// P-A4.2: strictly above, or equal and from the same process.
 TEST_F(ReplicaTest, PromiseIsRepeatedToTheSameProcessOnly) {
   ASSERT_TRUE(world_.AcceptPromise(Epoch(5)).ok());
   const std::vector<std::byte> before = world_.Snapshot();
@@ -57,7 +57,7 @@ TEST_F(ReplicaTest, PromiseThatNoEpochCouldFollowIsRefused) {
   EXPECT_TRUE(world_.Open().ok());
 }
 
-// S2: as an update that was cut off, or damage, leaves it.
+// P-S2: as an update that was cut off, or damage, leaves it.
 TEST_F(ReplicaTest, PromiseOfOneCopyIsMendedFirst) {
   const Superline older = world_.State().superline;
   ASSERT_TRUE(world_.AcceptPromise(Epoch(5)).ok());
@@ -76,7 +76,7 @@ TEST_F(ReplicaTest, PromiseOfOneCopyIsMendedFirst) {
   }
 }
 
-// A2: the other copy may be torn, or of an epoch that was never installed.
+// P-A2: the other copy may be torn, or of an epoch that was never installed.
 TEST_F(ReplicaTest, TableOfOneCopyIsMended) {
   InstallLog();
   const CellPlace place =
@@ -94,7 +94,7 @@ TEST_F(ReplicaTest, TableOfOneCopyIsMended) {
   }
 }
 
-// A2: a word that vouches for an older superline must not make damage of what
+// P-A2: a word that vouches for an older superline must not make damage of what
 // a cut leaves of the next one.
 TEST_F(ReplicaTest, CleanCloseIsTakenBackBeforeTheSuperlineChanges) {
   InstallLog();

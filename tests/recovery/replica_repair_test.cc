@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 
 using Code = absl::StatusCode;
 
-// H7, R2.
+// P-H7, REP2.
 TEST_F(ReplicaTest, AnsweredRecordsOutliveAPowerCut) {
   InstallLog();
   log_.Append("visible");
@@ -46,7 +46,7 @@ TEST_F(ReplicaTest, RegionThatWentBadIsNotAnsweredFor) {
                 Code::kDataLoss, "watermark");
 }
 
-// H25: what was read record by record is suspect no more.
+// P-H25: what was read record by record is suspect no more.
 TEST_F(ReplicaTest, SuspectReplicaKnowsNothingUntilItIsInstalled) {
   InstallLog();
   ASSERT_TRUE(world_.Open({.name = "model", .suspect = true}).ok());
@@ -56,7 +56,7 @@ TEST_F(ReplicaTest, SuspectReplicaKnowsNothingUntilItIsInstalled) {
   EXPECT_TRUE(replica().MakeAnswer()->knows());
 }
 
-// K3 of node.h: whoever takes the region next knows, though nobody tells him.
+// ND3 of node.h: whoever takes the region next knows, though nobody tells him.
 TEST_F(ReplicaTest, SuspicionIsOnTheMediumOnceItIsOpened) {
   InstallLog();
   ASSERT_TRUE(world_.Open({.name = "model", .suspect = true}).ok());
@@ -65,7 +65,7 @@ TEST_F(ReplicaTest, SuspicionIsOnTheMediumOnceItIsOpened) {
   EXPECT_FALSE(replica().MakeAnswer()->knows());
 }
 
-// H12, R4: whoever opens next.
+// P-H12, REP4: whoever opens next.
 TEST_F(ReplicaTest, RepairThatIsCutOffIsRemembered) {
   InstallLog();
   ASSERT_TRUE(world_.AcceptPromise(Epoch(7)).ok());

@@ -29,7 +29,7 @@ TEST(ReplicaServerTest, RingIsOnlyReadableUntilPrepared) {
   EXPECT_EQ(world.RingBytes(kLogA)[0], std::byte{0});
 }
 
-// R2: the connection was closed, and still its key must not open the ring on
+// P-R2: the connection was closed, and still its key must not open the ring on
 // another one.
 TEST(ReplicaServerTest, KeyOfAFencedSessionOpensNothing) {
   ServedWorld world({});
@@ -46,9 +46,9 @@ TEST(ReplicaServerTest, KeyOfAFencedSessionOpensNothing) {
   EXPECT_EQ(world.RingBytes(kLogA)[0], std::byte{0});
 }
 
-// H6, R2, INV-6: an old primary is in the middle of writing, some of it late on
-// broken connections, when the next one gets the promise. What the scan saw is
-// what stays.
+// P-H6, P-R2, P-INV-6: an old primary is in the middle of writing, some of it
+// late on broken connections, when the next one gets the promise. What the scan
+// saw is what stays.
 TEST(ReplicaServerTest, NoByteOfTheRingChangesOnceItIsLookedAt) {
   int cut_off = 0;
   int landed = 0;
@@ -88,7 +88,7 @@ TEST(ReplicaServerTest, NoByteOfTheRingChangesOnceItIsLookedAt) {
   EXPECT_GT(cut_off, 10);
 }
 
-// A4.2: same process, same epoch.
+// P-A4.2: same process, same epoch.
 TEST(ReplicaServerTest, PromiseOfTheSameProcessEndsItsEarlierSession) {
   ServedWorld world({});
   PrimaryLog log(kLogA);

@@ -381,7 +381,7 @@ TEST_F(ReplicaServerHeldTest, FetchesGoToTheHolderOneAfterTheOther) {
   EXPECT_THAT(next.replies, ElementsAre(Message(ShownFor(kOtherFetch, 100))));
 }
 
-// V6. Of another place, or more than was asked for.
+// RS6. Of another place, or more than was asked for.
 TEST_F(ReplicaServerHeldTest, HolderThatShowsOtherBytesIsRefused) {
   for (const Fetched& other : {ShownFor(kOtherFetch, 64), ShownFor(kFetch, 65),
                                ShownFor(kFetch, kFetchBytesMax)}) {
@@ -578,7 +578,7 @@ TEST_F(KeptReplicaTest, StrangerIsShownNothing) {
   EXPECT_THAT(holder.replies, IsEmpty());
 }
 
-// V5.
+// RS5.
 TEST_F(KeptReplicaTest, StrangerDeposesNobody) {
   Peer& holder = ConnectedAs(kHolder);
   Prove(holder, kHolder);

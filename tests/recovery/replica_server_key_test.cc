@@ -104,7 +104,8 @@ TEST_F(ReplicaServerKeyTest, WhoeverHasTheKeyGetsASession) {
   EXPECT_EQ(refusals().total(), 0u);
 }
 
-// P1: promise, formatting, view and release, and what comes out of turn anyway.
+// HSK1: promise, formatting, view and release, and what comes out of turn
+// anyway.
 TEST_F(ReplicaServerKeyTest, NothingIsGivenOutWithoutAProof) {
   uint64_t incarnation = 10;
   for (const bool has_challenged : {false, true}) {
@@ -145,7 +146,7 @@ TEST_F(ReplicaServerKeyTest, PrimaryWithAnotherKeyGetsNothing) {
   EXPECT_THAT(world_->reports().front(), HasSubstr("same key_file"));
 }
 
-// P2: every byte of a good connection is said again, by the same process.
+// HSK2: every byte of a good connection is said again, by the same process.
 TEST_F(ReplicaServerKeyTest, RecordedHandshakeProvesNothing) {
   Peer& recorded = world_->Connected(2, 7);
   PrimaryHandshake handshake({KeyOf(1), &random_});
@@ -167,7 +168,7 @@ TEST_F(ReplicaServerKeyTest, RecordedHandshakeProvesNothing) {
   ExpectRefused(reply, Refusal::kWrongKey, "a recorded proof");
 }
 
-// P3: whoever has no key lets the replica sign.
+// HSK3: whoever has no key lets the replica sign.
 TEST_F(ReplicaServerKeyTest, ReplicasOwnProofSentBackProvesNothing) {
   Peer& peer = world_->Connected(2, 1);
   const auto challenged = world_->Ask(peer, Challenge{{1, 2}});
@@ -268,7 +269,7 @@ TEST_F(ReplicaServerKeyTest, StaleEpochIsCountedAndToldOnce) {
   ExpectBystanderUndisturbed();
 }
 
-// A5: before the promise changes anything.
+// P-A5: before the promise changes anything.
 TEST_F(ReplicaServerKeyTest, OlderConfigurationIsRefused) {
   ServedWorld::Options options;
   options.configuration_id = 4;
@@ -286,7 +287,7 @@ TEST_F(ReplicaServerKeyTest, OlderConfigurationIsRefused) {
   EXPECT_TRUE(promised && std::holds_alternative<Promised>(*promised));
 }
 
-// V4: strangers that say nothing, or come in numbers, take nobody's place.
+// RS4: strangers that say nothing, or come in numbers, take nobody's place.
 TEST_F(ReplicaServerKeyTest, SilentStrangersAreEndedSoon) {
   ServedWorld::Options options;
   options.server.proof_ns_max = 5 * kMillisecond;

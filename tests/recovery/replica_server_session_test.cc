@@ -94,7 +94,7 @@ TEST(ReplicaServerTest, RepairingIsSetWhenAsked) {
   EXPECT_TRUE(world.State(kLogA).superline.repairing);
 }
 
-// A4.2: the primary hears of the promise when no power cut can take it back.
+// P-A4.2: the primary hears of the promise when no power cut can take it back.
 TEST(ReplicaServerTest, PromiseIsOnMediaBeforeItIsGiven) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 9);
@@ -179,7 +179,7 @@ TEST(ReplicaServerTest, PromiseIsForTheProcessThatConnected) {
   EXPECT_EQ(world.State(kLogA).superline.promised_epoch, Epoch(0));
 }
 
-// R7: what the node's operator declared reaches the primary, and a session of
+// P-R7: what the node's operator declared reaches the primary, and a session of
 // that platform persists what it acknowledges.
 TEST(ReplicaServerTest, PlatformIsToldToThePrimary) {
   ServedWorld::Options options;

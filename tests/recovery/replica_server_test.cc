@@ -98,7 +98,7 @@ TEST(ReplicaServerTest, UnknownLogIsMadeOnDemand) {
   EXPECT_TRUE(world.server().RemoveLog(kLogB).ok());
 }
 
-// C1 (log_creation.h). What a creation that was cut off left is made anew: the
+// LC1 (log_creation.h). What a creation that was cut off left is made anew: the
 // replica that was looked at, and no other one.
 TEST(ReplicaServerTest, UnopenedReplicaIsReplaced) {
   TestCreator creator;
@@ -167,8 +167,8 @@ TEST(ReplicaServerTest, ReplacementThatFailsLeavesNothingHalf) {
   EXPECT_FALSE(world.server().RemoveLog(kLogB).ok());
 }
 
-// G1 (messages.h): nothing is done of what was changed on its way; the peer is
-// told so, and the node's operator.
+// MSG1 (messages.h): nothing is done of what was changed on its way; the peer
+// is told so, and the node's operator.
 TEST(ReplicaServerTest, RequestThatWasChangedOnItsWayIsNotCarriedOut) {
   ServedWorld world({});
   Peer& peer = world.Connected(1, 1);
@@ -224,7 +224,7 @@ TEST(ReplicaServerTest, RegionIsReadWithoutAPromise) {
   Replicate(world, primary, log, "c");
 }
 
-// V4: who looks again and again gets the key that it has.
+// RS4: who looks again and again gets the key that it has.
 TEST(ReplicaServerTest, ViewThatIsRepeatedRegistersNothing) {
   ServedWorld world({});
   Peer& reader = world.Connected(2, 1);
@@ -257,7 +257,7 @@ TEST(ReplicaServerTest, HolderOfThePromiseHasNoViewOfTheRest) {
 }
 
 // What is persisted is known from the session, then from the watermark; what is
-// durable stays known when the session is over (C1).
+// durable stays known when the session is over (P-C1).
 TEST(ReplicaServerTest, WhoFollowsIsToldHowFarTheReplicaIs) {
   ServedWorld world({});
   PrimaryLog log(kLogA);

@@ -61,7 +61,7 @@ TEST_F(ReplicaSlicesTest, AnswerInSlicesIsTheWholeOne) {
   EXPECT_EQ(answer.promised_before, whole->promised_before);
 }
 
-// R2, with what only the cache has.
+// REP2, with what only the cache has.
 TEST_F(ReplicaSlicesTest, WhatIsAnsweredInSlicesOutlivesAPowerCut) {
   ASSERT_TRUE(world_.Open().ok());
   log_.OpenEpoch(Epoch(6));
@@ -89,7 +89,7 @@ TEST_F(ReplicaSlicesTest, InstallationInSlicesOutlivesAPowerCut) {
   EXPECT_THAT(world_.Payloads(), SizeIs(6));
 }
 
-// R3: each record is read, in whichever slice it is.
+// REP3: each record is read, in whichever slice it is.
 TEST_F(ReplicaSlicesTest, RecordThatIsNotThereEndsTheInstallation) {
   for (uint64_t lsn = 1; lsn <= 6; ++lsn) {
     ReplicaWorld world;
@@ -139,7 +139,7 @@ TEST_F(ReplicaSlicesTest, PromiseInBetweenEndsWhatIsUnderWay) {
   }
 }
 
-// R6, for the fence of each slice.
+// REP6, for the fence of each slice.
 TEST_F(ReplicaSlicesTest, MediumThatFailsInASliceEndsIt) {
   int failed = 0;
   for (uint64_t fence = 1; fence <= 6; ++fence) {

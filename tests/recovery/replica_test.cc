@@ -38,7 +38,7 @@ TEST_F(ReplicaTest, ReplicaOfAnotherClusterOrLogIsRefused) {
   }
 }
 
-// H17: files that were swapped or cloned. A suspect one isn't marked, either.
+// P-H17: files that were swapped or cloned. A suspect one isn't marked, either.
 TEST_F(ReplicaTest, ReplicaOfAnotherNodeIsRefused) {
   EXPECT_TRUE(world_.Open({.name = "model", .expected_node = NodeId(1)}).ok());
   for (const bool suspect : {false, true}) {
@@ -59,7 +59,7 @@ TEST_F(ReplicaTest, RegionThatCannotBeReadIsNotOpened) {
   ExpectRefused([&] { return world_.Open(); }, Code::kDataLoss, "superline");
 }
 
-// A2, R5: the media go bad while the process runs.
+// P-A2, REP5: the media go bad while the process runs.
 TEST_F(ReplicaTest, CopyThatWentBadSinceIsOverwrittenFirst) {
   InstallLog();
   const CellPlace place = SuperlinePlace(world_.region());
@@ -98,7 +98,7 @@ TEST_F(ReplicaTest, NumbersWithoutRoomToGoOnAreRefused) {
                        "beyond what any log reaches");
 }
 
-// A3.5: the watermark of an epoch stands until the next one is installed.
+// P-A3.5: the watermark of an epoch stands until the next one is installed.
 TEST_F(ReplicaTest, WatermarkStaysUntilTheNextEpochIsInstalled) {
   InstallLog();
   for (const int i : {3, 4, 5}) log_.Append(std::to_string(i));
@@ -121,7 +121,7 @@ TEST_F(ReplicaTest, WatermarkStaysUntilTheNextEpochIsInstalled) {
   }
 }
 
-// R6: at each fence of each call, and nothing changes any more.
+// REP6: at each fence of each call, and nothing changes any more.
 TEST_F(ReplicaTest, FailureOfTheMediumSticks) {
   log_.OpenEpoch(Epoch(5));
   log_.Append(std::string(400, 'a'));

@@ -39,7 +39,7 @@ class RingFetchTest : public ::testing::Test {
   const Ring ring_;
 };
 
-// Goal: F1, for all places of a range and of what may be shown.
+// Goal: RFT1, for all places of a range and of what may be shown.
 TEST_F(RingFetchTest, NothingOutsideTheRangeIsShown) {
   for (uint64_t begin = 1024; begin <= 1536; begin += 64) {
     for (uint64_t end = begin; end <= begin + kFetchedCapacity; end += 64) {

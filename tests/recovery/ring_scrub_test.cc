@@ -115,7 +115,8 @@ TEST(RingScrubTest, HeadersThatCannotBeReadAreOneFinding) {
   EXPECT_EQ(scrub->records(), 6u);
 }
 
-// Goal: Q1. What is behind the last record is no finding, nor does it end one.
+// Goal: RSC1. What is behind the last record is no finding, nor does it end
+// one.
 TEST(RingScrubTest, WhatIsBehindTheLastRecordIsNotLookedAt) {
   const LogImage log = TwoEpochsOf(10);
   FlipBit(PlaceIn(log, Lsn(8)));
@@ -144,7 +145,7 @@ TEST(RingScrubTest, RepairedRecordIsLookedAtAgain) {
   }
 }
 
-// Goal: Q2, wherever the walk is.
+// Goal: RSC2, wherever the walk is.
 TEST(RingScrubTest, FindingThatTheHeadHasPassedIsNone) {
   const LogImage log = TwoEpochsOf(8);
   for (const uint64_t byte : {0u, 40u, 50u}) {
@@ -170,7 +171,7 @@ TEST(RingScrubTest, HeadThatPassesAHoleEndsIt) {
   EXPECT_EQ(scrub->records(), 1u + 2u);
 }
 
-// Goal: Q3. The second epoch starts where other records would have led.
+// Goal: RSC3. The second epoch starts where other records would have led.
 TEST(RingScrubTest, EpochThatStartsElsewhereIsFound) {
   const LogImage log = TwoEpochsOf(8);
   std::vector<EpochEntry> entries = log.table().entries();

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000 * kMillisecond;
 
-// Goal: J1. What the session writes and has not announced is not looked at,
+// Goal: SCR1. What the session writes and has not announced is not looked at,
 // though its header holds.
 TEST_F(ScrubbingTest, RecordThatIsNotPersistedIsNotLookedAt) {
   WriteWithPeer(4);
@@ -33,7 +33,7 @@ TEST_F(ScrubbingTest, RecordThatIsNotPersistedIsNotLookedAt) {
   EXPECT_EQ(RingNow(), before);
 }
 
-// Goal: J1. While the peer is asked, the head passes the record.
+// Goal: SCR1. While the peer is asked, the head passes the record.
 TEST_F(ScrubbingTest, RecordThatTheHeadPassesIsNoDamage) {
   WriteWithPeer(6);
   Flip(Lsn(2), 0);
@@ -57,7 +57,7 @@ TEST_F(ScrubbingTest, RecordThatTheHeadPassesIsNoDamage) {
   EXPECT_EQ(scrubbed.total.unrepairable, 0u);
 }
 
-// Goal: J2. Somebody holds the promise and has not installed; then he has.
+// Goal: SCR2. Somebody holds the promise and has not installed; then he has.
 TEST_F(ScrubbingTest, PassWaitsForWhoOpensAnEpoch) {
   WriteWithPeer(6);
   Flip(Lsn(2), 80);
@@ -126,7 +126,7 @@ TEST_F(ScrubbingTest, ReplicaThatIsClosedIsNotLookedAtAnyMore) {
   ASSERT_TRUE(world_->server().RemoveLog(kLogA).ok());
 }
 
-// Goal: J3.
+// Goal: SCR3.
 TEST_F(ScrubbingTest, ReplicaThatRepairsHoldsNothingToBeScrubbed) {
   WriteWithPeer(6);
   Peer& next = world_->Connected(1, 2);

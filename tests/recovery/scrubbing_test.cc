@@ -38,7 +38,7 @@ TEST_F(ScrubbingTest, WholeReplicaIsFoundWhole) {
   EXPECT_EQ(ScrubNow().total.records, 18u);
 }
 
-// Goal: J4, whatever byte of a record it is, and while the session goes on.
+// Goal: SCR4, whatever byte of a record it is, and while the session goes on.
 TEST_F(ScrubbingTest, DamagedByteIsRepairedFromAPeer) {
   const uint64_t bytes = RecordBytes(LongText(1).size());
   for (uint64_t byte = 0; byte < kRecordHeaderBytes + 100; byte += 3) {
@@ -53,7 +53,7 @@ TEST_F(ScrubbingTest, DamagedByteIsRepairedFromAPeer) {
   }
 }
 
-// Goal: J4 after a power cut; what is visible alone is not repaired.
+// Goal: SCR4 after a power cut; what is visible alone is not repaired.
 TEST_F(ScrubbingTest, RepairedRecordIsPersisted) {
   WriteWithPeer(4);
   Flip(Lsn(2), 70);
@@ -63,7 +63,7 @@ TEST_F(ScrubbingTest, RepairedRecordIsPersisted) {
   EXPECT_EQ(PayloadsAfterACut(*world_, kLogA).size(), 4u);
 }
 
-// Goal: J5, M1.
+// Goal: SCR5, RR1.
 TEST_F(ScrubbingTest, RecordThatIsDamagedEverywhereStaysAsItIs) {
   Start();
   ASSERT_NO_FATAL_FAILURE(WriteRecords(6));
@@ -253,7 +253,7 @@ TEST_F(ScrubbingTest, EveryCutLeavesTheRecordDamagedOrWhole) {
   }
 }
 
-// Goal: J4. The medium takes it and does not keep it.
+// Goal: SCR4. The medium takes it and does not keep it.
 TEST_F(ScrubbingTest, RepairThatDoesNotStayIsNone) {
   WriteWithPeer(4);
   world_->log(kLogA).forgets = true;
