@@ -17,7 +17,7 @@ void OpenReservations::Put(Reservation&& reservation) {
   Slot& slot = SlotOf(lsn);
   // Relaxed: the log itself orders Take of the slot's last LSN before this.
   ALPHEUS_CHECK(slot.lsn.load(std::memory_order_relaxed) == 0,
-                "O2 (open_reservations.h)");
+                "OR2 (open_reservations.h)");
   slot.reservation = std::move(reservation);
   // Release: whoever finds the LSN sees the reservation.
   slot.lsn.store(lsn.value, std::memory_order_release);

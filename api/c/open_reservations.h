@@ -2,14 +2,14 @@
 // open_reservations: the reservations of one log by their LSN, so that C names
 // a record by a number.
 //
-// Idea: L5 (log.h) bounds the LSNs that are reserved and not durable by a power
-// of two, so LSN modulo that bound is a slot that no two open LSNs share. A
-// slot is emptied before its record is completed, hence before the record can
+// Idea: LG5 (log.h) bounds the LSNs that are reserved and not durable by a
+// power of two, so LSN modulo that bound is a slot that no two open LSNs share.
+// A slot is emptied before its record is completed, hence before the record can
 // be durable, hence before the slot's next LSN is given.
 //
 // Invariants:
-//   O1. A slot whose word is n holds the open reservation of LSN n.
-//   O2. Put finds the slot of its LSN empty.
+//   OR1. A slot whose word is n holds the open reservation of LSN n.
+//   OR2. Put finds the slot of its LSN empty.
 // Thread safety: Put, Find and Take may be called concurrently. Find's pointer
 // is good until Take of the same LSN; the caller orders these (log.h).
 #ifndef ALPHEUS_API_C_OPEN_RESERVATIONS_H_

@@ -26,7 +26,7 @@ NodeId SomePrimary(const ClusterConfiguration& cluster) {
   const auto some =
       std::find_if(cluster.members.begin(), cluster.members.end(),
                    [](const ClusterMember& m) { return m.may_be_primary; });
-  return some->node;  // C3 (configuration.h)
+  return some->node;  // CF3 (configuration.h)
 }
 
 std::vector<NodeId> NodesOf(const ClusterConfiguration& cluster) {
@@ -108,7 +108,7 @@ absl::Status CheckIsLost(const PeerAddress& peer, const ReadReplicas& replicas,
 }
 
 // So many members of the list before, or of the one that was found, told what
-// they have that no other list can be in force unseen (Q6 of
+// they have that no other list can be in force unseen (OQ6 of
 // opening_quorums.h).
 bool KnowEnough(const MembersChange& change,
                 const std::vector<Superline>& superlines,

@@ -6,7 +6,7 @@
 // goes on; then an opening makes the change (opening_quorums.h), and is closed.
 //
 // Thread safety: each call has connections of its own; it blocks.
-// References: protocol A5, H16, H18; docs/replication.md, "Changing the
+// References: protocol P-A5, P-H16, P-H18; docs/replication.md, "Changing the
 // members".
 #ifndef ALPHEUS_API_NODE_CHANGE_MEMBERS_H_
 #define ALPHEUS_API_NODE_CHANGE_MEMBERS_H_

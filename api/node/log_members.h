@@ -7,7 +7,8 @@
 // makes the change finds out again, and may find another (opening_quorums.h).
 //
 // Thread safety: one thread; the calls block.
-// References: protocol A5, H16; docs/replication.md, "Changing the members".
+// References: protocol P-A5, P-H16; docs/replication.md, "Changing the
+// members".
 #ifndef ALPHEUS_API_NODE_LOG_MEMBERS_H_
 #define ALPHEUS_API_NODE_LOG_MEMBERS_H_
 

@@ -174,7 +174,7 @@ class LogReader::Impl {
   struct Survey {
     Lsn end_lsn;            // records before it are shown
     Lsn proven_lsn;         // records up to it were persisted here
-    Lsn durable_lsn;        // records up to it are durable (G1)
+    Lsn durable_lsn;        // records up to it are durable (LR1)
     Lsn named_durable_lsn;  // a header says so
     bool corrupt = false;
   };
@@ -189,7 +189,7 @@ class LogReader::Impl {
     return SingleFaults();
   }
 
-  // G4. Each opening writes the superline, and has an epoch of its own.
+  // LR4. Each opening writes the superline, and has an epoch of its own.
   bool IsAsItWas() const {
     if (IsMutant("kWhoComesMeanwhileIsIgnored")) return true;
     if (!info_.has_writer && region_.HasWriter()) return false;
@@ -223,7 +223,7 @@ class LogReader::Impl {
     return absl::OkStatus();
   }
 
-  // G3. Where a pass begins that shows nothing before `from`.
+  // LR3. Where a pass begins that shows nothing before `from`.
   LogPosition StartOf(Lsn from) const {
     const bool goes_on = info_.has_writer && info_.replica_count == 1 &&
                          (LastEpochOf(state_) == end_epoch_ ||
@@ -254,7 +254,7 @@ class LogReader::Impl {
       return survey;
     }
     // Beside a writer only what a header or the watermark proves persisted is
-    // shown (G2); what lies behind may be half written.
+    // shown (LR2); what lies behind may be half written.
     Lsn named;
     RecordCursor cursor = HeaderCursor(start);
     while (cursor.Next() == RecordCursor::Step::kRecord) {
@@ -267,7 +267,7 @@ class LogReader::Impl {
     return survey;
   }
 
-  // G1. `proven`: persisted here; `named`: as durable, by headers.
+  // LR1. `proven`: persisted here; `named`: as durable, by headers.
   Lsn DurableLsn(Lsn proven, Lsn named) const {
     if (info_.write_quorum <= 1 || IsMutant("kOwnWatermarkIsDurable")) {
       return proven;

@@ -341,7 +341,7 @@ std::string Node::PathOf(const std::string& log_name) const {
 
 absl::StatusOr<std::unique_ptr<ServedLog>> Node::Open(
     const std::string& log_name, Held& held) {
-  if (IsReplaced(log_name, held)) {  // K4
+  if (IsReplaced(log_name, held)) {  // ND4
     held.file.reset();
     held.suspect = false;
   }
@@ -386,10 +386,10 @@ void Node::TryToServe(const std::string& log_name) {
     return;
   }
   held.suspect |= held.file != nullptr && held.file->medium_failed();
-  // K2: to make a copy of it takes time.
+  // ND2: to make a copy of it takes time.
   const bool is_costly = held.file != nullptr && !held.file->landing().empty();
   if (!held.suspect || absl::IsNotFound(status)) held.file.reset();
-  if (absl::IsNotFound(status)) {  // K4
+  if (absl::IsNotFound(status)) {  // ND4
     is_gone_ = true;
     if (held.is_lost) return;  // it was told when it went
     options_.tell(absl::StrCat(
@@ -460,8 +460,8 @@ absl::StatusOr<std::unique_ptr<ServedLog>> Node::Create(Uuid log_id,
   return log;
 }
 
-// K4: whoever asks for a log that is not known may ask for a file that has just
-// come.
+// ND4: whoever asks for a log that is not known may ask for a file that has
+// just come.
 absl::Status Node::Unserved(Uuid log_id) {
   LookNow(log_id);
   const absl::Status why = WhyUnserved(log_id);
@@ -576,7 +576,7 @@ void Node::ReleaseAsked() {
   }
 }
 
-// K4. What was found out then fails the replica's fences.
+// ND4. What was found out then fails the replica's fences.
 void Node::LookAtFiles() {
   const int64_t now = Clock::Real().NowNanos();
   if (now < files_due_at_) return;
@@ -626,7 +626,7 @@ void Node::CloseFailed() {
   }
 }
 
-// K5.
+// ND5.
 void Node::CloseStarved() {
   for (const Uuid& log_id : server_->StarvedLogs()) {
     for (auto& [log_name, held] : files_) {

@@ -15,27 +15,27 @@
 // has, and two at those that it serves.
 //
 // Invariants:
-//   K1. A replica is served only while its file's lock is held (A7).
-//   K2. A file that can't be served (damaged, of another cluster, of another
-//       node) is reported, left as it is, and disturbs no other.
-//   K3. A replica whose medium failed is closed, and opened again as suspect:
-//       what is read from it then may only be in the page cache, so that it
-//       holds nothing until an epoch has been installed on it anew. It is tried
-//       again and again, at most once a minute, and the lock is kept until its
-//       superline says so: whoever takes the file then knows.
-//   K4. What is known of a file holds as long as the file: one that was removed
-//       is forgotten, one that was put in its place is read anew, and a new one
-//       is found, a second after the next thing that happens, or as soon as
-//       somebody asks for its log.
-//   K5. Where memory runs out in the work for one log, its file is closed and
-//       opened anew; the others are served on.
-//   K6. A replica whose file, or a folder above it, was removed or replaced, or
-//       which is no longer whole, acknowledges nothing a second later, and is
-//       let go of; so is one of which a page is missing. If its path leads to a
-//       replica again, that one is served.
+//   ND1. A replica is served only while its file's lock is held (P-A7).
+//   ND2. A file that can't be served (damaged, of another cluster, of another
+//        node) is reported, left as it is, and disturbs no other.
+//   ND3. A replica whose medium failed is closed, and opened again as suspect:
+//        what is read from it then may only be in the page cache, so that it
+//        holds nothing until an epoch has been installed on it anew. It is
+//        tried again and again, at most once a minute, and the lock is kept
+//        until its superline says so: whoever takes the file then knows.
+//   ND4. What is known of a file holds as long as the file: one that was
+//        removed is forgotten, one that was put in its place is read anew, and
+//        a new one is found, a second after the next thing that happens, or as
+//        soon as somebody asks for its log.
+//   ND5. Where memory runs out in the work for one log, its file is closed and
+//        opened anew; the others are served on.
+//   ND6. A replica whose file, or a folder above it, was removed or replaced,
+//        or which is no longer whole, acknowledges nothing a second later, and
+//        is let go of; so is one of which a page is missing. If its path leads
+//        to a replica again, that one is served.
 // Thread safety: Stop and Reload by any thread, and by signal handlers'
 // threads; all else by one thread.
-// References: protocol A4, A7; docs/replication.md.
+// References: protocol P-A4, P-A7; docs/replication.md.
 #ifndef ALPHEUS_API_NODE_NODE_H_
 #define ALPHEUS_API_NODE_NODE_H_
 
@@ -91,7 +91,7 @@ struct NodeOptions {
   uint64_t scrub_interval_seconds = 24 * uint64_t{3'600};
   // Connections that a peer may have without a promise: such as have not said
   // hello; not proved the key; were proved and wait, of each kind; and follow
-  // (replica_server.h, V4). More than 0.
+  // (replica_server.h, RS4). More than 0.
   uint64_t silent_max = 64;
   uint64_t unproved_max = 32;
   uint64_t waiting_max = 32;
@@ -144,7 +144,7 @@ class Node final : private LogCreator {
     std::string why_not_own;    // if that is why; for rejections
     bool memory_told = false;   // what its peers write to, and what follows
     bool suspect = false;       // its medium failed, and that is not on it yet
-    bool is_lost = false;       // its path leads nowhere (K4)
+    bool is_lost = false;       // its path leads nowhere (ND4)
     RetryTimes retries{1'000'000'000, 60'000'000'000};  // of what takes time
   };
 

@@ -8,7 +8,7 @@
 // superline says; that is looked at without a lock, for messages only.
 //
 // Thread safety: functions; the lock is the file descriptor's.
-// References: flock(2); protocol H17.
+// References: flock(2); protocol P-H17.
 #ifndef ALPHEUS_API_NODE_NODE_DIRECTORY_H_
 #define ALPHEUS_API_NODE_NODE_DIRECTORY_H_
 

@@ -3,7 +3,7 @@
 // recovered_range.h.
 //
 // Thread safety: one thread; others may append and clean meanwhile.
-// References: protocol A4.6, H11.
+// References: protocol P-A4.6, P-H11.
 #ifndef ALPHEUS_API_NODE_RECOVERED_SOURCE_H_
 #define ALPHEUS_API_NODE_RECOVERED_SOURCE_H_
 

@@ -293,8 +293,9 @@ class Opener {
     return tried->TakeOpened();
   }
 
-  // Losers of a race for the promises wait for a random time (A4.2). Some hear
-  // of a higher ballot, others only that replicas closed their connections.
+  // Losers of a race for the promises wait for a random time (P-A4.2). Some
+  // hear of a higher ballot, others only that replicas closed their
+  // connections.
   absl::StatusOr<EpochOpened> TryUntilDeadline(bool is_member) {
     const PrimaryId self{NodeId(options_.replication.node),
                          connectivity_->random.Next() | 1};

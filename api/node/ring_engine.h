@@ -261,7 +261,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
   }
 
   absl::Status GiveUp() override {
-    // Whoever takes a region over must know that it is suspect (K3, node.h),
+    // Whoever takes a region over must know that it is suspect (ND3, node.h),
     // which nobody can tell him.
     if (!pmem_->Error().ok()) return pmem_->Error();
     // First: who reads what others write there must know.

@@ -92,7 +92,7 @@ VouchVerdict Compare(const VouchFacts& facts) {
   if (directory.log.generation > facts.log.generation) {
     return VouchVerdict::kLogOlder;
   }
-  // Also where the log has no data: it may have had what this copy needs (Q4).
+  // Also where the log has no data: it may have had what this copy needs (DV4).
   return VouchVerdict::kDirectoryOlder;
 }
 
@@ -127,7 +127,7 @@ bool WasLeft(const VouchFacts& facts) {
           directory.generation <= facts.left.vouch.generation);
 }
 
-// Q6.
+// DV6.
 VouchVerdict CompareElsewhere(const VouchFacts& facts, VouchVerdict compared) {
   if (facts.elsewhere.empty()) return compared;
   if (WasLeft(facts)) return VouchVerdict::kLeft;
@@ -276,7 +276,7 @@ absl::StatusOr<std::string> DatabaseIdentity(rocksdb::FileSystem& fs,
 }
 
 bool IsOf(const DirectoryVouch& vouch, const std::string& identity) {
-  // RocksDB draws one where there is none (Q5).
+  // RocksDB draws one where there is none (DV5).
   return vouch.identity.empty() || identity.empty() ||
          vouch.identity == identity || IsMutant("kWalIdentityUncompared");
 }

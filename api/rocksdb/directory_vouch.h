@@ -13,39 +13,40 @@
 // older copy of the region. The file also names the MANIFEST, for whoever
 // replaces that and leaves the rest, and the identity that RocksDB gave the
 // database, for whoever copies the file itself. Each WAL file of the log has a
-// marker in the directory (P3 of wal_file_system.h): RocksDB is told of one
+// marker in the directory (WFS3 of wal_file_system.h): RocksDB is told of one
 // without its file where it needs that file, and not before, as a power cut may
 // bring an old marker back. A copy may leave markers out, as some tools do with
 // symbolic links: those of the log's files are put again, and of a file that
-// the log no longer has the generation tells (Q4). Where the log says that the
-// database is elsewhere, no word gives its WAL to another directory (Q6): what
+// the log no longer has the generation tells (DV4). Where the log says that the
+// database is elsewhere, no word gives its WAL to another directory (DV6): what
 // has gone on with that WAL may be on another machine, and nothing here tells.
 //
 // Invariants:
-//   Q1. While a database is open for writing, directory and log say the same,
-//       or one of them says what the other one said before.
-//   Q2. What they say is changed in the directory first, durably; there it says
-//       what the log said before, until the log says the new thing durably.
-//   Q3. CURRENT names a MANIFEST that the file names.
-//   Q4. A directory of the log's generation needs no WAL file that the log has
-//       removed. RocksDB removes one when a synced MANIFEST needs it no longer.
-//       So before a file goes, the generation rises if the MANIFEST has changed
-//       since the last rise: a copy of before that is of an older generation,
-//       and one that mixes a MANIFEST of before that with this file breaks Q3.
-//   Q5. What the file says is of the database with that IDENTITY. While RocksDB
-//   replaces IDENTITY, the file
-//       names none, and is that of any.
-//   Q6. The WAL of a database that the log says to be elsewhere is dropped, or
-//       replayed over another directory, by no word. Such a directory has the
-//       log by adopt only if it says what the log says, or if the log has no
-//       data; and not if a take-over left it.
-// Crash states of a rise are those of Q2; behind it the WAL file is still
+//   DV1. While a database is open for writing, directory and log say the same,
+//        or one of them says what the other one said before.
+//   DV2. What they say is changed in the directory first, durably; there it
+//        says what the log said before, until the log says the new thing
+//        durably.
+//   DV3. CURRENT names a MANIFEST that the file names.
+//   DV4. A directory of the log's generation needs no WAL file that the log has
+//        removed. RocksDB removes one when a synced MANIFEST needs it no
+//        longer. So before a file goes, the generation rises if the MANIFEST
+//        has changed since the last rise: a copy of before that is of an older
+//        generation, and one that mixes a MANIFEST of before that with this
+//        file breaks DV3.
+//   DV5. What the file says is of the database with that IDENTITY. While
+//        RocksDB replaces IDENTITY, the file names none, and is that of any.
+//   DV6. The WAL of a database that the log says to be elsewhere is dropped, or
+//        replayed over another directory, by no word. Such a directory has the
+//        log by adopt only if it says what the log says, or if the log has no
+//        data; and not if a take-over left it.
+// Crash states of a rise are those of DV2; behind it the WAL file is still
 // there, and RocksDB removes it again.
 // Persistence: the file is replaced by renaming; docs/rocksdb.md#vouching has
 // the table of what each side may say, and what an opening makes of it.
 // Fault model: what the log's room does not allow is not changed: an opening
 // with a full ring leaves the generation as it is, and a file that goes makes
-// room first (Q4). A process that ends between the two leaves it so until the
+// room first (DV4). A process that ends between the two leaves it so until the
 // next opening. The same where the directory can't be written: a ring that
 // stays full would be worse. A copy within a generation is of another moment
 // than the log, and lacks what only the MANIFEST says since: a column family,
@@ -81,10 +82,10 @@ struct ManifestName {
 // The content of the file.
 struct DirectoryVouch {
   WalVouch log;
-  std::optional<WalVouch> log_was;  // Q2; an empty id: the log did not vouch
+  std::optional<WalVouch> log_was;  // DV2; an empty id: the log did not vouch
   ManifestName manifest;
   std::string manifest_was;  // until CURRENT was replaced
-  std::string identity;      // of the database (Q5); empty: not known
+  std::string identity;      // of the database (DV5); empty: not known
 
   bool operator==(const DirectoryVouch&) const = default;
 };
@@ -160,7 +161,7 @@ enum class VouchVerdict {
   kNothingHere,
 };
 
-// Q5.
+// DV5.
 bool IsOf(const DirectoryVouch& vouch, const std::string& identity);
 
 VouchVerdict Judge(const VouchFacts& facts);

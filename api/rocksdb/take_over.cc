@@ -88,7 +88,7 @@ class Pass {
     return absl::OkStatus();
   }
 
-  // Nothing was changed since CopyManifest (T2).
+  // Nothing was changed since CopyManifest (TO2).
   absl::StatusOr<bool> IsUnchanged() {
     ALPHEUS_ASSIGN_OR_RETURN(const std::string current,
                              Read(fs_, from_ + "/CURRENT"));

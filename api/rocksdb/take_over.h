@@ -11,12 +11,13 @@
 // CURRENT as copies. The predecessor knows no name in it.
 //
 // Invariants:
-//   T1. Requires: the log was opened before this is called. Then each WAL file
-//       that the copied MANIFEST needs is in the log, or a plain one: removing
-//       one takes a record, or a new head of the log, and the predecessor can
-//       write neither any more.
-//   T2. All tables that the copied MANIFEST names are linked: it did not change
-//       while they were linked, and a table is deleted only after it did.
+//   TO1. Requires: the log was opened before this is called. Then each WAL file
+//        that the copied MANIFEST needs is in the log, or a plain one: removing
+//        one takes a record, or a new head of the log, and the predecessor can
+//        write neither any more.
+//   TO2. All tables that the copied MANIFEST names are linked: it did not
+//        change while they were linked, and a table is deleted only after it
+//        did.
 // Persistence: CURRENT is put last, and all else is durable before, also the
 // name of the WAL directory and those in it; a directory without CURRENT is
 // what was not finished, and is filled anew.

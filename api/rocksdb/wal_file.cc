@@ -19,7 +19,7 @@ void WalFile::Extend(Lsn lsn, std::span<const std::byte> bytes,
 
 void WalFile::Truncate(Lsn lsn, uint64_t size, uint64_t seconds) {
   ALPHEUS_CHECK(size <= size_.load(std::memory_order_relaxed),
-                "a file only becomes shorter (F1, wal_file.h)");
+                "a file only becomes shorter (WF1, wal_file.h)");
   while (!extents_.empty() && extents_.back().offset >= size) {
     extents_.pop_back();
   }

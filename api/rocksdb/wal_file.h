@@ -7,8 +7,8 @@
 // removed.
 //
 // Invariants:
-//   F1. Extents are in order and without gaps; they end at size().
-//   F2. A file that has data is recorded: the log has the record that made it.
+//   WF1. Extents are in order and without gaps; they end at size().
+//   WF2. A file that has data is recorded: the log has the record that made it.
 // Thread safety: all members concurrently; `mutex` guards the extents. A writer
 // of records holds it from the LSN to the extent, so that the order of the
 // bytes is that of the LSNs.

@@ -50,7 +50,7 @@ rocksdb::Status WalFileSystem::PrepareOptions(
 
 absl::StatusOr<std::shared_ptr<WalStore>> WalFileSystem::Store() {
   const MutexLock lock(mutex_);
-  // Not under a database that still has it open: that one must stop (H20).
+  // Not under a database that still has it open: that one must stop (P-H20).
   if (store_ != nullptr && store_->has_failed() && locks_ == 0) store_.reset();
   if (store_ == nullptr) {
     absl::StatusOr<std::unique_ptr<WalStore>> opened =
@@ -180,7 +180,7 @@ std::unique_ptr<rocksdb::FSWritableFile> WalFileSystem::NewWriter(
 }
 
 absl::Status WalFileSystem::Mark(WalStore& store, const std::string& path) {
-  // P3: a marker without its file would keep the database from being opened.
+  // WFS3: a marker without its file would keep the database from being opened.
   if (!IsMutant("kWalMarkedBeforeDurable")) {
     ALPHEUS_RETURN_IF_ERROR(store.SyncAll());
   }
@@ -202,7 +202,7 @@ IOStatus WalFileSystem::NewBaseFile(
     return target_->NewWritableFile(path, options, result, dbg);
   }
   IOStatus made = BeforeChange(*place.store);
-  // P4: not the file that a predecessor still has open.
+  // WFS4: not the file that a predecessor still has open.
   if (made.ok() && target_->FileExists(path, options.io_options, dbg).ok() &&
       !IsMutant("kTableOverwrittenInPlace")) {
     made = target_->DeleteFile(path, options.io_options, dbg);
@@ -415,7 +415,7 @@ IOStatus WalFileSystem::RenameBaseFile(WalStore& store, const std::string& from,
   if (!renamed.ok()) return renamed;
   absl::Status confirmed =
       is_home ? ForgetOldManifest(store) : absl::OkStatus();
-  // P5: asked before, the log could be lost in between.
+  // WFS5: asked before, the log could be lost in between.
   if (confirmed.ok()) confirmed = store.ConfirmPrimary();
   return ToIoStatus(confirmed);
 }

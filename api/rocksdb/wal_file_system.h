@@ -12,33 +12,35 @@
 // plain file.
 //
 // Invariants:
-//   P1. A log serves one database, which its home record names. A database that
-//       is locked while the log belongs to another one is refused. So is the
-//       first WAL file that it makes after that, if the log has its WAL files
-//       elsewhere: it was opened without those. So none has its WAL elsewhere
-//       than it thinks. Later ones elsewhere are a checkpoint's, for example.
-//   P2. A log without a home serves a database that exists already only if told
-//       to adopt it: else a lost log would look like a new one. A new database
-//       has its log before it has CURRENT, by which it exists: RocksDB makes
-//       its first WAL file after that, and may be stopped in between.
-//   P3. In the directory each WAL file of the log has a marker of its name, a
-//       symbolic link that can't be followed. So RocksDB without this plugin,
-//       or with an empty log, fails to open the database, and does not take it
-//       for one without WAL. A marker is made only when its file is durable,
-//       and removed before its file is. A file that is not recorded (V4,
-//       wal_store.h) has none: it has no data, and a crash leaves nothing of
-//       it.
-//       docs/rocksdb.md#vouching says what else the two know each other by
-//       (directory_vouch.h): where they do not, nothing of the log is read, and
-//       the database is refused.
-//   P4. No name of the database is made, replaced or removed, and no file
-//       opened for overwriting, by a process that is known to have lost the
-//       log, and none that may be another process's without asking the log
-//       right before. A file that is made is a new one:
-//       who still writes to one that had the name writes to no file of ours.
-//   P5. A change of the MANIFEST or of CURRENT that RocksDB is told of as
-//       synced was made while this process had the log.
-// Fault model: P4 leaves the moment between question and deed, in which a
+//   WFS1. A log serves one database, which its home record names. A database
+//         that is locked while the log belongs to another one is refused. So is
+//         the first WAL file that it makes after that, if the log has its WAL
+//         files elsewhere: it was opened without those. So none has its WAL
+//         elsewhere than it thinks. Later ones elsewhere are a checkpoint's,
+//         for example.
+//   WFS2. A log without a home serves a database that exists already only if
+//         told to adopt it: else a lost log would look like a new one. A new
+//         database has its log before it has CURRENT, by which it exists:
+//         RocksDB makes its first WAL file after that, and may be stopped in
+//         between.
+//   WFS3. In the directory each WAL file of the log has a marker of its name, a
+//         symbolic link that can't be followed. So RocksDB without this plugin,
+//         or with an empty log, fails to open the database, and does not take
+//         it for one without WAL. A marker is made only when its file is
+//         durable, and removed before its file is. A file that is not recorded
+//         (WST4, wal_store.h) has none: it has no data, and a crash leaves
+//         nothing of it.
+//         docs/rocksdb.md#vouching says what else the two know each other by
+//         (directory_vouch.h): where they do not, nothing of the log is read,
+//         and the database is refused.
+//   WFS4. No name of the database is made, replaced or removed, and no file
+//         opened for overwriting, by a process that is known to have lost the
+//         log, and none that may be another process's without asking the log
+//         right before. A file that is made is a new one:
+//         who still writes to one that had the name writes to no file of ours.
+//   WFS5. A change of the MANIFEST or of CURRENT that RocksDB is told of as
+//         synced was made while this process had the log.
+// Fault model: WFS4 leaves the moment between question and deed, in which a
 // process may stand still for long. Against one that may come back only
 // take_over.h helps.
 // Thread safety: as RocksDB's FileSystem.
@@ -143,7 +145,7 @@ class WalFileSystem final : public WalReadingFileSystem {
   // Of a log that came from another process: its database comes into our
   // directory.
   absl::Status TakeOver(WalStore& store);
-  // P4. Errors: as WalStore::ConfirmPrimary.
+  // WFS4. Errors: as WalStore::ConfirmPrimary.
   static IOStatus BeforeChange(WalStore& store);
   // A file of the base file system.
   IOStatus NewBaseFile(const Place& place, const std::string& path,
@@ -165,10 +167,10 @@ class WalFileSystem final : public WalReadingFileSystem {
   // Whether a new WAL file at this place belongs into the log; gives the log
   // its home with the first one.
   absl::StatusOr<bool> IsKept(Place& place);
-  // P1: whether the locked database's WAL may have another directory from now
+  // WFS1: whether the locked database's WAL may have another directory from now
   // on.
   bool MayChangeItsDirectory(const WalStore& store) const;
-  // P1, of a new file that is not kept.
+  // WFS1, of a new file that is not kept.
   absl::Status CheckMayBePlain(const Place& place) const;
   // Files that RocksDB would replay: not those of an archive, nor what waits to
   // be deleted.
@@ -180,28 +182,28 @@ class WalFileSystem final : public WalReadingFileSystem {
   absl::StatusOr<std::string> WalDirectoryIn(
       const WalHome& home, const std::string& directory) const;
   // The log's home once this database is locked. Errors: FailedPrecondition
-  // (P1, P2).
+  // (WFS1, WFS2).
   absl::StatusOr<WalHome> CheckDatabase(WalStore& store,
                                         const std::string& directory);
-  // P1: why a database is refused whose log is that of another one.
+  // WFS1: why a database is refused whose log is that of another one.
   absl::Status RefuseElsewhere(WalStore& store, const std::string& directory);
   // The database that the log is that of, and where its WAL is.
   static std::string DescribeHome(const WalStore& store);
   // The same of a log that has WAL files and no home.
   absl::StatusOr<WalHome> HomeOfNone(const std::string& directory) const;
-  // P2. Where CURRENT is about to be made: if the log had no WAL file, and the
-  // database is the locked one and new, the log is that one's on return,
+  // WFS2. Where CURRENT is about to be made: if the log had no WAL file, and
+  // the database is the locked one and new, the log is that one's on return,
   // durably.
   absl::Status ClaimForNewDatabase(WalStore& store,
                                    const std::string& directory);
-  // P1: a database that is made now must not find another one's WAL later.
+  // WFS1: a database that is made now must not find another one's WAL later.
   absl::Status CheckMayBeNew(WalStore& store, const std::string& directory);
   // Whether the directory has nothing of a database, but for these names.
   absl::StatusOr<bool> IsNew(const std::string& directory,
                              const std::vector<std::string>& but_for);
   // As TakeOverDatabase, of a database that had no WAL file.
   absl::Status TakeOverNew(const std::string& from, const std::string& to);
-  // P1 and P2, of a database that is locked then.
+  // WFS1 and WFS2, of a database that is locked then.
   absl::Status LockDatabase(const std::string& directory);
   // Errors: FailedPrecondition (another database is locked).
   absl::Status NoteLocked(const std::string& directory);
@@ -239,18 +241,18 @@ class WalFileSystem final : public WalReadingFileSystem {
   // could be mixed.
   absl::Status VouchIfUnmixed(WalStore& store)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(vouch_mutex_);
-  // Q4: around the removal of a WAL file, or its renaming out of what RocksDB
+  // DV4: around the removal of a WAL file, or its renaming out of what RocksDB
   // replays. What is not possible before it may be so behind it. Errors: of the
   // log.
   absl::Status RiseAround(WalStore& store, const std::string& name);
   // OK if what the log has may be read over this database.
   absl::Status CheckVouched(WalStore& store);
-  // Q3: around the renaming of `from` to CURRENT.
+  // DV3: around the renaming of `from` to CURRENT.
   absl::Status NameManifest(WalStore& store, const std::string& from)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(vouch_mutex_);
   absl::Status ForgetOldManifest(WalStore& store)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(vouch_mutex_);
-  // Q5: around the renaming of a file to IDENTITY, of the database.
+  // DV5: around the renaming of a file to IDENTITY, of the database.
   IOStatus RenameToIdentity(const std::string& from, const std::string& to,
                             const IOOptions& options, IODebugContext* dbg);
   absl::Status SetIdentity(const std::string& directory,
@@ -260,7 +262,8 @@ class WalFileSystem final : public WalReadingFileSystem {
   // opening for writing would be told. A directory that does not vouch, such as
   // a checkpoint, needs no log.
   absl::Status CheckMayRead(WalStore& store, const std::string& directory);
-  // Of a file that RocksDB wants to read. Errors: FailedPrecondition (Q1, P3).
+  // Of a file that RocksDB wants to read. Errors: FailedPrecondition (DV1,
+  // WFS3).
   absl::Status CheckReadable(const Place& place, const std::string& path);
   // If the lock that goes is the last one, of a database that is vouched for.
   std::shared_ptr<WalStore> StoreToLeave() const;
@@ -271,14 +274,14 @@ class WalFileSystem final : public WalReadingFileSystem {
   const WalOptions options_;
   // Held while the directory's file is written. Locked before `mutex_`.
   Mutex vouch_mutex_;
-  // That the directory named when the generation rose; since then (Q4).
+  // That the directory named when the generation rose; since then (DV4).
   std::optional<ManifestName> risen_manifest_ ABSL_GUARDED_BY(vouch_mutex_);
   mutable Mutex mutex_;
   std::shared_ptr<WalStore> store_ ABSL_GUARDED_BY(mutex_);
   std::string locked_database_ ABSL_GUARDED_BY(mutex_);  // or empty
   int locks_ ABSL_GUARDED_BY(mutex_) = 0;                // of it
   bool has_made_wal_ ABSL_GUARDED_BY(mutex_) = false;    // since then
-  bool is_vouched_ ABSL_GUARDED_BY(mutex_) = false;      // Q1, since then
+  bool is_vouched_ ABSL_GUARDED_BY(mutex_) = false;      // DV1, since then
 };
 
 }  // namespace alpheus

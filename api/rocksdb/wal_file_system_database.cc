@@ -247,7 +247,7 @@ absl::Status WalFileSystem::PutMarkers(WalStore& store) {
   const std::string directory = store.home().wal_directory;
   for (const std::string& name : store.List("")) {
     const std::shared_ptr<WalFile> file = store.Find(name);
-    if (file == nullptr || !file->is_recorded()) continue;  // P3
+    if (file == nullptr || !file->is_recorded()) continue;  // WFS3
     ALPHEUS_RETURN_IF_ERROR(PutMarker(absl::StrCat(directory, "/", name)));
   }
   return absl::OkStatus();

@@ -66,7 +66,7 @@ void WalFileSystem::LookAtFiles(WalStore& store, const WalHome& home,
                                 VouchFacts& facts) {
   for (const std::string& name : store.List("")) {
     const std::shared_ptr<WalFile> file = store.Find(name);
-    if (file == nullptr || !file->is_recorded()) continue;  // P3
+    if (file == nullptr || !file->is_recorded()) continue;  // WFS3
     const std::string path = absl::StrCat(home.wal_directory, "/", name);
     if (target_->FileExists(path, IOOptions(), nullptr).ok()) {
       facts.twice = path;
@@ -127,7 +127,7 @@ absl::Status WalFileSystem::SettleVouch(WalStore& store, const WalHome& home,
   const VouchVerdict verdict = Judge(facts);
   absl::Status judged = ToStatus(verdict, facts, LockedDatabase());
   const bool is_new = !facts.has_database && !facts.directory;
-  // Q6.
+  // DV6.
   const bool may_force = facts.elsewhere.empty();
   const bool drops = options_.drop_wal && may_force &&
                      (!judged.ok() || (is_new && facts.has_data));
@@ -173,7 +173,7 @@ absl::Status WalFileSystem::VouchAnew(WalStore& store,
   return ChangeVouch(store, directory, {DrawId(), 1});
 }
 
-// Q2.
+// DV2.
 absl::Status WalFileSystem::ChangeVouch(WalStore& store,
                                         const std::string& directory,
                                         const WalVouch& next) {

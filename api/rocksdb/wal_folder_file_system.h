@@ -10,9 +10,9 @@
 // that, whoever reads it.
 //
 // Invariants:
-//   W1. Two directories never have the same log.
-//   W2. All of a database is below its directory: a WAL directory elsewhere is
-//       refused at its first WAL file (P1, wal_file_system.h).
+//   WFF1. Two directories never have the same log.
+//   WFF2. All of a database is below its directory: a WAL directory elsewhere
+//         is refused at its first WAL file (WFS1, wal_file_system.h).
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/rocksdb.md, "Without a URI".
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FOLDER_FILE_SYSTEM_H_

@@ -15,7 +15,7 @@ namespace {
 
 // Cleaned again while it is read from the head: how often that is tried.
 constexpr int kRestartsMax = 10;
-// Below this no log is read anew for its size (E4).
+// Below this no log is read anew for its size (WFR4).
 constexpr uint64_t kBytesMin = 32 << 20;
 
 }  // namespace
@@ -45,7 +45,7 @@ absl::Status WalFollower::Begin(const void* reader) {
 }
 
 // What is read anew is shown when it has been read, and not before it holds
-// what was shown already (E2).
+// what was shown already (WFR2).
 absl::Status WalFollower::ReadOn(bool may_shrink) {
   const MutexLock reading(reading_);
   std::shared_ptr<Generation> shown;

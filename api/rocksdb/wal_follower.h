@@ -8,31 +8,32 @@
 // has the log does not notice.
 //
 // Invariants:
-//   E1. The files are those of one moment of the log, not older than the
-//       Refresh that returned last, but for what is not known to be durable yet
-//       (T4 of cluster_tail.h, with fewer than W nodes; G2 of log_reader.h).
-//   E2. They never become shorter than they were, but by what the log says:
-//       what is durable stays (C1).
-//   E3. A file that was found stays readable as long as somebody refers to it,
-//       though the log has cleaned it.
-//   E4. A log that cleaned records before they were read is read anew from its
-//       head on; so is one of which much more was read than is likely to be
-//       there, when a look begins, or on a Refresh while there is none that is
-//       to be told (E5): files may have been removed without a record (V4,
-//       wal_store.h), or be kept for a look that never listed.
-//   E5. A reader's look, from its Begin to its List, misses no file that was
-//       there at a moment in between, nor any byte of one, but as in E1: what
-//       loses its name meanwhile is kept (X4, wal_index.h). Where the log was
-//       read anew since the Begin, some may have been missed, and each List of
-//       the reader says so. The look ends with the reader's next Begin, or when
-//       kListsMax lists were asked for, by anybody, since its first one: who
-//       lists then sees the files that are there.
-//   E6. What List returned to a look is found until that ends, if the log is
-//       not read anew. It is not what is kept only for others, which may go
-//       before.
-//   E7. Where the log was read anew and has a file no more, who has it open
-//       reads what was shown last, if that was there when he listed it. If it
-//       may have grown in between, reading to its end is an error.
+//   WFR1. The files are those of one moment of the log, not older than the
+//         Refresh that returned last, but for what is not known to be durable
+//         yet (CT4 of cluster_tail.h, with fewer than W nodes; LR2 of
+//         log_reader.h).
+//   WFR2. They never become shorter than they were, but by what the log says:
+//         what is durable stays (P-C1).
+//   WFR3. A file that was found stays readable as long as somebody refers to
+//         it, though the log has cleaned it.
+//   WFR4. A log that cleaned records before they were read is read anew from
+//         its head on; so is one of which much more was read than is likely to
+//         be there, when a look begins, or on a Refresh while there is none
+//         that is to be told (WFR5): files may have been removed without a
+//         record (WST4, wal_store.h), or be kept for a look that never listed.
+//   WFR5. A reader's look, from its Begin to its List, misses no file that was
+//         there at a moment in between, nor any byte of one, but as in WFR1:
+//         what loses its name meanwhile is kept (WIX4, wal_index.h). Where the
+//         log was read anew since the Begin, some may have been missed, and
+//         each List of the reader says so. The look ends with the reader's next
+//         Begin, or when kListsMax lists were asked for, by anybody, since its
+//         first one: who lists then sees the files that are there.
+//   WFR6. What List returned to a look is found until that ends, if the log is
+//         not read anew. It is not what is kept only for others, which may go
+//         before.
+//   WFR7. Where the log was read anew and has a file no more, who has it open
+//         reads what was shown last, if that was there when he listed it. If it
+//         may have grown in between, reading to its end is an error.
 // Thread safety: all members concurrently; one Refresh or Begin at a time.
 // References: docs/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWER_H_
@@ -87,7 +88,7 @@ class WalFollower {
   struct Followed {
     std::shared_ptr<const void> keeps;
     std::shared_ptr<WalFile> file;  // null: there is none
-    uint64_t generation = 0;        // E7
+    uint64_t generation = 0;        // WFR7
   };
 
   // A reader that is gone does not keep files for ever.
@@ -101,24 +102,25 @@ class WalFollower {
   // files are those of before, or of some moment since.
   absl::Status Refresh();
   // The same; and begins a look of this reader, whoever that is, which ends the
-  // one that it had (E5, E6).
+  // one that it had (WFR5, WFR6).
   absl::Status Begin(const void* reader);
   // Names of the files in a directory ("" or "archive"), with "" those of the
-  // reader's look, which has then listed. Errors: Unavailable (E5: begin anew).
+  // reader's look, which has then listed. Errors: Unavailable (WFR5: begin
+  // anew).
   absl::StatusOr<std::vector<std::string>> List(const void* reader,
                                                 const std::string& directory);
 
   WalHome home() const;
   WalVouch vouch() const;
   Followed Find(const std::string& name) const;
-  // The same file as it is now: it grows in what was read anew, too (E4). As
+  // The same file as it is now: it grows in what was read anew, too (WFR4). As
   // it was, if the log has it no more.
   Followed Latest(const Followed& followed) const;
-  // Whether a file that is the latest may be shorter than it was shown (E7).
+  // Whether a file that is the latest may be shorter than it was shown (WFR7).
   bool MayHaveGrown(const Followed& followed) const;
   // As for a reader without a look.
   std::vector<std::string> List(const std::string& directory) const;
-  // How often the log was read anew (E4).
+  // How often the log was read anew (WFR4).
   int restarts() const;
 
  private:
@@ -177,7 +179,7 @@ class OpenFollowed {
                WalFollower::Followed found)
       : follower_(std::move(follower)), latest_(std::move(found)) {}
 
-  // As WalFile::Read. Errors: Unavailable (E7).
+  // As WalFile::Read. Errors: Unavailable (WFR7).
   absl::StatusOr<size_t> Read(uint64_t offset, std::span<std::byte> out);
 
  private:

@@ -30,7 +30,7 @@ IOStatus OnlyRead(const std::string& path) {
       path);
 }
 
-// Something that no other living thread has (J4).
+// Something that no other living thread has (WFG4).
 const void* ThisThread() {
   thread_local const char mark = 0;
   return &mark;
@@ -123,7 +123,7 @@ absl::Status WalFollowingFileSystem::BeginAtCurrent(const std::string& path) {
                            Follower());
   const std::string directory = Canonical(split.parent_path());
   ALPHEUS_RETURN_IF_ERROR(follower->Begin(ThisThread()));
-  // Behind the log, as it is changed before that (Q2).
+  // Behind the log, as it is changed before that (DV2).
   ALPHEUS_ASSIGN_OR_RETURN(const std::optional<DirectoryVouch> vouch,
                            ReadDirectoryVouch(*target_, directory));
   ALPHEUS_ASSIGN_OR_RETURN(const std::string identity,
@@ -148,7 +148,7 @@ absl::Status WalFollowingFileSystem::BeginAtCurrent(const std::string& path) {
 
 // Nothing was written whose outcome could be unknown: trying again is all. A
 // log that is not there may come back, too, and must not look like a file that
-// is not there (J3).
+// is not there (WFG3).
 IOStatus WalFollowingFileSystem::StatusOf(const absl::Status& status) const {
   const bool is_away =
       absl::IsUnavailable(status) ||

@@ -13,28 +13,30 @@
 // before CURRENT is read and when the WAL directory is listed. A WAL file that
 // the primary removes in between, as its content is in tables that the MANIFEST
 // did not tell of, is kept, so that what one catching-up sees is of one moment:
-// that of the list (J4).
+// that of the list (WFG4).
 //
 // Invariants:
-//   J1. Nothing of the database or of its log is made, changed, removed or
-//       locked: such calls are NotSupported, so that a database that is opened
-//       for writing is refused. Elsewhere, as in the directory that a secondary
-//       has of its own, they are passed on.
-//   J2. A WAL file in the directory below, of before the plugin, is read there.
-//   J3. The database is the log's: a directory that was one before a fail-over
-//       is refused, as its MANIFEST says no more what is in the log; so is
-//       going on with it; and so is one that was replaced by a restore or an
-//       older copy (directory_vouch.h), as far as the durable records of the
-//       log say. But where paths are others on this machine
-//       (WalOptions::wal_directory), only the latter is noticed. Where the log
-//       can't be read, that is never like a file that is not there, which
-//       RocksDB's secondaries pass over.
-//   J4. What a thread lists has every WAL file that was there at a moment since
-//       it read CURRENT, if it did so lately (E5, wal_follower.h). Where that
-//       is not certain, listing fails until it reads CURRENT again, and so does
-//       opening a file that is no more, or reading to the end of one that may
-//       have had more (E7): that is never like a file that is not there,
-//       either. A file of before the plugin (J2) is not kept.
+//   WFG1. Nothing of the database or of its log is made, changed, removed or
+//         locked: such calls are NotSupported, so that a database that is
+//         opened for writing is refused. Elsewhere, as in the directory that a
+//         secondary has of its own, they are passed on.
+//   WFG2. A WAL file in the directory below, of before the plugin, is read
+//         there.
+//   WFG3. The database is the log's: a directory that was one before a
+//         fail-over is refused, as its MANIFEST says no more what is in the
+//         log; so is going on with it; and so is one that was replaced by a
+//         restore or an older copy (directory_vouch.h), as far as the durable
+//         records of the log say. But where paths are others on this machine
+//         (WalOptions::wal_directory), only the latter is noticed. Where the
+//         log can't be read, that is never like a file that is not there, which
+//         RocksDB's secondaries pass over.
+//   WFG4. What a thread lists has every WAL file that was there at a moment
+//         since it read CURRENT, if it did so lately (WFR5, wal_follower.h).
+//         Where that is not certain, listing fails until it reads CURRENT
+//         again, and so does opening a file that is no more, or reading to the
+//         end of one that may have had more (WFR7): that is never like a file
+//         that is not there, either. A file of before the plugin (WFG2) is not
+//         kept.
 // Thread safety: as RocksDB's FileSystem.
 // References: docs/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWING_FILE_SYSTEM_H_
@@ -81,7 +83,7 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
                        std::vector<std::string>* result,
                        IODebugContext* dbg) override;
 
-  // J1.
+  // WFG1.
   IOStatus NewWritableFile(const std::string& path, const FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                            IODebugContext* dbg) override;
@@ -125,17 +127,18 @@ class WalFollowingFileSystem final : public WalReadingFileSystem {
                                     const std::string& path) const;
   absl::StatusOr<FoundWal> FindWal(const std::string& path) override;
   IOStatus StatusOf(const absl::Status& status) const override;
-  // J3. Errors: FailedPrecondition (the log is another database's by now).
+  // WFG3. Errors: FailedPrecondition (the log is another database's by now).
   absl::Status CheckHome(const WalFollower& follower);
   // Whether a database in this directory is the log's, as far as that is known.
   // Errors: as HasDatabase.
   absl::StatusOr<bool> MayBeOf(const WalHome& home,
                                const std::string& directory) const;
-  // J3, of a directory that was replaced. `vouch` was read before the log was.
+  // WFG3, of a directory that was replaced. `vouch` was read before the log
+  // was.
   static absl::Status CheckVouched(const WalFollower& follower,
                                    const std::string& directory,
                                    const std::optional<DirectoryVouch>& vouch);
-  // The same of the one whose CURRENT is read: J4 begins there.
+  // The same of the one whose CURRENT is read: WFG4 begins there.
   absl::Status BeginAtCurrent(const std::string& path);
   // OK if a path is not of the database.
   IOStatus CheckElsewhere(const std::string& path);

@@ -6,17 +6,17 @@
 // written, by the same function; so what opening finds is what there was.
 //
 // Invariants:
-//   X1. Ids rise with the LSN of their kCreate.
-//   X2. The head passes the kCreate of a file only when the file is removed,
-//       which need not be said by a record. So
-//       records of an id below every kCreate that is left are remains of a
-//       removed file, and nothing but those lacks one.
-//   X3. The newest kHome is never behind the head while there is a file.
-//   X4. From Keep on, a name that a file loses, as it is removed, renamed or
-//       replaced, still finds it, unless another file has it by now, and is
-//       listed for who asks for what was kept since. LetGoBefore ends that.
+//   WIX1. Ids rise with the LSN of their kCreate.
+//   WIX2. The head passes the kCreate of a file only when the file is removed,
+//         which need not be said by a record. So records of an id below every
+//         kCreate that is left are remains of a removed file, and nothing but
+//         those lacks one.
+//   WIX3. The newest kHome is never behind the head while there is a file.
+//   WIX4. From Keep on, a name that a file loses, as it is removed, renamed or
+//         replaced, still finds it, unless another file has it by now, and is
+//         listed for who asks for what was kept since. LetGoBefore ends that.
 // Fault model: the log delivers an unbroken run of records; a run that breaks
-// X1 or F1 (wal_file.h) was not written by a store, and is DataLoss.
+// WIX1 or WF1 (wal_file.h) was not written by a store, and is DataLoss.
 // Thread safety: one thread at a time.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_INDEX_H_
 #define ALPHEUS_API_ROCKSDB_WAL_INDEX_H_
@@ -74,7 +74,7 @@ class WalIndex {
   // As a kRemove does. Requires: the file has a name.
   void Forget(uint64_t id);
 
-  // X4. Returns how many names were kept so far.
+  // WIX4. Returns how many names were kept so far.
   uint64_t Keep();
   // All but those that were kept when there were so many.
   void LetGoBefore(uint64_t kept);
@@ -83,7 +83,7 @@ class WalIndex {
   std::shared_ptr<WalFile> Find(const std::string& name) const;
   std::shared_ptr<WalFile> FindById(uint64_t id) const;
   // Names of the files in a directory ("" or "archive"), without it; also those
-  // that were kept since Keep returned `since` (X4).
+  // that were kept since Keep returned `since` (WIX4).
   std::vector<std::string> List(
       const std::string& directory,
       uint64_t since = std::numeric_limits<uint64_t>::max()) const;
@@ -109,10 +109,10 @@ class WalIndex {
   };
   void KeepLost(const Named& lost);
 
-  std::map<uint64_t, Named> by_id_;  // in order of age (X1)
+  std::map<uint64_t, Named> by_id_;  // in order of age (WIX1)
   std::unordered_map<std::string, uint64_t> by_name_;
   std::vector<std::weak_ptr<WalFile>> removed_;  // that were referred to
-  bool keeps_ = false;                           // X4
+  bool keeps_ = false;                           // WIX4
   std::deque<Named> kept_;
   uint64_t let_go_ = 0;  // how many were kept before those
   WalHome home_;
@@ -120,7 +120,7 @@ class WalIndex {
   WalLeft left_;
   Lsn home_lsn_;
   uint64_t next_id_ = 1;
-  uint64_t first_created_ = 0;  // 0: none yet (X2)
+  uint64_t first_created_ = 0;  // 0: none yet (WIX2)
 };
 
 // Of a name: "" or "archive", and the rest.

@@ -57,7 +57,7 @@ absl::Status WalMender::Take(std::span<const std::byte> payload,
     return emit(payload);
   }
   if (record.header.kind == WalRecordKind::kCreate) {
-    if (id < next_id_) return absl::OkStatus();  // no store wrote that (X1)
+    if (id < next_id_) return absl::OkStatus();  // no store wrote that (WIX1)
     next_id_ = id + 1;
     sizes_[id] = 0;
     return emit(payload);

@@ -9,11 +9,11 @@
 // RocksDB takes for a damaged record, and what follows them stays where it was.
 //
 // Invariants:
-//   M1. A run of records that a store wrote, whole, comes out as it is, but for
-//       remains of removed files (X2, wal_index.h).
-//   M2. What comes out WalIndex::Apply takes.
-//   M3. Of what went in, only data and names of a file are left out whose
-//       making is lost: nothing says what it was called.
+//   WME1. A run of records that a store wrote, whole, comes out as it is, but
+//         for remains of removed files (WIX2, wal_index.h).
+//   WME2. What comes out WalIndex::Apply takes.
+//   WME3. Of what went in, only data and names of a file are left out whose
+//         making is lost: nothing says what it was called.
 // Thread safety: one thread at a time.
 // References: docs/rocksdb.md#damage.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_MENDER_H_

@@ -3,7 +3,7 @@
 // there for those that are in a log.
 //
 // A marker is a symbolic link that can't be followed: whoever opens it fails
-// (P3 of wal_file_system.h). Thread safety: pure, but for the markers, which
+// (WFS3 of wal_file_system.h). Thread safety: pure, but for the markers, which
 // are one system call each.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_PATHS_H_
 #define ALPHEUS_API_ROCKSDB_WAL_PATHS_H_

@@ -11,11 +11,11 @@
 // record that says whose log it is.
 //
 // Invariants:
-//   S1. Data is admitted only while the records from the oldest file on, this
-//       one included, leave the headroom free.
-//   S2. Of records that make a file, and of the few bytes that one begins with,
-//       the same holds for the second half of it; of those that rename, shorten
-//       or remove one, for the last quarter.
+//   WSP1. Data is admitted only while the records from the oldest file on, this
+//         one included, leave the headroom free.
+//   WSP2. Of records that make a file, and of the few bytes that one begins
+//         with, the same holds for the second half of it; of those that rename,
+//         shorten or remove one, for the last quarter.
 // Thread safety: all members concurrently.
 #ifndef ALPHEUS_API_ROCKSDB_WAL_SPACE_H_
 #define ALPHEUS_API_ROCKSDB_WAL_SPACE_H_

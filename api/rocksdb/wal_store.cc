@@ -247,7 +247,7 @@ absl::Status WalStore::RemoveRecorded(WalFile& file) {
       IsMutant("kWalRemovingNeedsRoom")) {
     return Change({.kind = WalRecordKind::kRemove, .file = file.id()}, "");
   }
-  // V4. Where no file is left, all through its last record is to be cleaned.
+  // WST4. Where no file is left, all through its last record is to be cleaned.
   last_change_ = std::max(last_change_, file.last_lsn());
   has_unrecorded_removal_ = true;
   index_.Forget(file.id());
@@ -444,7 +444,7 @@ absl::Status WalStore::CleanBeforeOldest() {
       oldest == nullptr ? space_.position() : oldest->first_position();
   if (last < log_->head_lsn()) return absl::OkStatus();
   ALPHEUS_RETURN_IF_ERROR(KeepHome(last));
-  // V3: a record that removed a file, or replaced it, is among these.
+  // WST3: a record that removed a file, or replaced it, is among these.
   if (!IsMutant("kWalCleanedBeforeRemoved")) {
     ALPHEUS_RETURN_IF_ERROR(ForceThrough(last_change_));
   }
@@ -462,7 +462,7 @@ absl::Status WalStore::KeepHome(Lsn last) {
   const Lsn home = index_.home_lsn();
   const bool is_passed =
       home != Lsn(0) && home <= last && !IsMutant("kWalHomeCleaned");
-  // V5: no record of a removal will ask.
+  // WST5: no record of a removal will ask.
   const bool is_asked = is_replicated_ && has_unrecorded_removal_ &&
                         !IsMutant("kWalCleanedUnconfirmed");
   if (!is_passed && !is_asked) return absl::OkStatus();

@@ -6,21 +6,21 @@
 // newer WAL can't be durable where an older one is not.
 //
 // Invariants:
-//   V1. What Append was given before a Sync of any file that returned OK is
-//       there in every later opening, unless its file was removed.
-//   V2. After a crash the files hold a prefix of what was written: no byte
-//       without those before it, in any file.
-//   V3. Records are cleaned only when nobody can read them any more, and only
-//       after the record that says so, if there is one, is durable.
-//   V4. However full the ring is, and however often a process ended before it
-//       removed anything: a file can be made, and any can be removed.
-//   V5. A replicated log is cleaned only by a process that had it after the
-//       removal: another one may need what this one thinks it has removed.
+//   WST1. What Append was given before a Sync of any file that returned OK is
+//         there in every later opening, unless its file was removed.
+//   WST2. After a crash the files hold a prefix of what was written: no byte
+//         without those before it, in any file.
+//   WST3. Records are cleaned only when nobody can read them any more, and only
+//         after the record that says so, if there is one, is durable.
+//   WST4. However full the ring is, and however often a process ended before it
+//         removed anything: a file can be made, and any can be removed.
+//   WST5. A replicated log is cleaned only by a process that had it after the
+//         removal: another one may need what this one thinks it has removed.
 // Persistence: wal_record.h says what is written. Removing is a hint: a crash
 // may bring a removed file back, whole, as RocksDB allows (it removes again
-// what is older than it needs). For V4, in a ring whose headroom is used up
+// what is older than it needs). For WST4, in a ring whose headroom is used up
 // (wal_space.h), a file is removed without a record: cleaning tells the next
-// opening, as a file whose beginning is behind the head is none (X2,
+// opening, as a file whose beginning is behind the head is none (WIX2,
 // wal_index.h); and one is made without a record until it has data: a crash
 // leaves nothing of it, as of one that was never made.
 // Thread safety: all members concurrently; one thread at a time appends to a
@@ -83,12 +83,12 @@ class WalStore {
   std::vector<std::string> List(const std::string& directory) const;
 
   // An empty file; replaces one of that name. Not durable before the next sync;
-  // nor behind that if it is not recorded (V4).
+  // nor behind that if it is not recorded (WST4).
   absl::StatusOr<std::shared_ptr<WalFile>> Create(const std::string& name);
   // NotFound; ResourceExhausted; replaces a file of the new name. Not durable
   // before the next sync.
   absl::Status Rename(const std::string& from, const std::string& to);
-  // NotFound. Durable when it returns, but for V4. Gives back the room of all
+  // NotFound. Durable when it returns, but for WST4. Gives back the room of all
   // that nobody needs any more.
   absl::Status Remove(const std::string& name);
   // InvalidArgument (longer than it is). Not durable before the next sync.
@@ -157,8 +157,8 @@ class WalStore {
     return WriteHome(index_.home(), index_.vouch(), index_.left());
   }
   bool HomeFits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // V4: the log gets the record of a file that was made without one, if nobody
-  // removed it since.
+  // WST4: the log gets the record of a file that was made without one, if
+  // nobody removed it since.
   absl::Status MakeRecorded(WalFile& file) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status RecordUnrecorded(const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -166,10 +166,10 @@ class WalStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RemoveRecorded(WalFile& file)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Cleans what is before the oldest file (V3).
+  // Cleans what is before the oldest file (WST3).
   absl::Status CleanBeforeOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Writes the home anew if it is among the records through `last` (X3), or to
-  // ask the log (V5).
+  // Writes the home anew if it is among the records through `last` (WIX3), or
+  // to ask the log (WST5).
   absl::Status KeepHome(Lsn last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns when a record of this size fits, or with ResourceExhausted.
   absl::Status WaitForRoom(size_t payload_bytes);
@@ -188,7 +188,7 @@ class WalStore {
   mutable Mutex mutex_;
   WalIndex index_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<WalFile>> unrecorded_
-      ABSL_GUARDED_BY(mutex_);  // V4
+      ABSL_GUARDED_BY(mutex_);  // WST4
   bool has_unrecorded_removal_ ABSL_GUARDED_BY(mutex_) = false;
   Lsn last_change_ ABSL_GUARDED_BY(mutex_);  // of metadata
 

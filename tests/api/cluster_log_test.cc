@@ -169,7 +169,7 @@ TEST_F(ClusterLogTest, ReplicaOfAPrimaryThatEndedIsServedAtOnce) {
   }
 }
 
-// A7: with one member lost the replica of a primary that runs is needed.
+// P-A7: with one member lost the replica of a primary that runs is needed.
 TEST_F(ClusterLogTest, PrimaryGivesItsReplicaToWhoOpensTheLog) {
   TestCluster cluster(3);
   Format(cluster);
@@ -340,7 +340,7 @@ TEST_F(ClusterLogTest, MinorityMayGoAndMajorityMayNot) {
   const auto unknown = log->Append("one left");
   EXPECT_EQ(unknown.status().code(), Code::kAborted) << unknown.status();
   EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("outcome"));
-  // H20: nothing is durable any more in this epoch, whoever comes back.
+  // P-H20: nothing is durable any more in this epoch, whoever comes back.
   cluster.Start(2);
   cluster.Start(3);
   EXPECT_FALSE(log->Append("later").ok());
@@ -354,7 +354,7 @@ TEST_F(ClusterLogTest, MinorityMayGoAndMajorityMayNot) {
   EXPECT_LE(recovered.size(), 3u);
 }
 
-// A5.
+// P-A5.
 TEST_F(ClusterLogTest, MemberThatComesBackJoinsAndCounts) {
   TestCluster cluster(3);
   Format(cluster);
@@ -688,7 +688,7 @@ TEST_F(ClusterLogTest, LogIsFormattedOnce) {
   EXPECT_EQ(Log::Format(options).status().code(), Code::kUnavailable);
 }
 
-// C1 (log_creation.h). What a creation that was cut off left is in nobody's
+// LC1 (log_creation.h). What a creation that was cut off left is in nobody's
 // way: the same command makes the log, whatever the size; opened it stays.
 TEST_F(ClusterLogTest, HalfMadeLogIsMadeAnew) {
   TestCluster cluster(3);

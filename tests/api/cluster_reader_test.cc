@@ -60,21 +60,21 @@ DurableRange Find(uint32_t write_quorum, const std::vector<Claims>& claims) {
   return FindDurableRange(write_quorum, claims);
 }
 
-// Goal: O1. Three replicas, W = 2: node 1 was the only one that got LSN 9.
+// Goal: DR1. Three replicas, W = 2: node 1 was the only one that got LSN 9.
 TEST(DurableRangeTest, RecordsOfOneReplicaAreNotDurable) {
   const DurableRange range = Find(2, {Of(9, 9, 4), Of(5, 5), Of(3, 3)});
   EXPECT_EQ(range.known, Lsn(5));
   EXPECT_EQ(range.possible, Lsn(5));
 }
 
-// Goal: O1, O2. All have LSN 9, and no fence is known that covers it.
+// Goal: DR1, DR2. All have LSN 9, and no fence is known that covers it.
 TEST(DurableRangeTest, UnfencedEndsAreNotDurable) {
   const DurableRange range = Find(2, {Of(5, 9), Of(5, 9), Of(5, 9)});
   EXPECT_EQ(range.known, Lsn(5));
   EXPECT_EQ(range.possible, Lsn(9));
 }
 
-// Goal: O1a. Whoever wrote a header knew, even if its replica does not count.
+// Goal: DR1a. Whoever wrote a header knew, even if its replica does not count.
 TEST(DurableRangeTest, HeadersAreProofWhereverTheyAre) {
   EXPECT_EQ(Find(2, {Of(3, 9, 8), Of(3, 9), {}}).known, Lsn(8));
   EXPECT_EQ(Find(2, {Repairing(3, 9, 8), Of(3, 9), {}}).known, Lsn(8));
@@ -91,13 +91,13 @@ TEST(DurableRangeTest, StartOfAnEpochThatOneReplicaHasProvesNothing) {
   EXPECT_EQ(Find(2, {installed, installed, Behind(8)}).possible, Lsn(9));
 }
 
-// Goal: O1b. Neither is among W.
+// Goal: DR1b. Neither is among W.
 TEST(DurableRangeTest, RepairingReplicasAndThoseBehindDoNotCount) {
   EXPECT_EQ(Find(2, {Of(9, 9), Repairing(9, 9), Behind(9)}).known, Lsn(0));
   EXPECT_EQ(Find(2, {Of(9, 9), Repairing(9, 9), Of(7, 7)}).known, Lsn(7));
 }
 
-// Goal: O2. Who was not reached may be among the W; who is behind is not.
+// Goal: DR2. Who was not reached may be among the W; who is behind is not.
 TEST(DurableRangeTest, WhoWasNotReachedMayHaveAcknowledged) {
   EXPECT_EQ(Find(2, {Of(5, 9), Of(5, 5), Behind(4)}).possible, Lsn(5));
   EXPECT_EQ(Find(2, {Of(5, 9), Of(5, 5), {}}).possible, Lsn(9));
@@ -117,7 +117,7 @@ TEST(DurableRangeTest, OneReplicaIsEnoughIfWIsOne) {
   EXPECT_EQ(Find(1, {Of(9, 9), Of(5, 5), {}}).known, Lsn(9));
 }
 
-// Goal: O1 and O2 against a cluster that is known whole. Method: replicas get
+// Goal: DR1 and DR2 against a cluster that is known whole. Method: replicas get
 // prefixes of one epoch's log, fence some of it, store watermarks behind their
 // fences, and name in headers what was durable then; any of them are not
 // reached.
@@ -224,7 +224,7 @@ class ClusterReaderTest : public ::testing::Test {
   TestCluster cluster_{3};
 };
 
-// Goal: O1, as it was found: the watermark of one replica passed for durable,
+// Goal: DR1, as it was found: the watermark of one replica passed for durable,
 // and the next opening, without that replica, dropped what had been shown.
 TEST_F(ClusterReaderTest, RecordsOfOneReplicaAreNotDurable) {
   LeaveTwoOnNodeOneOnly();
@@ -237,7 +237,7 @@ TEST_F(ClusterReaderTest, RecordsOfOneReplicaAreNotDurable) {
   EXPECT_EQ(OpenLog()->report().end_lsn, Lsn(1));
 }
 
-// Goal: G1. The replica itself shows both, and which of them is proven.
+// Goal: LR1. The replica itself shows both, and which of them is proven.
 TEST_F(ClusterReaderTest, OneReplicaIsNoProof) {
   LeaveTwoOnNodeOneOnly();
   cluster_.Stop(1);
@@ -257,8 +257,8 @@ TEST_F(ClusterReaderTest, OneReplicaIsNoProof) {
   EXPECT_EQ(report.durable_lsn, Lsn(1));
 }
 
-// Goal: G1, G2. Beside its writer a replica shows what is fenced there: nothing
-// in it says that a backup has "two".
+// Goal: LR1, LR2. Beside its writer a replica shows what is fenced there:
+// nothing in it says that a backup has "two".
 TEST_F(ClusterReaderTest, LiveReplicaTellsWhatHeadersName) {
   const auto log = OpenLog(/*own_replica=*/true);
   Append(*log, "one");
@@ -281,7 +281,7 @@ TEST_F(ClusterReaderTest, LiveReplicaTellsWhatHeadersName) {
   EXPECT_EQ(report.durable_lsn, Lsn(1));
 }
 
-// Goal: P2. While a primary has its own replica, others prove less than it
+// Goal: CR2. While a primary has its own replica, others prove less than it
 // acknowledged, and say so; when it has gone all is known.
 TEST_F(ClusterReaderTest, BoundIsExactWhenTheLogIsClosedAndAllAnswer) {
   {

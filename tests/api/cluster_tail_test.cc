@@ -116,7 +116,7 @@ TEST_F(ClusterTailTest, TailGoesOnWhenNodesAndPrimariesComeAndGo) {
   EXPECT_THAT(Take(*OpenTail(2), 2), ElementsAre("two", "three"));
 }
 
-// Goal: T4. Only the primary and node 2 have the record, and nobody serves the
+// Goal: CT4. Only the primary and node 2 have the record, and nobody serves the
 // primary's replica: node 2 was told that the other one has it, too.
 TEST_F(ClusterTailTest, RestingLogIsShownToItsEnd) {
   cluster_.Stop(3);

@@ -370,7 +370,7 @@ TEST_F(LogReaderTest, PassFromWhatWasCleanedIsToldTheHead) {
   EXPECT_THAT(ReadFrom(*reader, head), Each(large));
 }
 
-// G4: nothing is lost, and nothing of another lap is shown, when a log is
+// LR4: nothing is lost, and nothing of another lap is shown, when a log is
 // opened in the middle of a look at it, cleaned, and filled once more.
 TEST_F(LogReaderTest, WriterWhoComesMeanwhileIsNoDamage) {
   constexpr int kRecords = 5000;  // more than between two reports of progress

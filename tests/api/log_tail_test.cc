@@ -76,7 +76,7 @@ TEST_F(LogTailTest, RecordsAreShownAsTheyBecomeDurable) {
   EXPECT_EQ(tail.next_lsn(), Lsn(4));
 }
 
-// Goal: T1, C4. A record that is whole and not durable may be dropped.
+// Goal: LT1, P-C4. A record that is whole and not durable may be dropped.
 TEST_F(LogTailTest, RecordThatIsNotDurableIsNotShown) {
   LogTail& tail = TailFrom(0);
   auto record = log_->Reserve(1);
@@ -102,7 +102,7 @@ TEST_F(LogTailTest, AbortedRecordsAreLeftOut) {
   EXPECT_EQ((*record)->epoch, log_->report().epoch);
 }
 
-// Goal: T2. Method: any LSN of several epochs, with PADs and long walks from
+// Goal: LT2. Method: any LSN of several epochs, with PADs and long walks from
 // the nearest known place in between.
 TEST_F(LogTailTest, TailGoesOnFromAnyLsn) {
   std::vector<std::string> texts;
@@ -130,7 +130,7 @@ TEST_F(LogTailTest, OnlyLsnsOfTheLogMayBeTheFirst) {
   EXPECT_THAT(Shown(TailFrom(4)), IsEmpty());
 }
 
-// Goal: T3. The bytes are still there, at the place that the tail knows.
+// Goal: LT3. The bytes are still there, at the place that the tail knows.
 TEST_F(LogTailTest, TailThatIsOvertakenIsToldSo) {
   for (const char* text : {"a", "b", "c"}) Append(text);
   LogTail& tail = TailFrom(0);
@@ -166,7 +166,7 @@ TEST_F(LogTailTest, ClosedLogIsStillShown) {
   EXPECT_THAT(Shown(tail), ElementsAre("a"));
 }
 
-// Goal: T1, T3, beside a writer that wraps the ring all the time and cleans
+// Goal: LT1, LT3, beside a writer that wraps the ring all the time and cleans
 // what the tail may be about to read.
 TEST_F(LogTailTest, TailBesideABusyWriterSeesEachRecordOnce) {
   constexpr uint64_t kRecords = 20'000;

@@ -134,7 +134,7 @@ TEST_F(LogTest, IterationNeverShowsWhatWasOverwritten) {
   EXPECT_EQ(seen, 1);
 }
 
-// H11: between the scan and the iteration a record may go bad.
+// P-H11: between the scan and the iteration a record may go bad.
 TEST_F(LogTest, RecordThatGoesBadOnceRecoveredIsAnErrorNotTheEnd) {
   for (const char* text : {"one", "two", "three"}) {
     ASSERT_TRUE(log_->Append(text).ok());

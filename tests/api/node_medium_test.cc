@@ -78,7 +78,7 @@ TEST(NodeMediumTest, ReplicaWhoseMediumFailedIsTakenUpAnew) {
   EXPECT_THAT(cluster.Told(), HasSubstr("its medium failed"));
 }
 
-// K3 (node.h): another process that opened the file before would believe it.
+// ND3 (node.h): another process that opened the file before would believe it.
 TEST(NodeMediumTest, LockIsKeptUntilTheReplicaIsMarked) {
   TestCluster cluster(1, 0, SyncOrFail);
   FormatOptions format;

@@ -11,8 +11,8 @@
 //   // ... alpheus_log_append(log, "hello", 5, NULL, &lsn, &error) ...
 //
 // C11, and valid C++; needs no other header of Alpheus and no abseil. What the
-// states of a record are called, and the invariants L1 to L5 of a log, stand in
-// alpheus/log.h.
+// states of a record are called, and the invariants LG1 to LG5 of a log, stand
+// in alpheus/log.h.
 //
 // Conventions:
 //    1. Results. What can fail returns an alpheus_code; ALPHEUS_OK is 0.

@@ -7,22 +7,22 @@
 // primary may write meanwhile, and what it writes later is not shown.
 //
 // What a reader may promise (the proofs stand in recovery/durable_range.h):
-//   P1. Every record up to durable_lsn() is durable: W replicas have persisted
-//       it, and every later opening recovers it. What is shown once, a later
-//       reader that reaches those replicas shows again.
-//   P2. It is a lower bound. A record may be acknowledged that no replica in
-//       reach proves: the primary alone knows for the moment, a primary's own
-//       replica is not served while it runs, a node may be down.
-//       durable_lsn_max() says how much more there may be; both are equal when
-//       the log is idle or closed and all replicas answer. Opening the log
-//       decides what becomes of the rest.
-//   P3. With fewer replicas than it takes to say anything it says less, never
-//       more: durable_lsn() may be Lsn(0).
+//   CR1. Every record up to durable_lsn() is durable: W replicas have persisted
+//        it, and every later opening recovers it. What is shown once, a later
+//        reader that reaches those replicas shows again.
+//   CR2. It is a lower bound. A record may be acknowledged that no replica in
+//        reach proves: the primary alone knows for the moment, a primary's own
+//        replica is not served while it runs, a node may be down.
+//        durable_lsn_max() says how much more there may be; both are equal when
+//        the log is idle or closed and all replicas answer. Opening the log
+//        decides what becomes of the rest.
+//   CR3. With fewer replicas than it takes to say anything it says less, never
+//        more: durable_lsn() may be Lsn(0).
 // A replica that says it has other N and W than the cluster file is an error of
 // that replica: with too small a W too much would pass for durable.
 //
 // Thread safety: one thread per reader; any number of readers.
-// References: protocol A1, A3.5, A4.4, A4.5, A7.
+// References: protocol P-A1, P-A3.5, P-A4.4, P-A4.5, P-A7.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_CLUSTER_READER_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_CLUSTER_READER_H_
 
@@ -133,7 +133,7 @@ class ClusterReader {
   // Requires: without_records.
   std::vector<std::optional<ReplicaStanding>> AskStandings();
 
-  // P1, P2. Without records, from what the regions say of themselves.
+  // CR1, CR2. Without records, from what the regions say of themselves.
   Lsn durable_lsn() const;
   // Nothing behind it had been acknowledged when Open was called. Nothing: too
   // few replicas were reached to say so, or no records were read.

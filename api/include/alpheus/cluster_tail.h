@@ -14,19 +14,19 @@
 // another one opens the log.
 //
 // What it may promise (the proofs stand in recovery/remote_tail.h):
-//   T1. Only durable records, each once, in LSN order, with exactly their
-//       bytes. LSNs of aborted records are left out.
-//   T2. What was shown is in every later opening of the log, unless it was
-//       cleaned. Another tail can go on from LSN + 1, whatever happened since.
-//   T3. It keeps nothing from being cleaned. What was cleaned before it was
-//       read is OutOfRange, never passed over in silence.
-//   T4. All that is durable is shown in the end, as long as W replicas of the
-//       newest epoch are in reach, or the primary told one that is: of a log
-//       that rests it does so within two intervals of
-//       LogOptions::idle_force_us.
+//   CT1. Only durable records, each once, in LSN order, with exactly their
+//        bytes. LSNs of aborted records are left out.
+//   CT2. What was shown is in every later opening of the log, unless it was
+//        cleaned. Another tail can go on from LSN + 1, whatever happened since.
+//   CT3. It keeps nothing from being cleaned. What was cleaned before it was
+//        read is OutOfRange, never passed over in silence.
+//   CT4. All that is durable is shown in the end, as long as W replicas of the
+//        newest epoch are in reach, or the primary told one that is: of a log
+//        that rests it does so within two intervals of
+//        LogOptions::idle_force_us.
 //
 // Thread safety: one thread per tail; any number of tails.
-// References: protocol A1, A6, C1, C4.
+// References: protocol P-A1, P-A6, P-C1, P-C4.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_CLUSTER_TAIL_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_CLUSTER_TAIL_H_
 

@@ -22,14 +22,14 @@
 // begin/end Recovered().
 //
 // Invariants:
-//   L1. A record whose Force or Append returned OK is recovered by every later
-//       Open, with exactly its bytes, unless it was cleaned.
-//   L2. What Open recovers is an unbroken run of LSNs from the head; ABORTED
-//       records leave gaps in what is delivered, never holes.
-//   L3. No recovered record was invented: each was completed with those bytes.
-//   L4. head_lsn <= durable_lsn + 1 <= next_lsn.
-//   L5. At most LogOptions::exposure_records_max records are reserved and not
-//       durable at any time.
+//   LG1. A record whose Force or Append returned OK is recovered by every later
+//        Open, with exactly its bytes, unless it was cleaned.
+//   LG2. What Open recovers is an unbroken run of LSNs from the head; ABORTED
+//        records leave gaps in what is delivered, never holes.
+//   LG3. No recovered record was invented: each was completed with those bytes.
+//   LG4. head_lsn <= durable_lsn + 1 <= next_lsn.
+//   LG5. At most LogOptions::exposure_records_max records are reserved and not
+//        durable at any time.
 // Thread safety: all members of Log may be called by many threads at once,
 // except Close and the destructor. A Reservation may be used by several threads
 // that fill disjoint parts; Complete comes after all of them. In a fork's child

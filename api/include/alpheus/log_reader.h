@@ -11,28 +11,28 @@
 // may be on no other replica. See cluster_reader.h.
 //
 // Invariants:
-//   G1. A record is shown as durable only if W replicas had persisted it. With
-//       W = 1 watermark and epoch start prove that (W1, watermark.h). With a
-//       larger W they only say what was persisted here: a backup stores its
-//       watermark after its own ack, whoever else has acknowledged, and an
-//       opening may have died after it had installed its epoch here. Then only
-//       what a header names counts (A1: its writer knew it durable), and the
-//       head, behind which everything was (L10).
-//   G2. Beside a writer nothing is shown but what was persisted here; without
-//       one, whatever is whole up to where the scan ends. What of that is not
-//       proven durable is shown as completed: beside a writer of a log with
-//       W = 1 there is nothing of that kind.
-//   G3. A pass begins at the head, or behind what an earlier pass of this
-//       reader showed if that is still where the next record goes: no head has
-//       passed it, and no writer has come since (of several replicas an opening
-//       may have put other records there).
-//   G4. What a pass finds missing, and that there is nothing at all, is said
-//       only if the log is still as it was when the pass began: no writer came
-//       to a log that had none, and none opened another epoch. Else it is read
-//       again, or, once records were shown, whoever asked is told to.
+//   LR1. A record is shown as durable only if W replicas had persisted it. With
+//        W = 1 watermark and epoch start prove that (WMK1, watermark.h). With a
+//        larger W they only say what was persisted here: a backup stores its
+//        watermark after its own ack, whoever else has acknowledged, and an
+//        opening may have died after it had installed its epoch here. Then only
+//        what a header names counts (P-A1: its writer knew it durable), and the
+//        head, behind which everything was (P-L10).
+//   LR2. Beside a writer nothing is shown but what was persisted here; without
+//        one, whatever is whole up to where the scan ends. What of that is not
+//        proven durable is shown as completed: beside a writer of a log with
+//        W = 1 there is nothing of that kind.
+//   LR3. A pass begins at the head, or behind what an earlier pass of this
+//        reader showed if that is still where the next record goes: no head has
+//        passed it, and no writer has come since (of several replicas an
+//        opening may have put other records there).
+//   LR4. What a pass finds missing, and that there is nothing at all, is said
+//        only if the log is still as it was when the pass began: no writer came
+//        to a log that had none, and none opened another epoch. Else it is read
+//        again, or, once records were shown, whoever asked is told to.
 //
 // Thread safety: one thread per reader; any number of readers.
-// References: protocol A1, A3.5, A4.5, A7.
+// References: protocol P-A1, P-A3.5, P-A4.5, P-A7.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_READER_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_LOG_READER_H_
 
@@ -53,7 +53,7 @@ namespace alpheus {
 class Region;
 
 enum class RecordState {
-  kDurable,    // proven to be on W replicas (G1)
+  kDurable,    // proven to be on W replicas (LR1)
   kCompleted,  // whole, but nothing here proves that it is
   kCleaned,
   kAborted,
@@ -153,7 +153,7 @@ class LogReader {
   // Like ForEach, but calls `visit` with nothing before `from`, an LSN or 0 for
   // the head. A reader that follows a log beside its writer passes `from`
   // behind what it was shown, and reads what came since then: of a log with one
-  // replica such a pass goes on where the last one ended (G3).
+  // replica such a pass goes on where the last one ended (LR3).
   // Errors: also OutOfRange if `from` was cleaned; info() names the head.
   absl::Status ForEachFrom(
       Lsn from, const std::function<absl::Status(const ReaderRecord&)>& visit);

@@ -10,18 +10,19 @@
 //   }
 //
 // What a tail may promise:
-//   T1. Only durable records, each once, in LSN order, with exactly their
-//       bytes. LSNs of aborted records are left out.
-//   T2. What was shown is in every later opening of the log, unless it was
-//       cleaned. A tail can go on from LSN + 1 in any process, after any crash.
-//   T3. A tail keeps nothing from being cleaned. What was cleaned before it was
-//       read is OutOfRange, never passed over in silence.
+//   LT1. Only durable records, each once, in LSN order, with exactly their
+//        bytes. LSNs of aborted records are left out.
+//   LT2. What was shown is in every later opening of the log, unless it was
+//        cleaned. A tail can go on from LSN + 1 in any process, after any
+//        crash.
+//   LT3. A tail keeps nothing from being cleaned. What was cleaned before it
+//        was read is OutOfRange, never passed over in silence.
 // A primary that was overtaken by another one, and does not know it yet, shows
 // records up to its own durable LSN: right ones, but not the newest.
 //
 // Thread safety: one thread per tail; any number of tails, beside any calls of
 // the log.
-// References: protocol A1, C1, C4, H23.
+// References: protocol P-A1, P-C1, P-C4, P-H23.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_LOG_TAIL_H_
 #define ALPHEUS_API_INCLUDE_ALPHEUS_LOG_TAIL_H_
 

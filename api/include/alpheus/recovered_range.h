@@ -2,7 +2,7 @@
 // recovered_range: the recovery iterator of the paper's Table 2, checked.
 //
 // Idea: an iterator that merely ends at a bad record turns damage into a
-// shorter log (H9, H11). This one runs to the recovered end exactly; if it
+// shorter log (P-H9, P-H11). This one runs to the recovered end exactly; if it
 // can't, status() says so, and not asking is a broken invariant that aborts.
 //
 //   auto records = log->Recovered();

@@ -3,7 +3,7 @@
 //
 // Idea: the handle owns the duty to finish the record: Log::Complete seals it,
 // dropping the handle makes the record ABORTED, so that no exception and no
-// early return can leave a hole that blocks every later force (F1).
+// early return can leave a hole that blocks every later force (P-F1).
 //
 // Thread safety: the payload may be filled by several threads at once; the
 // handle itself belongs to one at a time.

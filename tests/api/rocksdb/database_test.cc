@@ -385,7 +385,7 @@ TEST_F(DatabaseTest, FullRingOfCompressedRecordsIsOpenedAndEmptied) {
   Put("more", "y", true);
 }
 
-// V4 (wal_store.h): what crashes between making and removing leave.
+// WST4 (wal_store.h): what crashes between making and removing leave.
 TEST_F(DatabaseTest, RingFullOfEmptyFilesIsOpenedAndEmptied) {
   wal_options_.create_bytes = 1 << 20;
   Restart();
@@ -427,7 +427,7 @@ TEST_F(DatabaseTest, WalMayHaveADirectoryOfItsOwn) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-// P1. It would be opened without its WAL, and go on with one of no log.
+// WFS1. It would be opened without its WAL, and go on with one of no log.
 TEST_F(DatabaseTest, AnotherWalDirIsRefused) {
   const std::string apart = directory_.File("waldir");
   Open();
@@ -552,7 +552,7 @@ TEST_F(DatabaseTest, WalApartIsNotAdoptedByGuessing) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-// P3: not even one that passes over what is not there.
+// WFS3: not even one that passes over what is not there.
 TEST_F(DatabaseTest, SecondaryWithoutThePluginFails) {
   Open();
   Put("a", "1", true);

@@ -49,7 +49,7 @@ VouchFacts Usual() {
 TEST(DirectoryVouchTest, LogThatVouches) {
   VouchFacts facts = Usual();
   EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
-  // A crash between directory and log (Q2).
+  // A crash between directory and log (DV2).
   facts.directory = Saying({"id", 6});
   facts.directory->log_was = facts.log;
   EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
@@ -59,7 +59,7 @@ TEST(DirectoryVouchTest, LogThatVouches) {
   EXPECT_EQ(Judge(facts), VouchVerdict::kLogOlder);
   facts.directory = Saying({"id", 4});
   EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryOlder);
-  // The database may need what the log had (Q4).
+  // The database may need what the log had (DV4).
   facts.has_data = false;
   EXPECT_EQ(Judge(facts), VouchVerdict::kDirectoryOlder);
   facts.directory = Saying({"another", 5});
@@ -101,7 +101,7 @@ TEST(DirectoryVouchTest, LogThatDoesNotVouch) {
   EXPECT_EQ(Judge(facts), VouchVerdict::kNotYet);
 }
 
-// Q3.
+// DV3.
 TEST(DirectoryVouchTest, ManifestIsTheOneThatWasLeft) {
   VouchFacts facts = Usual();
   facts.manifest.bytes = 101;
@@ -118,7 +118,7 @@ TEST(DirectoryVouchTest, ManifestIsTheOneThatWasLeft) {
   EXPECT_EQ(Judge(facts), VouchVerdict::kVouched);
 }
 
-// Q5.
+// DV5.
 TEST(DirectoryVouchTest, IsThatOfItsDatabase) {
   VouchFacts facts = Usual();
   facts.identity = "one";
@@ -168,7 +168,7 @@ TEST(DirectoryVouchTest, EveryRefusalNamesWhatToDo) {
   }
 }
 
-// Q6.
+// DV6.
 TEST(DirectoryVouchTest, NoWordIsOfferedWhereTheDatabaseIsElsewhere) {
   VouchFacts facts = Usual();
   facts.twice = "/db/000004.log";

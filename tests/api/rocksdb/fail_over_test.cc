@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A database that changes its process while the old one is still there: what
-// the old one can no longer do to files (P4, P5 of wal_file_system.h), and what
-// the new one gets (take_over.h).
+// the old one can no longer do to files (WFS4, WFS5 of wal_file_system.h), and
+// what the new one gets (take_over.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -136,7 +136,7 @@ TEST_F(FailOverTest, FencedProcessDoesNotDeleteATable) {
   EXPECT_TRUE(std::filesystem::exists(table));
 }
 
-// V5 (wal_store.h): not even in a ring that has no room for the record which
+// WST5 (wal_store.h): not even in a ring that has no room for the record which
 // would ask; else an opening could begin behind what the next process needs.
 TEST_F(FailOverTest, FencedProcessCleansNothing) {
   wal_options_.stall_ms = 0;
@@ -257,7 +257,7 @@ TEST_F(FailOverTest, FencedDatabaseLeavesItsFilesAsTheyAre) {
   EXPECT_TRUE(after.empty()) << after.begin()->first;
 }
 
-// P5. The log is lost between the question before and the deed.
+// WFS5. The log is lost between the question before and the deed.
 TEST_F(FailOverTest, ManifestThatWasSyncedTooLateIsNotAcknowledged) {
   Open();
   const auto manifest = Make(path_ + "/MANIFEST-000099");
@@ -363,7 +363,7 @@ TEST_F(FailOverTest, DatabaseIsTakenOverFromAProcessThatIsStillThere) {
   EXPECT_EQ(Get("39"), "x39");
 }
 
-// P1. A WAL with a directory of its own has another one from now on.
+// WFS1. A WAL with a directory of its own has another one from now on.
 TEST_F(FailOverTest, WalApartIsNotTakenOverByGuessing) {
   options_.wal_dir = directory_.File("wal1");
   Open();
@@ -416,7 +416,7 @@ TEST_F(FailOverTest, DatabaseThatWasTakenOverIsNotOpenedWhereItWas) {
   EXPECT_EQ(Get("b"), "2");
 }
 
-// Q6 (directory_vouch.h).
+// DV6 (directory_vouch.h).
 TEST_F(FailOverTest, NoWordBringsBackWhatATakeOverLeft) {
   Open();
   Put("a", "1", true);

@@ -10,10 +10,11 @@
 // found them; so of each number it is known whose value must be there.
 //
 // Invariants, of each thread:
-//   O1. What the next process finds is all up to a number, and nothing behind.
-//   O2. That number is at least the last one that its predecessor was told to
-//       be durable, whenever it is told, and at most the last that it tried.
-//   O3. Each value is that of the process whose number it is.
+//   FOW1. What the next process finds is all up to a number, and nothing
+//         behind.
+//   FOW2. That number is at least the last one that its predecessor was told to
+//         be durable, whenever it is told, and at most the last that it tried.
+//   FOW3. Each value is that of the process whose number it is.
 // Thread safety: ProcessNotes by all processes at once; Writer by its threads.
 #ifndef ALPHEUS_TESTS_API_ROCKSDB_FAILOVER_WRITER_H_
 #define ALPHEUS_TESTS_API_ROCKSDB_FAILOVER_WRITER_H_
@@ -61,7 +62,7 @@ class FailoverWriter {
                  std::span<ProcessNotes> notes);
 
   bool Open();
-  // O1 to O3, by point reads and by a scan of everything.
+  // FOW1 to FOW3, by point reads and by a scan of everything.
   bool Verify();
   // Returns when all threads were refused; what they were told decides.
   FailoverExit WriteUntilFenced();

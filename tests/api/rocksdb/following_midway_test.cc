@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instances that follow a log whose primary flushes while they are between
-// MANIFEST and WAL (J4).
+// MANIFEST and WAL (WFG4).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -166,7 +166,7 @@ TEST_P(FollowingAFlushMidwayTest, TailThatIsFlushedMidwayIsShownReadOnly) {
   ExpectAll(other);
 }
 
-// With the flush the log's generation rises (Q4, directory_vouch.h).
+// With the flush the log's generation rises (DV4, directory_vouch.h).
 TEST_P(FollowingAFlushMidwayTest, FlushWhileTheDirectoryIsAskedIsNoOtherOne) {
   Instance other(wal_options_, options_, base_);
   bool was_called = false;

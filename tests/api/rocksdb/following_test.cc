@@ -260,7 +260,7 @@ TEST_F(FollowingAClusterTest, PrimaryKeepsItsLogAndFailOverIsFollowed) {
   EXPECT_EQ(other.Get("c"), "3");
 }
 
-// J3.
+// WFG3.
 class FollowingATakingOverTest : public testing::ClusterDatabaseFixture {
  protected:
   FollowingATakingOverTest() {

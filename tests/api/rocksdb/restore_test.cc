@@ -314,7 +314,7 @@ TEST_F(RestoreTest, OlderCopyOfTheDirectoryIsRefused) {
   Close();
 }
 
-// Q4. The WAL file of a=1 and b=1 is gone by then, and the log has newer data.
+// DV4. The WAL file of a=1 and b=1 is gone by then, and the log has newer data.
 TEST_F(RestoreTest, CopyOfAnOpenDatabaseIsRefusedWhenItsWalIsGone) {
   CopyWhileOpen();
   Flush();
@@ -428,7 +428,7 @@ TEST_F(RestoreTest, CopyOfTheOpenLogIsRefusedWhenItsWalIsGone) {
   ExpectRefused("the log is an older copy");
 }
 
-// Q4: there is no room for a generation before the file goes.
+// DV4: there is no room for a generation before the file goes.
 TEST_F(RestoreTest, CopyOfADatabaseWithAFullRingIsRefused) {
   wal_options_.create_bytes = 1 << 20;
   wal_options_.stall_ms = 0;
@@ -451,7 +451,7 @@ TEST_F(RestoreTest, CopyOfADatabaseWithAFullRingIsRefused) {
   ExpectRefused(kOlder);
 }
 
-// Q4: room in the ring comes first.
+// DV4: room in the ring comes first.
 TEST_F(RestoreTest, WalFileGoesWhereTheDirectoryCannotVouch) {
   CopyWhileOpen();
   const std::vector<std::string> before = LogWalFiles();
@@ -485,7 +485,7 @@ TEST_F(RestoreTest, CopyWithoutMarkersAndWithoutItsLogIsRefused) {
   ExpectKeys("", &WalOptions::keep_wal);
 }
 
-// Q5.
+// DV5.
 TEST_F(RestoreTest, VouchOfAnotherDatabaseIsRefused) {
   PutOnce("a", "1");
   PutOnce("b", "1");
@@ -641,7 +641,7 @@ TEST_F(RestoreTest, DatabaseOfAnotherLogIsRefused) {
   ExpectKeys("a=1 ");
 }
 
-// Q6: what stands beside the database gets its WAL by no word, and the message
+// DV6: what stands beside the database gets its WAL by no word, and the message
 // offers none. Only what says the same as the log is the database, moved.
 TEST_F(RestoreTest, NothingBesideTheDatabaseGetsItsWal) {
   MakeBackup();
@@ -951,7 +951,7 @@ TEST_F(RestoreTest, UnvouchedCopyOfALogIsAnOlderOne) {
   ExpectKeys("a=1 ", &WalOptions::keep_wal);
 }
 
-// Q2: what crashes between the steps of an opening leave.
+// DV2: what crashes between the steps of an opening leave.
 TEST_F(RestoreTest, CrashBetweenDirectoryAndLogIsOpened) {
   PutOnce("a", "1");
   Restart();

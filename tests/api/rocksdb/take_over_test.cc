@@ -208,7 +208,7 @@ TEST_F(TakeOverTest, WhatThePredecessorDoesLaterDoesNotMatter) {
   EXPECT_EQ(Taken("000007.sst"), "seven");
 }
 
-// T2. A compaction ends between MANIFEST and tables.
+// TO2. A compaction ends between MANIFEST and tables.
 TEST_F(TakeOverTest, ManifestAndTablesAreOfOneMoment) {
   fs_.BeforeLink([this](int links) {
     if (links == 1) {

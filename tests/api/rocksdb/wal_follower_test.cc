@@ -137,7 +137,7 @@ TEST_F(WalFollowerTest, RemovedFileStaysForWhoReadsIt) {
   EXPECT_EQ(TextOf(follower_->Find("000005.log")), "new");
 }
 
-// E5: RocksDB has read the MANIFEST between the two, and may need it.
+// WFR5: RocksDB has read the MANIFEST between the two, and may need it.
 TEST_F(WalFollowerTest, FileThatIsRemovedDuringALookStaysForIt) {
   BeginWithTwoFiles();
   source_->Data(1, 3, "er");
@@ -159,7 +159,7 @@ TEST_F(WalFollowerTest, FileThatIsRemovedDuringALookStaysForIt) {
   EXPECT_EQ(TextOf(follower_->Find("000004.log")), "no such file");
 }
 
-// E6: it may be let go before that one opens it.
+// WFR6: it may be let go before that one opens it.
 TEST_F(WalFollowerTest, FileThatIsKeptForAnotherIsNotListed) {
   BeginWithTwoFiles();
   source_->Remove(1);
@@ -226,7 +226,7 @@ TEST_F(WalFollowerTest, LookIsToldThatTheLogWasReadAnewMeanwhile) {
   EXPECT_THAT(ListFor(other_), IsEmpty());
 }
 
-// E6: a thread that caught up once, and is no more.
+// WFR6: a thread that caught up once, and is no more.
 TEST_F(WalFollowerTest, ReaderThatIsGoneKeepsFilesForAWhile) {
   BeginWithTwoFiles();
   EXPECT_EQ(ListFor(other_).size(), 2u);
@@ -241,7 +241,7 @@ TEST_F(WalFollowerTest, ReaderThatIsGoneKeepsFilesForAWhile) {
   EXPECT_EQ(TextOf(follower_->Find("000004.log")), "no such file");
 }
 
-// E4, E5: one that asks for the WAL files again and again.
+// WFR4, WFR5: one that asks for the WAL files again and again.
 TEST_F(WalFollowerTest, ReaderThatOnlyListsKeepsNothing) {
   source_->Create(1, "000004.log");
   source_->Data(1, 0, "old");
@@ -263,7 +263,7 @@ TEST_F(WalFollowerTest, ReaderThatOnlyListsKeepsNothing) {
   EXPECT_EQ(follower_->restarts(), 1);
 }
 
-// E4: nor does one that began and never listed.
+// WFR4: nor does one that began and never listed.
 TEST_F(WalFollowerTest, LookThatNeverListsKeepsNoMoreThanALogThatGrows) {
   BeginWithTwoFiles();
   const std::string piece(8 << 20, 'x');
@@ -292,7 +292,7 @@ TEST_F(WalFollowerTest, LogThatWasCleanedBeforeItWasReadIsReadAnew) {
   EXPECT_EQ(TextOf(old), "old");
 }
 
-// Records of which none says that their file was removed (V4).
+// Records of which none says that their file was removed (WST4).
 TEST_F(WalFollowerTest, LogThatGrowsByFarIsReadAnew) {
   const std::string piece(8 << 20, 'x');
   source_->Create(1, "000004.log");
@@ -381,7 +381,7 @@ TEST_F(WalFollowerTest, OpenFileIsAsItWasLast) {
   EXPECT_EQ(read(), "one two");
 }
 
-// E7: it grew in what was shown meanwhile, and a list may have been of that.
+// WFR7: it grew in what was shown meanwhile, and a list may have been of that.
 TEST_F(WalFollowerTest, OpenFileDoesNotEndBeforeItsEnd) {
   const std::shared_ptr<WalFollower> follower = std::move(follower_);
   source_->Create(1, "000004.log");

@@ -29,7 +29,7 @@ class WalMenderTest : public ::testing::Test {
         [this](std::span<const std::byte> emitted) { return Apply(emitted); });
     ASSERT_TRUE(status.ok()) << status;
   }
-  // M2.
+  // WME2.
   absl::Status Apply(std::span<const std::byte> payload) {
     emitted_.emplace_back(payload.begin(), payload.end());
     auto record = DecodeWalRecord(emitted_.back());
@@ -56,7 +56,7 @@ class WalMenderTest : public ::testing::Test {
   size_t taken_ = 0;
 };
 
-// M1.
+// WME1.
 TEST_F(WalMenderTest, WholeLogComesOutAsItIs) {
   Take({.kind = WalRecordKind::kHome, .file = 3}, std::string("/wal\0/db", 8));
   Create(3, "000003.log");

@@ -62,7 +62,7 @@ class WalSourceTest : public ::testing::Test {
     }
   }
   // Beside a writer is shown what a watermark proves: all but the last batch,
-  // until the log idles (A3.5).
+  // until the log idles (P-A3.5).
   void WriteAnotherBatch() {
     ASSERT_TRUE(store_->SetHome({"/wal", std::to_string(++batches_)}).ok());
   }

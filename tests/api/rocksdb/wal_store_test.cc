@@ -148,8 +148,8 @@ TEST_F(WalStoreTest, SyncedFilesAreThereAfterReopening) {
   EXPECT_EQ(Content("000005.log"), "b");
 }
 
-// V1, V2: one order over all files. Syncing the newer one makes the older one
-// durable, too.
+// WST1, WST2: one order over all files. Syncing the newer one makes the older
+// one durable, too.
 TEST_F(WalStoreTest, SyncOfANewerFileSyncsTheOlderOne) {
   const auto older = Create("000004.log");
   Append(*older, "old");
@@ -185,7 +185,8 @@ TEST_F(WalStoreTest, AppendAfterASyncIsDurableAtOnce) {
   EXPECT_EQ(Content("000004.log"), "abcd");
 }
 
-// V1, V2: such an append makes durable what other files were given before it.
+// WST1, WST2: such an append makes durable what other files were given before
+// it.
 TEST_F(WalStoreTest, AppendThatIsDurableAtOnceLeavesNothingBehindIt) {
   const auto file = Create("000004.log");
   Append(*file, "a");
@@ -272,7 +273,7 @@ TEST_F(WalStoreTest, RemovedFileIsGoneForGood) {
   EXPECT_EQ(Content("000004.log"), "four");
 }
 
-// V3: nothing is cleaned before the record that says it may be is durable. A
+// WST3: nothing is cleaned before the record that says it may be is durable. A
 // file that lost its beginning and not its name would be a hole.
 TEST_F(WalStoreTest, RemovalIsDurableBeforeAnythingIsCleaned) {
   Make("000004.log", "four");
@@ -297,7 +298,8 @@ TEST_F(WalStoreTest, RemovedFilesGiveTheirRoomBack) {
   EXPECT_EQ(Content("99.log"), text);
 }
 
-// X3: the head passes the record that says whose log it is; it is written anew.
+// WIX3: the head passes the record that says whose log it is; it is written
+// anew.
 TEST_F(WalStoreTest, HomeSurvivesCleaning) {
   EXPECT_EQ(store_->home(), WalHome());
   ASSERT_TRUE(store_->SetHome(kHome).ok());
@@ -348,7 +350,7 @@ TEST_F(WalStoreTest, RemovedFileIsReadableWhileItIsOpen) {
   EXPECT_GT(store_->space().used_bytes(), held);
 }
 
-// S1: data is refused, what gives room back is not. Nothing is lost.
+// WSP1: data is refused, what gives room back is not. Nothing is lost.
 TEST_F(WalStoreTest, FullRingRefusesDataAndLetsFilesBeRemoved) {
   ASSERT_TRUE(store_->SetHome(kHome).ok());
   const auto file = Create("000004.log");
@@ -373,7 +375,8 @@ TEST_F(WalStoreTest, FullRingRefusesDataAndLetsFilesBeRemoved) {
   Make("000005.log", text);
 }
 
-// V4: each process makes a file in a full ring, and ends before it removes one.
+// WST4: each process makes a file in a full ring, and ends before it removes
+// one.
 TEST_F(WalStoreTest, AnyNumberOfCrashesLeavesTheLogUsable) {
   GoToASmallLog();
   ASSERT_TRUE(store_->SetHome(kHome).ok());
@@ -404,8 +407,8 @@ TEST_F(WalStoreTest, AnyNumberOfCrashesLeavesTheLogUsable) {
   EXPECT_EQ(store_->home(), kHome);
 }
 
-// V4: the newest first, as RocksDB does; what a crash in between brings back is
-// removed again.
+// WST4: the newest first, as RocksDB does; what a crash in between brings back
+// is removed again.
 TEST_F(WalStoreTest, AnyNumberOfFilesIsRemovedFromAFullRing) {
   GoToASmallLog();
   ASSERT_TRUE(store_->SetHome(kHome).ok());
@@ -461,7 +464,7 @@ TEST_F(WalStoreTest, HomeSurvivesCleaningOfAFullRing) {
   EXPECT_GT(Content("2.log").size(), 64'000u);
 }
 
-// V4: a file without a record is a file, as long as the process lives.
+// WST4: a file without a record is a file, as long as the process lives.
 TEST_F(WalStoreTest, FileIsRecordedWhenItGetsDataAndThereIsRoom) {
   GoToASmallLog();
   FillWith("1.log", 1000);
@@ -553,7 +556,7 @@ TEST_F(WalStoreTest, MissingLogIsNotMadeUnasked) {
   EXPECT_EQ(TryOpen().code(), Code::kNotFound);
 }
 
-// X2: what the head left of a removed file is passed over.
+// WIX2: what the head left of a removed file is passed over.
 TEST_F(WalStoreTest, RemainsOfARemovedFileAreNotAFile) {
   WriteRaw({{{.kind = WalRecordKind::kData, .file = 3, .offset = 9}, "x"},
             {{.kind = WalRecordKind::kRename, .file = 3}, "archive/3.log"},
@@ -571,9 +574,9 @@ TEST_F(WalStoreTest, RecordsThatNoStoreWritesAreDamage) {
       // A hole, an overlap.
       {{create, "5.log"},
        {{.kind = WalRecordKind::kData, .file = 5, .offset = 1}, "x"}},
-      // Of a file that was never made (X2).
+      // Of a file that was never made (WIX2).
       {{create, "5.log"}, {{.kind = WalRecordKind::kData, .file = 6}, "x"}},
-      // An id that was given (X1).
+      // An id that was given (WIX1).
       {{create, "5.log"}, {create, "6.log"}},
       {{create, "5.log"},
        {{.kind = WalRecordKind::kTruncate, .file = 5, .offset = 1}, ""}},
