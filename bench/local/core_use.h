@@ -7,8 +7,8 @@
 // left went to others on this machine, or to those on its host (steal).
 //
 // Invariants:
-//   U1. A child counts as one of the others until it has been waited for: so
-//       the two readings are taken where no child is alive.
+//   CU1. A child counts as one of the others until it has been waited for: so
+//        the two readings are taken where no child is alive.
 //
 // Thread safety: functions of the kernel's counters; any thread.
 // References: proc_stat(5), getrusage(2).

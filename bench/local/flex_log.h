@@ -8,7 +8,7 @@
 // checksum guards against errors of the medium.
 //
 // Invariants:
-//   X1. Bytes before the tail on media are persistent.
+//   FL1. Bytes before the tail on media are persistent.
 // Persistence: the tail is one 8-byte word, moved after what it covers.
 // Thread safety: one thread at a time.
 // References: Xu and others, "Finding and fixing performance pathologies in

@@ -3,10 +3,10 @@
 // scenarios run one after another, where the result goes.
 //
 // Invariants:
-//   G1. A scenario that is not run stands in Report::skips with its reason (J2
-//       of result.h).
-//   G2. Of one that RunScenario measured Report::disturbances says what others
-//       had of the cores.
+//   BPR1. A scenario that is not run stands in Report::skips with its reason
+//         (BRE2 of result.h).
+//   BPR2. Of one that RunScenario measured Report::disturbances says what
+//         others had of the cores.
 // Thread safety: one thread.
 #ifndef ALPHEUS_BENCH_LOCAL_PROGRAM_H_
 #define ALPHEUS_BENCH_LOCAL_PROGRAM_H_

@@ -6,10 +6,10 @@
 // metric, each with a raw sample per round.
 //
 // Invariants:
-//   J1. Samples of one scenario, one record size (and one size of the log) and
-//       equal index were taken in the same round, by turns, so that their ratio
-//       means something.
-//   J2. What was not measured stands in `skips` with its reason.
+//   BRE1. Samples of one scenario, one record size (and one size of the log)
+//         and equal index were taken in the same round, by turns, so that their
+//         ratio means something.
+//   BRE2. What was not measured stands in `skips` with its reason.
 #ifndef ALPHEUS_BENCH_LOCAL_RESULT_H_
 #define ALPHEUS_BENCH_LOCAL_RESULT_H_
 

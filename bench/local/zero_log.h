@@ -9,7 +9,7 @@
 // again, and that errors of the medium are mostly not seen.
 //
 // Invariants:
-//   Z1. Behind the last record everything is zero on media.
+//   ZL1. Behind the last record everything is zero on media.
 // Persistence: length and count share one 8-byte word; without it the count is
 // 0, which no record has, since its LSN has a one.
 // Thread safety: one thread at a time.

@@ -9,13 +9,13 @@
 // that a split never goes up.
 //
 // Invariants:
-//   M1. A node is changed only while its version is odd, by who made it odd;
-//       the version rises with each change.
-//   M2. A key is below the child left of the first separator that is greater
-//       than or equal to it.
-//   M3. Nodes and records stay where they are until the map is destroyed:
-//       nothing is ever taken out, so a reader that was overtaken reads what is
-//       old, never what is gone.
+//   OM1. A node is changed only while its version is odd, by who made it odd;
+//        the version rises with each change.
+//   OM2. A key is below the child left of the first separator that is greater
+//        than or equal to it.
+//   OM3. Nodes and records stay where they are until the map is destroyed:
+//        nothing is ever taken out, so a reader that was overtaken reads what
+//        is old, never what is gone.
 // Thread safety: all members concurrently, but for the destructor. Fields of
 // nodes are atomic: a value that a writer stored (release) and a reader saw
 // (acquire) brings the writer's odd version with it, so that the reader's

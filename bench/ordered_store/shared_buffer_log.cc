@@ -57,10 +57,10 @@ uint64_t SharedBufferLog::Reserve(int worker) {
   // whole, as it would by the one that it overwrites.
   filling_[worker].from.store(next_.load(std::memory_order_relaxed),
                               std::memory_order_release);
-  // B1. Release: who reads a later next place sees the one above, too.
+  // SBL1. Release: who reads a later next place sees the one above, too.
   const uint64_t place = next_.fetch_add(1, std::memory_order_acq_rel);
   // Acquire: the room has been read by who made its last content durable.
-  ALPHEUS_CHECK(place <= durable() + rooms_, "B3 (shared_buffer_log.h)");
+  ALPHEUS_CHECK(place <= durable() + rooms_, "SBL3 (shared_buffer_log.h)");
   return place;
 }
 
@@ -100,7 +100,7 @@ absl::Status SharedBufferLog::CommitAll() {
 
 // The last place up to which all are filled.
 uint64_t SharedBufferLog::FilledPlace() const {
-  // In this order: B1.
+  // In this order: SBL1.
   uint64_t next = next_.load(std::memory_order_acquire);
   for (const Filling& filling : filling_) {
     next = std::min(next, filling.from.load(std::memory_order_acquire));

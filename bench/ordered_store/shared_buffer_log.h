@@ -12,12 +12,12 @@
 // client would hear of its change when `durable` reaches it.
 //
 // Invariants:
-//   B1. The prefix that is flushed has no gap: a worker says that it is filling
-//       before it takes its place; who flushes reads the next place first, and
-//       then what each worker says.
-//   B2. At most two groups, and a change of each worker, are not durable.
-//   B3. A room in the buffer is given away again only when what was in it is
-//       durable. It follows from B2, as the buffer has that many rooms.
+//   SBL1. The prefix that is flushed has no gap: a worker says that it is
+//         filling before it takes its place; who flushes reads the next place
+//         first, and then what each worker says.
+//   SBL2. At most two groups, and a change of each worker, are not durable.
+//   SBL3. A room in the buffer is given away again only when what was in it is
+//         durable. It follows from SBL2, as the buffer has that many rooms.
 // Persistence: records one behind the other by rising place; each has a
 // checksum, made by who fills it. The first one that is torn, or whose place
 // does not follow, is the end: places rise for ever, so what an earlier lap has

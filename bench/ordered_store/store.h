@@ -3,10 +3,9 @@
 // database such as Masstree, as far as its log sees it.
 //
 // Invariants:
-//   S1. A key's changes are in the log in the order in which they were made,
-//   and
-//       each has the value that it left: replaying a prefix of the log gives a
-//       state that the store has had, as far as each key goes.
+//   OST1. A key's changes are in the log in the order in which they were made,
+//         and each has the value that it left: replaying a prefix of the log
+//         gives a state that the store has had, as far as each key goes.
 // Thread safety: Update and Read concurrently; Load and Replay alone.
 #ifndef ALPHEUS_BENCH_ORDERED_STORE_STORE_H_
 #define ALPHEUS_BENCH_ORDERED_STORE_STORE_H_

@@ -78,7 +78,7 @@ absl::Status FabricServer::ApplyAll() {
   return absl::OkStatus();
 }
 
-// Close is what makes the last one-sided writes visible (X8).
+// Close is what makes the last one-sided writes visible (FB8).
 absl::Status FabricServer::Finish(bool is_compound, uint64_t appends) {
   absl::Status status;
   for (auto& [connection, client] : clients_) {

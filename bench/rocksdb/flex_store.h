@@ -9,8 +9,8 @@
 // is appended, as FLEX asks.
 //
 // Invariants:
-//   W1. A slot is a file's if, and only if, the number in its first line is not
-//       0; what its tail covers is persistent.
+//   FS1. A slot is a file's if, and only if, the number in its first line is
+//        not 0; what its tail covers is persistent.
 // Persistence: the number is one 8-byte word, written after the tail of an
 // empty file.
 // Thread safety: one thread at a time appends to a file, and nobody reads it

@@ -112,7 +112,7 @@ TYPED_TEST(BaselineLogTest, NothingOldComesBackAfterClear) {
   EXPECT_EQ(Recovered<TypeParam>(memory.bytes()), std::vector<Bytes>{fresh});
 }
 
-// X1: bytes behind the tail are no record, whatever they are.
+// FL1: bytes behind the tail are no record, whatever they are.
 TEST(FlexLogTest, NothingBehindTheTailIsRead) {
   Memory memory(1 << 12);
   FlexLog log(memory.bytes());
@@ -142,9 +142,9 @@ TEST(FlexLogTest, EveryFlippedBitBeforeTheTailIsDataLoss) {
   }
 }
 
-// Z1 and the idea of the log: of the 8-byte words of the last record any may be
-// missing after a power cut. Method: all subsets of words for a record of one
-// line; only the one in which nothing that holds a one is missing is whole.
+// ZL1 and the idea of the log: of the 8-byte words of the last record any may
+// be missing after a power cut. Method: all subsets of words for a record of
+// one line; only the one in which nothing that holds a one is missing is whole.
 TEST(ZeroLogTest, RecordWithAnyWordMissingIsNotRead) {
   Memory memory(1 << 10);
   ZeroLog log(memory.bytes());

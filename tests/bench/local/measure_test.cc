@@ -234,7 +234,7 @@ TEST_F(CandidateTest, LeavesNoFileBehind) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
-// G1 (log/core/group_commit.h), and F x T of the paper (section 4.4).
+// GC1 (log/core/group_commit.h), and F x T of the paper (section 4.4).
 TEST_F(CandidateTest, ExposureKeepsTheBoundOfItsPolicy) {
   const auto machine = DescribeMachine();
   ASSERT_TRUE(machine.ok()) << machine.status();

@@ -98,7 +98,7 @@ TEST_F(SharedBufferLogTest, NothingIsAcknowledgedThatIsNotInTheMemory) {
   EXPECT_EQ(ContentOf(memory), PlacesUpTo(left));
 }
 
-// B1: what is behind a place that is still being filled waits for it.
+// SBL1: what is behind a place that is still being filled waits for it.
 TEST_F(SharedBufferLogTest, PlaceThatIsBeingFilledHoldsBackThoseBehindIt) {
   WriteNext();
   const uint64_t place = log_.Reserve(1);
@@ -112,7 +112,7 @@ TEST_F(SharedBufferLogTest, PlaceThatIsBeingFilledHoldsBackThoseBehindIt) {
   EXPECT_EQ(ContentOf(memory_), PlacesUpTo(place + kGroup));
 }
 
-// B2: one that is slow to fill lets the others go no further than two groups,
+// SBL2: one that is slow to fill lets the others go no further than two groups,
 // and they go on when it is done.
 TEST_F(SharedBufferLogTest, OthersWaitForASlowOneAfterTwoGroups) {
   const uint64_t place = log_.Reserve(1);
