@@ -55,7 +55,7 @@
 // who wants more runs a plan of replication/persist.
 // Thread safety: all members concurrently. Callbacks do not exist.
 // References: InfiniBand Architecture 1.2.1 §9, §10.7; ibv_post_send(3);
-// rdma_cm(7); ibv_poll_cq(3); protocol B "Search results" 3 to 6, P-B6.
+// rdma_cm(7); ibv_poll_cq(3); protocol P-B0.3 to P-B0.6, P-B6.
 #ifndef ALPHEUS_REPLICATION_FABRIC_FABRIC_H_
 #define ALPHEUS_REPLICATION_FABRIC_FABRIC_H_
 
@@ -240,7 +240,7 @@ class Fabric {
   virtual absl::Status PostRead(ConnectionId connection, WorkId work,
                                 LocalBytes into, RemoteAddress from) = 0;
   // The 8 bytes of `into` get the value from before. Atomic among operations
-  // of fabrics on that word, not with the responder's processor (P-N5).
+  // of fabrics on that word, not with the responder's processor.
   virtual absl::Status PostCompareSwap(ConnectionId connection, WorkId work,
                                        LocalBytes into, RemoteAddress word,
                                        uint64_t expected, uint64_t desired) = 0;

@@ -20,8 +20,8 @@
 // power is cut by LosePower, and the memory holds then what was kept. Until
 // then the adapter of a program that does nothing goes on: bytes land late.
 // Thread safety: none: one thread drives the network and uses its fabrics.
-// References: fabric.h; staged_memory.h; protocol B "Search results" 3 to 5,
-// P-B6.
+// References: fabric.h; staged_memory.h; protocol P-B0.3 to
+// P-B0.5, P-B6.
 #ifndef ALPHEUS_REPLICATION_FABRIC_SIM_SIM_NETWORK_H_
 #define ALPHEUS_REPLICATION_FABRIC_SIM_SIM_NETWORK_H_
 

@@ -24,7 +24,7 @@
 //        by who is about to sleep, or while others do (VF4, verbs_fabric.h).
 // Thread safety: none; the fabric's lock guards it.
 // References: ibv_post_send(3), ibv_poll_cq(3); remote persistence taxonomy
-// §3.4; protocol B "Search results" 5, P-B6 P-R2, P-R3.
+// §3.4; protocol P-B0.5, P-R2, P-R3.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_QUEUE_PAIR_H_
 #define ALPHEUS_REPLICATION_FABRIC_VERBS_QUEUE_PAIR_H_
 

@@ -13,7 +13,7 @@
 //   3. A key grants FLUSH only if the adapter took the region for persistent
 //      memory, and peers may read it.
 // Thread safety: none; the fabric's lock guards it.
-// References: ibv_reg_mr(3); protocol B "Search results" 5, 6, P-B6 P-R2, P-R4.
+// References: ibv_reg_mr(3); protocol P-B0.5, P-B0.6, P-R2, P-R4.
 #ifndef ALPHEUS_REPLICATION_FABRIC_VERBS_REGISTERED_MEMORY_H_
 #define ALPHEUS_REPLICATION_FABRIC_VERBS_REGISTERED_MEMORY_H_
 

@@ -278,7 +278,7 @@ TEST_P(SimFabricTest, WriteLandsInWholeWordsPartByPart) {
   EXPECT_EQ(Next(0).status, CompletionStatus::kOk);
 }
 
-// FB6, P-R1: "Search results" 4: bytes without a notice.
+// FB6, P-R1, P-B0.4: bytes without a notice.
 TEST_P(SimFabricTest, WriteThatFindsNoReceiveHasLandedInPart) {
   Start({});
   ASSERT_TRUE(fabric(0)
