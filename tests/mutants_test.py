@@ -28,7 +28,7 @@ echo "[ RUN      ] Suite.Name"
 case $ALPHEUS_MUTANT in
   kFails) echo "[  FAILED  ] Suite.Name (0 ms)"; exit 1 ;;
   kAsserts) echo "a_test.cc:1: Failure"; kill -ABRT $$ ;;
-  kChecks) echo "a.cc:1: check failed: a < b: I1 (a.h)"; kill -ABRT $$ ;;
+  kChecks) echo "a.cc:1: check failed: a < b: RL1 (a.h)"; kill -ABRT $$ ;;
   kDies) kill -ABRT $$ ;;
   kHangs) exec tail -f /dev/null ;;
 esac
@@ -39,26 +39,26 @@ SIMULATOR = """#!/bin/sh
 seeds='{"seeds": 3, "violated": 1}'
 says() { echo '{"seed": 3, "invariant": "'"$1"'", "what": "'"$2"'"}'; }
 case $ALPHEUS_MUTANT in
-  kSeen) says C1 lost; echo "$seeds"; exit 1 ;;
-  kSeenOtherwise) says C8 closed; echo "$seeds"; exit 1 ;;
+  kSeen) says P-C1 lost; echo "$seeds"; exit 1 ;;
+  kSeenOtherwise) says P-C8 closed; echo "$seeds"; exit 1 ;;
   kCrashes) says CRASH "signal 11"; echo "$seeds"; exit 1 ;;
-  kChecks) says CHECK "a.cc:1: check failed: a < b: I2 (ring_log.h)"
+  kChecks) says CHECK "a.cc:1: check failed: a < b: RL2 (ring_log.h)"
     echo "$seeds"; exit 1 ;;
   kDies) kill -ABRT $$ ;;
   kSurvives) echo '{"seeds": 20, "violated": 0}' ;;
   "") case "$*" in
-        *early-durable*) says INV-22 few ;;
+        *early-durable*) says P-INV-22 few ;;
         *lost-fences*) if [ -e "$0.dead" ]; then seeds='{"seeds": 20}'
-                       else says L11 gone; fi ;;
-        *no-budget*) says INV-3 fork ;;
-        *small-core*) says C8 stuck ;;
-        *deaf-tail*) says C2 gap ;;
-        *known-stranger*) says H17 served ;;
-        *old-quorum*) says INV-22 fewer ;;
-        *bad-repair*) says A8 other ;;
-        *wrong-platform*) says INV-22 unflushed ;;
-        *idle-sync*) says V1 unsynced ;;
-        *early-switch*) says V2 unwritten ;;
+                       else says P-L11 gone; fi ;;
+        *no-budget*) says P-INV-3 fork ;;
+        *small-core*) says P-C8 stuck ;;
+        *deaf-tail*) says P-C2 gap ;;
+        *known-stranger*) says P-H17 served ;;
+        *old-quorum*) says P-INV-22 fewer ;;
+        *bad-repair*) says P-A8 other ;;
+        *wrong-platform*) says P-INV-22 unflushed ;;
+        *idle-sync*) says WST1 unsynced ;;
+        *early-switch*) says WST2 unwritten ;;
         esac
         echo "$seeds" ;;
 esac
@@ -66,7 +66,7 @@ esac
 
 
 def entry(name, test="a_test:Suite.Name"):
-    return mutants.Mutant(name, "L5", "what", test)
+    return mutants.Mutant(name, "P-L5", "what", test)
 
 
 class MutantsTest(unittest.TestCase):
@@ -102,20 +102,20 @@ class MutantsTest(unittest.TestCase):
 
     def test_seeds_kill_by_an_invariant_of_the_mutants_own(self):
         failed, printed = self.run_simulator("""# comment
-kSeen C2,C1
-kChecks ring_log.h:I2 --nodes 1
+kSeen P-C2,P-C1
+kChecks ring_log.h:RL2 --nodes 1
 """)
         self.assertFalse(failed, printed)
-        self.assertRegex(printed, "kSeen +killed +3 seeds .* C1: lost")
+        self.assertRegex(printed, "kSeen +killed +3 seeds .* P-C1: lost")
         self.assertRegex(printed, "kChecks +killed")
-        self.assertIn("canary early-durable: seen by INV-22", printed)
+        self.assertIn("canary early-durable: seen by P-INV-22", printed)
         self.assertIn("2/2 killed, after 3 seeds in the median", printed)
 
     def test_other_ends_are_no_kills(self):
         for name in ("kSeenOtherwise", "kCrashes", "kDies", "kSurvives",
                      "kChecks"):
             with self.subTest(name=name):
-                failed, printed = self.run_simulator(f"{name} C1\n")
+                failed, printed = self.run_simulator(f"{name} P-C1\n")
                 self.assertTrue(failed)
                 self.assertRegex(printed, f"{name} +(OTHERWISE|SURVIVED)")
                 self.assertIn("0/1 killed", printed)
@@ -124,13 +124,13 @@ kChecks ring_log.h:I2 --nodes 1
         self.write_simulator()
         with open(self.simulator + ".dead", "w", encoding="utf-8"):
             pass
-        failed, printed = self.run_simulator("kSeen C1\n")
+        failed, printed = self.run_simulator("kSeen P-C1\n")
         self.assertTrue(failed)
         self.assertIn("canary lost-fences: NOT seen", printed)
         self.assertNotIn("kSeen", printed)
 
     def test_crash_is_no_invariant_of_the_table(self):
-        for text in ("kA C1,CRASH\n", "kA\n", "C1 kA\n"):
+        for text in ("kA P-C1,CRASH\n", "kA\n", "P-C1 kA\n"):
             with self.subTest(text=text), self.assertRaises(SystemExit):
                 simulation.read_table(self.write_table(text))
 
@@ -173,8 +173,8 @@ kChecks ring_log.h:I2 --nodes 1
             [entry("kFails"), entry("kSurvives")])
         self.assertTrue(passed)
         self.assertEqual(killed, 1)
-        self.assertRegex(printed, "kFails +L5 +killed .* Suite.Name")
-        self.assertRegex(printed, "kSurvives +L5 +SURVIVED .* no test")
+        self.assertRegex(printed, "kFails +P-L5 +killed .* Suite.Name")
+        self.assertRegex(printed, "kSurvives +P-L5 +SURVIVED .* no test")
 
     def test_test_that_fails_unmutated_stops_the_run(self):
         passed, _, printed = self.run_all([entry("kFails", "a_test:Nothing")])
@@ -182,8 +182,8 @@ kChecks ring_log.h:I2 --nodes 1
         self.assertIn("must pass without a mutant", printed)
 
     def test_names_and_holes_select(self):
-        table = [entry("kA"), entry("kB"), mutants.Mutant("kC", "F1", "", "")]
-        self.assertEqual(mutants.select(table, ["L5"]), table[:2])
+        table = [entry("kA"), entry("kB"), mutants.Mutant("kC", "P-F1", "", "")]
+        self.assertEqual(mutants.select(table, ["P-L5"]), table[:2])
         self.assertEqual(mutants.select(table, ["kC", "kA"]),
                          [table[0], table[2]])
         with self.assertRaises(SystemExit):
@@ -191,15 +191,16 @@ kChecks ring_log.h:I2 --nodes 1
 
     def test_table_covers_every_hole_of_one_node(self):
         holes = {mutant.hole for mutant in mutants.read_table()}
-        for hole in ("H7 H9 H10 H11 H13 H14 S1 S2 S3 L1 L2 L3 L4 L5 L6 L8 L10 "
-                     "L11 L12 F1 F2 F3 F4 F5 F6 F7 A1 A2 A3.1 A3.2 A3.3 A3.5 "
-                     "A3.6").split():
+        for hole in ("P-H7 P-H9 P-H10 P-H11 P-H13 P-H14 P-S1 P-S2 P-S3 P-L1 "
+                     "P-L2 P-L3 P-L4 P-L5 P-L6 P-L8 P-L10 P-L11 P-L12 P-F1 "
+                     "P-F2 P-F3 P-F4 P-F5 P-F6 P-F7 P-A1 P-A2 P-A3.1 P-A3.2 "
+                     "P-A3.3 P-A3.5 P-A3.6").split():
             self.assertIn(hole, holes)
 
     def test_entry_in_another_form_is_refused(self):
         path = os.path.join(self.folder, "table")
         with open(path, "w", encoding="utf-8") as table:
-            table.write('ALPHEUS_MUTANT(kA, "L5", what, "a_test:*")\n')
+            table.write('ALPHEUS_MUTANT(kA, "P-L5", what, "a_test:*")\n')
         with self.assertRaises(SystemExit):
             mutants.read_table(path)
 

@@ -42,30 +42,30 @@ TEST_F(BallotCheckerTest, BallotsThatRiseAndAreOfTheirWritersViolateNothing) {
 
 TEST_F(BallotCheckerTest, ARegisterThatGoesBackIsSeen) {
   Write(BallotOf(6, 1), BallotOf(5, 2));
-  EXPECT_EQ(violated(), "A4.1");
+  EXPECT_EQ(violated(), "P-A4.1");
 }
 
 TEST_F(BallotCheckerTest, TwoBallotsOfOneCounterAreSeen) {
   Write(BallotOf(6, 1), BallotOf(6, 2));
-  EXPECT_EQ(violated(), "A4.1");
+  EXPECT_EQ(violated(), "P-A4.1");
 }
 
 TEST_F(BallotCheckerTest, ABallotAtAPromiseIsSeen) {
   Write(Epoch(0), BallotOf(4, 1));
   Give(BallotOf(4, 1), 1);
-  EXPECT_EQ(violated(), "A4.1");
+  EXPECT_EQ(violated(), "P-A4.1");
 }
 
 TEST_F(BallotCheckerTest, ABallotThatNobodyWroteIsSeen) {
   Write(Epoch(0), BallotOf(6, 1));
   Give(BallotOf(5, 1), 1);
-  EXPECT_EQ(violated(), "A4.1");
+  EXPECT_EQ(violated(), "P-A4.1");
 }
 
 TEST_F(BallotCheckerTest, TheBallotOfAnotherProcessViolatesInv4) {
   Write(Epoch(0), BallotOf(5, 1));
   Give(BallotOf(5, 1), 2);
-  EXPECT_EQ(violated(), "INV-4");
+  EXPECT_EQ(violated(), "P-INV-4");
 }
 
 TEST_F(BallotCheckerTest, ABallotThatIsGivenTwiceViolatesInv4) {
@@ -73,10 +73,10 @@ TEST_F(BallotCheckerTest, ABallotThatIsGivenTwiceViolatesInv4) {
   Give(BallotOf(5, 1), 1);
   EXPECT_EQ(violated(), "");
   Give(BallotOf(5, 1), 1);
-  EXPECT_EQ(violated(), "INV-4");
+  EXPECT_EQ(violated(), "P-INV-4");
 }
 
-// Two processes of one node may (B4), and nothing was written.
+// Two processes of one node may (BA4), and nothing was written.
 TEST_F(BallotCheckerTest, WithoutARegisterABallotMayBeGivenTwice) {
   for (int i = 0; i < 2; ++i) {
     checker_.Given({{BallotOf(4, 1)}, kThree}, BallotOf(5, 1), Process(1),
@@ -85,7 +85,7 @@ TEST_F(BallotCheckerTest, WithoutARegisterABallotMayBeGivenTwice) {
   EXPECT_EQ(violated(), "");
   checker_.Given({{BallotOf(5, 2)}, kThree}, BallotOf(5, 1), Process(1),
                  /*is_of_register=*/false);
-  EXPECT_EQ(violated(), "A4.1");
+  EXPECT_EQ(violated(), "P-A4.1");
 }
 
 // Answers what it was told to.
@@ -124,7 +124,7 @@ TEST_F(BallotCheckerTest, WhatASourceGivesIsPassedOnAndJudged) {
   source.answer = BallotOf(5, 1);
   EXPECT_EQ(**request->Poll(), BallotOf(5, 1));
   EXPECT_EQ(checker_.given(), 1u);
-  EXPECT_EQ(violated(), "A4.1");
+  EXPECT_EQ(violated(), "P-A4.1");
 }
 
 }  // namespace

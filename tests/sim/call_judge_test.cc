@@ -111,7 +111,7 @@ TEST_F(CallJudgeTest, OkBehindAFailureThatWasToldViolatesInv20) {
   EXPECT_EQ(violated(), "");
   Returned(Begin(ClientCall::kReserve, 5), absl::OkStatus(),
            /*log_has_failed=*/true);
-  EXPECT_EQ(violated(), "INV-20");
+  EXPECT_EQ(violated(), "P-INV-20");
 }
 
 TEST_F(CallJudgeTest, ACallThatGoesOnBehindItsDeadlineIsSeen) {
@@ -121,7 +121,7 @@ TEST_F(CallJudgeTest, ACallThatGoesOnBehindItsDeadlineIsSeen) {
   EXPECT_EQ(violated(), "");
   ++clock_.now;
   Returned(call, absl::OkStatus());
-  EXPECT_EQ(violated(), "A3");
+  EXPECT_EQ(violated(), "P-A3");
 }
 
 TEST_F(CallJudgeTest, WhoWaitsHearsSoonThatTheLogHasFailed) {
@@ -133,14 +133,14 @@ TEST_F(CallJudgeTest, WhoWaitsHearsSoonThatTheLogHasFailed) {
   EXPECT_EQ(violated(), "");
   ++clock_.now;
   Returned(call, absl::UnavailableError(""), /*log_has_failed=*/true);
-  EXPECT_EQ(violated(), "F7");
+  EXPECT_EQ(violated(), "P-F7");
 }
 
 TEST_F(CallJudgeTest, ACallThatWaitsForNobodyIsOverSoon) {
   const BegunCall call = judge_.Begin(ClientCall::kCleanupThrough);
   clock_.now = kStart + kSlack + 1;
   Returned(call, absl::OkStatus());
-  EXPECT_EQ(violated(), "A3");
+  EXPECT_EQ(violated(), "P-A3");
 }
 
 TEST_F(CallJudgeTest, AProcessThatStoodStillMayBeLate) {
@@ -154,7 +154,7 @@ TEST_F(CallJudgeTest, AProcessThatStoodStillMayBeLate) {
   EXPECT_EQ(violated(), "");
   Returned(call, absl::OkStatus(), false,
            /*steady_since=*/clock_.now - kSlack - 1);
-  EXPECT_EQ(violated(), "A3");
+  EXPECT_EQ(violated(), "P-A3");
 }
 
 TEST_F(CallJudgeTest, WhoAskedToBeToldHearsOfTheEnd) {
@@ -166,7 +166,7 @@ TEST_F(CallJudgeTest, WhoAskedToBeToldHearsOfTheEnd) {
   EXPECT_EQ(violated(), "");
   judge_.AskedToBeTold();
   judge_.LogEnded("gone");
-  EXPECT_EQ(violated(), "F7");
+  EXPECT_EQ(violated(), "P-F7");
 }
 
 TEST_F(CallJudgeTest, WhoRanACallbackMayBeLate) {

@@ -33,7 +33,7 @@ TEST_F(CalmCheckerTest, ReplicasThatComeAndStayViolateNothing) {
 TEST_F(CalmCheckerTest, AReplicaThatIsGivenUpViolatesA33) {
   calm_.InSync(3, false);
   calm_.InSync(2, false);
-  EXPECT_EQ(violated(), "A3.3");
+  EXPECT_EQ(violated(), "P-A3.3");
 }
 
 TEST_F(CalmCheckerTest, WhoHasARivalMayLoseAll) {
@@ -44,7 +44,7 @@ TEST_F(CalmCheckerTest, WhoHasARivalMayLoseAll) {
 
 TEST_F(CalmCheckerTest, AMessageWithoutACreditViolatesInvR1) {
   calm_.WithoutCredit(1);
-  EXPECT_EQ(violated(), "INV-R1");
+  EXPECT_EQ(violated(), "P-INV-R1");
 }
 
 TEST_F(CalmCheckerTest, WhereConnectionsBreakBothMayHappen) {

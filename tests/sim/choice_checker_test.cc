@@ -46,7 +46,7 @@ class ChoiceCheckerTest : public CheckerTest {
     checker.Answered(0, kOpened, Has(3, kPrevious));
     checker.Answered(1, kOpened, other);
     checker.Opened(kOpened, kPrevious, kEnd, Found(), 2);
-    return ViolatedBy(referee) != "INV-2";
+    return ViolatedBy(referee) != "P-INV-2";
   }
 
   ChoiceChecker checker_{referee_};
@@ -115,7 +115,7 @@ TEST_F(ChoiceCheckerTest, TheLastAnswerOfEachMachineCounts) {
   checker_.Answered(0, kOpened, Has(3, kPrevious));
   checker_.Answered(0, kOpened, Has(3, kPrevious));
   checker_.Opened(kOpened, kPrevious, kEnd, Found(), 2);
-  EXPECT_EQ(violated(), "INV-2");
+  EXPECT_EQ(violated(), "P-INV-2");
 }
 
 TEST_F(ChoiceCheckerTest, AnOpeningThatIsShownLateHasItsAnswers) {
@@ -132,7 +132,7 @@ TEST_F(ChoiceCheckerTest, AnswersForAnotherEpochDoNotCount) {
   checker_.Answered(0, kOpened, Has(3, kPrevious));
   checker_.Answered(1, Epoch(6), Has(3, kPrevious));
   checker_.Opened(kOpened, kPrevious, kEnd, Found(), 2);
-  EXPECT_EQ(violated(), "INV-2");
+  EXPECT_EQ(violated(), "P-INV-2");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ size_t CountKnowing(const std::set<int>& core, const std::set<int>& knowing) {
       core, [&](int member) { return knowing.contains(member); }));
 }
 
-// All N up to 5, all W, and whoever knows (C8, H12).
+// All N up to 5, all W, and whoever knows (P-C8, P-H12).
 TEST(CoreTest, HasAQuorumOfWhichEnoughKnow) {
   Random random(1);
   for (uint32_t n = 1; n <= 5; ++n) {

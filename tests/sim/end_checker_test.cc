@@ -35,7 +35,7 @@ TEST_F(EndCheckerTest, OneReplicaShortViolatesInv15) {
   EXPECT_EQ(CompareMedia(/*in_sync=*/2), 2);
   EXPECT_EQ(violated(), "");
   EXPECT_EQ(CompareMedia(), 2);
-  EXPECT_EQ(violated(), "INV-15");
+  EXPECT_EQ(violated(), "P-INV-15");
 }
 
 TEST_F(EndCheckerTest, AReplicaOfAnotherEpochIsNotWhole) {
@@ -43,7 +43,7 @@ TEST_F(EndCheckerTest, AReplicaOfAnotherEpochIsNotWhole) {
   MediumOf(2).Install({primary().epoch() + 1, 1, primary().next_lsn(),
                        RingOffset(0), /*start_chain=*/0});
   EXPECT_EQ(CompareMedia(), 2);
-  EXPECT_EQ(violated(), "INV-15");
+  EXPECT_EQ(violated(), "P-INV-15");
 }
 
 // Whose epoch, place and checksums are right.
@@ -70,7 +70,7 @@ TEST_F(EndCheckerTest, ALogThatWasClosedAndEndsElsewhereViolatesC4) {
   checker_.CompareEnds(Lsn(7), Lsn(7));
   EXPECT_EQ(violated(), "");
   checker_.CompareEnds(Lsn(7), Lsn(8));
-  EXPECT_EQ(violated(), "C4");
+  EXPECT_EQ(violated(), "P-C4");
 }
 
 TEST_F(EndCheckerTest, CopiesThatDifferViolateInvS2) {
@@ -80,7 +80,7 @@ TEST_F(EndCheckerTest, CopiesThatDifferViolateInvS2) {
   checker_.LookAtRest(primary().epoch() + 1);  // it has another one
   EXPECT_EQ(violated(), "");
   checker_.LookAtRest(primary().epoch());
-  EXPECT_EQ(violated(), "INV-S2");
+  EXPECT_EQ(violated(), "P-INV-S2");
 }
 
 }  // namespace

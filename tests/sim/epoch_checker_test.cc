@@ -77,7 +77,7 @@ class EpochCheckerTest : public CheckedWorldTest {
 TEST_F(EpochCheckerTest, AConfigurationComesWithAnInstallationOnly) {
   ChangeSuperline(0,
                   [](Superline& superline) { superline.configuration.id = 2; });
-  EXPECT_EQ(violated(), "INV-18");
+  EXPECT_EQ(violated(), "P-INV-18");
 }
 
 TEST_F(EpochCheckerTest, AnEpochHasOneConfiguration) {
@@ -89,7 +89,7 @@ TEST_F(EpochCheckerTest, AnEpochHasOneConfiguration) {
                     superline.log_epoch = Epoch(5);
                     superline.configuration.id = 2;
                   });
-  EXPECT_EQ(violated(), "INV-18");
+  EXPECT_EQ(violated(), "P-INV-18");
 }
 
 TEST_F(EpochCheckerTest, AReplicaInstallsWhatNamesIt) {
@@ -99,7 +99,7 @@ TEST_F(EpochCheckerTest, AReplicaInstallsWhatNamesIt) {
                     superline.log_epoch = Epoch(5);
                     superline.configuration.members[1].incarnation += 1;
                   });
-  EXPECT_EQ(violated(), "INV-18");
+  EXPECT_EQ(violated(), "P-INV-18");
 }
 
 // Two of three stay, and one of these two has it: whoever opens the log by the
@@ -114,7 +114,7 @@ TEST_F(EpochCheckerTest, AChangeIsShownOnceEnoughOfThoseThatStayHaveIt) {
     return before;
   }();
   checkers().epochs.OnOpened(Epoch(5), found, world_.configuration());
-  EXPECT_EQ(violated(), "INV-18");
+  EXPECT_EQ(violated(), "P-INV-18");
 }
 
 TEST_F(EpochCheckerTest, AnEpochThatIsOpenedAsItHasToBeViolatesNothing) {
@@ -150,7 +150,7 @@ TEST_F(EpochCheckerTest, AMediumThatWasSuspectMayBeMarked) {
   SetRepairing(0, true);
   EXPECT_EQ(violated(), "");
   SetRepairing(1, true);
-  EXPECT_EQ(violated(), "INV-12");
+  EXPECT_EQ(violated(), "P-INV-12");
 }
 
 TEST_F(EpochCheckerTest, ASuperlineThatGoesBackViolatesInvS1) {
@@ -158,7 +158,7 @@ TEST_F(EpochCheckerTest, ASuperlineThatGoesBackViolatesInvS1) {
   Promise(0, kFive);
   MediumOf(0).WriteSuperline(before, 1);
   checkers().epochs.Look(0);
-  EXPECT_EQ(violated(), "INV-S1");
+  EXPECT_EQ(violated(), "P-INV-S1");
 }
 
 TEST_F(EpochCheckerTest, TwoSuperlinesOfOneNumberViolateInvS1) {
@@ -166,7 +166,7 @@ TEST_F(EpochCheckerTest, TwoSuperlinesOfOneNumberViolateInvS1) {
   other.unsafe_shutdown_count = 1;
   MediumOf(0).WriteSuperline(other, MediumOf(0).seq());
   checkers().epochs.Look(0);
-  EXPECT_EQ(violated(), "INV-S1");
+  EXPECT_EQ(violated(), "P-INV-S1");
 }
 
 TEST_F(EpochCheckerTest, ASuperlineThatCannotBeReadViolatesInvS2) {
@@ -175,7 +175,7 @@ TEST_F(EpochCheckerTest, ASuperlineThatCannotBeReadViolatesInvS2) {
   EXPECT_EQ(violated(), "");  // the other copy makes up for it
   MediumOf(0).Damage(kSuperlineCopyBytes, 64);
   checkers().epochs.Look(0);
-  EXPECT_EQ(violated(), "INV-S2");
+  EXPECT_EQ(violated(), "P-INV-S2");
 }
 
 TEST_F(EpochCheckerTest, CopiesOfASuperlineThatDifferAtRestViolateInvS2) {
@@ -185,7 +185,7 @@ TEST_F(EpochCheckerTest, CopiesOfASuperlineThatDifferAtRestViolateInvS2) {
   checkers().epochs.Look(0);
   EXPECT_EQ(violated(), "");
   checkers().epochs.LookAtRest(0);
-  EXPECT_EQ(violated(), "INV-S2");
+  EXPECT_EQ(violated(), "P-INV-S2");
 }
 
 TEST_F(EpochCheckerTest, CopiesOfATableThatDifferAtRestViolateInvS2) {
@@ -193,7 +193,7 @@ TEST_F(EpochCheckerTest, CopiesOfATableThatDifferAtRestViolateInvS2) {
   checkers().epochs.Look(0);
   EXPECT_EQ(violated(), "");
   checkers().epochs.LookAtRest(0);
-  EXPECT_EQ(violated(), "INV-S2");
+  EXPECT_EQ(violated(), "P-INV-S2");
 }
 
 TEST_F(EpochCheckerTest, AWatermarkThatCannotBeReadViolatesInvS2) {
@@ -202,25 +202,25 @@ TEST_F(EpochCheckerTest, AWatermarkThatCannotBeReadViolatesInvS2) {
   EXPECT_EQ(violated(), "");
   MediumOf(0).Damage(kWatermarkOffset + kPageBytes, 64);
   checkers().epochs.Look(0);
-  EXPECT_EQ(violated(), "INV-S2");
+  EXPECT_EQ(violated(), "P-INV-S2");
 }
 
 TEST_F(EpochCheckerTest, APromiseThatGoesBackViolatesA42) {
   Promise(0, kSix);
   Promise(0, kFive);
-  EXPECT_EQ(violated(), "A4.2");
+  EXPECT_EQ(violated(), "P-A4.2");
 }
 
 TEST_F(EpochCheckerTest, APromiseThatIsGivenToAnotherInstead) {
   Promise(0, kFive);
   Promise(0, {Epoch(5), kTwo});
-  EXPECT_EQ(violated(), "A4.2");
+  EXPECT_EQ(violated(), "P-A4.2");
 }
 
 TEST_F(EpochCheckerTest, AnEpochThatIsPromisedToTwoViolatesInv4) {
   Promise(0, kFive);
   Promise(1, {Epoch(5), kTwo});
-  EXPECT_EQ(violated(), "INV-4");
+  EXPECT_EQ(violated(), "P-INV-4");
 }
 
 TEST_F(EpochCheckerTest, AnEpochWithTwoNoncesViolatesInv4) {
@@ -230,7 +230,7 @@ TEST_F(EpochCheckerTest, AnEpochWithTwoNoncesViolatesInv4) {
   EpochEntry other = Entry(kFive);
   ++other.nonce;
   Install(1, other);
-  EXPECT_EQ(violated(), "INV-4");
+  EXPECT_EQ(violated(), "P-INV-4");
 }
 
 TEST_F(EpochCheckerTest, TwoEpochsWithOneNonceViolateInv4) {
@@ -240,7 +240,7 @@ TEST_F(EpochCheckerTest, TwoEpochsWithOneNonceViolateInv4) {
   EpochEntry copied = Entry(kSix);
   copied.nonce = Entry(kFive).nonce;
   Install(1, copied);
-  EXPECT_EQ(violated(), "INV-4");
+  EXPECT_EQ(violated(), "P-INV-4");
 }
 
 TEST_F(EpochCheckerTest, AnInstallationInstalledWithItsPromiseViolatesInv6) {
@@ -252,14 +252,14 @@ TEST_F(EpochCheckerTest, AnInstallationInstalledWithItsPromiseViolatesInv6) {
                     superline.promised_node = kOne.node;
                     superline.promised_incarnation = kOne.incarnation;
                   });
-  EXPECT_EQ(violated(), "INV-6");
+  EXPECT_EQ(violated(), "P-INV-6");
 }
 
 TEST_F(EpochCheckerTest, AnInstallationUnderALaterPromiseViolatesInv6) {
   PromiseByTwo(0, kFive);
   Promise(0, kSix);
   Install(0, Entry(kFive));
-  EXPECT_EQ(violated(), "INV-6");
+  EXPECT_EQ(violated(), "P-INV-6");
 }
 
 TEST_F(EpochCheckerTest, ALogEpochThatGoesBackViolatesInv6) {
@@ -267,14 +267,14 @@ TEST_F(EpochCheckerTest, ALogEpochThatGoesBackViolatesInv6) {
   Install(0, Entry(kFive));
   ChangeWithTable(0, EpochTable::Empty(kLogId),
                   [](Superline& superline) { superline.log_epoch = Epoch(0); });
-  EXPECT_EQ(violated(), "INV-6");
+  EXPECT_EQ(violated(), "P-INV-6");
 }
 
 TEST_F(EpochCheckerTest, ARepairThatOutlivesItsInstallationViolatesInv12) {
   PromiseByTwo(0, kFive);
   SetRepairing(0, true);
   Install(0, Entry(kFive));
-  EXPECT_EQ(violated(), "INV-12");
+  EXPECT_EQ(violated(), "P-INV-12");
 }
 
 TEST_F(EpochCheckerTest, ARepairThatEndsWithoutAnInstallationViolatesInv12) {
@@ -282,14 +282,14 @@ TEST_F(EpochCheckerTest, ARepairThatEndsWithoutAnInstallationViolatesInv12) {
   SetRepairing(0, true);
   EXPECT_EQ(violated(), "");
   SetRepairing(0, false);
-  EXPECT_EQ(violated(), "INV-12");
+  EXPECT_EQ(violated(), "P-INV-12");
 }
 
 TEST_F(EpochCheckerTest, ARepairThatBeginsWithoutAPromiseViolatesInv12) {
   PromiseByTwo(0, kFive);
   Install(0, Entry(kFive));
   SetRepairing(0, true);
-  EXPECT_EQ(violated(), "INV-12");
+  EXPECT_EQ(violated(), "P-INV-12");
 }
 
 class ReadQuorumTest : public EpochCheckerTest {
@@ -297,7 +297,7 @@ class ReadQuorumTest : public EpochCheckerTest {
   ReadQuorumTest() : EpochCheckerTest(/*write_quorum=*/1) {}
 };
 
-// Where not all machines have their replicas, A4.4 is nobody's to judge.
+// Where not all machines have their replicas, P-A4.4 is nobody's to judge.
 TEST_F(ReadQuorumTest, AnEpochThatFewerThanRHavePromisedViolatesA42) {
   world_.CutPower(world_.machine(2));
   world_.store().SetAside(2, RegionStore::Content::kBlank,
@@ -307,7 +307,7 @@ TEST_F(ReadQuorumTest, AnEpochThatFewerThanRHavePromisedViolatesA42) {
   Install(0, Entry(kFive));
   checkers().epochs.OnOpened(Epoch(5), world_.configuration(),
                              world_.configuration());
-  EXPECT_EQ(violated(), "A4.2");
+  EXPECT_EQ(violated(), "P-A4.2");
 }
 
 TEST_F(EpochCheckerTest, AnEpochThatFewerThanWHaveInstalledViolatesA46) {
@@ -316,31 +316,31 @@ TEST_F(EpochCheckerTest, AnEpochThatFewerThanWHaveInstalledViolatesA46) {
   Install(0, Entry(kFive));
   checkers().epochs.OnOpened(Epoch(5), world_.configuration(),
                              world_.configuration());
-  EXPECT_EQ(violated(), "A4.6");
+  EXPECT_EQ(violated(), "P-A4.6");
 }
 
 TEST_F(EpochCheckerTest, AnInstallationThatTooFewHavePromisedViolatesA44) {
   Promise(0, kFive);
   Install(0, Entry(kFive));
-  EXPECT_EQ(violated(), "A4.4");
+  EXPECT_EQ(violated(), "P-A4.4");
 }
 
 TEST_F(EpochCheckerTest, AnotherChainAtTheHeadViolatesInv8) {
   checkers().owners.Settled({Lsn(1), RingOffset(0), /*chain=*/0});
   ChangeSuperline(0, [](Superline& superline) { superline.head_chain = 1; });
-  EXPECT_EQ(violated(), "INV-8");
+  EXPECT_EQ(violated(), "P-INV-8");
 }
 
 TEST_F(EpochCheckerTest, AHeadBehindWhatNobodyCleanedViolatesL10) {
   ChangeSuperline(0, [](Superline& superline) { superline.head_lsn = Lsn(2); });
-  EXPECT_EQ(violated(), "L10");
+  EXPECT_EQ(violated(), "P-L10");
 }
 
 TEST_F(EpochCheckerTest, AHeadThatGoesBackIsToldToItsChecker) {
   world_.history().MayBeCleanedThrough(1, Lsn(5));
   ChangeSuperline(0, [](Superline& superline) { superline.head_lsn = Lsn(3); });
   ChangeSuperline(0, [](Superline& superline) { superline.head_lsn = Lsn(2); });
-  EXPECT_EQ(violated(), "A6");
+  EXPECT_EQ(violated(), "P-A6");
 }
 
 TEST_F(EpochCheckerTest, ARecordThatIsProvenAndThereViolatesNothing) {
@@ -355,7 +355,7 @@ TEST_F(EpochCheckerTest, ARecordThatIsProvenAndBrokenViolatesInv3) {
   WriteRecord(0, std::byte{1});
   MediumOf(0).Damage(world_.layout().ring_offset + kRingLine, 8);
   checkers().epochs.Look(0);
-  EXPECT_EQ(violated(), "INV-3");
+  EXPECT_EQ(violated(), "P-INV-3");
 }
 
 TEST_F(EpochCheckerTest, ARecordThatIsNotTheDurableOneViolatesInv3) {
@@ -363,7 +363,7 @@ TEST_F(EpochCheckerTest, ARecordThatIsNotTheDurableOneViolatesInv3) {
   Learn(0);
   WriteRecord(1, std::byte{2});
   checkers().epochs.Look(1);
-  EXPECT_EQ(violated(), "INV-3");
+  EXPECT_EQ(violated(), "P-INV-3");
 }
 
 }  // namespace

@@ -67,26 +67,26 @@ TEST_F(FenceCheckerTest, BytesOfWhomTheRingIsPromisedToViolateNothing) {
 
 TEST_F(FenceCheckerTest, BytesOfAnotherProcessViolateInv6) {
   LandInRing(2);
-  EXPECT_EQ(violated(), "INV-6");
+  EXPECT_EQ(violated(), "P-INV-6");
 }
 
 TEST_F(FenceCheckerTest, BytesOfAProcessThatNobodyNamedViolateInv6) {
   LandInRing(0);
-  EXPECT_EQ(violated(), "INV-6");
+  EXPECT_EQ(violated(), "P-INV-6");
 }
 
 TEST_F(FenceCheckerTest, BytesBehindAPromiseToAnotherViolateInv6) {
   LandInRing(1);
   Promise({Epoch(6), kSecond});
   LandInRing(1);
-  EXPECT_EQ(violated(), "INV-6");
+  EXPECT_EQ(violated(), "P-INV-6");
 }
 
 TEST_F(FenceCheckerTest, BytesOfAnOlderSessionOfTheSameProcessViolateInv6) {
   LandInRing(1);
   Promise({Epoch(6), kFirst});
   LandInRing(1);
-  EXPECT_EQ(violated(), "INV-6");
+  EXPECT_EQ(violated(), "P-INV-6");
 }
 
 // The replica ends them next, before it looks at its ring.
@@ -98,14 +98,14 @@ TEST_F(FenceCheckerTest, BytesBetweenAPromiseAndItsAnswerViolateNothing) {
   EXPECT_EQ(violated(), "");
   checkers().fence.Promised(0, {Epoch(6), kSecond});
   LandInRing(1);
-  EXPECT_EQ(violated(), "INV-6");
+  EXPECT_EQ(violated(), "P-INV-6");
 }
 
 // An adapter that came back is another process's.
 TEST_F(FenceCheckerTest, BytesOfAProcessBeforeViolateInv6) {
   world_.network().Restart(HostOf(1));
   LandInRing(1);
-  EXPECT_EQ(violated(), "INV-6");
+  EXPECT_EQ(violated(), "P-INV-6");
 }
 
 TEST_F(FenceCheckerTest, BytesBesideTheRingViolateInvS4) {
@@ -113,7 +113,7 @@ TEST_F(FenceCheckerTest, BytesBesideTheRingViolateInvS4) {
     ASSERT_LT(offset, world_.layout().ring_offset);
   }
   Land(1, world_.layout().ring_offset - 8);
-  EXPECT_EQ(violated(), "INV-S4");
+  EXPECT_EQ(violated(), "P-INV-S4");
 }
 
 TEST_F(FenceCheckerTest, BytesElsewhereAreNobodysBusiness) {

@@ -106,7 +106,7 @@ TEST_F(HistoryTest, TheFirstViolationCounts) {
   WriteLog(2);
   OpenEmpty(2);
   OpenEmpty(2);
-  ASSERT_EQ(violated(), "C1");
+  ASSERT_EQ(violated(), "P-C1");
   EXPECT_EQ(referee_.violation()->at_ns, 7);
   EXPECT_NE(referee_.violation()->what.find("LSN 1"), std::string::npos);
 }
@@ -114,7 +114,7 @@ TEST_F(HistoryTest, TheFirstViolationCounts) {
 TEST_F(HistoryTest, AnAcknowledgedRecordThatIsNotShownViolatesC1) {
   WriteLog(3);
   Open(2, 1, Records(1, 2));
-  EXPECT_EQ(violated(), "C1");
+  EXPECT_EQ(violated(), "P-C1");
 }
 
 TEST_F(HistoryTest, AnOpeningMayNotKnowWhatIsAcknowledgedMeanwhile) {
@@ -132,13 +132,13 @@ TEST_F(HistoryTest, AHoleViolatesC2) {
   auto records = Records(1, 3);
   records.erase(records.begin() + 1);
   Open(2, 1, records);
-  EXPECT_EQ(violated(), "C2");
+  EXPECT_EQ(violated(), "P-C2");
 }
 
 TEST_F(HistoryTest, ARecordOfAnEpochThatNobodyOpenedViolatesC3) {
   WriteLog(1);
   Open(3, 1, {Record(1, 2, operations_[0])});
-  EXPECT_EQ(violated(), "C3");
+  EXPECT_EQ(violated(), "P-C3");
 }
 
 TEST_F(HistoryTest, BytesThatNobodyWroteViolateC3) {
@@ -146,7 +146,7 @@ TEST_F(HistoryTest, BytesThatNobodyWroteViolateC3) {
   const auto records = Records(1, 1);
   payloads_.back()[kBytes - 1] ^= std::byte{1};
   Open(2, 1, records);
-  EXPECT_EQ(violated(), "C3");
+  EXPECT_EQ(violated(), "P-C3");
 }
 
 TEST_F(HistoryTest, ARecordThatIsTooShortViolatesC3) {
@@ -154,7 +154,7 @@ TEST_F(HistoryTest, ARecordThatIsTooShortViolatesC3) {
   auto records = Records(1, 1);
   records[0].payload = records[0].payload.first(kBytes - 1);
   Open(2, 1, records);
-  EXPECT_EQ(violated(), "C3");
+  EXPECT_EQ(violated(), "P-C3");
 }
 
 TEST_F(HistoryTest, AnEmptyRecordViolatesC3) {
@@ -162,7 +162,7 @@ TEST_F(HistoryTest, AnEmptyRecordViolatesC3) {
   auto records = Records(1, 1);
   records[0].payload = {};
   Open(2, 1, records);
-  EXPECT_EQ(violated(), "C3");
+  EXPECT_EQ(violated(), "P-C3");
 }
 
 TEST_F(HistoryTest, ARecordThatWasOnlyReservedViolatesC3) {
@@ -170,7 +170,7 @@ TEST_F(HistoryTest, ARecordThatWasOnlyReservedViolatesC3) {
   const OperationId operation = history_.Begin(first, kBytes);
   history_.HasLsn(operation, Lsn(1));
   Open(2, 1, {Record(1, 1, operation)});
-  EXPECT_EQ(violated(), "C3");
+  EXPECT_EQ(violated(), "P-C3");
 }
 
 TEST_F(HistoryTest, ARecordAtAnotherPlaceViolatesC3) {
@@ -178,7 +178,7 @@ TEST_F(HistoryTest, ARecordAtAnotherPlaceViolatesC3) {
   Write(first, 1);
   const OperationId second = Write(first, 2);
   Open(2, 1, {Record(1, 1, second)});
-  EXPECT_EQ(violated(), "C3");
+  EXPECT_EQ(violated(), "P-C3");
 }
 
 TEST_F(HistoryTest, ARecordThatIsShownTwiceViolatesC3) {
@@ -187,14 +187,14 @@ TEST_F(HistoryTest, ARecordThatIsShownTwiceViolatesC3) {
   const OperationId operation = history_.Begin(first, kBytes);
   history_.MayBeCompleted(operation);
   Open(2, 1, {Record(1, 1, operation), Record(2, 1, operation)});
-  EXPECT_EQ(violated(), "C3");
+  EXPECT_EQ(violated(), "P-C3");
 }
 
 TEST_F(HistoryTest, AnAbortThatNobodyAskedForViolatesC3) {
   const PrimaryNumber first = OpenEmpty(1);
   Write(first, 1);
   Open(2, 1, {Aborted(1, 1)});
-  EXPECT_EQ(violated(), "C3");
+  EXPECT_EQ(violated(), "P-C3");
 }
 
 TEST_F(HistoryTest, ARecordThatIsShownAndLaterIsNotViolatesC1) {
@@ -203,7 +203,7 @@ TEST_F(HistoryTest, ARecordThatIsShownAndLaterIsNotViolatesC1) {
   Open(2, 1, {Record(1, 1, operation)});
   EXPECT_EQ(violated(), "");
   OpenEmpty(3);
-  EXPECT_EQ(violated(), "C1");
+  EXPECT_EQ(violated(), "P-C1");
 }
 
 TEST_F(HistoryTest, ARecordThatIsShownAndLaterIsAbortedViolatesC4) {
@@ -213,7 +213,7 @@ TEST_F(HistoryTest, ARecordThatIsShownAndLaterIsAbortedViolatesC4) {
   Open(2, 1, {Record(1, 1, operation)});
   EXPECT_EQ(violated(), "");
   Open(3, 1, {Aborted(1, 1)});
-  EXPECT_EQ(violated(), "C4");
+  EXPECT_EQ(violated(), "P-C4");
 }
 
 // Tails.
@@ -230,19 +230,19 @@ TEST_F(HistoryTest, ATailMayLeaveOutWhatWasAborted) {
 TEST_F(HistoryTest, ATailThatLeavesOutARecordViolatesC2) {
   WriteLog(3);
   history_.Followed(Lsn(2), Record(3, 1, operations_[2]));
-  EXPECT_EQ(violated(), "C2");
+  EXPECT_EQ(violated(), "P-C2");
 }
 
 TEST_F(HistoryTest, ATailThatGoesBackViolatesC2) {
   WriteLog(3);
   history_.Followed(Lsn(3), Record(2, 1, operations_[1]));
-  EXPECT_EQ(violated(), "C2");
+  EXPECT_EQ(violated(), "P-C2");
 }
 
 TEST_F(HistoryTest, ATailThatShowsWhatNobodyWroteViolatesC3) {
   WriteLog(2);
   history_.Followed(Lsn(1), Record(1, 1, operations_[1]));
-  EXPECT_EQ(violated(), "C3");
+  EXPECT_EQ(violated(), "P-C3");
 }
 
 TEST_F(HistoryTest, WhatATailShowedAndALaterOpeningLacksViolatesC1) {
@@ -250,7 +250,7 @@ TEST_F(HistoryTest, WhatATailShowedAndALaterOpeningLacksViolatesC1) {
   history_.Followed(Lsn(1), Record(1, 1, Write(first, 1)));
   EXPECT_EQ(violated(), "");
   OpenEmpty(2);
-  EXPECT_EQ(violated(), "C1");
+  EXPECT_EQ(violated(), "P-C1");
 }
 
 TEST_F(HistoryTest, ATailThatIsToldOfACleanedHeadViolatesNothing) {
@@ -263,14 +263,14 @@ TEST_F(HistoryTest, ATailThatIsToldOfACleanedHeadViolatesNothing) {
 TEST_F(HistoryTest, ATailThatIsSentAwayFromWhatNobodyCleanedViolatesL10) {
   WriteLog(2);
   history_.Overtaken(Lsn(1), Lsn(3));
-  EXPECT_EQ(violated(), "L10");
+  EXPECT_EQ(violated(), "P-L10");
 }
 
 TEST_F(HistoryTest, ATailThatIsSentAwayFromTheHeadViolatesL10) {
   const PrimaryNumber first = WriteLog(2);
   history_.MayBeCleanedThrough(first, Lsn(2));
   history_.Overtaken(Lsn(3), Lsn(3));
-  EXPECT_EQ(violated(), "L10");
+  EXPECT_EQ(violated(), "P-L10");
 }
 
 TEST_F(HistoryTest, AClientThatIsToldAnotherPlaceThanWasShownViolatesC4) {
@@ -279,7 +279,7 @@ TEST_F(HistoryTest, AClientThatIsToldAnotherPlaceThanWasShownViolatesC4) {
   history_.MayBeCompleted(shown);
   Open(2, 1, {Record(1, 1, shown)});
   Write(first, 1);
-  EXPECT_EQ(violated(), "C4");
+  EXPECT_EQ(violated(), "P-C4");
 }
 
 TEST_F(HistoryTest, TwoPrimariesThatAcknowledgeOnePlaceViolateC5) {
@@ -290,27 +290,27 @@ TEST_F(HistoryTest, TwoPrimariesThatAcknowledgeOnePlaceViolateC5) {
   history_.Acknowledged(first, Lsn(1));
   EXPECT_EQ(violated(), "");
   history_.Acknowledged(second, Lsn(1));
-  EXPECT_EQ(violated(), "C5");
+  EXPECT_EQ(violated(), "P-C5");
 }
 
 TEST_F(HistoryTest, AcknowledgingWhatWasOnlyReservedViolatesF1) {
   const PrimaryNumber first = OpenEmpty(1);
   history_.HasLsn(history_.Begin(first, kBytes), Lsn(1));
   history_.Acknowledged(first, Lsn(1));
-  EXPECT_EQ(violated(), "F1");
+  EXPECT_EQ(violated(), "P-F1");
 }
 
 TEST_F(HistoryTest, APlaceThatIsGivenTwiceViolatesItsOrder) {
   const PrimaryNumber first = OpenEmpty(1);
   Write(first, 1);
   Write(first, 1);
-  EXPECT_EQ(violated(), "A3.1");
+  EXPECT_EQ(violated(), "P-A3.1");
 }
 
 TEST_F(HistoryTest, AnEpochThatIsOpenedTwiceIsSeen) {
   OpenEmpty(1);
   OpenEmpty(1);
-  EXPECT_EQ(violated(), "INV-4");
+  EXPECT_EQ(violated(), "P-INV-4");
 }
 
 TEST_F(HistoryTest, AnEndThatIsNotBehindTheLastRecordIsSeen) {
@@ -318,7 +318,7 @@ TEST_F(HistoryTest, AnEndThatIsNotBehindTheLastRecordIsSeen) {
   const PrimaryNumber second = history_.NewPrimary();
   history_.Opens(second);
   history_.Opened(second, Epoch(2), Lsn(1), Lsn(4), Records(1, 2));
-  EXPECT_EQ(violated(), "INV-11");
+  EXPECT_EQ(violated(), "P-INV-11");
 }
 
 TEST_F(HistoryTest, ACleanedRecordThatNobodyCleanedViolatesL8) {
@@ -326,13 +326,13 @@ TEST_F(HistoryTest, ACleanedRecordThatNobodyCleanedViolatesL8) {
   auto records = Records(1, 2);
   records[1] = Cleaned(2, 1);
   Open(2, 1, records);
-  EXPECT_EQ(violated(), "L8");
+  EXPECT_EQ(violated(), "P-L8");
 }
 
 TEST_F(HistoryTest, AHeadBehindWhatNobodyCleanedViolatesL10) {
   history_.MayBeCleaned(WriteLog(3), Lsn(1));
   Open(2, 3, Records(3, 3));
-  EXPECT_EQ(violated(), "L10");
+  EXPECT_EQ(violated(), "P-L10");
 }
 
 TEST_F(HistoryTest, AHeadMayPassWhatWasCleanedOrAborted) {
@@ -358,26 +358,26 @@ TEST_F(HistoryTest, WhatAnotherPrimaryCleanedOrAbortedIsStillNeeded) {
   history_.MayBeCleanedThrough(second, Lsn(2));
   EXPECT_TRUE(history_.IsCleaned(Lsn(2)));
   Open(3, 4, {});
-  EXPECT_EQ(violated(), "L10");
+  EXPECT_EQ(violated(), "P-L10");
 }
 
 TEST_F(HistoryTest, WhatWasCleanedAsAWholeAndComesBackViolatesL11) {
   history_.MayBeCleanedThrough(WriteLog(3), Lsn(3));
   history_.Emptied(Lsn(4), Lsn(4), Lsn(4));
   Open(2, 3, Records(3, 3));
-  EXPECT_EQ(violated(), "L11");
+  EXPECT_EQ(violated(), "P-L11");
 }
 
 TEST_F(HistoryTest, CleaningEverythingThatWasStillOpenViolatesL11) {
   history_.MayBeCleanedThrough(WriteLog(3), Lsn(3));
   history_.Emptied(Lsn(4), /*open=*/Lsn(3), /*durable_head=*/Lsn(4));
-  EXPECT_EQ(violated(), "L11");
+  EXPECT_EQ(violated(), "P-L11");
 }
 
 TEST_F(HistoryTest, CleaningEverythingOnTooFewMediaViolatesL11) {
   history_.MayBeCleanedThrough(WriteLog(3), Lsn(3));
   history_.Emptied(Lsn(4), Lsn(4), /*durable_head=*/Lsn(3));
-  EXPECT_EQ(violated(), "L11");
+  EXPECT_EQ(violated(), "P-L11");
 }
 
 TEST_F(HistoryTest, RefusingToCleanALogWithoutReservationsViolatesL11) {
@@ -387,7 +387,7 @@ TEST_F(HistoryTest, RefusingToCleanALogWithoutReservationsViolatesL11) {
   history_.NotEmptied(first, Lsn(4), /*open=*/Lsn(3));
   EXPECT_EQ(violated(), "");
   history_.NotEmptied(first, Lsn(4), /*open=*/Lsn(4));
-  EXPECT_EQ(violated(), "L11");
+  EXPECT_EQ(violated(), "P-L11");
 }
 
 TEST_F(HistoryTest, ACleanupThatWasRefusedWithdrawsItsMark) {
@@ -400,7 +400,7 @@ TEST_F(HistoryTest, ACleanupThatWasRefusedWithdrawsItsMark) {
   EXPECT_FALSE(history_.IsCleaned(Lsn(2)));
   EXPECT_EQ(violated(), "");
   history_.JudgeHeadOfMedium(0, Lsn(4));
-  EXPECT_EQ(violated(), "L10");
+  EXPECT_EQ(violated(), "P-L10");
 }
 
 // One of two calls for the same records was refused.
@@ -415,7 +415,7 @@ TEST_F(HistoryTest, AMarkIsWithdrawnOnce) {
   // What was once found to be cleaned is judged anew.
   history_.NotCleanedThrough(first, Lsn(3));
   history_.JudgeHeadOfMedium(0, Lsn(4));
-  EXPECT_EQ(violated(), "L10");
+  EXPECT_EQ(violated(), "P-L10");
 }
 
 TEST_F(HistoryTest, AHeadBeforeTheOneOfAWriteQuorumViolatesL9) {
@@ -423,7 +423,7 @@ TEST_F(HistoryTest, AHeadBeforeTheOneOfAWriteQuorumViolatesL9) {
   const PrimaryNumber second = history_.NewPrimary();
   history_.Opens(second, /*durable_head=*/Lsn(3));
   history_.Opened(second, Epoch(2), Lsn(2), Lsn(4), Records(2, 3));
-  EXPECT_EQ(violated(), "L9");
+  EXPECT_EQ(violated(), "P-L9");
 }
 
 TEST(FillPayloadTest, EachOperationHasBytesOfItsOwn) {

@@ -78,25 +78,25 @@ TEST_F(ImageCheckerTest, ARecordOnWMediaIsDurable) {
 TEST_F(ImageCheckerTest, OneMediumShortIsSeen) {
   Write();
   PutOnMedia(1);
-  EXPECT_EQ(Judge(), "INV-22");
+  EXPECT_EQ(Judge(), "P-INV-22");
 }
 
 TEST_F(ImageCheckerTest, MediaThatHaveNotInstalledTheEpochDoNotCount) {
   Write();
   PutOnMedia(3);
   start_.superline.log_epoch = kEpoch;
-  EXPECT_EQ(Judge(), "INV-22");
+  EXPECT_EQ(Judge(), "P-INV-22");
 }
 
 TEST_F(ImageCheckerTest, APayloadThatDoesNotHoldIsSeen) {
   Write();
   OwnRing()[kRecordHeaderBytes] ^= std::byte{1};
   PutOnMedia(3);
-  EXPECT_EQ(Judge(), "INV-22");
+  EXPECT_EQ(Judge(), "P-INV-22");
 }
 
 TEST_F(ImageCheckerTest, ARecordThatIsNotThereIsSeen) {
-  EXPECT_EQ(Judge(), "INV-22");
+  EXPECT_EQ(Judge(), "P-INV-22");
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST_F(MarkCheckerTest, AWatermarkThatGoesBackViolatesItsRule) {
   checker_.OnSuperline(0, Epoch(1), Lsn(1));
   Write(0, 1, 4);
   Write(0, 1, 3);
-  EXPECT_EQ(violated(), "A3.5");
+  EXPECT_EQ(violated(), "P-A3.5");
 }
 
 TEST_F(MarkCheckerTest, AWatermarkThatIsLostViolatesItsRule) {
@@ -56,13 +56,13 @@ TEST_F(MarkCheckerTest, AWatermarkThatIsLostViolatesItsRule) {
   Write(0, 1, 4);
   std::memset(WatermarkLine(medium_, 0), 0, kLineBytes);
   checker_.Look(0, medium_);
-  EXPECT_EQ(violated(), "A3.5");
+  EXPECT_EQ(violated(), "P-A3.5");
 }
 
 TEST_F(MarkCheckerTest, AHeadThatGoesBackViolatesItsRule) {
   checker_.OnSuperline(0, Epoch(1), Lsn(5));
   checker_.OnSuperline(0, Epoch(1), Lsn(4));
-  EXPECT_EQ(violated(), "A6");
+  EXPECT_EQ(violated(), "P-A6");
 }
 
 TEST_F(MarkCheckerTest, TheDurableHeadIsOnAWriteQuorum) {

@@ -82,48 +82,48 @@ TEST_F(MediaCheckersTest, WhatIsTrueViolatesNothing) {
 
 TEST_F(MediaCheckersTest, APromiseThatIsNotOnTheMediumIsSeen) {
   checkers().answers.Promised(0, {Epoch(6), {NodeId(1), 11}});
-  EXPECT_EQ(violated(), "A4.2");
+  EXPECT_EQ(violated(), "P-A4.2");
 }
 
 TEST_F(MediaCheckersTest, ARepairThatIsNotOnTheMediumIsSeen) {
   checkers().answers.RepairBegan(0);
-  EXPECT_EQ(violated(), "INV-12");
+  EXPECT_EQ(violated(), "P-INV-12");
 }
 
 TEST_F(MediaCheckersTest, ARepairThatAnAnswerHidesViolatesInv12) {
   SetRepairing();
   EXPECT_EQ(Answers([](Answer& answer) { answer.repairing = false; }),
-            "INV-12");
+            "P-INV-12");
 }
 
 TEST_F(MediaCheckersTest, AnInstallationThatIsNotOnTheMediumIsSeen) {
   checkers().answers.Installed(0, Epoch(6));
-  EXPECT_EQ(violated(), "INV-3");
+  EXPECT_EQ(violated(), "P-INV-3");
 }
 
 TEST_F(MediaCheckersTest, AnAnswerOfAnotherLogEpochIsSeen) {
   EXPECT_EQ(Answers([](Answer& answer) { answer.log_epoch = Epoch(4); }),
-            "A4.3");
+            "P-A4.3");
 }
 
 TEST_F(MediaCheckersTest, AnAnswerWithAnotherTableIsSeen) {
   EXPECT_EQ(
       Answers([](Answer& answer) { answer.table = EpochTable::Empty(kLogId); }),
-      "A4.3");
+      "P-A4.3");
 }
 
 TEST_F(MediaCheckersTest, AnAnswerWithAnotherHeadIsSeen) {
-  EXPECT_EQ(Answers([](Answer& answer) { answer.head.chain = 1; }), "A4.3");
+  EXPECT_EQ(Answers([](Answer& answer) { answer.head.chain = 1; }), "P-A4.3");
 }
 
 TEST_F(MediaCheckersTest, AnAnswerThatProvesTooLittleViolatesInv9) {
   EXPECT_EQ(Answers([](Answer& answer) { answer.proven_lsn = Lsn(0); }),
-            "INV-9");
+            "P-INV-9");
 }
 
 TEST_F(MediaCheckersTest, AnAnswerThatHasAnotherRecordViolatesInv7) {
   EXPECT_EQ(Answers([](Answer& answer) { ++answer.held[0].header_checksum; }),
-            "INV-7");
+            "P-INV-7");
 }
 
 TEST_F(MediaCheckersTest, AnAnswerThatHasWhatAPowerCutTakesViolatesInv7) {
@@ -134,7 +134,7 @@ TEST_F(MediaCheckersTest, AnAnswerThatHasWhatAPowerCutTakesViolatesInv7) {
                             kRecordHeaderBytes,
                         &other, 1);
             }),
-            "INV-7");
+            "P-INV-7");
 }
 
 TEST_F(MediaCheckersTest, ANackOfWhatIsDurableAndOnTheMediumViolatesInv9) {
@@ -142,7 +142,7 @@ TEST_F(MediaCheckersTest, ANackOfWhatIsDurableAndOnTheMediumViolatesInv9) {
               answer.runs.clear();
               answer.held.clear();
             }),
-            "INV-9");
+            "P-INV-9");
 }
 
 TEST_F(MediaCheckersTest, AReplicaThatKnowsNothingNacksNothing) {
@@ -157,13 +157,13 @@ TEST_F(MediaCheckersTest, AReplicaThatKnowsNothingNacksNothing) {
 TEST_F(MediaCheckersTest, ARecordThatOneOfWMediaLosesViolatesInv22) {
   MediumOf(1).Damage(world_.layout().ring_offset + kRecordHeaderBytes, 1);
   checkers().holders.Look();
-  EXPECT_EQ(violated(), "INV-22");
+  EXPECT_EQ(violated(), "P-INV-22");
 }
 
 TEST_F(MediaCheckersTest, OnlyMediaOfTheLogEpochCount) {
   Learn(Epoch(6));
   checkers().holders.Look();
-  EXPECT_EQ(violated(), "INV-22");
+  EXPECT_EQ(violated(), "P-INV-22");
 }
 
 }  // namespace

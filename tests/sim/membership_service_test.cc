@@ -274,7 +274,7 @@ TEST_F(MembershipServiceTest, TheCheckerIsToldOfEachBallotThatIsWritten) {
   const Speaker speaker = Connect(0);
   EXPECT_EQ(Write(speaker, 2, std::nullopt), Event::kDone);
   EXPECT_EQ(Write(speaker, 1, 0), Event::kDone);
-  EXPECT_EQ(violated(), "A4.1");
+  EXPECT_EQ(violated(), "P-A4.1");
 }
 
 TEST_F(MembershipServiceTest, AWriteTakesEffectThoughItsAnswerIsLost) {

@@ -41,23 +41,23 @@ TEST_F(OwnerCheckerTest, RecordsOfTheirOwnersViolateNothing) {
 
 TEST_F(OwnerCheckerTest, ARecordOfAnEpochThatLostItsPlaceViolatesInv13) {
   owners().Shown(Epoch(7), Lsn(4), Epoch(3));
-  EXPECT_EQ(violated(), "INV-13");
+  EXPECT_EQ(violated(), "P-INV-13");
 }
 
 TEST_F(OwnerCheckerTest, ARecordOfAnEpochThatBeganLaterViolatesInv13) {
   owners().Shown(Epoch(7), Lsn(3), Epoch(5));
-  EXPECT_EQ(violated(), "INV-13");
+  EXPECT_EQ(violated(), "P-INV-13");
 }
 
 TEST_F(OwnerCheckerTest, ARecordThatNoEpochOwnsViolatesInv13) {
   owners().Shown(Epoch(3), Lsn(1), Epoch(2));
-  EXPECT_EQ(violated(), "INV-13");
+  EXPECT_EQ(violated(), "P-INV-13");
 }
 
 TEST_F(OwnerCheckerTest, AnotherChainThanBeforeViolatesInv8) {
   owners().Settled(At(3, 30));
   owners().Settled(At(3, 31));
-  EXPECT_EQ(violated(), "INV-8");
+  EXPECT_EQ(violated(), "P-INV-8");
 }
 
 TEST_F(OwnerCheckerTest, OnlyTheLatestEpochAnswersForAll) {

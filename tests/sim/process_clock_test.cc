@@ -48,7 +48,7 @@ TEST_F(ProcessClockTest, JumpsAheadAndNeverGoesBack) {
   EXPECT_EQ(own(), before + 1'065);
 }
 
-// K2, at every rate.
+// PC2, at every rate.
 TEST_F(ProcessClockTest, ADeadlineHasPassedWhenTheWorldSaysSoAndNotBefore) {
   for (const int64_t rate : {1, 50, 333, 1'000, 7'000, 20'000}) {
     clock_.SetRate(rate);

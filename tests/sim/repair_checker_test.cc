@@ -93,27 +93,27 @@ TEST_F(RepairCheckerTest, WhatWasThereMayBeWrittenAgain) {
 TEST_F(RepairCheckerTest, BytesThatNobodyWroteAreSeen) {
   std::vector<std::byte> bytes = Record(written_);
   bytes[kRecordHeaderBytes + 9] ^= std::byte{1};
-  EXPECT_EQ(Repair(bytes), "A8");
+  EXPECT_EQ(Repair(bytes), "P-A8");
 }
 
 TEST_F(RepairCheckerTest, BytesThatAreNoRecordAreSeen) {
-  EXPECT_EQ(Repair(std::vector<std::byte>(128, std::byte{7})), "A8");
+  EXPECT_EQ(Repair(std::vector<std::byte>(128, std::byte{7})), "P-A8");
 }
 
 TEST_F(RepairCheckerTest, ARecordOfAnEpochThatDoesNotOwnItIsSeen) {
-  EXPECT_EQ(Repair(Record(written_, /*epoch=*/4)), "A8");
+  EXPECT_EQ(Repair(Record(written_, /*epoch=*/4)), "P-A8");
 }
 
 TEST_F(RepairCheckerTest, ARecordThatWasNotPersistedThereIsSeen) {
   RepairChecker::Bounds bounds = Bounds();
   bounds.last = Lsn(0);
-  EXPECT_EQ(Repair(Record(written_), bounds), "A8");
+  EXPECT_EQ(Repair(Record(written_), bounds), "P-A8");
 }
 
 TEST_F(RepairCheckerTest, ARecordThatTheHeadHasPassedIsSeen) {
   RepairChecker::Bounds bounds = Bounds();
   bounds.head = Lsn(2);
-  EXPECT_EQ(Repair(Record(written_), bounds), "A8");
+  EXPECT_EQ(Repair(Record(written_), bounds), "P-A8");
 }
 
 TEST_F(RepairCheckerTest, WhatIsNotOnTheMediumIsSeen) {
@@ -122,7 +122,7 @@ TEST_F(RepairCheckerTest, WhatIsNotOnTheMediumIsSeen) {
       0, Bounds(), RingOffset(0), bytes,
       [](std::span<const std::byte>) { return absl::OkStatus(); });
   EXPECT_TRUE(status.ok());
-  EXPECT_EQ(violated(), "A8");
+  EXPECT_EQ(violated(), "P-A8");
 }
 
 TEST_F(RepairCheckerTest, AMediumThatFailsHasNothingToBeJudged) {
@@ -138,7 +138,7 @@ TEST_F(RepairCheckerTest, AMediumThatFailsHasNothingToBeJudged) {
 TEST_F(RepairCheckerTest, ARepairBesideAnOpeningIsSeen) {
   RepairChecker::Bounds bounds = Bounds();
   bounds.is_at_work = true;
-  EXPECT_EQ(Repair(Record(written_), bounds), "A8");
+  EXPECT_EQ(Repair(Record(written_), bounds), "P-A8");
 }
 
 TEST_F(RepairCheckerTest, AScrubOfAReplicaThatIsRepairedIsSeen) {
@@ -147,7 +147,7 @@ TEST_F(RepairCheckerTest, AScrubOfAReplicaThatIsRepairedIsSeen) {
   checkers().epochs.Look(0);
   medium.Change([](Superline& superline) { superline.repairing = true; });
   checkers().epochs.Look(0);
-  EXPECT_EQ(Repair(Record(written_)), "A8");
+  EXPECT_EQ(Repair(Record(written_)), "P-A8");
 }
 
 TEST_F(RepairCheckerTest, ADurableRecordThatIsOverwrittenIsSeen) {
@@ -155,7 +155,7 @@ TEST_F(RepairCheckerTest, ADurableRecordThatIsOverwrittenIsSeen) {
   medium.WriteFirstRecord(kEntry, std::byte{1});
   const RecordView record = medium.FirstRecord();
   checkers().holders.Learn(record, medium.BytesOf(record), Epoch(5));
-  EXPECT_EQ(Repair(Record(written_)), "A8");
+  EXPECT_EQ(Repair(Record(written_)), "P-A8");
   EXPECT_NE(what().find("durable"), std::string::npos) << what();
 }
 
@@ -167,7 +167,8 @@ TEST_F(RepairCheckerTest, ARecordThatIsNotCleanedAnyMoreIsSeen) {
       CleanedWord(bounds.table.KeyOf(owner).Seed(Lsn(1), RingOffset(0)));
   const RingOffset place(offsetof(RecordHeader, cleaned));
   ASSERT_TRUE(Write(place, std::as_bytes(std::span(&word, 1))).ok());
-  EXPECT_EQ(Repair(std::vector<std::byte>(sizeof(word)), bounds, place), "A8");
+  EXPECT_EQ(Repair(std::vector<std::byte>(sizeof(word)), bounds, place),
+            "P-A8");
   EXPECT_NE(what().find("cleaned"), std::string::npos) << what();
 }
 

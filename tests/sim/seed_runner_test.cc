@@ -38,10 +38,10 @@ RunResult Simulate(const RunOptions& options) {
   result.counters.faults[2] = 3;
   switch (options.seed) {
     case kViolating:
-      result.violation = {"C9", "it is gone", 42};
+      result.violation = {"P-C4", "it is gone", 42};
       break;
     case kFailingACheck:
-      ALPHEUS_CHECK(options.seed == 0, "T7");
+      ALPHEUS_CHECK(options.seed == 0, "SR1");
       break;
     case kSignalled:
       raise(SIGKILL);
@@ -93,7 +93,7 @@ TEST(SeedRunnerTest, WhatAGoodRunSaysArrives) {
 TEST(SeedRunnerTest, AViolationArrives) {
   const RunResult result = RunOne(kViolating);
   ASSERT_TRUE(result.violation);
-  EXPECT_EQ(result.violation->invariant, "C9");
+  EXPECT_EQ(result.violation->invariant, "P-C4");
   EXPECT_EQ(result.violation->what, "it is gone");
   EXPECT_EQ(result.violation->at_ns, 42);
   EXPECT_EQ(result.acknowledged, 20u);
@@ -102,7 +102,7 @@ TEST(SeedRunnerTest, AViolationArrives) {
 TEST(SeedRunnerTest, AFailedCheckIsAViolationWithItsText) {
   const RunResult result = RunOne(kFailingACheck);
   EXPECT_EQ(InvariantOf(result), kCheckFailed);
-  EXPECT_THAT(result.violation->what, HasSubstr("T7"));
+  EXPECT_THAT(result.violation->what, HasSubstr("SR1"));
   EXPECT_THAT(result.violation->what, HasSubstr("seed_runner_test.cc"));
 }
 
@@ -172,7 +172,7 @@ TEST(SeedRunnerTest, NoMoreIsStartedAfterAFalse) {
 
 TEST(SeedRunnerTest, AResultThatIsCutOffIsNone) {
   RunResult result;
-  result.violation = {"C1", "gone", 1};
+  result.violation = {"P-C1", "gone", 1};
   const std::string text = EncodeResult(result);
   ASSERT_TRUE(DecodeResult(text));
   for (size_t bytes = 0; bytes < text.size(); ++bytes) {

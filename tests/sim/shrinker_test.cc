@@ -174,13 +174,13 @@ TEST(SimCaseTest, ACaseIsMadeIntoOptionsAndBack) {
 }
 
 TEST(SimCaseTest, OnlyTheSameViolationIsTheSame) {
-  const Violation lost = {"C1", "LSN 3"};
-  EXPECT_TRUE(IsSameViolation(lost, Violation{"C1", "LSN 4"}));
-  EXPECT_FALSE(IsSameViolation(lost, Violation{"C2", "LSN 3"}));
+  const Violation lost = {"P-C1", "LSN 3"};
+  EXPECT_TRUE(IsSameViolation(lost, Violation{"P-C1", "LSN 4"}));
+  EXPECT_FALSE(IsSameViolation(lost, Violation{"P-C2", "LSN 3"}));
   EXPECT_FALSE(IsSameViolation(lost, std::nullopt));
-  const Violation check = {kCheckFailed, "I1"};
+  const Violation check = {kCheckFailed, "RL1"};
   EXPECT_TRUE(IsSameViolation(check, check));
-  EXPECT_FALSE(IsSameViolation(check, Violation{kCheckFailed, "I2"}));
+  EXPECT_FALSE(IsSameViolation(check, Violation{kCheckFailed, "RL2"}));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does the client of the simulated service keep its wishes and its ballots'
-// promises (K1 to K3 of membership.h), whatever gets lost?
+// promises (MB1 to MB3 of membership.h), whatever gets lost?
 #include "tools/sim/sim_membership.h"
 
 #include <gmock/gmock.h>
@@ -234,7 +234,7 @@ TEST_F(SimMembershipTest, TwoThatAskAtOnceAreNotGivenOneCounter) {
   EXPECT_EQ(violated(), "");
 }
 
-// K3: by the time that it could be read again it may be another process's.
+// MB3: by the time that it could be read again it may be another process's.
 TEST_F(SimMembershipTest, ABallotWhoseAnswerIsLostIsBurnt) {
   SimMembership& client = Connected(1);
   const auto request = client.Ask(Above(0));
@@ -276,7 +276,7 @@ TEST_F(SimMembershipTest, ABallotThatNobodyWaitsForIsGivenUp) {
   EXPECT_EQ(service_.ballots()->version, 0);
 }
 
-// A4.1: promises are above it, and it is raised to them.
+// P-A4.1: promises are above it, and it is raised to them.
 TEST_F(SimMembershipTest, AnOlderRegisterGivesNoOlderBallots) {
   SimMembership& client = NewClient(1);
   Epoch last;

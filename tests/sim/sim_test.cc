@@ -33,7 +33,7 @@ TEST(SimTest, WithoutFaultsAllIsWell) {
   EXPECT_GT(totals.acknowledged, 100u);
 }
 
-// Nobody is given up, and nothing comes without a credit (A3.3, INV-R1).
+// Nobody is given up, and nothing comes without a credit (P-A3.3, P-INV-R1).
 TEST(SimTest, WhereNothingHappensNobodyIsGivenUp) {
   Fixed fixed;
   fixed.faults.emplace();
@@ -99,14 +99,15 @@ TEST(SimCanaryTest, ALogThatCountsRecordsAsDurableTooEarlyIsCaught) {
     fixed.canary = Canary::kEarlyDurable;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
-    // Too few media have a record, or a head (L11).
-    EXPECT_THAT(violation->invariant, AnyOf("INV-22", "L11"))
+    // Too few media have a record, or a head (P-L11).
+    EXPECT_THAT(violation->invariant, AnyOf("P-INV-22", "P-L11"))
         << seed << violation->what;
   }
 }
 
-// R7: records count by a flush that takes nothing out of the caches. Where the
-// backup's own fence is faster nothing is lost, so that not each seed sees it.
+// P-R7: records count by a flush that takes nothing out of the caches. Where
+// the backup's own fence is faster nothing is lost, so that not each seed sees
+// it.
 TEST(SimCanaryTest, APlatformThatClaimsTooMuchIsCaught) {
   uint64_t caught = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
@@ -122,7 +123,7 @@ TEST(SimCanaryTest, APlatformThatClaimsTooMuchIsCaught) {
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     if (!violation) continue;
     ++caught;
-    EXPECT_EQ(violation->invariant, "INV-22") << seed << violation->what;
+    EXPECT_EQ(violation->invariant, "P-INV-22") << seed << violation->what;
   }
   EXPECT_GT(caught, 0u);
 }
@@ -151,7 +152,7 @@ TEST(SimCanaryTest, ABallotThatTwoProcessesShareIsCaught) {
     fixed.canary = Canary::kSharedBallot;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
-    EXPECT_EQ(violation->invariant, "INV-4") << seed << violation->what;
+    EXPECT_EQ(violation->invariant, "P-INV-4") << seed << violation->what;
   }
 }
 
@@ -180,7 +181,7 @@ TEST(SimCanaryTest, ATailThatMissesARecordIsCaught) {
     fixed.canary = Canary::kDeafTail;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
-    EXPECT_EQ(violation->invariant, "C2") << seed << violation->what;
+    EXPECT_EQ(violation->invariant, "P-C2") << seed << violation->what;
   }
 }
 
@@ -193,7 +194,7 @@ TEST(SimCanaryTest, AStrangerThatIsGivenSomethingIsCaught) {
     fixed.canary = Canary::kKnownStranger;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
-    EXPECT_EQ(violation->invariant, "H17") << seed << violation->what;
+    EXPECT_EQ(violation->invariant, "P-H17") << seed << violation->what;
   }
 }
 
@@ -209,7 +210,7 @@ TEST(SimCanaryTest, AnOldWriteQuorumIsCaught) {
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     if (!violation) continue;
     ++caught;
-    EXPECT_EQ(violation->invariant, "INV-22") << seed << violation->what;
+    EXPECT_EQ(violation->invariant, "P-INV-22") << seed << violation->what;
   }
   EXPECT_GE(caught, 3);
 }
@@ -227,7 +228,7 @@ TEST(SimCanaryTest, ARepairThatWritesOtherBytesIsCaught) {
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     if (!violation) continue;
     ++caught;
-    EXPECT_EQ(violation->invariant, "A8") << seed << violation->what;
+    EXPECT_EQ(violation->invariant, "P-A8") << seed << violation->what;
   }
   EXPECT_GE(caught, 3);
 }
@@ -241,7 +242,7 @@ TEST(SimCanaryTest, ASyncThatForcesNothingIsCaught) {
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     if (!violation) continue;
     ++caught;
-    EXPECT_EQ(violation->invariant, "V1") << seed << violation->what;
+    EXPECT_EQ(violation->invariant, "WST1") << seed << violation->what;
   }
   EXPECT_GE(caught, 5);
 }
@@ -256,7 +257,7 @@ TEST(SimCanaryTest, AWalThatIsNewerThanTheOlderOnesBufferIsCaught) {
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     if (!violation) continue;
     ++caught;
-    EXPECT_EQ(violation->invariant, "V2") << seed << violation->what;
+    EXPECT_EQ(violation->invariant, "WST2") << seed << violation->what;
   }
   EXPECT_GE(caught, 2);
 }
@@ -302,7 +303,7 @@ TEST(SimTest, AllGuestsAtOnceDisturbNobody) {
   EXPECT_GT(totals.counters.changes_made, totals.seeds);
 }
 
-// A3.4, INV-22.
+// P-A3.4, P-INV-22.
 TEST(SimTest, BitsThatFlipOnTheirWayAreNotAcknowledged) {
   Fixed fixed;
   fixed.faults = {sim::FaultKind::kFlipInTransit, sim::FaultKind::kKillPrimary};
@@ -338,7 +339,7 @@ TEST(SimTest, MembersChangeWhileTheLogRuns) {
   EXPECT_GT(totals.counters.cores, 0u);
 }
 
-// Nor where nothing happens: nobody is given up (A3.3).
+// Nor where nothing happens: nobody is given up (P-A3.3).
 TEST(SimTest, GuestsDisturbNobodyWhereNothingHappens) {
   Fixed fixed;
   fixed.faults.emplace();
@@ -370,7 +371,7 @@ TEST(SimCanaryTest, ACoreOfTooFewReplicasDoesNotGoOn) {
     fixed.canary = Canary::kSmallCore;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
     ASSERT_TRUE(violation) << seed;
-    EXPECT_EQ(violation->invariant, "C8") << seed << violation->what;
+    EXPECT_EQ(violation->invariant, "P-C8") << seed << violation->what;
   }
 }
 

@@ -296,7 +296,7 @@ TEST_F(StorageTest, RegionOfAnotherNodeThatTakesPartViolatesA8) {
   Cut(2);
   store().Swap(0, 2);
   checkers().answers.Promised(0, Promise{});
-  EXPECT_EQ(violated(), "A8");
+  EXPECT_EQ(violated(), "P-A8");
 }
 
 TEST_F(StorageTest, OpeningAnAlienRegionViolatesA8) {
@@ -304,7 +304,7 @@ TEST_F(StorageTest, OpeningAnAlienRegionViolatesA8) {
   EXPECT_EQ(violated(), "");
   EXPECT_EQ(world_.counters().regions_refused, 1u);
   world_.JudgeRefusal(world_.machine(0), absl::OkStatus());
-  EXPECT_EQ(violated(), "A8");
+  EXPECT_EQ(violated(), "P-A8");
 }
 
 TEST_F(StorageTest, BlankReplicaThatKnowsViolatesInv16) {
@@ -315,13 +315,13 @@ TEST_F(StorageTest, BlankReplicaThatKnowsViolatesInv16) {
   EXPECT_EQ(violated(), "");
   answer.blank = false;
   checkers().answers.Answered(1, answer);
-  EXPECT_EQ(violated(), "INV-16");
+  EXPECT_EQ(violated(), "P-INV-16");
 }
 
 TEST_F(StorageTest, InstallationOnABlankReplicaViolatesInv16) {
   Lose(1);
   checkers().answers.Installed(1, Epoch(5));
-  EXPECT_EQ(violated(), "INV-16");
+  EXPECT_EQ(violated(), "P-INV-16");
 }
 
 TEST_F(StorageTest, DenialOfWhatWasProvenViolatesInv9) {
@@ -330,7 +330,7 @@ TEST_F(StorageTest, DenialOfWhatWasProvenViolatesInv9) {
   answer.node = NodeId(2);
   answer.table = EpochTable::Empty(kLogId);
   checkers().answers.Answered(1, answer);
-  EXPECT_EQ(violated(), "INV-9");
+  EXPECT_EQ(violated(), "P-INV-9");
 }
 
 TEST_F(StorageTest, DenialOfWhatWasNotProvenIsAsTorn) {
@@ -351,7 +351,7 @@ TEST_F(StorageTest, AnswerOfASuspectReplicaThatKnowsViolatesInv25) {
   EXPECT_TRUE(store().IsSuspect(1));
   answer.suspect = false;
   checkers().answers.Answered(1, answer);
-  EXPECT_EQ(violated(), "INV-25");
+  EXPECT_EQ(violated(), "P-INV-25");
 }
 
 TEST_F(StorageTest, SuspectReplicaIsTrustedOnceItSaysThatItHasInstalled) {
@@ -390,7 +390,7 @@ TEST_F(StorageTest, WhatWasOnALostMediumCountsUntilALaterEpoch) {
   EXPECT_EQ(violated(), "");
   checkers().holders.Learn(record, zeros.data(), Epoch(1));
   checkers().holders.Look();
-  EXPECT_EQ(violated(), "INV-22");
+  EXPECT_EQ(violated(), "P-INV-22");
 }
 
 }  // namespace

@@ -103,14 +103,14 @@ TEST_F(WalFileCheckerTest, SyncedBytesThatAreGoneAreSeen) {
   WriteTwo();
   checker_.Synced(primary_, kOld, 10);
   Open({old_created_}, {{kOld, 0}});
-  EXPECT_EQ(violated(), "V1");
+  EXPECT_EQ(violated(), "WST1");
 }
 
 TEST_F(WalFileCheckerTest, SyncedFileThatIsGoneIsSeen) {
   WriteTwo();
   checker_.Synced(primary_, kNew, 10);
   Open({old_created_, old_data_}, {{kOld, 10}});
-  EXPECT_EQ(violated(), "V1");
+  EXPECT_EQ(violated(), "WST1");
 }
 
 // Whoever opens the log can't know of it.
@@ -128,13 +128,13 @@ TEST_F(WalFileCheckerTest, HoleInAFileIsSeen) {
   Put(kOld, 0, 10);
   const OperationId second = Put(kOld, 10, 10);
   Open({created, second}, {{kOld, 10}});
-  EXPECT_EQ(violated(), "V2");
+  EXPECT_EQ(violated(), "WST2");
 }
 
 TEST_F(WalFileCheckerTest, NewerFileWithoutTheOldersDataIsSeen) {
   WriteTwo();
   Open({old_created_, new_created_, new_data_}, {{kOld, 0}, {kNew, 10}});
-  EXPECT_EQ(violated(), "V2");
+  EXPECT_EQ(violated(), "WST2");
 }
 
 // It was accepted, and never left the buffer.
@@ -143,13 +143,13 @@ TEST_F(WalFileCheckerTest, NewerFileWithoutTheOldersBufferIsSeen) {
   checker_.Accepted(primary_, kOld, 1);
   Open({old_created_, old_data_, new_created_, new_data_},
        {{kOld, 10}, {kNew, 10}});
-  EXPECT_EQ(violated(), "V2");
+  EXPECT_EQ(violated(), "WST2");
 }
 
 TEST_F(WalFileCheckerTest, OlderFileThatIsGoneIsSeen) {
   WriteTwo();
   Open({new_created_, new_data_}, {{kNew, 10}});
-  EXPECT_EQ(violated(), "V2");
+  EXPECT_EQ(violated(), "WST2");
 }
 
 // What an opening found is all there is, to whoever goes on behind it.
@@ -159,7 +159,7 @@ TEST_F(WalFileCheckerTest, RecoveredFileThatIsShorterLaterIsSeen) {
   const OperationId created = Create(kNew);
   const OperationId data = Put(kNew, 0, 7);
   Open({old_created_, created, data}, {{kOld, 0}, {kNew, 7}});
-  EXPECT_EQ(violated(), "V2");
+  EXPECT_EQ(violated(), "WST2");
 }
 
 // One primary's record where another one's file of that id is.
@@ -168,7 +168,7 @@ TEST_F(WalFileCheckerTest, DataOfAnotherPrimarysFileIsSeen) {
   Open({old_created_, old_data_}, {{kOld, 10}});
   const OperationId created = Create(kNew);
   Open({old_created_, old_data_, created, new_data_}, {{kOld, 10}, {kNew, 10}});
-  EXPECT_EQ(violated(), "V2");
+  EXPECT_EQ(violated(), "WST2");
 }
 
 TEST_F(WalFileCheckerTest, FileThatOutlivesALaterRemovedOneIsSeen) {
@@ -178,7 +178,7 @@ TEST_F(WalFileCheckerTest, FileThatOutlivesALaterRemovedOneIsSeen) {
   const OperationId removed = Remove(kNew);
   Open({old_created_, old_data_, new_created_, new_data_, removed},
        {{kOld, 10}});
-  EXPECT_EQ(violated(), "V2");
+  EXPECT_EQ(violated(), "WST2");
 }
 
 // Nobody knows whether it ever was on a medium.
@@ -193,7 +193,7 @@ TEST_F(WalFileCheckerTest, LaterRemovedFileThatWasNotSyncedIsNotMissed) {
 TEST_F(WalFileCheckerTest, IndexThatSaysOtherwiseIsSeen) {
   WriteTwo();
   Open({old_created_, old_data_}, {{kOld, 9}});
-  EXPECT_EQ(violated(), "V2");
+  EXPECT_EQ(violated(), "WST2");
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ TEST(WorldMemoryTest, WhoWasNotPromisedTheRingIsSeen) {
   Writer writer("dmp,infiniband");
   writer.Write();
   while (writer.Visible() == 0) ASSERT_TRUE(writer.network().Step());
-  EXPECT_EQ(writer.violated(), "INV-6");
+  EXPECT_EQ(writer.violated(), "P-INV-6");
   EXPECT_GT(writer.world().counters().landings_checked, 0u);
 }
 
@@ -162,7 +162,7 @@ TEST(WorldMemoryTest, WhatIsInTheAdapterAtAPromiseMayNotLand) {
   writer.WriteToTheAdapter();
   writer.world().checkers().fence.Promised(0, Promise{});
   writer.LandAll();
-  EXPECT_EQ(writer.violated(), "INV-6");
+  EXPECT_EQ(writer.violated(), "P-INV-6");
 }
 
 TEST(WorldMemoryTest, WhatCameBehindThePromiseMayNotLand) {
@@ -170,7 +170,7 @@ TEST(WorldMemoryTest, WhatCameBehindThePromiseMayNotLand) {
   writer.world().checkers().fence.Promised(0, Promise{});
   writer.WriteToTheAdapter();
   writer.LandAll();
-  EXPECT_EQ(writer.violated(), "INV-6");
+  EXPECT_EQ(writer.violated(), "P-INV-6");
 }
 
 TEST(SimPlatformsTest, AllThatAreSimulatedAreDrawn) {

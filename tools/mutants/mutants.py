@@ -149,7 +149,7 @@ class Run:
             else:
                 by = "seen by no test of this table"
             verdict = "killed" if own.killed_by else "SURVIVED"
-            print(f"{mutant.name:<26} {mutant.hole:<5} {verdict:<8} "
+            print(f"{mutant.name:<26} {mutant.hole:<6} {verdict:<8} "
                   f"{own.seconds:6.2f} s  {by}", flush=True)
             if verbose:
                 print(own.output, flush=True)
@@ -158,8 +158,8 @@ class Run:
 
 def print_list(mutants):
     for mutant in mutants:
-        print(f"{mutant.hole:<5} {mutant.name:<26} {mutant.what}\n"
-              f"{'':<32} {mutant.test}")
+        print(f"{mutant.hole:<6} {mutant.name:<26} {mutant.what}\n"
+              f"{'':<33} {mutant.test}")
 
 
 def select(mutants, names):

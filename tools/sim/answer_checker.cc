@@ -23,7 +23,7 @@ bool AnswerChecker::IsReplica(int machine) {
   // What joins is a replica from its installation on.
   if (store.IsNewcomer(machine)) world_.checkers().epochs.LookAtNews();
   if (store.content(machine) == RegionStore::Content::kAlien) {
-    Violate(machine, "A8", "a region that is not its replica takes part");
+    Violate(machine, "P-A8", "a region that is not its replica takes part");
   }
   return store.IsOwn(machine);
 }
@@ -33,7 +33,7 @@ void AnswerChecker::Promised(int machine, const Promise& promise) {
   EpochChecker& epochs = world_.checkers().epochs;
   epochs.LookAtNews();
   if (epochs.promise(machine) == promise) return;
-  Violate(machine, "A4.2",
+  Violate(machine, "P-A4.2",
           absl::StrCat("epoch ", promise.epoch.value,
                        " is promised, and the medium says epoch ",
                        epochs.promise(machine).epoch.value));
@@ -44,12 +44,12 @@ void AnswerChecker::RepairBegan(int machine) {
   EpochChecker& epochs = world_.checkers().epochs;
   epochs.LookAtNews();
   if (epochs.repairing(machine)) return;
-  Violate(machine, "INV-12", "a repair begins, and the medium knows nothing");
+  Violate(machine, "P-INV-12", "a repair begins, and the medium knows nothing");
 }
 
 void AnswerChecker::Installed(int machine, Epoch epoch) {
   if (!IsReplica(machine)) {
-    return Violate(machine, "INV-16",
+    return Violate(machine, "P-INV-16",
                    absl::StrCat("epoch ", epoch.value,
                                 " is installed on a blank replica"));
   }
@@ -57,7 +57,7 @@ void AnswerChecker::Installed(int machine, Epoch epoch) {
   epochs.LookAtNews();
   world_.store().Trust(machine);
   if (epochs.log_epoch(machine) == epoch) return;
-  Violate(machine, "INV-3",
+  Violate(machine, "P-INV-3",
           absl::StrCat("epoch ", epoch.value,
                        " is installed, and the medium says epoch ",
                        epochs.log_epoch(machine).value));
@@ -66,7 +66,7 @@ void AnswerChecker::Installed(int machine, Epoch epoch) {
 void AnswerChecker::Answered(int machine, const Answer& answer) {
   if (!IsReplica(machine)) {
     if (answer.knows()) {
-      Violate(machine, "INV-16", "a blank replica answers as if it knew");
+      Violate(machine, "P-INV-16", "a blank replica answers as if it knew");
     }
     if (world_.store().IsNewcomer(machine)) {
       EpochChecker& epochs = world_.checkers().epochs;
@@ -85,7 +85,7 @@ void AnswerChecker::Answered(int machine, const Answer& answer) {
                                      answer);
   if (!answer.knows()) return;
   if (world_.store().IsSuspect(machine)) {
-    Violate(machine, "INV-25",
+    Violate(machine, "P-INV-25",
             "a fence failed here, and the answer is as if nothing was");
   }
   for (const VerdictRun& run : answer.runs) {
@@ -102,26 +102,28 @@ void AnswerChecker::JudgeFrame(int machine, const Answer& answer,
                                const RegionState& medium) {
   const Superline& superline = medium.superline;
   if (answer.log_epoch != superline.log_epoch) {
-    Violate(machine, "A4.3",
+    Violate(machine, "P-A4.3",
             absl::StrCat("an answer of log epoch ", answer.log_epoch.value,
                          ", and the medium says ", superline.log_epoch.value));
   }
   if (superline.repairing && !answer.repairing) {
-    Violate(machine, "INV-12", "a repair was cut off, and the answer hides it");
+    Violate(machine, "P-INV-12",
+            "a repair was cut off, and the answer hides it");
   }
   if (answer.table != medium.table) {
-    Violate(machine, "A4.3", "an answer with another table than the medium's");
+    Violate(machine, "P-A4.3",
+            "an answer with another table than the medium's");
   }
   if (answer.head != medium.head()) {
     Violate(
-        machine, "A4.3",
+        machine, "P-A4.3",
         absl::StrCat("an answer whose head is LSN ", answer.head.lsn.value,
                      ", and on the medium it is LSN ", superline.head_lsn.value,
                      " or has another offset or chain"));
   }
   if (answer.knows() && answer.proven_lsn < medium.ProvenLsn()) {
     Violate(
-        machine, "INV-9",
+        machine, "P-INV-9",
         absl::StrCat("the medium proves all to LSN ", medium.ProvenLsn().value,
                      ", and the answer to LSN ", answer.proven_lsn.value,
                      ": what is broken in between would be nacked"));
@@ -148,7 +150,7 @@ void AnswerChecker::JudgeHeld(int machine, Lsn lsn, const HeldRecord& record) {
       AreOneRecord(pmem.region().data() + at, medium, bytes)) {
     return;
   }
-  Violate(machine, "INV-7",
+  Violate(machine, "P-INV-7",
           absl::StrCat("the answer has LSN ", lsn.value, " of epoch ",
                        record.epoch.value, ", and a power cut could take it"));
 }

@@ -7,22 +7,23 @@
 // they say. watched_replica.h calls this between the word and its way out.
 //
 // What is held, of the replica that speaks:
-//   A4.2   the promise that it gives stands on its medium
-//   INV-7  each record that it says to have is persistent there, as it is
-//   INV-9  it says to have what is durable and lies on its medium, and so
-//          never nacks that; it says to have proven what its medium proves
-//   INV-12 with `repairing` on the medium it says so; BeginRepair put it there
-//   INV-9  nor what its medium proves to have had, and a fault took from it
-//   INV-25 once a fence has failed it knows nothing, until it has installed an
-//          epoch
-//   INV-16 a blank one knows nothing, and nothing is installed on it
-//   A8     nobody serves another region than its own replica
-//   A4.3   log epoch, table and head of the answer are those of the medium
-//   INV-3  a log that it says to have installed is the medium's log epoch
+//   P-A4.2   the promise that it gives stands on its medium
+//   P-INV-7  each record that it says to have is persistent there, as it is
+//   P-INV-9  it says to have what is durable and lies on its medium, and so
+//            never nacks that; it says to have proven what its medium proves
+//   P-INV-12 with `repairing` on the medium it says so; BeginRepair put it
+//            there
+//   P-INV-9  nor what its medium proves to have had, and a fault took from it
+//   P-INV-25 once a fence has failed it knows nothing, until it has installed
+//            an epoch
+//   P-INV-16 a blank one knows nothing, and nothing is installed on it
+//   P-A8     nobody serves another region than its own replica
+//   P-A4.3   log epoch, table and head of the answer are those of the medium
+//   P-INV-3  a log that it says to have installed is the medium's log epoch
 // What it can't see: what the opener makes of it; the history and the other
 // checkers judge that.
 // Thread safety: one thread.
-// References: protocol A4, H6, H7, H9, H12.
+// References: protocol P-A4, P-H6, P-H7, P-H9, P-H12.
 #ifndef ALPHEUS_TOOLS_SIM_ANSWER_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_ANSWER_CHECKER_H_
 

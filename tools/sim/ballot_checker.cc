@@ -11,7 +11,7 @@ void BallotChecker::Written(Epoch before, Epoch ballot,
                             const PrimaryId& writer) {
   written_.emplace(ballot, writer);
   if (ballot > before && BallotCounter(ballot) > BallotCounter(before)) return;
-  referee_.Violate("A4.1",
+  referee_.Violate("P-A4.1",
                    absl::StrCat("node ", writer.node.value, " writes ballot ",
                                 ballot.value, " over ballot ", before.value));
 }
@@ -19,21 +19,21 @@ void BallotChecker::Written(Epoch before, Epoch ballot,
 void BallotChecker::Given(const BallotQuestion& question, Epoch ballot,
                           const PrimaryId& process, bool is_of_register) {
   ++given_;
-  // Without a register two processes of a node may share one (B4).
+  // Without a register two processes of a node may share one (BA4).
   if (is_of_register) JudgeOwner(ballot, process);
   for (const Epoch promised : question.promised) {
     if (ballot > promised) continue;
     referee_.Violate(
-        "A4.1", absl::StrCat("node ", process.node.value, " is given ballot ",
-                             ballot.value, ", and was told that epoch ",
-                             promised.value, " is promised"));
+        "P-A4.1", absl::StrCat("node ", process.node.value, " is given ballot ",
+                               ballot.value, ", and was told that epoch ",
+                               promised.value, " is promised"));
   }
 }
 
 void BallotChecker::JudgeOwner(Epoch ballot, const PrimaryId& process) {
   const auto [owner, is_new] = owners_.emplace(ballot, process);
   if (!is_new) {
-    referee_.Violate("INV-4",
+    referee_.Violate("P-INV-4",
                      absl::StrCat("ballot ", ballot.value, " is given to node ",
                                   process.node.value, ", after node ",
                                   owner->second.node.value));
@@ -42,13 +42,13 @@ void BallotChecker::JudgeOwner(Epoch ballot, const PrimaryId& process) {
   const auto writer = written_.lower_bound({ballot, PrimaryId{}});
   if (writer != written_.end() && writer->first == ballot) {
     referee_.Violate(
-        "INV-4", absl::StrCat("ballot ", ballot.value, " of node ",
-                              writer->second.node.value, " is given to node ",
-                              process.node.value));
+        "P-INV-4", absl::StrCat("ballot ", ballot.value, " of node ",
+                                writer->second.node.value, " is given to node ",
+                                process.node.value));
   } else {
     referee_.Violate(
-        "A4.1", absl::StrCat("node ", process.node.value, " is given ballot ",
-                             ballot.value, ", which it did not write"));
+        "P-A4.1", absl::StrCat("node ", process.node.value, " is given ballot ",
+                               ballot.value, ", which it did not write"));
   }
 }
 

@@ -3,17 +3,17 @@
 // membership service said at that time.
 //
 // What is held:
-//   INV-4  no ballot of a register is given to two processes (K1 of
-//          membership.h)
-//   A4.1   a ballot is above every promise that it was asked to be above (K2);
-//          of a register it was written there, by the process that is given it,
-//          before (K3), and each that is written is above the one before, with
-//          a counter of its own
+//   P-INV-4  no ballot of a register is given to two processes (MB1 of
+//            membership.h)
+//   P-A4.1   a ballot is above every promise that it was asked to be above
+//            (MB2); of a register it was written there, by the process that is
+//            given it, before (MB3), and each that is written is above the one
+//            before, with a counter of its own
 // What it can't hold: that a register which was rolled back gives no counter
 // again: it knows nothing of it. Node and process in the ballot, and promises,
-// then tell the two apart (B4 of ballot.h).
+// then tell the two apart (BA4 of ballot.h).
 // Thread safety: one thread.
-// References: protocol A4.1, H4, H5; quorum/membership.h.
+// References: protocol P-A4.1, P-H4, P-H5; quorum/membership.h.
 #ifndef ALPHEUS_TOOLS_SIM_BALLOT_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_BALLOT_CHECKER_H_
 

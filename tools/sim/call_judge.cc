@@ -67,7 +67,7 @@ void CallJudge::JudgeStatus(const BegunCall& call, const absl::Status& status,
   const Code code = status.code();
   if (status.ok()) {
     if (call.is_behind_a_failure && row.knows_failure) {
-      referee_.Violate("INV-20",
+      referee_.Violate("P-INV-20",
                        absl::StrCat(text, ", though the log had failed"));
     }
     return;
@@ -91,20 +91,20 @@ void CallJudge::JudgeStatus(const BegunCall& call, const absl::Status& status,
 
 void CallJudge::LogEnded(const char* how) {
   if (untold_ == 0) return;
-  referee_.Violate(
-      "F7", absl::StrCat("the log of primary ", primary_, " has ", how,
-                         ", and ", untold_, " callbacks were not told of it"));
+  referee_.Violate("P-F7", absl::StrCat("the log of primary ", primary_,
+                                        " has ", how, ", and ", untold_,
+                                        " callbacks were not told of it"));
 }
 
 void CallJudge::JudgeTime(const BegunCall& call, int64_t steady_since,
                           const std::string& text) {
   if (steady_since == kNever) return;
   int64_t due = std::max({call.began_ns, steady_since, ran_callback_ns_});
-  const char* invariant = "A3";
+  const char* invariant = "P-A3";
   if (RowOf(call.call).waits) {
     const int64_t until =
         call.deadline.is_set() ? call.deadline.at_nanos() : kNever;
-    if (failed_ns_ < until) invariant = "F7";
+    if (failed_ns_ < until) invariant = "P-F7";
     const int64_t ends = std::min(until, failed_ns_);
     if (ends == kNever) return;
     due = std::max(due, ends);

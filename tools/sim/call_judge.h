@@ -7,19 +7,20 @@
 // soon after its deadline.
 //
 // What is held, of one primary's log:
-//   API     errors as log.h names them; Unavailable and Aborted only of a log
-//           that has failed; DeadlineExceeded only behind the deadline; a
-//           precondition of the caller's own reservations only if it has some
-//   A3      a call returns within its deadline and kSlackNanos, one without a
-//           deadline that waits for nobody within kSlackNanos, unless its
-//           process stood still or ran slowly meanwhile, or ran callbacks
-//   F7      who waits hears within kSlackNanos that the log has failed; who
-//           asked to be told of a record is told of the log's end, too
-//   INV-20  no call is OK that began behind a failure that a client was told of
+//   API       errors as log.h names them; Unavailable and Aborted only of a log
+//             that has failed; DeadlineExceeded only behind the deadline; a
+//             precondition of the caller's own reservations only if it has some
+//   P-A3      a call returns within its deadline and kSlackNanos, one without a
+//             deadline that waits for nobody within kSlackNanos, unless its
+//             process stood still or ran slowly meanwhile, or ran callbacks
+//   P-F7      who waits hears within kSlackNanos that the log has failed; who
+//             asked to be told of a record is told of the log's end, too
+//   P-INV-20  no call is OK that began behind a failure that a client was told
+//             of
 // What it can't see: calls that never return; a log that never comes to rest is
-// C8.
+// P-C8.
 // Thread safety: one thread.
-// References: protocol A3, H20; api/include/alpheus/log.h.
+// References: protocol P-A3, P-H20; api/include/alpheus/log.h.
 #ifndef ALPHEUS_TOOLS_SIM_CALL_JUDGE_H_
 #define ALPHEUS_TOOLS_SIM_CALL_JUDGE_H_
 

@@ -3,12 +3,12 @@
 // strikes, and no connection breaks.
 //
 // What is held, of one primary and of the network:
-//   A3.3   a replica that is in sync stays it, unless somebody else opens the
-//          log: a service may let another machine go first in good order
-//   INV-R1 no message comes without a credit, that is, without a receive that
-//          waits for it
+//   P-A3.3   a replica that is in sync stays it, unless somebody else opens the
+//            log: a service may let another machine go first in good order
+//   P-INV-R1 no message comes without a credit, that is, without a receive that
+//            waits for it
 // Thread safety: one thread.
-// References: protocol A3.3, R1.
+// References: protocol P-A3.3, P-R1.
 #ifndef ALPHEUS_TOOLS_SIM_CALM_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_CALM_CHECKER_H_
 

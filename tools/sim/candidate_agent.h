@@ -14,7 +14,7 @@
 // again.
 //
 // Thread safety: one thread.
-// References: sim_membership.h; protocol H24.
+// References: sim_membership.h; protocol P-H24.
 #ifndef ALPHEUS_TOOLS_SIM_CANDIDATE_AGENT_H_
 #define ALPHEUS_TOOLS_SIM_CANDIDATE_AGENT_H_
 

@@ -27,10 +27,10 @@ Place PlaceAt(const Answer& answer, Lsn lsn) {
   return {};
 }
 
-// The rule of A4.4, for an LSN that the table's last epoch owns: `previous`.
+// The rule of P-A4.4, for an LSN that the table's last epoch owns: `previous`.
 bool IsNack(const Answer& answer, Epoch previous, Lsn lsn) {
   if (answer.suspect) return false;
-  // As a member it never acknowledged anything (H16).
+  // As a member it never acknowledged anything (P-H16).
   if (answer.blank) return true;
   const Place place = PlaceAt(answer, lsn);
   switch (place.verdict) {
@@ -69,7 +69,7 @@ void ChoiceChecker::Opened(Epoch epoch, Epoch previous, Lsn end,
   answers_.erase(epoch);
   if (nacks >= needed) return;
   referee_.Violate(
-      "INV-2",
+      "P-INV-2",
       absl::StrCat("epoch ", epoch.value, " ends before LSN ", end.value,
                    " with ", nacks, " nacks, of ", needed, seen));
 }

@@ -7,13 +7,13 @@
 // that nobody was told of it.
 //
 // What is held, of each opening that shows its log:
-//   INV-2  so many replicas that promised the epoch, members of the
-//          configuration that was found and not suspect, nacked the first LSN
-//          that is not shown, or are blank
+//   P-INV-2  so many replicas that promised the epoch, members of the
+//            configuration that was found and not suspect, nacked the first LSN
+//            that is not shown, or are blank
 // What it can't see: which answers were there when it was chosen; of those that
 // came later one may have been the last nack; and the end of a log whose
 // highest epoch was answered too late, or not ranked highest. Thread safety:
-// one thread. References: protocol A4.4, H2, INV-2; recovery/chooser.h.
+// one thread. References: protocol P-A4.4, P-H2, P-INV-2; recovery/chooser.h.
 #ifndef ALPHEUS_TOOLS_SIM_CHOICE_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_CHOICE_CHECKER_H_
 

@@ -26,7 +26,7 @@ PrimaryProcess* WithClients(World& world, const Fault& fault) {
 }
 
 // By a thread of the primary's own: reserves one, keeps it, and aborts or
-// completes it in the end, as the handle of the API does at last (F1).
+// completes it in the end, as the handle of the API does at last (P-F1).
 void KeepReservation(PrimaryProcess& primary, const Fault& fault) {
   World& world = primary.world();
   History& history = world.history();

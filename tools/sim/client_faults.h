@@ -6,7 +6,7 @@
 // durable, and all others run into what may be exposed.
 //
 // Thread safety: one thread.
-// References: protocol F1, F6; workload.h, wal_workload.h.
+// References: protocol P-F1, P-F6; workload.h, wal_workload.h.
 #ifndef ALPHEUS_TOOLS_SIM_CLIENT_FAULTS_H_
 #define ALPHEUS_TOOLS_SIM_CLIENT_FAULTS_H_
 

@@ -15,7 +15,7 @@ ConfigurationChecker::ConfigurationChecker(World& world)
     : world_(world), formatted_(world.configuration()) {}
 
 void ConfigurationChecker::Violate(int machine, const std::string& what) {
-  world_.referee().Violate("INV-18",
+  world_.referee().Violate("P-INV-18",
                            absl::StrCat("machine ", machine, ": ", what));
 }
 
@@ -25,9 +25,9 @@ void ConfigurationChecker::JudgeOne(Epoch epoch,
       configurations_.emplace(epoch.value, configuration);
   if (is_new || known->second == configuration) return;
   world_.referee().Violate(
-      "INV-18", absl::StrCat("epoch ", epoch.value, " has configuration ",
-                             known->second.id, " and configuration ",
-                             configuration.id, ", or their members differ"));
+      "P-INV-18", absl::StrCat("epoch ", epoch.value, " has configuration ",
+                               known->second.id, " and configuration ",
+                               configuration.id, ", or their members differ"));
 }
 
 void ConfigurationChecker::Installed(int machine, Epoch epoch,

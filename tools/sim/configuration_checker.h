@@ -3,17 +3,17 @@
 // force, and whether replicas install only what names them.
 //
 // Idea: media say it: a configuration is written with the epoch that brings it
-// (A5). All checkers that count replicas ask here by whose members and by which
-// W, so that what is durable has to be on W media of the configuration whose
-// primary says so, and not on any that are there.
+// (P-A5). All checkers that count replicas ask here by whose members and by
+// which W, so that what is durable has to be on W media of the configuration
+// whose primary says so, and not on any that are there.
 //
 // What is held:
-//   INV-18  all media of one epoch have one configuration, the one that its
-//           opening says; a configuration comes only with an installation,
-//           names the replica that installs it, and has no lower number than
-//           the one before
+//   P-INV-18  all media of one epoch have one configuration, the one that its
+//             opening says; a configuration comes only with an installation,
+//             names the replica that installs it, and has no lower number than
+//             the one before
 // Thread safety: one thread.
-// References: protocol A5, H16, H18; recovery/opening_quorums.h.
+// References: protocol P-A5, P-H16, P-H18; recovery/opening_quorums.h.
 #ifndef ALPHEUS_TOOLS_SIM_CONFIGURATION_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_CONFIGURATION_CHECKER_H_
 

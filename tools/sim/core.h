@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // core: just enough replicas to go on with, which are healed before all others.
 //
-// Idea: a log must go on with max(R, W) of its replicas (C8), not only with all
-// of them. So when faults have ended a core is drawn by lot, and healed: power,
-// processes, links among its machines, the membership service. What is no part
-// of it stays broken, each machine in its own way, until the log was opened
-// and has acknowledged records. Only then the rest is healed.
+// Idea: a log must go on with max(R, W) of its replicas (P-C8), not only with
+// all of them. So when faults have ended a core is drawn by lot, and healed:
+// power, processes, links among its machines, the membership service. What is
+// no part of it stays broken, each machine in its own way, until the log was
+// opened and has acknowledged records. Only then the rest is healed.
 //
 //   core        max(R, W) members of the configuration in force or more, R of
 //   them such as know what they
 //               hold: one that a crash caught while it was `repairing` says
-//               "unknown" of most (H12), and one whose medium is hurt may. One
-//               that is gone is no part of it. Where fewer know, all are
+//               "unknown" of most (P-H12), and one whose medium is hurt may.
+//               One that is gone is no part of it. Where fewer know, all are
 //   the others  as the faults left them, and as these end; without power;
 //               without a node; standing still; cut off, both ways or one. Who
 //               is cut off is cut off from the membership service, too: its
 //               session must expire, or it would be first for ever
 //
 // Thread safety: one thread.
-// References: protocol B1 C8, H12; design of the tests, section 3.
+// References: protocol P-B1 P-C8, P-H12; design of the tests, section 3.
 #ifndef ALPHEUS_TOOLS_SIM_CORE_H_
 #define ALPHEUS_TOOLS_SIM_CORE_H_
 

@@ -20,7 +20,7 @@ int EndChecker::CompareMedia(Epoch epoch, Lsn next, uint32_t in_sync) {
   world_.counters().media_compared += static_cast<uint64_t>(whole);
   if (whole < static_cast<int>(in_sync)) {
     world_.referee().Violate(
-        "INV-15",
+        "P-INV-15",
         absl::StrCat("all is acknowledged to LSN ", next.value - 1,
                      " of epoch ", epoch.value, " by ", in_sync,
                      " replicas, and ", whole, " media hold the whole log"));
@@ -67,8 +67,8 @@ void EndChecker::CompareRecord(int machine, const RecordView& record,
 void EndChecker::CompareEnds(Lsn closed, Lsn opened) {
   if (opened == closed) return;
   world_.referee().Violate(
-      "C4", absl::StrCat("a log that was closed before LSN ", closed.value,
-                         " ends before LSN ", opened.value));
+      "P-C4", absl::StrCat("a log that was closed before LSN ", closed.value,
+                           " ends before LSN ", opened.value));
 }
 
 void EndChecker::LookAtRest(Epoch epoch) {

@@ -32,10 +32,10 @@ class EndChecker {
   // replicas are in sync. Returns on how many media it is whole.
   int CompareMedia(Epoch epoch, Lsn next, uint32_t in_sync);
   // A log that was closed in good order before LSN `closed` was opened again,
-  // and ends before LSN `opened` (C4).
+  // and ends before LSN `opened` (P-C4).
   void CompareEnds(Lsn closed, Lsn opened);
   // Nobody writes a log: of those who have that epoch installed both copies are
-  // equal (INV-S2).
+  // equal (P-INV-S2).
   void LookAtRest(Epoch epoch);
 
  private:

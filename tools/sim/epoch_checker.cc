@@ -69,7 +69,7 @@ std::optional<RegionState> EpochChecker::Read(int machine) {
   absl::StatusOr<RegionState> state = ReadRegionState(
       MediumOf(world_, machine), absl::StrCat("medium ", machine));
   if (state.ok()) return *std::move(state);
-  Violate(machine, "INV-S2", state.status().ToString());
+  Violate(machine, "P-INV-S2", state.status().ToString());
   return std::nullopt;
 }
 
@@ -107,11 +107,11 @@ void EpochChecker::Judge(int machine, const RegionState& state) {
   const uint64_t seq = cell.copies[*cell.newest].seq;
   Seen& seen = seen_[machine];
   if (seq < seen.seq) {
-    Violate(machine, "INV-S1",
+    Violate(machine, "P-INV-S1",
             absl::StrCat("superline ", seq, " after superline ", seen.seq));
   }
   if (seq == seen.seq && seen.superline && *seen.superline != state.superline) {
-    Violate(machine, "INV-S1",
+    Violate(machine, "P-INV-S1",
             absl::StrCat("another superline has the number ", seq));
   }
   JudgePromise(machine, PromiseOf(state.superline));
@@ -121,7 +121,7 @@ void EpochChecker::Judge(int machine, const RegionState& state) {
   const std::optional<uint64_t> chain =
       world_.checkers().owners.ChainBefore(state.superline.head_lsn);
   if (chain && *chain != state.superline.head_chain) {
-    Violate(machine, "INV-8",
+    Violate(machine, "P-INV-8",
             absl::StrCat("another chain at the head, LSN ",
                          state.superline.head_lsn.value));
   }
@@ -142,7 +142,7 @@ void EpochChecker::JudgePromise(int machine, const Promise& promise) {
   const Promise& before = seen_[machine].promise;
   if (promise == before) return;
   if (promise.epoch <= before.epoch) {
-    Violate(machine, "A4.2",
+    Violate(machine, "P-A4.2",
             absl::StrCat("promised epoch ", promise.epoch.value,
                          " after epoch ", before.epoch.value));
   }
@@ -151,7 +151,7 @@ void EpochChecker::JudgePromise(int machine, const Promise& promise) {
   const auto [known, is_new] =
       primaries_.emplace(promise.epoch.value, promise.primary);
   if (!is_new && known->second != promise.primary) {
-    Violate(machine, "INV-4",
+    Violate(machine, "P-INV-4",
             absl::StrCat("epoch ", promise.epoch.value,
                          " is promised to a second process, of node ",
                          promise.primary.node.value));
@@ -183,12 +183,13 @@ void EpochChecker::JudgePromisesOf(Epoch installed) {
       });
   if (enough) return;
   world_.referee().Violate(
-      "A4.4", absl::StrCat("epoch ", installed.value,
-                           " is being installed and is promised by ",
-                           given.size(), " media, of no configuration enough"));
+      "P-A4.4",
+      absl::StrCat("epoch ", installed.value,
+                   " is being installed and is promised by ", given.size(),
+                   " media, of no configuration enough"));
 }
 
-// A configuration comes with an installation (A5).
+// A configuration comes with an installation (P-A5).
 void EpochChecker::JudgeConfiguration(int machine, const Superline& superline,
                                       bool installed) {
   const auto& before = seen_[machine].superline;
@@ -199,7 +200,7 @@ void EpochChecker::JudgeConfiguration(int machine, const Superline& superline,
         before->configuration);
   }
   if (superline.configuration == before->configuration) return;
-  Violate(machine, "INV-18", "a configuration comes without an installation");
+  Violate(machine, "P-INV-18", "a configuration comes without an installation");
 }
 
 void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
@@ -217,23 +218,23 @@ void EpochChecker::JudgeInstallation(int machine, const Superline& superline) {
         superline.log_epoch != before.promise.epoch ||
         superline.log_epoch != superline.promised_epoch) {
       Violate(
-          machine, "INV-6",
+          machine, "P-INV-6",
           absl::StrCat("epoch ", superline.log_epoch.value,
                        " is installed after epoch ", before.log_epoch.value,
                        "; promised was epoch ", before.promise.epoch.value));
     }
     JudgePromisesOf(superline.log_epoch);
     if (superline.repairing) {
-      Violate(machine, "INV-12", "a repair goes on behind its installation");
+      Violate(machine, "P-INV-12", "a repair goes on behind its installation");
     }
     return;
   }
   if (superline.repairing == before.repairing) return;
   if (!superline.repairing) {
-    Violate(machine, "INV-12", "a repair ends without an installation");
+    Violate(machine, "P-INV-12", "a repair ends without an installation");
   } else if (superline.promised_epoch <= superline.log_epoch &&
              !world_.store().WasSuspect(machine)) {
-    Violate(machine, "INV-12",
+    Violate(machine, "P-INV-12",
             absl::StrCat("a repair begins without a promise above epoch ",
                          superline.log_epoch.value));
   }
@@ -243,7 +244,7 @@ void EpochChecker::JudgeTable(int machine, const EpochTable& table) {
   for (const EpochEntry& entry : table.entries()) {
     const auto [known, is_new] = entries_.emplace(entry.epoch.value, entry);
     if (!is_new && known->second != entry) {
-      Violate(machine, "INV-4",
+      Violate(machine, "P-INV-4",
               absl::StrCat("epoch ", entry.epoch.value,
                            " has another nonce or start, LSN ",
                            entry.start_lsn.value, ", than elsewhere, LSN ",
@@ -253,7 +254,7 @@ void EpochChecker::JudgeTable(int machine, const EpochTable& table) {
     const auto [nonce, is_fresh] =
         nonces_.emplace(entry.nonce, entry.epoch.value);
     if (!is_fresh) {
-      Violate(machine, "INV-4",
+      Violate(machine, "P-INV-4",
               absl::StrCat("epochs ", entry.epoch.value, " and ", nonce->second,
                            " have one nonce"));
     }
@@ -274,7 +275,7 @@ void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
       // Behind it nothing can be told from here.
       if (world_.store().MayLack(machine, lsn)) return;
-      return Violate(machine, "INV-3",
+      return Violate(machine, "P-INV-3",
                      absl::StrCat("LSN ", lsn.value,
                                   " can't be read, but the "
                                   "medium proves all to LSN ",
@@ -284,7 +285,7 @@ void EpochChecker::JudgeRecords(int machine, const RegionState& state) {
     ++world_.counters().records_on_media;
     if (!world_.checkers().holders.Agrees(cursor.record(),
                                           state.superline.log_epoch)) {
-      return Violate(machine, "INV-3",
+      return Violate(machine, "P-INV-3",
                      absl::StrCat("LSN ", lsn.value, " of epoch ",
                                   cursor.record().epoch().value,
                                   " is not the record that was durable; log "
@@ -307,7 +308,7 @@ void EpochChecker::OnOpened(Epoch epoch, const Configuration& found,
   const int read_quorum = static_cast<int>(found.replica_count) - before + 1;
   if (installed < write_quorum) {
     world_.referee().Violate(
-        "A4.6",
+        "P-A4.6",
         absl::StrCat("epoch ", epoch.value, " is shown and installed on ",
                      installed, " media of members, of ", write_quorum));
   }
@@ -318,14 +319,14 @@ void EpochChecker::OnOpened(Epoch epoch, const Configuration& found,
       ConfigurationChecker::Count(installed_[epoch.value], stay);
   if (of_both < before) {
     world_.referee().Violate(
-        "INV-18",
+        "P-INV-18",
         absl::StrCat("epoch ", epoch.value, " changes the configuration from ",
                      found.id, " to ", target.id, ", and is installed on ",
                      of_both, " media of members that stay, of ", before));
   }
   if (promised < read_quorum) {
     world_.referee().Violate(
-        "A4.2",
+        "P-A4.2",
         absl::StrCat("epoch ", epoch.value, " is shown and promised by ",
                      promised, " media of members, of ", read_quorum));
   }
@@ -338,10 +339,10 @@ void EpochChecker::LookAtRest(int machine) {
   const auto state = Read(machine);
   if (!state) return;
   if (!state->superline_cell.at_rest()) {
-    Violate(machine, "INV-S2", "the copies of the superline differ at rest");
+    Violate(machine, "P-INV-S2", "the copies of the superline differ at rest");
   }
   if (!state->table_cell.at_rest()) {
-    Violate(machine, "INV-S2", "the copies of the table differ at rest");
+    Violate(machine, "P-INV-S2", "the copies of the table differ at rest");
   }
 }
 

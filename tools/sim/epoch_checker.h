@@ -9,31 +9,31 @@
 // here a node could have found.
 //
 // What is held:
-//   INV-S1  a superline never goes back behind the number that was seen, and
-//           each has a number of its own
-//   INV-S2  at every instant superline, table and watermark can be read; at
-//           rest both copies of superline and table are equal
-//   A4.2    a promise never goes back; an epoch is shown only when R media of
-//           the configuration that its opening found have promised it
-//   INV-4   an epoch is promised to one process, has one nonce and one start,
-//           on all media; no two epochs have the same nonce
-//   INV-6   only the promised epoch is installed, after the promise was on the
-//           medium; log_epoch never goes back
-//   A4.4    nothing is installed before max(R, W) media of a configuration
-//           before have promised the epoch
-//   A4.6    an epoch is shown only when W media of its configuration have
-//           installed it
-//   INV-18  an epoch with another configuration is shown only when W media of
-//           the one before, of those that stay members, have installed it
-//   INV-12  `repairing` begins between a promise and an installation, and ends
-//           with an installation
-//   INV-3   all records between a medium's head and what it has proven to hold
-//           can be read there, and are those that were chosen
-//   INV-8   the chain at its head is the one of the log
+//   P-INV-S1  a superline never goes back behind the number that was seen, and
+//             each has a number of its own
+//   P-INV-S2  at every instant superline, table and watermark can be read; at
+//             rest both copies of superline and table are equal
+//   P-A4.2    a promise never goes back; an epoch is shown only when R media of
+//             the configuration that its opening found have promised it
+//   P-INV-4   an epoch is promised to one process, has one nonce and one start,
+//             on all media; no two epochs have the same nonce
+//   P-INV-6   only the promised epoch is installed, after the promise was on
+//             the medium; log_epoch never goes back
+//   P-A4.4    nothing is installed before max(R, W) media of a configuration
+//             before have promised the epoch
+//   P-A4.6    an epoch is shown only when W media of its configuration have
+//             installed it
+//   P-INV-18  an epoch with another configuration is shown only when W media of
+//             the one before, of those that stay members, have installed it
+//   P-INV-12  `repairing` begins between a promise and an installation, and
+//             ends with an installation
+//   P-INV-3   all records between a medium's head and what it has proven to
+//             hold can be read there, and are those that were chosen
+//   P-INV-8   the chain at its head is the one of the log
 // What it can't see: changes between two fences that leave the bytes as they
 // were; rings whose watermark is behind.
 // Thread safety: one thread.
-// References: protocol A2, A4, B2, B3.
+// References: protocol P-A2, P-A4, P-B2, P-B3.
 #ifndef ALPHEUS_TOOLS_SIM_EPOCH_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_EPOCH_CHECKER_H_
 

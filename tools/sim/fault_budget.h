@@ -11,7 +11,7 @@
 // Damage that a replica can't know of makes it deny what it had. That is within
 // the budget only if nothing needs it: W other media hold each of these
 // records, R others have promised and W installed what it forgets, and nobody
-// is about to open an epoch (A8: rolled back; damaged in the last batch).
+// is about to open an epoch (P-A8: rolled back; damaged in the last batch).
 //
 // N, W and members are those of the configuration in force. Who is no member is
 // not struck, and nobody is while a change is under way or was cut off: then
@@ -22,7 +22,7 @@
 // damaged never denies anything. Damage that a replica can't know of stays
 // within its bounds: nobody could tell it from a log that never was longer.
 // Thread safety: one thread.
-// References: protocol A8, C6, C8, H9, H16.
+// References: protocol P-A8, P-C6, P-C8, P-H9, P-H16.
 #ifndef ALPHEUS_TOOLS_SIM_FAULT_BUDGET_H_
 #define ALPHEUS_TOOLS_SIM_FAULT_BUDGET_H_
 

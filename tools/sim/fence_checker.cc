@@ -26,8 +26,8 @@ void FenceChecker::OnLanding(const LandedBytes& landed) {
   }
   if (landed.bytes.data() < region.data() + world_.layout().ring_offset) {
     world_.referee().Violate(
-        "INV-S4", absl::StrCat("machine ", machine, ": host ", landed.from.host,
-                               " writes beside the ring"));
+        "P-INV-S4", absl::StrCat("machine ", machine, ": host ",
+                                 landed.from.host, " writes beside the ring"));
   }
   Judge(machine, landed);
 }
@@ -41,7 +41,7 @@ void FenceChecker::Judge(int machine, const LandedBytes& landed) {
   const RegionStore& store = world_.store();
   if (!store.IsOwn(machine) && !store.IsNewcomer(machine)) {
     return world_.referee().Violate(
-        "INV-16",
+        "P-INV-16",
         absl::StrCat("bytes of host ", landed.from.host, " land on machine ",
                      machine, ", whose region is no replica of the log"));
   }
@@ -50,7 +50,7 @@ void FenceChecker::Judge(int machine, const LandedBytes& landed) {
       processes_.find({landed.from.host, landed.from.incarnation});
   if (writer == processes_.end() || writer->second != promise.primary) {
     world_.referee().Violate(
-        "INV-6",
+        "P-INV-6",
         absl::StrCat("bytes of host ", landed.from.host, " land on machine ",
                      machine, ", whose promise of epoch ", promise.epoch.value,
                      " is another process's"));
@@ -61,7 +61,7 @@ void FenceChecker::Judge(int machine, const LandedBytes& landed) {
   const Epoch epoch = epochs_.emplace(link, promise.epoch).first->second;
   if (epoch == promise.epoch) return;
   world_.referee().Violate(
-      "INV-6",
+      "P-INV-6",
       absl::StrCat("bytes of a session of epoch ", epoch.value,
                    " land on machine ", machine, ", which has promised epoch ",
                    promise.epoch.value));

@@ -4,11 +4,11 @@
 //
 // Idea: the simulated network tells of every part of a write that lands, with
 // the adapter and the connection that it came over. Inside a machine's region
-//   INV-6   it comes from the very process that was promised the ring last, and
-//           nobody else (R2)
-//           over a connection that has written under no other promise
-//   INV-S4  it lies in the ring: superline, watermark and table are written by
-//           their own process alone
+//   P-INV-6   it comes from the very process that was promised the ring last,
+//             and nobody else (P-R2)
+//             over a connection that has written under no other promise
+//   P-INV-S4  it lies in the ring: superline, watermark and table are written
+//             by their own process alone
 // so that a byte of a session of epoch e never lands behind a promise of e' >
 // e. A promise is given once the replica begins to look at its ring for the
 // answer: between that and the promise on its medium it ends the sessions, and
@@ -18,7 +18,7 @@
 // before that process was promised a later epoch, or the same one again; and
 // what a primary of the machine itself stores, which has the region's lock.
 // Thread safety: one thread.
-// References: protocol H6, R2, S4; sim_network.h.
+// References: protocol P-H6, P-R2, P-S4; sim_network.h.
 #ifndef ALPHEUS_TOOLS_SIM_FENCE_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_FENCE_CHECKER_H_
 

@@ -9,10 +9,10 @@
 // switch is a swapcontext.
 //
 // Invariants:
-//   X1. What is left is gone on with where it was left, on its own stack, with
-//       all that its caller has in registers.
-//   X2. A fiber that is never switched to again costs nothing and destroys
-//       nothing: its stack may be used by another one.
+//   FIB1. What is left is gone on with where it was left, on its own stack,
+//         with all that its caller has in registers.
+//   FIB2. A fiber that is never switched to again costs nothing and destroys
+//         nothing: its stack may be used by another one.
 // Thread safety: one thread of the operating system. Signals must have the same
 // mask in all fibers.
 #ifndef ALPHEUS_TOOLS_SIM_FIBER_CONTEXT_H_

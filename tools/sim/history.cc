@@ -30,8 +30,8 @@ void History::HasLsn(OperationId operation, Lsn lsn) {
   Operation& known = at(operation);
   known.lsn = lsn;
   if (!by_lsn_.emplace(std::pair(known.primary, lsn.value), operation).second) {
-    referee_.Violate("A3.1", absl::StrCat("primary ", known.primary,
-                                          " gave LSN ", lsn.value, " twice"));
+    referee_.Violate("P-A3.1", absl::StrCat("primary ", known.primary,
+                                            " gave LSN ", lsn.value, " twice"));
   }
   // Acknowledged before it was told who is there.
   const auto chosen = chosen_.find(lsn.value);
@@ -42,8 +42,8 @@ void History::HasLsn(OperationId operation, Lsn lsn) {
   if (choice.operation == 0 && !choice.aborted) choice.operation = operation;
   if (choice.operation != operation) {
     referee_.Violate(
-        "C4", absl::StrCat(Describe(lsn.value, choice), ", but operation ",
-                           operation, " was told that it is there"));
+        "P-C4", absl::StrCat(Describe(lsn.value, choice), ", but operation ",
+                             operation, " was told that it is there"));
   }
 }
 
@@ -76,7 +76,7 @@ void History::Choose(uint64_t lsn, const Choice& choice) {
       (is_known && says &&
        (old.operation != choice.operation || old.aborted != choice.aborted))) {
     referee_.Violate(
-        old.primary != choice.primary ? "C5" : "C4",
+        old.primary != choice.primary ? "P-C5" : "P-C4",
         absl::StrCat(Describe(lsn, old), ", and ", Describe(lsn, choice)));
   }
   if (!is_known) {
@@ -99,9 +99,9 @@ void History::Acknowledged(PrimaryNumber primary, Lsn lsn) {
       const Operation& operation = at(found->second);
       if (!operation.may_be_completed && !operation.may_be_aborted) {
         referee_.Violate(
-            "F1", absl::StrCat("primary ", primary, " acknowledged LSN ",
-                               at_lsn, ", which operation ", found->second,
-                               " has only reserved"));
+            "P-F1", absl::StrCat("primary ", primary, " acknowledged LSN ",
+                                 at_lsn, ", which operation ", found->second,
+                                 " has only reserved"));
       }
       // Of one that may be either nobody knows yet.
       if (!operation.may_be_aborted) choice.operation = found->second;
@@ -114,9 +114,9 @@ void History::Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
                      std::span<const Shown> records) {
   const auto [found, is_new] = by_epoch_.emplace(epoch.value, primary);
   if (!is_new) {
-    referee_.Violate("INV-4", absl::StrCat("epoch ", epoch.value,
-                                           " was opened by primaries ",
-                                           found->second, " and ", primary));
+    referee_.Violate("P-INV-4", absl::StrCat("epoch ", epoch.value,
+                                             " was opened by primaries ",
+                                             found->second, " and ", primary));
     return;
   }
   epochs_[primary] = epoch;
@@ -126,16 +126,17 @@ void History::Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
   uint64_t next = head.value;
   for (const Shown& record : records) {
     if (record.lsn.value != next++) {
-      referee_.Violate("C2", absl::StrCat("epoch ", epoch.value, " shows LSN ",
-                                          record.lsn.value, " where LSN ",
-                                          next - 1, " should be"));
+      referee_.Violate(
+          "P-C2",
+          absl::StrCat("epoch ", epoch.value, " shows LSN ", record.lsn.value,
+                       " where LSN ", next - 1, " should be"));
       return;
     }
     JudgeRecord(record, seen);
   }
   if (next != end.value) {
     referee_.Violate(
-        "INV-11",
+        "P-INV-11",
         absl::StrCat("epoch ", epoch.value, " shows records to LSN ", next - 1,
                      " and says that LSN ", end.value, " is next"));
   }
@@ -143,8 +144,8 @@ void History::Opened(PrimaryNumber primary, Epoch epoch, Lsn head, Lsn end,
   if (next_chosen != chosen_.end() && next_chosen->first < before.chosen_end) {
     const auto& [lsn, choice] = *next_chosen;
     referee_.Violate(
-        "C1", absl::StrCat("epoch ", epoch.value, " ends with LSN ",
-                           end.value - 1, ", but ", Describe(lsn, choice)));
+        "P-C1", absl::StrCat("epoch ", epoch.value, " ends with LSN ",
+                             end.value - 1, ", but ", Describe(lsn, choice)));
   }
   opened_end_[primary] = end.value;
   // What was said to this primary's clients is said of what it shows, too.
@@ -160,42 +161,44 @@ void History::NotCleanedThrough(PrimaryNumber primary, Lsn lsn) {
 void History::Emptied(Lsn next, Lsn open, Lsn durable_head) {
   emptied_ = std::max(emptied_, next.value);
   if (open < next) {
-    referee_.Violate("L11", absl::StrCat("all before LSN ", next.value,
-                                         " was cleaned, and LSN ", open.value,
-                                         " was still open"));
+    referee_.Violate("P-L11", absl::StrCat("all before LSN ", next.value,
+                                           " was cleaned, and LSN ", open.value,
+                                           " was still open"));
   }
   if (durable_head < next) {
     referee_.Violate(
-        "L11", absl::StrCat("all before LSN ", next.value,
-                            " was cleaned, and on a write quorum of media the "
-                            "log begins with LSN ",
-                            durable_head.value));
+        "P-L11",
+        absl::StrCat("all before LSN ", next.value,
+                     " was cleaned, and on a write quorum of media the "
+                     "log begins with LSN ",
+                     durable_head.value));
   }
 }
 
 void History::NotEmptied(PrimaryNumber primary, Lsn next, Lsn open) {
   NotCleanedThrough(primary, next - 1);
   if (open < next) return;
-  referee_.Violate("L11",
+  referee_.Violate("P-L11",
                    absl::StrCat("cleaning all before LSN ", next.value,
                                 " was refused, and no reservation was open"));
 }
 
 void History::JudgeHead(Lsn head, const Before& before) {
   if (head.value < before.durable_head) {
-    referee_.Violate("L9", absl::StrCat("the log begins with LSN ", head.value,
-                                        ", but with LSN ", before.durable_head,
-                                        " on a write quorum of media"));
+    referee_.Violate(
+        "P-L9",
+        absl::StrCat("the log begins with LSN ", head.value, ", but with LSN ",
+                     before.durable_head, " on a write quorum of media"));
   }
   if (head.value < before.emptied) {
-    referee_.Violate("L11", absl::StrCat("the log begins with LSN ", head.value,
-                                         ", but all before LSN ",
-                                         before.emptied, " was cleaned"));
+    referee_.Violate("P-L11", absl::StrCat("the log begins with LSN ",
+                                           head.value, ", but all before LSN ",
+                                           before.emptied, " was cleaned"));
   }
   const uint64_t lsn = FirstUncleaned(head);
   if (lsn >= head.value) return;
-  referee_.Violate("L10", absl::StrCat("the log begins with LSN ", head.value,
-                                       ", but nobody cleaned LSN ", lsn));
+  referee_.Violate("P-L10", absl::StrCat("the log begins with LSN ", head.value,
+                                         ", but nobody cleaned LSN ", lsn));
 }
 
 bool History::IsCleaned(uint64_t lsn) const {
@@ -236,23 +239,24 @@ uint64_t History::FirstUncleaned(Lsn head) {
 void History::JudgeHeadOfMedium(int machine, Lsn head) {
   const uint64_t lsn = FirstUncleaned(head);
   if (lsn >= head.value) return;
-  referee_.Violate("L10", absl::StrCat("on the medium of machine ", machine,
-                                       " the log begins with LSN ", head.value,
-                                       ", but nobody cleaned LSN ", lsn));
+  referee_.Violate("P-L10",
+                   absl::StrCat("on the medium of machine ", machine,
+                                " the log begins with LSN ", head.value,
+                                ", but nobody cleaned LSN ", lsn));
 }
 
 void History::Followed(Lsn next, const Shown& record) {
   if (record.lsn < next) {
-    referee_.Violate(
-        "C2", absl::StrCat("a tail shows LSN ", record.lsn.value, " where LSN ",
-                           next.value, " comes next"));
+    referee_.Violate("P-C2",
+                     absl::StrCat("a tail shows LSN ", record.lsn.value,
+                                  " where LSN ", next.value, " comes next"));
   }
   for (uint64_t lsn = next.value; next != Lsn(0) && lsn < record.lsn.value;
        ++lsn) {
     if (IsAborted(lsn)) continue;
-    referee_.Violate("C2", absl::StrCat("a tail shows LSN ", record.lsn.value,
-                                        " and has left out LSN ", lsn,
-                                        ", which nobody aborted"));
+    referee_.Violate("P-C2", absl::StrCat("a tail shows LSN ", record.lsn.value,
+                                          " and has left out LSN ", lsn,
+                                          ", which nobody aborted"));
     return;
   }
   std::set<OperationId> seen;
@@ -263,9 +267,9 @@ void History::Overtaken(Lsn next, Lsn head) {
   const uint64_t lsn = FirstUncleaned(head);
   if (next < head && lsn >= head.value) return;
   referee_.Violate(
-      "L10", absl::StrCat("a tail was told that LSN ", next.value,
-                          " is gone and the log begins with LSN ", head.value,
-                          ", but nobody cleaned LSN ", lsn));
+      "P-L10", absl::StrCat("a tail was told that LSN ", next.value,
+                            " is gone and the log begins with LSN ", head.value,
+                            ", but nobody cleaned LSN ", lsn));
 }
 
 OperationId History::WhoWrote(std::span<const std::byte> payload) const {
@@ -296,15 +300,16 @@ void History::JudgeRecord(const Shown& record, std::set<OperationId>& seen) {
   const auto owner = by_epoch_.find(record.epoch.value);
   if (owner == by_epoch_.end()) {
     referee_.Violate(
-        "C3", absl::StrCat("LSN ", lsn, " is of epoch ", record.epoch.value,
-                           ", which nobody has opened"));
+        "P-C3", absl::StrCat("LSN ", lsn, " is of epoch ", record.epoch.value,
+                             ", which nobody has opened"));
     return;
   }
   Choice choice{.primary = owner->second, .why = "shown"};
   if (record.cleaned) {
     if (!IsCleaned(lsn)) {
       referee_.Violate(
-          "L8", absl::StrCat("LSN ", lsn, " is cleaned, but not by a client"));
+          "P-L8",
+          absl::StrCat("LSN ", lsn, " is cleaned, but not by a client"));
     }
     return Choose(lsn, choice);
   }
@@ -312,14 +317,15 @@ void History::JudgeRecord(const Shown& record, std::set<OperationId>& seen) {
     const auto found = by_lsn_.find({owner->second, lsn});
     if (found == by_lsn_.end() || !at(found->second).may_be_aborted) {
       referee_.Violate(
-          "C3", absl::StrCat("LSN ", lsn, " is ABORTED, but not by a client"));
+          "P-C3",
+          absl::StrCat("LSN ", lsn, " is ABORTED, but not by a client"));
     }
     choice.aborted = true;
     return Choose(lsn, choice);
   }
   const OperationId id = WhoWrote(record.payload);
   if (id == 0) {
-    referee_.Violate("C3",
+    referee_.Violate("P-C3",
                      absl::StrCat("LSN ", lsn, " has bytes that nobody wrote"));
     return;
   }
@@ -327,15 +333,15 @@ void History::JudgeRecord(const Shown& record, std::set<OperationId>& seen) {
   if (operation.primary != owner->second || !operation.may_be_completed ||
       (operation.lsn != Lsn(0) && operation.lsn != record.lsn)) {
     referee_.Violate(
-        "C3",
+        "P-C3",
         absl::StrCat("LSN ", lsn, " of epoch ", record.epoch.value,
                      " shows operation ", id, ", which is of primary ",
                      operation.primary, ", LSN ", operation.lsn.value,
                      operation.may_be_completed ? "" : ", not completed"));
   }
   if (!seen.insert(id).second) {
-    referee_.Violate("C3", absl::StrCat("LSN ", lsn, " shows operation ", id,
-                                        " a second time"));
+    referee_.Violate("P-C3", absl::StrCat("LSN ", lsn, " shows operation ", id,
+                                          " a second time"));
   }
   choice.operation = id;
   Choose(lsn, choice);

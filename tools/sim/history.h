@@ -8,21 +8,20 @@
 // is durable or an opening has shown it; from then on it never changes, and
 // every opening shows it, unless it was cleaned.
 //
-// What is held (B1 of the protocol):
-//   C1  what was acknowledged is shown by every later opening
-//   C2  without a hole
-//   C3  what is shown was completed, with these bytes, in that epoch, once
-//   C4  what was shown is shown again
-//   C5  no place is acknowledged for the records of two primaries
-//   L8  a record that nobody cleaned is not shown as cleaned
-//   L9  the head is not before one that W media had
-//   L10 the head is at most behind what was cleaned
-//   L11 cleaning everything is done only where nothing is open, and refused
-//   only
-//       where something is; then W media begin behind it, and nothing earlier
-//       is ever shown
+// What is held (P-B1 of the protocol):
+//   P-C1  what was acknowledged is shown by every later opening
+//   P-C2  without a hole
+//   P-C3  what is shown was completed, with these bytes, in that epoch, once
+//   P-C4  what was shown is shown again
+//   P-C5  no place is acknowledged for the records of two primaries
+//   P-L8  a record that nobody cleaned is not shown as cleaned
+//   P-L9  the head is not before one that W media had
+//   P-L10 the head is at most behind what was cleaned
+//   P-L11 cleaning everything is done only where nothing is open, and refused
+//         only where something is; then W media begin behind it, and nothing
+//         earlier is ever shown
 // Thread safety: one thread.
-// References: protocol B1, B4.
+// References: protocol P-B1, P-B4.
 #ifndef ALPHEUS_TOOLS_SIM_HISTORY_H_
 #define ALPHEUS_TOOLS_SIM_HISTORY_H_
 
@@ -121,7 +120,7 @@ class History {
                   std::span<const std::byte> payload) const;
 
   bool IsCleaned(Lsn lsn) const { return IsCleaned(lsn.value); }
-  // On the medium of that machine the log begins there (L10).
+  // On the medium of that machine the log begins there (P-L10).
   void JudgeHeadOfMedium(int machine, Lsn head);
 
   uint64_t records_acknowledged() const { return acknowledged_; }

@@ -92,7 +92,7 @@ int HolderChecker::Holders(const Copy& copy) const {
 
 void HolderChecker::JudgeAnswer(int machine, const Answer& answer) const {
   VerdictReader reader(answer);
-  // A scan ends a lap behind the head (A4.3). What lies there was copied to a
+  // A scan ends a lap behind the head (P-A4.3). What lies there was copied to a
   // replica whose head is behind, and nobody counted it before it installed
   // that log, head included.
   const RingOffset scanned =
@@ -110,7 +110,7 @@ void HolderChecker::JudgeAnswer(int machine, const Answer& answer) const {
       continue;
     }
     return world_.referee().Violate(
-        "INV-9",
+        "P-INV-9",
         absl::StrCat("machine ", machine, " answers ",
                      VerdictName(seen.verdict), " of LSN ", lsn,
                      ", which is durable, of epoch ", copy.epoch.value,
@@ -133,7 +133,7 @@ void HolderChecker::JudgeDamaged(int machine, const Answer& answer) const {
       continue;
     }
     return world_.referee().Violate(
-        "INV-9",
+        "P-INV-9",
         absl::StrCat("machine ", machine, " answers ", VerdictName(verdict),
                      " of LSN ", lsn, ", which its medium proves to have had"));
   }
@@ -155,9 +155,9 @@ void HolderChecker::Look() {
         configurations.WriteQuorumOf(configurations.Of(copy.log_epoch));
     if (holders < needed) {
       world_.referee().Violate(
-          "INV-22", absl::StrCat("LSN ", lsn, " of epoch ", copy.epoch.value,
-                                 " was durable, and is on ", holders,
-                                 " media of members now, of ", needed));
+          "P-INV-22", absl::StrCat("LSN ", lsn, " of epoch ", copy.epoch.value,
+                                   " was durable, and is on ", holders,
+                                   " media of members now, of ", needed));
       return;
     }
     ++it;

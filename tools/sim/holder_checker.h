@@ -14,7 +14,7 @@
 // What it can't see: records that were durable and that their primary had not
 // counted yet.
 // Thread safety: one thread.
-// References: protocol C1, A5, INV-9, INV-22, H12.
+// References: protocol P-C1, P-A5, P-INV-9, P-INV-22, P-H12.
 #ifndef ALPHEUS_TOOLS_SIM_HOLDER_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_HOLDER_CHECKER_H_
 

@@ -23,9 +23,10 @@ void ImageChecker::OnDurable(Lsn lsn) {
   while (cursor.position().lsn <= lsn) {
     if (cursor.Next() != RecordCursor::Step::kRecord) {
       world_.referee().Violate(
-          "INV-22", absl::StrCat("LSN ", cursor.position().lsn.value,
-                                 " counts as durable, and is no record in the "
-                                 "primary's own ring"));
+          "P-INV-22",
+          absl::StrCat("LSN ", cursor.position().lsn.value,
+                       " counts as durable, and is no record in the "
+                       "primary's own ring"));
       return;
     }
     Check(cursor.record(), cursor.position());
@@ -49,11 +50,11 @@ void ImageChecker::Check(const RecordView& record, const LogPosition& behind) {
     return;
   }
   world_.referee().Violate(
-      "INV-22", absl::StrCat("LSN ", record.lsn().value, " of epoch ",
-                             record.epoch().value,
-                             " counts as durable, and is "
-                             "on ",
-                             holders, " media of members, of ", needed));
+      "P-INV-22", absl::StrCat("LSN ", record.lsn().value, " of epoch ",
+                               record.epoch().value,
+                               " counts as durable, and is "
+                               "on ",
+                               holders, " media of members, of ", needed));
 }
 
 int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
@@ -69,7 +70,7 @@ int ImageChecker::Holders(RingOffset offset, uint64_t bytes) const {
 }
 
 // One that is being repaired for a later epoch keeps what was durable; for the
-// primary's own one it has not installed that yet (INV-12).
+// primary's own one it has not installed that yet (P-INV-12).
 bool ImageChecker::IsHolder(const World::Machine& machine, const std::byte* own,
                             uint64_t at, uint64_t bytes) const {
   const auto* const medium = world_.store().medium(machine.number);

@@ -2,18 +2,18 @@
 // image_checker: whether records lie on W media when their primary counts them
 // as durable.
 //
-// Idea: the most valuable assertion of all (INV-22), for it looks at what a
+// Idea: the most valuable assertion of all (P-INV-22), for it looks at what a
 // power cut leaves and not at what anybody says: at the moment when the durable
 // LSN of a primary moves, each record that it passes is read from the primary's
 // ring and compared, byte by byte but for its CLEANED word, with what lies at
 // the same place of each machine's persistent image. Its
 // payload must hold there, too. A machine counts whose medium has the primary's
 // epoch installed, or a later one that took the record over: before that, what
-// it acknowledges must not count (A5). It must be a member of the configuration
-// of that epoch, whose W is asked.
+// it acknowledges must not count (P-A5). It must be a member of the
+// configuration of that epoch, whose W is asked.
 //
 // Thread safety: one thread.
-// References: protocol H22, INV-22; A1.
+// References: protocol P-H22, P-INV-22; P-A1.
 #ifndef ALPHEUS_TOOLS_SIM_IMAGE_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_IMAGE_CHECKER_H_
 

@@ -18,9 +18,9 @@ void MarkChecker::OnSuperline(int machine, Epoch log_epoch, Lsn head) {
     seen.lines = {};  // what they say of this epoch is news
   } else if (head < seen.head) {
     referee_.Violate(
-        "A6", absl::StrCat("machine ", machine, ": the head goes back from ",
-                           "LSN ", seen.head.value, " to LSN ", head.value,
-                           " within epoch ", log_epoch.value));
+        "P-A6", absl::StrCat("machine ", machine, ": the head goes back from ",
+                             "LSN ", seen.head.value, " to LSN ", head.value,
+                             " within epoch ", log_epoch.value));
   }
   seen.head = head;
 }
@@ -46,7 +46,7 @@ void MarkChecker::Look(int machine, std::span<const std::byte> medium) {
   const Lsn proven = pair.Proven(seen.log_epoch);
   if (proven < seen.proven) {
     referee_.Violate(
-        "A3.5",
+        "P-A3.5",
         absl::StrCat("machine ", machine, ": the watermark goes back ",
                      "from LSN ", seen.proven.value, " to LSN ", proven.value,
                      " within epoch ", seen.log_epoch.value));

@@ -7,14 +7,14 @@
 // a line of them.
 //
 // What is held, of each medium:
-//   A3.5  within one log epoch the LSN that its watermarks prove never goes
-//         back, over sessions, restarts and power cuts
-//   A6    within one log epoch its head never goes back; an installation may
-//         take it back, as nobody else may know of it
+//   P-A3.5  within one log epoch the LSN that its watermarks prove never goes
+//           back, over sessions, restarts and power cuts
+//   P-A6    within one log epoch its head never goes back; an installation may
+//           take it back, as nobody else may know of it
 // What it can't see: whether the watermark is true; epoch_checker.h looks at
 // that.
 // Thread safety: one thread.
-// References: protocol A3.5, A6, L9.
+// References: protocol P-A3.5, P-A6, P-L9.
 #ifndef ALPHEUS_TOOLS_SIM_MARK_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_MARK_CHECKER_H_
 

@@ -9,11 +9,12 @@
 // its answer may be lost, and a lost request may still arrive.
 //
 // Its links are no links of the data plane: a machine may reach it and no
-// replica, or the reverse (H24). Requests and answers on a link that is cut are
-// lost, which their connection shows to whoever waits; events are held back.
+// replica, or the reverse (P-H24). Requests and answers on a link that is cut
+// are lost, which their connection shows to whoever waits; events are held
+// back.
 //
 // Thread safety: one thread.
-// References: quorum/membership.h; protocol A4.1, H24.
+// References: quorum/membership.h; protocol P-A4.1, P-H24.
 #ifndef ALPHEUS_TOOLS_SIM_MEMBERSHIP_SERVICE_H_
 #define ALPHEUS_TOOLS_SIM_MEMBERSHIP_SERVICE_H_
 

@@ -10,7 +10,7 @@
 // where the link checks nothing.
 //
 // Thread safety: one thread.
-// References: sim_network.h; fabric.h, X6 and X9; protocol R1, R3.
+// References: sim_network.h; fabric.h, FB6 and FB9; protocol P-R1, P-R3.
 #ifndef ALPHEUS_TOOLS_SIM_NETWORK_FAULTS_H_
 #define ALPHEUS_TOOLS_SIM_NETWORK_FAULTS_H_
 

@@ -64,8 +64,8 @@ void NodeProcess::TryToServe() {
   }
   if (!replica.ok()) {
     world_.referee().Violate(
-        "A3.5", absl::StrCat("a replica does not open after a crash: ",
-                             replica.status().ToString()));
+        "P-A3.5", absl::StrCat("a replica does not open after a crash: ",
+                               replica.status().ToString()));
     machine_.holder = World::Holder::kNobody;
     return;
   }
@@ -78,7 +78,7 @@ void NodeProcess::TryToServe() {
   is_suspect_ = false;  // its superline says so
 }
 
-// As K3 of api/node/node.h: the region is opened anew, and kept until its
+// As ND3 of api/node/node.h: the region is opened anew, and kept until its
 // superline says that nothing on it is to be believed.
 void NodeProcess::BeSuspicious() {
   world_.NoteFailedMedium(machine_);
@@ -103,7 +103,7 @@ bool NodeProcess::Release() {
   return false;
 }
 
-// By the node's own thread: nobody else's fence drains its stores (F3).
+// By the node's own thread: nobody else's fence drains its stores (P-F3).
 void NodeProcess::LetGo() {
   must_release_ = false;
   if (!is_serving_) return;

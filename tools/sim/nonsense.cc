@@ -118,7 +118,7 @@ bool NonsenseTalk::Take(const ConnectionEvent& event) {
     is_done_ = true;
   }
   if (event.kind == ConnectionEvent::Kind::kUnreachable) is_done_ = true;
-  // What was posted says what became of it (X3).
+  // What was posted says what became of it (FB3).
   return true;
 }
 
@@ -163,7 +163,7 @@ bool NonsenseTalk::Take(const Completion& completion) {
       if (completion.status == CompletionStatus::kRemoteAccess) {
         ++operations_refused_;
       }
-      is_done_ = true;  // the connection is broken (X4)
+      is_done_ = true;  // the connection is broken (FB4)
       break;
     case kReceiveWork:
       if (is_ok) {

@@ -4,7 +4,7 @@
 // regions that nobody gave out.
 //
 // Thread safety: one thread.
-// References: protocol H17; messages.h, fabric.h.
+// References: protocol P-H17; messages.h, fabric.h.
 #ifndef ALPHEUS_TOOLS_SIM_NONSENSE_H_
 #define ALPHEUS_TOOLS_SIM_NONSENSE_H_
 

@@ -18,7 +18,7 @@ void OwnerChecker::Shown(Epoch by, Lsn lsn, Epoch epoch) {
     if (owner->second > lsn) continue;
     if (owner->first != epoch.value) {
       world_.referee().Violate(
-          "INV-13",
+          "P-INV-13",
           absl::StrCat("LSN ", lsn.value, " is shown of epoch ", epoch.value,
                        "; since LSN ", owner->second.value, " epoch ",
                        owner->first, " owns it"));
@@ -26,8 +26,8 @@ void OwnerChecker::Shown(Epoch by, Lsn lsn, Epoch epoch) {
     return;
   }
   world_.referee().Violate(
-      "INV-13", absl::StrCat("LSN ", lsn.value, " is shown of epoch ",
-                             epoch.value, ", and no epoch owns it"));
+      "P-INV-13", absl::StrCat("LSN ", lsn.value, " is shown of epoch ",
+                               epoch.value, ", and no epoch owns it"));
 }
 
 void OwnerChecker::Settled(const LogPosition& position) {
@@ -35,8 +35,8 @@ void OwnerChecker::Settled(const LogPosition& position) {
       chains_.emplace(position.lsn.value, position.chain);
   if (is_new || known->second == position.chain) return;
   world_.referee().Violate(
-      "INV-8", absl::StrCat("before LSN ", position.lsn.value,
-                            " there is another chain than there was"));
+      "P-INV-8", absl::StrCat("before LSN ", position.lsn.value,
+                              " there is another chain than there was"));
 }
 
 std::optional<uint64_t> OwnerChecker::ChainBefore(Lsn lsn) const {

@@ -4,13 +4,14 @@
 //
 // Idea: what epochs opened, and where, is kept apart from the tables that
 // replicas keep of it. Of each record that an opening shows the epoch must be
-// the newest one that opened at or before its LSN (INV-13); and the chain
-// before an LSN that was shown or durable once is the same ever after (INV-8).
+// the newest one that opened at or before its LSN (P-INV-13); and the chain
+// before an LSN that was shown or durable once is the same ever after
+// (P-INV-8).
 //
 // What it can't see: epochs that were installed by a process that ended before
 // it could show its log; they have no records.
 // Thread safety: one thread.
-// References: protocol INV-8, INV-13, H8, H13.
+// References: protocol P-INV-8, P-INV-13, P-H8, P-H13.
 #ifndef ALPHEUS_TOOLS_SIM_OWNER_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_OWNER_CHECKER_H_
 

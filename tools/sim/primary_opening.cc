@@ -49,8 +49,9 @@ void PrimaryProcess::OpenReplica() {
   }
   if (has_failed_medium()) world_.EndPrimary(machine_);
   if (!replica.ok()) {
-    world_.referee().Violate("A3.5", absl::StrCat("a replica does not open: ",
-                                                  replica.status().ToString()));
+    world_.referee().Violate(
+        "P-A3.5",
+        absl::StrCat("a replica does not open: ", replica.status().ToString()));
     world_.EndPrimary(machine_);
   }
   replica_ = *std::move(replica);
@@ -163,8 +164,8 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
   if (!opening.ok()) {
     opening_status_ = opening.status();
     if (MayFail(opening_status_)) return false;
-    world_.referee().Violate("C8", absl::StrCat("an opening does not start: ",
-                                                opening_status_.ToString()));
+    world_.referee().Violate("P-C8", absl::StrCat("an opening does not start: ",
+                                                  opening_status_.ToString()));
     return false;
   }
   while (!(*opening)->Poll()) {
@@ -184,7 +185,8 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
   if (status.ok()) {
     opened_ = (*opening)->TakeOpened();
     if (is_member_ && !world_.store().IsOwn(machine_.number)) {
-      world_.referee().Violate("INV-16", "a log is opened on a blank replica");
+      world_.referee().Violate("P-INV-16",
+                               "a log is opened on a blank replica");
     }
     return true;
   }
@@ -193,7 +195,7 @@ bool PrimaryProcess::TryOnce(EpochOpeningOptions& options,
   if (!absl::IsUnavailable(status) && !absl::IsAborted(status) &&
       !MayFail(status)) {
     world_.referee().Violate(
-        "C8", absl::StrCat("an opening fails: ", status.ToString()));
+        "P-C8", absl::StrCat("an opening fails: ", status.ToString()));
   }
   return false;
 }
@@ -274,8 +276,8 @@ void PrimaryProcess::TellHistory() {
     const RecordCursor::Step step = cursor.Next();
     if (step != RecordCursor::Step::kRecord) {
       world_.referee().Violate(
-          "INV-11", absl::StrCat("LSN ", cursor.position().lsn.value,
-                                 " can't be read behind an opening"));
+          "P-INV-11", absl::StrCat("LSN ", cursor.position().lsn.value,
+                                   " can't be read behind an opening"));
       return;
     }
     const RecordView& record = cursor.record();

@@ -71,7 +71,7 @@ class PrimaryProcess {
   Epoch epoch() const { return opened_->epoch; }
   Lsn opened_end() const { return opened_->end.lsn; }
   Lsn next_lsn() const { return log_->next_lsn(); }
-  // Of the log's counters (I1 and I2 of ring_log.h): a broken one is a CHECK.
+  // Of the log's counters (RL1 and RL2 of ring_log.h): a broken one is a CHECK.
   void CheckInvariants() const {
     if (log_ != nullptr) log_->CheckInvariants();
   }

@@ -36,13 +36,13 @@ void ProcessClock::StartAnew() {
 }
 
 void ProcessClock::Jump(int64_t ns) {
-  ALPHEUS_CHECK(ns >= 0, "a monotonic clock never goes back (K1)");
+  ALPHEUS_CHECK(ns >= 0, "a monotonic clock never goes back (PC1)");
   StartAnew();
   own_then_ += ns;
 }
 
 void ProcessClock::SetRate(int64_t rate) {
-  ALPHEUS_CHECK(rate >= 1, "a monotonic clock goes on (K1)");
+  ALPHEUS_CHECK(rate >= 1, "a monotonic clock goes on (PC1)");
   StartAnew();
   rate_ = rate;
 }

@@ -10,10 +10,10 @@
 // world's, so that deadlines are converted.
 //
 // Invariants:
-//   K1. NowNanos never goes back, and at rate 1 goes on as the world's time.
-//   K2. deadline.HasPassed(NowNanos()) at the world's time InWorld(deadline) or
-//       later, unless the rate sinks meanwhile; not before, unless it rises or
-//       the clock jumps. Whoever changes it wakes those who wait.
+//   PC1. NowNanos never goes back, and at rate 1 goes on as the world's time.
+//   PC2. deadline.HasPassed(NowNanos()) at the world's time InWorld(deadline)
+//        or later, unless the rate sinks meanwhile; not before, unless it rises
+//        or the clock jumps. Whoever changes it wakes those who wait.
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_SIM_PROCESS_CLOCK_H_
 #define ALPHEUS_TOOLS_SIM_PROCESS_CLOCK_H_

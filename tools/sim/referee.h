@@ -14,7 +14,7 @@
 namespace alpheus::sim {
 
 struct Violation {
-  std::string invariant;  // of the protocol: C1, INV-22, ...
+  std::string invariant;  // of the protocol: P-C1, P-INV-22, ...
   std::string what;
   int64_t at_ns = 0;  // virtual time
 };

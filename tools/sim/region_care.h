@@ -4,7 +4,7 @@
 // log.
 //
 // Thread safety: one thread.
-// References: protocol A7, A8; docs/scrubbing.md, held_replica.h.
+// References: protocol P-A7, P-A8; docs/scrubbing.md, held_replica.h.
 #ifndef ALPHEUS_TOOLS_SIM_REGION_CARE_H_
 #define ALPHEUS_TOOLS_SIM_REGION_CARE_H_
 

@@ -199,7 +199,7 @@ std::optional<Lacks> LacksOf(const ImageLog& log, const RegionImage& before,
     return std::nullopt;
   }
   Lacks lacks;
-  // Watermark, the start of the epoch, and later records prove a record (H9).
+  // Watermark, the start of the epoch, and later records prove a record (P-H9).
   Lsn proven = is->ProvenLsn();
   for (auto record = log.records.rbegin(); record != log.records.rend();
        ++record) {

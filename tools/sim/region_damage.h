@@ -3,7 +3,7 @@
 // open.
 //
 // Thread safety: pure functions of images and a random source.
-// References: protocol A8; design of the tests, section 1.
+// References: protocol P-A8; design of the tests, section 1.
 #ifndef ALPHEUS_TOOLS_SIM_REGION_DAMAGE_H_
 #define ALPHEUS_TOOLS_SIM_REGION_DAMAGE_H_
 

@@ -11,11 +11,11 @@
 // when it was counted is known to have been there.
 //
 // Invariants:
-//   P1. A medium that is not where it belongs, or gone, is changed by nobody.
-//   P2. What a medium lacks is lacking until it has installed an epoch, which
-//       reads all records of the log (R3 of replica.h).
+//   SRS1. A medium that is not where it belongs, or gone, is changed by nobody.
+//   SRS2. What a medium lacks is lacking until it has installed an epoch, which
+//         reads all records of the log (REP3 of replica.h).
 // Thread safety: one thread.
-// References: protocol A8, H16, H17; fault_budget.h, storage_faults.h.
+// References: protocol P-A8, P-H16, P-H17; fault_budget.h, storage_faults.h.
 #ifndef ALPHEUS_TOOLS_SIM_REGION_STORE_H_
 #define ALPHEUS_TOOLS_SIM_REGION_STORE_H_
 
@@ -75,7 +75,7 @@ class RegionStore {
   // It lacks records that it had.
   bool IsHurt(int machine) const { return !places_[machine].lacks.empty(); }
   // Its medium reported an error; until it has installed an epoch it must know
-  // nothing (H25).
+  // nothing (P-H25).
   bool IsSuspect(int machine) const { return places_[machine].is_suspect; }
   void Suspect(int machine) {
     places_[machine].is_suspect = places_[machine].was_suspect = true;
@@ -140,7 +140,7 @@ class RegionStore {
   void EndFaults() { has_ended_ = true; }
   bool has_ended() const { return has_ended_; }
 
-  // The medium has installed an epoch (P2).
+  // The medium has installed an epoch (SRS2).
   void Installed(int machine) {
     places_[machine].lacks.clear();
     if (places_[machine].is_forgotten) Trust(machine);

@@ -24,7 +24,8 @@ std::vector<std::byte> Spoilt(std::span<const std::byte> bytes) {
 }  // namespace
 
 void RepairChecker::Violate(int machine, const std::string& what) {
-  world_.referee().Violate("A8", absl::StrCat("machine ", machine, ": ", what));
+  world_.referee().Violate("P-A8",
+                           absl::StrCat("machine ", machine, ": ", what));
 }
 
 const std::byte* RepairChecker::RingOf(int machine) const {

@@ -7,9 +7,10 @@
 // the history and the holder_checker know of the record: not against the
 // replica that they came from, nor by a checksum.
 //
-// What is held (A8), of the machine that is repaired:
+// What is held (P-A8), of the machine that is repaired:
 //   the region is its replica, and it is not in the middle of a repair by an
-//   opening, of a scan or of an installation (INV-12, J2 and J3 of scrubbing.h)
+//   opening, of a scan or of an installation (P-INV-12, SCR2 and SCR3 of
+//   scrubbing.h)
 //   each record lies between the head and what the replica has persisted, and
 //   is of the epoch that owns its LSN there
 //   a payload is one that a client wrote for this LSN in this epoch; what is
@@ -18,7 +19,7 @@
 //   what was written is on the medium when the repair is done
 // What it can't see: damage that no scrub finds.
 // Thread safety: one thread.
-// References: protocol A8; docs/scrubbing.md.
+// References: protocol P-A8; docs/scrubbing.md.
 #ifndef ALPHEUS_TOOLS_SIM_REPAIR_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_REPAIR_CHECKER_H_
 

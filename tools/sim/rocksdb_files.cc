@@ -52,7 +52,7 @@ void RocksDbFiles::Recover(std::span<const History::Shown> records) {
         *DecodeWalRecord(shown.payload.subspan(kPayloadBytesMin));
     const absl::Status applied = index_.Apply(shown.lsn, position, record);
     if (applied.ok()) continue;
-    primary_.world().referee().Violate("V2", applied.ToString());
+    primary_.world().referee().Violate("WST2", applied.ToString());
     return;
   }
   std::map<uint64_t, uint64_t> sizes;
@@ -160,7 +160,7 @@ absl::Status RocksDbFiles::Change(const Write& write) {
   const absl::Status applied = index_.Apply(written->lsn, written->position,
                                             {write.header, written->body});
   if (!applied.ok()) {
-    primary_.world().referee().Violate("V2", applied.ToString());
+    primary_.world().referee().Violate("WST2", applied.ToString());
   }
   return applied;
 }
@@ -247,9 +247,9 @@ bool RocksDbFiles::CleanBeforeOldest() {
   const uint64_t position =
       oldest == nullptr ? space_.position() : oldest->first_position();
   if (last < log.head_lsn()) return true;
-  // X3: the log must go on saying whose it is.
+  // WIX3: the log must go on saying whose it is.
   if (index_.home_lsn() <= last && has_home() && !WriteHome()) return false;
-  // V3: a record that removed a file is among these.
+  // WST3: a record that removed a file is among these.
   if (!ForceThrough(last_change_)) return false;
   primary_.world().history().MayBeCleanedThrough(primary_.number(), last);
   const BegunCall call = primary_.Begin(ClientCall::kCleanupThrough);

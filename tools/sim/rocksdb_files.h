@@ -8,10 +8,10 @@
 // front of each record stands the number of its operation, by which history.h
 // knows it.
 //
-// Not here: files without a record, and removing by cleaning alone (V4): rings
-// are large enough for what crashes in a run take (options.cc).
+// Not here: files without a record, and removing by cleaning alone (WST4):
+// rings are large enough for what crashes in a run take (options.cc).
 //
-// Invariants: V1 to V3 of api/rocksdb/wal_store.h.
+// Invariants: WST1 to WST3 of api/rocksdb/wal_store.h.
 // Thread safety: threads of the primary's process (threads.h).
 #ifndef ALPHEUS_TOOLS_SIM_ROCKSDB_FILES_H_
 #define ALPHEUS_TOOLS_SIM_ROCKSDB_FILES_H_

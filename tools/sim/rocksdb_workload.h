@@ -13,8 +13,8 @@
 // opened with until its first flush (avoid_flush_during_recovery).
 //
 // Invariants:
-//   W1. Data is put into a file only when all that older files were given is
-//       written. (Broken by a canary.)
+//   RWL1. Data is put into a file only when all that older files were given is
+//         written. (Broken by a canary.)
 // Thread safety: threads of the primary's process (threads.h).
 // References: RocksDB, db/db_impl/db_impl_write.cc and db_impl_files.cc, for
 // what is written, synced and removed when; rocksdb_files.h.

@@ -82,7 +82,7 @@ class Run {
   void Overdue(const std::string& what) {
     TraceConfigurations();
     if (FaultBudget(world_).MustSurvive()) {
-      return world_.referee().Violate("C8", what);
+      return world_.referee().Violate("P-C8", what);
     }
     is_given_up_ = true;
     ++world_.counters().progress_undemanded;
@@ -111,7 +111,7 @@ class Run {
   void StepUntil(const Done& done) {
     while (!done() && GoesOn()) {
       if (!world_.network().Step() || ++world_.counters().events > kEventsMax) {
-        world_.referee().Violate("C8", "the run does not come to an end");
+        world_.referee().Violate("P-C8", "the run does not come to an end");
       }
       world_.checkers().epochs.LookAtNews();
       if (world_.counters().events % kLookEvents == 0) LookAtAll();
@@ -165,8 +165,8 @@ class Run {
     return changes != nullptr && changes->wants_rest();
   }
 
-  // A core is enough to go on with (C8). Where there are no faults, nothing is
-  // broken here, either.
+  // A core is enough to go on with (P-C8). Where there are no faults, nothing
+  // is broken here, either.
   void LetCoreLive() {
     is_healed_ = true;
     EndChanges();

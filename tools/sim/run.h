@@ -4,7 +4,7 @@
 // *Safety*: faults happen, clients work, whoever is left without a primary gets
 // one. *Liveness*: a core of the replicas is healed (core.h), then everything;
 // each time the log must open and become durable again in bounded virtual time
-// (C8). The *end*: the replicas that are in sync must have the same bytes.
+// (P-C8). The *end*: the replicas that are in sync must have the same bytes.
 //
 // Thread safety: one thread; several runs at once only in several processes.
 #ifndef ALPHEUS_TOOLS_SIM_RUN_H_

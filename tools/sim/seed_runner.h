@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // seed_runner: seeds, each in a process of its own, several at a time.
 //
-// Idea: a simulated crash destroys nothing (T1 of threads.h), so a run leaves
+// Idea: a simulated crash destroys nothing (TH1 of threads.h), so a run leaves
 // memory behind; and what is simulated may fail a check, which aborts, or may
 // never come to an end. A child process pays for all of it: the others go on,
 // and whatever it died of counts as a violation of its seed.
 //
 // Invariants:
-//   S1. Each run that was asked for is told of once.
-//   S2. A run starts from the same state, whatever ran before it.
+//   SR1. Each run that was asked for is told of once.
+//   SR2. A run starts from the same state, whatever ran before it.
 // Thread safety: one thread of a process that has no others: it forks.
 // References: docs/simulation.md.
 #ifndef ALPHEUS_TOOLS_SIM_SEED_RUNNER_H_

@@ -8,7 +8,7 @@
 // their places are put back later.
 //
 // Thread safety: one thread.
-// References: protocol A8; region_store.h, fault_budget.h.
+// References: protocol P-A8; region_store.h, fault_budget.h.
 #ifndef ALPHEUS_TOOLS_SIM_STORAGE_FAULTS_H_
 #define ALPHEUS_TOOLS_SIM_STORAGE_FAULTS_H_
 

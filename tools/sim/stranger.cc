@@ -104,14 +104,14 @@ void Stranger::Judge(const World::Machine& machine, const char* what,
   const absl::Status& status = inquiry.status();
   if (status.ok()) {
     return world_.referee().Violate(
-        "H17", absl::StrCat("machine ", machine.number, " gives a stranger, ",
-                            what, ", message ", inquiry.reply()->index()));
+        "P-H17", absl::StrCat("machine ", machine.number, " gives a stranger, ",
+                              what, ", message ", inquiry.reply()->index()));
   }
   if (!IsRefusal(inquiry)) return;
   ++world_.counters().strangers_refused;
   if (IsCounted(machine.number, before)) return;
   world_.referee().Violate(
-      "H17",
+      "P-H17",
       absl::StrCat("machine ", machine.number, " refuses a stranger, ", what,
                    ", and does not count it: ", status.ToString()));
 }
@@ -244,7 +244,7 @@ void Stranger::JudgeNonsense(const World::Machine& machine,
       static_cast<uint64_t>(talk.operations_refused());
   if (!talk.got().empty()) {
     return world_.referee().Violate(
-        "H17",
+        "P-H17",
         absl::StrCat("machine ", machine.number,
                      " gives a stranger that talks nonsense ", talk.got()));
   }
@@ -258,7 +258,7 @@ void Stranger::JudgeNonsense(const World::Machine& machine,
   ++world_.counters().nonsense_refused;
   if (IsCounted(machine.number, before)) return;
   world_.referee().Violate(
-      "H17",
+      "P-H17",
       absl::StrCat("machine ", machine.number,
                    " refuses a stranger that talks nonsense, and does not "
                    "count it: ",

@@ -10,7 +10,7 @@
 // key or the end of a session.
 //
 // Thread safety: one thread.
-// References: protocol H17; handshake.h, P1 to P3; refusals.h.
+// References: protocol P-H17; handshake.h, HSK1 to HSK3; refusals.h.
 #ifndef ALPHEUS_TOOLS_SIM_STRANGER_H_
 #define ALPHEUS_TOOLS_SIM_STRANGER_H_
 

@@ -104,9 +104,9 @@ void TailClient::Show() {
                                       .payload = record->payload});
     if (record->lsn > tail_->durable_lsn()) {
       world_.referee().Violate(
-          "C4", absl::StrCat("a tail shows LSN ", record->lsn.value,
-                             ", and knows only LSN ",
-                             tail_->durable_lsn().value, " to be durable"));
+          "P-C4", absl::StrCat("a tail shows LSN ", record->lsn.value,
+                               ", and knows only LSN ",
+                               tail_->durable_lsn().value, " to be durable"));
     }
     next_ = record->lsn + 1;
   }
@@ -142,9 +142,9 @@ void TailClient::JudgeEnd() {
   ++world_.counters().tail_ends;
   if (tail_->newest_epoch() < *asked_after_) {
     world_.referee().Violate(
-        "Y5", absl::StrCat("a tail says that there is no more, of epoch ",
-                           tail_->newest_epoch().value, ", and epoch ",
-                           asked_after_->value, " had acknowledged records"));
+        "RT5", absl::StrCat("a tail says that there is no more, of epoch ",
+                            tail_->newest_epoch().value, ", and epoch ",
+                            asked_after_->value, " had acknowledged records"));
   }
   asked_after_.reset();
 }

@@ -5,10 +5,10 @@
 // Idea: it has no replica and no region; it stands on one of the machines, so
 // that their cuts are its own, and asks all replicas or a drawn one. What it is
 // shown is told to the history, as what an opening shows is: from then on it is
-// chosen, and no later opening may lack it or have another record there (Y1,
-// Y2 of remote_tail.h). Now and then it asks all anew, and when it says that
+// chosen, and no later opening may lack it or have another record there (RT1,
+// RT2 of remote_tail.h). Now and then it asks all anew, and when it says that
 // there is no more it must have heard of the newest epoch that had acknowledged
-// anything (Y5).
+// anything (RT5).
 //
 // Thread safety: one thread.
 // References: docs/reading.md; history.h.
@@ -44,7 +44,7 @@ class TailClient {
   bool Turn();
   void Show();
   void Judge(const absl::Status& status);
-  // Y5.
+  // RT5.
   void JudgeEnd();
 
   World& world_;

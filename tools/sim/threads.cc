@@ -78,7 +78,7 @@ void Threads::Kill(ProcessId process) {
 }
 
 void Threads::FreeStack(Thread& thread) {
-  // What the body holds may be what a crash must not destroy (T1).
+  // What the body holds may be what a crash must not destroy (TH1).
   if (thread.body) new std::function<void()>(std::move(thread.body));
   thread.body = nullptr;
   thread.waits_for = nullptr;
@@ -147,7 +147,7 @@ void Threads::Run(Thread& thread, uint64_t ticket) {
     thread.deferred = true;
     return;
   }
-  ALPHEUS_CHECK(running_ == nullptr, "a thread lets no events happen (T3)");
+  ALPHEUS_CHECK(running_ == nullptr, "a thread lets no events happen (TH3)");
   running_ = &thread;
   SetThreadToken(thread.number);
   if (on_switch_) on_switch_(thread.number);

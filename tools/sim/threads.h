@@ -14,16 +14,16 @@
 //                                  \--body returns, or Kill--> gone
 //
 // Invariants:
-//   T1. A thread of a process that was killed never runs again, and what lies
-//       on its stack is never destroyed: a crash runs no destructor.
-//   T2. A paused process runs nothing; what would have woken its threads is
-//       remembered.
-//   T3. Between two switch points (Yield, Wait, Sleep, the end) nothing else
-//       runs.
-//   T4. What the log keeps for each thread of the operating system, its token
-//       and the count of its open reservations, each of these threads has for
-//       itself.
-//   T5. A thread that overflows its stack dies of a signal (fiber_stack.h).
+//   TH1. A thread of a process that was killed never runs again, and what lies
+//        on its stack is never destroyed: a crash runs no destructor.
+//   TH2. A paused process runs nothing; what would have woken its threads is
+//        remembered.
+//   TH3. Between two switch points (Yield, Wait, Sleep, the end) nothing else
+//        runs.
+//   TH4. What the log keeps for each thread of the operating system, its token
+//        and the count of its open reservations, each of these threads has for
+//        itself.
+//   TH5. A thread that overflows its stack dies of a signal (fiber_stack.h).
 // Thread safety: one thread of the operating system.
 #ifndef ALPHEUS_TOOLS_SIM_THREADS_H_
 #define ALPHEUS_TOOLS_SIM_THREADS_H_
@@ -66,7 +66,7 @@ class Threads {
   // The process gets one more thread, which begins at the next chance.
   void Start(ProcessId process, std::function<void()> body);
 
-  // Its threads stop where they are (T1). By one of them: does not return.
+  // Its threads stop where they are (TH1). By one of them: does not return.
   void Kill(ProcessId process);
   // Counted, so that pauses may overlap.
   void Pause(ProcessId process);

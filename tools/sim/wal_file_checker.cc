@@ -95,8 +95,8 @@ bool WalFileChecker::Apply(const Record& record, FoundFiles& found) {
   // JudgeSynced see whether it may be gone.
   if (at == found.end()) return true;
   if (at->second.file != record.file) {
-    Violate("V2", absl::StrCat("data of ", Name(record.file), " in ",
-                               Name(at->second.file)));
+    Violate("WST2", absl::StrCat("data of ", Name(record.file), " in ",
+                                 Name(at->second.file)));
     return false;
   }
   if (record.change == Change::kRemove) {
@@ -104,8 +104,9 @@ bool WalFileChecker::Apply(const Record& record, FoundFiles& found) {
     return true;
   }
   if (record.offset != at->second.size) {
-    Violate("V2", absl::StrCat(Name(record.file), " ends at ", at->second.size,
-                               ", and goes on at ", record.offset));
+    Violate("WST2",
+            absl::StrCat(Name(record.file), " ends at ", at->second.size,
+                         ", and goes on at ", record.offset));
     return false;
   }
   at->second.size += record.bytes;
@@ -125,9 +126,9 @@ void WalFileChecker::Opened(PrimaryNumber primary,
   std::map<uint64_t, uint64_t> sizes;
   for (const auto& [id, file] : found) sizes[id] = file.size;
   if (sizes != index) {
-    Violate("V2", absl::StrCat("there are ", sizes.size(),
-                               " files, and the plugin finds ", index.size(),
-                               ", or others, or of other sizes"));
+    Violate("WST2", absl::StrCat("there are ", sizes.size(),
+                                 " files, and the plugin finds ", index.size(),
+                                 ", or others, or of other sizes"));
   }
   JudgeSynced(primary, found);
   JudgeOrder(found);
@@ -141,11 +142,12 @@ void WalFileChecker::JudgeSynced(PrimaryNumber primary,
     if (files_[file].remover != 0) continue;
     const auto at = found.find(file.id);
     if (at == found.end() || at->second.file != file) {
-      Violate("V1", absl::StrCat(Name(file), " is gone, of which ", synced,
-                                 " bytes were synced"));
+      Violate("WST1", absl::StrCat(Name(file), " is gone, of which ", synced,
+                                   " bytes were synced"));
     } else if (at->second.size < synced) {
-      Violate("V1", absl::StrCat(Name(file), " has ", at->second.size,
-                                 " bytes, of which ", synced, " were synced"));
+      Violate("WST1",
+              absl::StrCat(Name(file), " has ", at->second.size,
+                           " bytes, of which ", synced, " were synced"));
     }
   }
 }
@@ -163,10 +165,11 @@ void WalFileChecker::JudgeOrder(const FoundFiles& found) {
       const auto at = found.find(id);
       const bool is_there = at != found.end() && at->second.file == known.file;
       if (is_there && at->second.size == all) continue;
-      Violate("V2", absl::StrCat(Name(newest.file), " has data, and the older ",
-                                 Name(known.file), " has ",
-                                 is_there ? at->second.size : 0, " of ", all,
-                                 " bytes"));
+      Violate(
+          "WST2",
+          absl::StrCat(Name(newest.file), " has data, and the older ",
+                       Name(known.file), " has ",
+                       is_there ? at->second.size : 0, " of ", all, " bytes"));
       return;
     }
     return;
@@ -188,9 +191,9 @@ void WalFileChecker::JudgeRemovals(PrimaryNumber primary,
           later.removal <= file.removal || !synced.contains(other.file)) {
         continue;
       }
-      Violate("V2", absl::StrCat(Name(there.file), " is there, and ",
-                                 Name(other.file),
-                                 ", which was removed later, is not"));
+      Violate("WST2", absl::StrCat(Name(there.file), " is there, and ",
+                                   Name(other.file),
+                                   ", which was removed later, is not"));
       return;
     }
   }

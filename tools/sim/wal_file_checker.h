@@ -7,13 +7,13 @@
 // and finds from the records that an opening shows what the files are, by an
 // implementation of its own that is as simple as can be.
 //
-// What is held (V1 and V2 of api/rocksdb/wal_store.h):
-//   V1  a file has what was synced in it, unless its removal has begun
-//   V2  a file is a prefix of what was written to it; where a newer file has
-//       data, all older ones that were not removed are there, with all that was
-//       accepted for them; a synced file that was removed later than another
-//       one is not gone while that one is there; the plugin's own index says
-//       the same
+// What is held (WST1 and WST2 of api/rocksdb/wal_store.h):
+//   WST1  a file has what was synced in it, unless its removal has begun
+//   WST2  a file is a prefix of what was written to it; where a newer file has
+//         data, all older ones that were not removed are there, with all that
+//         was accepted for them; a synced file that was removed later than
+//         another one is not gone while that one is there; the plugin's own
+//         index says the same
 // Files of one id that different primaries made are different files.
 // Thread safety: one thread.
 // References: api/rocksdb/wal_store.h; docs/simulation.md.

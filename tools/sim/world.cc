@@ -152,7 +152,7 @@ void World::JudgeRefusal(const Machine& machine, const absl::Status& status) {
     ++counters_.regions_refused;
     return;
   }
-  referee_->Violate("A8",
+  referee_->Violate("P-A8",
                     absl::StrCat("machine ", machine.number,
                                  " opens a region that is not its replica"));
 }

@@ -6,7 +6,7 @@
 // that serves the replica in it, and at times an application that opens the log
 // and writes it. Daemon and application are the production code of recovery,
 // replication and log, each with an adapter of its own; only one of the two has
-// the region at a time (A7). One more machine has no replica: its application
+// the region at a time (P-A7). One more machine has no replica: its application
 // is remote-only.
 //
 // What ends a process or a machine ends it in the middle of whatever it does;
@@ -17,7 +17,7 @@
 //               platform allow; remote bytes may be anywhere on their way
 //
 // Thread safety: one thread.
-// References: protocol A7; threads.h, sim_network.h, crash_model.h.
+// References: protocol P-A7; threads.h, sim_network.h, crash_model.h.
 #ifndef ALPHEUS_TOOLS_SIM_WORLD_H_
 #define ALPHEUS_TOOLS_SIM_WORLD_H_
 

@@ -90,7 +90,7 @@ bool World::LeaveRegion(Machine& machine) {
 
 std::span<const std::byte> World::Medium(int number) {
   Model& pmem = *store_->medium(number);
-  if (!store_->IsOwn(number)) return pmem.persistent();  // P1
+  if (!store_->IsOwn(number)) return pmem.persistent();  // SRS1
   Machine& machine = machines_[static_cast<size_t>(number)];
   const PersistenceDomain domain = PlatformOf(number).domain;
   if (domain == PersistenceDomain::kMemory) return pmem.persistent();

@@ -23,7 +23,7 @@
 namespace alpheus::sim {
 namespace {
 
-// A crash destroys nothing (T1 of threads.h).
+// A crash destroys nothing (TH1 of threads.h).
 template <class T>
 void Abandon(std::unique_ptr<T>& process) {
   static_cast<void>(process.release());
@@ -137,7 +137,7 @@ void World::EndPrimary(Machine& machine) {
   const ProcessId process = machine.primary->process();
   ForgetPrimary(machine, /*with_power=*/true);
   threads_->Kill(process);
-  ALPHEUS_CHECK(false, "a process that ended does not go on (T1)");
+  ALPHEUS_CHECK(false, "a process that ended does not go on (TH1)");
   std::abort();
 }
 
