@@ -121,7 +121,7 @@ TEST_F(AlpheusdPlatformTest, WhatIsNoPlatformIsRefused) {
   }
 }
 
-// R7: whatever this machine is, it is told when it shows less.
+// P-R7: whatever this machine is, it is told when it shows less.
 TEST_F(AlpheusdPlatformTest, ClaimThatTheMachineDoesNotShowIsTold) {
   constexpr char kDoubt[] = "shows no sign of it";
   EXPECT_THAT(Run({"--platform", "dmp"}).error, Not(HasSubstr(kDoubt)));

@@ -97,7 +97,7 @@ TEST_F(ClusterRoundTest, EarlyAcknowledgementIsFound) {
                  "n=40; while :; do\n"
                  "while [ $i -lt $n ]; do echo $((i+1)) $i $((i%4)); "
                  "i=$((i+1)); done; n=$((n+40)); sleep 0.3; done;; esac",
-                 "K1");
+                 "RO1");
 }
 
 // Gives back the first record only.
@@ -108,7 +108,7 @@ TEST_F(ClusterRoundTest, ShorterLogIsFound) {
                  "*--json*) head -n 1 \"$0.out\";;\n"
                  // The first record is five letters behind number and tab.
                  "*) head -c 11 \"$0.out\";; esac; exit 0;; esac",
-                 "K1");
+                 "RO1");
 }
 
 // Goes on as if there were a quorum.
@@ -136,7 +136,7 @@ TEST_F(ClusterRoundTest, LastRecordOfEachThreadMayBeAcknowledgedLate) {
                plan);
   EXPECT_TRUE(absl::IsDataLoss(report.status())) << report.status();
   EXPECT_THAT(std::string(report.status().message()),
-              AllOf(HasSubstr("K1"), Not(HasSubstr("without a quorum"))));
+              AllOf(HasSubstr("RO1"), Not(HasSubstr("without a quorum"))));
 }
 
 // A node was silent when the log was first read.

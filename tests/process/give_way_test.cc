@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A primary that has its node's replica, and others who open its log while it
-// runs and a member is lost (A7).
+// runs and a member is lost (P-A7).
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links between a primary and its backups that are cut, without a word to
-// either end (A3.3, A3.6).
+// either end (P-A3.3, P-A3.6).
 //
 // The primary, without a replica, has a cluster file of its own, in which each
 // backup's address is a proxy's.

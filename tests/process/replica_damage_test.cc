@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicas that are damaged or mixed up, by kind, and what becomes of the log:
-// protocol A8. Two replicas are whole, so the log always goes on.
+// protocol P-A8. Two replicas are whole, so the log always goes on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -10,9 +10,9 @@
 // in place and an image that was seen before costs a few nanoseconds.
 //
 // Invariants:
-//   E1. Every visited image is one that the model allows.
-//   E2. Up to `product_max` images per point, all of them are visited.
-//   E3. An image is visited once per context, over all points.
+//   CE1. Every visited image is one that the model allows.
+//   CE2. Up to `product_max` images per point, all of them are visited.
+//   CE3. An image is visited once per context, over all points.
 // Thread safety: one thread.
 // References: design of the tests, section 1.
 #ifndef ALPHEUS_TESTS_TESTING_CRASH_ENUMERATOR_H_

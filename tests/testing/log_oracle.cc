@@ -113,7 +113,7 @@ void LogOracle::NoteRecovered(const RecoveredLog& log) {
 std::string LogOracle::Check(const RecoveredLog& log) const {
   if (std::string wrong = CheckHead(log.head); !wrong.empty()) return wrong;
   if (log.next() <= durable_lsn_) {
-    return absl::StrCat("A2: the log ends with LSN ", log.next().value - 1,
+    return absl::StrCat("LOR2: the log ends with LSN ", log.next().value - 1,
                         ", but ", durable_lsn_.value, " was acknowledged");
   }
   std::vector<bool> used_appends(appends_.size());
@@ -127,7 +127,7 @@ std::string LogOracle::Check(const RecoveredLog& log) const {
 
 std::string LogOracle::CheckHead(Lsn head) const {
   if (head < head_min_) {
-    return absl::StrCat("A5: head is LSN ", head.value,
+    return absl::StrCat("LOR5: head is LSN ", head.value,
                         ", but everything before ", head_min_.value,
                         " was cleaned for good");
   }
@@ -135,7 +135,7 @@ std::string LogOracle::CheckHead(Lsn head) const {
     const Entry* entry = Find(lsn);
     if (entry == nullptr ||
         (!entry->cleaning && entry->state != State::kAborted)) {
-      return absl::StrCat("A4: head is LSN ", head.value, ", but LSN ",
+      return absl::StrCat("LOR4: head is LSN ", head.value, ", but LSN ",
                           lsn.value, " was never cleaned");
     }
   }
@@ -147,12 +147,12 @@ std::string LogOracle::CheckRecord(Lsn lsn, const RecoveredLog::Record& record,
   const Entry* entry = Find(lsn);
   const State state = entry == nullptr ? State::kUnknown : entry->state;
   if (record.cleaned && (entry == nullptr || !entry->cleaning)) {
-    return absl::StrCat("A4: LSN ", lsn.value,
+    return absl::StrCat("LOR4: LSN ", lsn.value,
                         " comes back as cleaned, but nobody cleaned it");
   }
   if (record.aborted) {
     if (state == State::kAborted) return "";
-    return absl::StrCat("A3: LSN ", lsn.value,
+    return absl::StrCat("LOR3: LSN ", lsn.value,
                         " comes back as aborted, but nobody gave it up");
   }
   if (state == State::kCompleted) {
@@ -160,7 +160,7 @@ std::string LogOracle::CheckRecord(Lsn lsn, const RecoveredLog::Record& record,
     if (record.cleaned || SameBytes(record.payload, AsBytes(entry->payload))) {
       return "";
     }
-    return absl::StrCat("A3: LSN ", lsn.value, " comes back with ",
+    return absl::StrCat("LOR3: LSN ", lsn.value, " comes back with ",
                         Hex(record.payload), ", completed with ",
                         Hex(AsBytes(entry->payload)));
   }
@@ -174,7 +174,7 @@ std::string LogOracle::CheckRecord(Lsn lsn, const RecoveredLog::Record& record,
     }
   }
   return absl::StrCat(
-      "A3: LSN ", lsn.value, " comes back with ", Hex(record.payload),
+      "LOR3: LSN ", lsn.value, " comes back with ", Hex(record.payload),
       state == State::kReserved  ? ", but was reserved and never completed"
       : state == State::kAborted ? ", but was given up"
                                  : ", but was never completed by anybody");

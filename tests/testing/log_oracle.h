@@ -9,13 +9,14 @@
 // that both outcomes are legal for them and no third.
 //
 // Invariants (cited by failures):
-//   A1. The recovered records are an unbroken run of LSNs from the head (C2).
-//   A2. The run reaches the highest LSN that was acknowledged (C1).
-//   A3. Each record in it was completed with exactly its bytes, or was given
-//       up and comes back as ABORTED (C3).
-//   A4. Every LSN below the head, and every record marked as cleaned, was
-//       asked to be cleaned or was given up (L8, L9).
-//   A5. What CleanupAll cleaned never comes back (L11).
+//   LOR1. The recovered records are an unbroken run of LSNs from the head
+//         (P-C2).
+//   LOR2. The run reaches the highest LSN that was acknowledged (P-C1).
+//   LOR3. Each record in it was completed with exactly its bytes, or was given
+//         up and comes back as ABORTED (P-C3).
+//   LOR4. Every LSN below the head, and every record marked as cleaned, was
+//         asked to be cleaned or was given up (P-L8, P-L9).
+//   LOR5. What CleanupAll cleaned never comes back (P-L11).
 // Thread safety: one thread.
 #ifndef ALPHEUS_TESTS_TESTING_LOG_ORACLE_H_
 #define ALPHEUS_TESTS_TESTING_LOG_ORACLE_H_

@@ -49,7 +49,7 @@ Choice Choose(int n, int w, int r, const std::vector<Reply>& replies) {
 
   bool other_record = false;
   for (int k = choice.head;; ++k) {
-    // INV-8: the table's chains are those of variant 0.
+    // P-INV-8: the table's chains are those of variant 0.
     for (const auto& entry : table) {
       if (entry.second == k && other_record) {
         choice.outcome = 'e';

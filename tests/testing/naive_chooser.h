@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// naive_chooser: the choice of protocol A4.4 a second time, as its text says
+// naive_chooser: the choice of protocol P-A4.4 a second time, as its text says
 // it, in sets and maps.
 //
 // Shares nothing with recovery/: where the two differ, one of them or the text

@@ -15,8 +15,8 @@ namespace alpheus::testing {
 namespace {
 
 // A word that a power cut could still change though the opened log is made of
-// it (H7), or nothing. What lies behind the log's end is no part of it, and the
-// mark of a cleaned record is a hint.
+// it (P-H7), or nothing. What lies behind the log's end is no part of it, and
+// the mark of a cleaned record is a hint.
 std::string FindUnpersisted(ModelPersistence& model,
                             const OpenedEpoch& opened) {
   const uint64_t ring_offset = opened.start.superline.ring_offset;
@@ -38,7 +38,7 @@ std::string FindUnpersisted(ModelPersistence& model,
       }
     }
     return absl::StrCat("recovery returned, but the word at ", offset,
-                        " is not persisted (H7)");
+                        " is not persisted (P-H7)");
   }
   return "";
 }
@@ -187,7 +187,7 @@ std::string RecoveryChecker::RecoverAgain(ModelPersistence& from,
     return absl::StrCat("after ", after, ": ", recovered.status().ToString());
   }
   if (!Same(expected, *recovered)) {
-    return absl::StrCat("C4: after ", after, " the log differs",
+    return absl::StrCat("P-C4: after ", after, " the log differs",
                         DescribeDifference(expected, *recovered));
   }
   *opened = *std::move(again);

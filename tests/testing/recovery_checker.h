@@ -2,13 +2,13 @@
 // recovery_checker: judges what a power cut may have left of a tiny log.
 //
 // Idea: it recovers the image and holds the result against the oracle, then
-// against itself: recovering again gives the same (C4), and a record appended
-// after it is all that comes on top (H13). Nothing that the opened log is made
-// of may be changed by a power cut (H7). The same holds of the images that a
-// power cut inside the recovery leaves.
+// against itself: recovering again gives the same (P-C4), and a record appended
+// after it is all that comes on top (P-H13). Nothing that the opened log is
+// made of may be changed by a power cut (P-H7). The same holds of the images
+// that a power cut inside the recovery leaves.
 //
 // Thread safety: one thread.
-// References: design of the tests, section 1; protocol B1, H7, H9, H13.
+// References: design of the tests, section 1; protocol P-B1, P-H7, P-H9, P-H13.
 #ifndef ALPHEUS_TESTS_TESTING_RECOVERY_CHECKER_H_
 #define ALPHEUS_TESTS_TESTING_RECOVERY_CHECKER_H_
 
@@ -54,7 +54,7 @@ class RecoveryChecker {
                     const LogOracle& oracle);
 
   // The same for what a kill of the process leaves now, memory kept, with
-  // power cuts inside that recovery (H7). `hash` is any number of this point.
+  // power cuts inside that recovery (P-H7). `hash` is any number of this point.
   std::string CheckAfterKill(const ModelPersistence& model, uint64_t hash,
                              const LogOracle& oracle);
 

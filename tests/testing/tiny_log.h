@@ -9,7 +9,7 @@
 //
 // Thread safety: one thread; model threads (fibers) may share a TinyLog's
 // RingLog, not its Run.
-// References: design of the tests, section 1; protocol B1, H9.
+// References: design of the tests, section 1; protocol P-B1, P-H9.
 #ifndef ALPHEUS_TESTS_TESTING_TINY_LOG_H_
 #define ALPHEUS_TESTS_TESTING_TINY_LOG_H_
 

@@ -250,7 +250,7 @@ std::string TinyLog::Idle() {
                                   ? absl::OkStatus()
                                   : log_->WaitDurable(durable, Deadline());
   if (status.ok() && !open_ && durable + 1 < log_->next_lsn()) {
-    return "idle: a record stays exposed (J1)";
+    return "idle: a record stays exposed (IK1)";
   }
   return Judge("idle", status, {});
 }

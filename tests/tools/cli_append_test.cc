@@ -64,7 +64,7 @@ TEST_F(CliTest, BinaryRecordsOfAllLengthsComeBack) {
   EXPECT_TRUE(CatLen32() == FrameLen32(records));
 }
 
-// The largest record fills half the ring (protocol A1).
+// The largest record fills half the ring (protocol P-A1).
 TEST_F(CliTest, LargestRecordComesBack) {
   Format();
   const json region = Inspect();

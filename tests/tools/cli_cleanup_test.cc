@@ -65,7 +65,7 @@ TEST_F(CliTest, CleanupOfUnknownOrCleanedLsnIsRefused) {
                 "never given");
 }
 
-// Makes the epoch table full: a live record for each opening (A2).
+// Makes the epoch table full: a live record for each opening (P-A2).
 void FillEpochTable(const std::string& region) {
   LogOptions options;
   options.path = region;

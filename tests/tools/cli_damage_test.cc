@@ -81,7 +81,7 @@ TEST_F(CliTest, LaterFormatVersionIsRefusedByName) {
 }
 
 // In a log that was closed cleanly every bit of every record counts: reading
-// stops right before the damage, says 3, and opening is refused (C6).
+// stops right before the damage, says 3, and opening is refused (P-C6).
 TEST_F(CliTest, FlippedBitInAnyRecordIsDataLoss) {
   const auto records = MakeShapes();
   FormatWith(records);
@@ -118,7 +118,7 @@ TEST_F(CliTest, FlippedBitInAnyRecordIsDataLoss) {
 }
 
 // The word that marks a record as cleaned lies outside the header's checksum:
-// a flipped bit in it is no mark (F3, record.h).
+// a flipped bit in it is no mark (REC3, record.h).
 TEST_F(CliTest, FlippedBitInTheCleanedWordCleansNothing) {
   const auto records = MakeShapes();
   FormatWith(records);

@@ -123,7 +123,7 @@ TEST_F(CliTest, FullFileSystemIsMetWhenFormattingNotLater) {
   EXPECT_FALSE(std::filesystem::exists(File("small/large")));
 
   // All of the region's blocks are taken now: a file system that fills up
-  // later does it no harm (R2, region.h).
+  // later does it no harm (RG2, region.h).
   const std::string fitting = File("small/fitting");
   RunWell({"format", "--file", fitting, "--size", "512KiB"});
   RunInShell(

@@ -127,8 +127,8 @@ TEST(CliSimTest, AFailureIsToldWithItsShortestScheduleAndHowToRepeatIt) {
       "2",      "--canary", "early-durable", "--commit", "abcdef"};
   const ProgramResult result = RunSim(failing);
   EXPECT_EQ(result.end.exit_status, kFailed);
-  EXPECT_THAT(result.error, HasSubstr("violates INV-22"));
-  EXPECT_THAT(result.output, HasSubstr("seed 5 violates INV-22"));
+  EXPECT_THAT(result.error, HasSubstr("violates P-INV-22"));
+  EXPECT_THAT(result.output, HasSubstr("seed 5 violates P-INV-22"));
   EXPECT_THAT(result.output, HasSubstr("commit: abcdef"));
   EXPECT_THAT(result.output, HasSubstr("options: N 3 W 2"));
   EXPECT_THAT(result.output, HasSubstr("without any fault"));
@@ -146,7 +146,7 @@ TEST(CliSimTest, OnlyTheFirstFailureIsToldUnlessAllAreWanted) {
   std::vector<json> lines = ParseLines(RunSim(failing).output);
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0]["seed"], 1);
-  EXPECT_EQ(lines[0]["invariant"], "INV-22");
+  EXPECT_EQ(lines[0]["invariant"], "P-INV-22");
   EXPECT_FALSE(lines[0].contains("shortest"));
   EXPECT_EQ(lines[1]["seeds"], 1);
   Arguments all = failing;

@@ -66,7 +66,7 @@ TEST_F(KillRoundTest, EarlyAcknowledgementIsFound) {
       "case \"$*\" in append*--ack) i=0\n"
       "while [ $i -lt 40 ]; do echo $((i+1)) $i $((i%4)); i=$((i+1)); done\n"
       "exec cat >/dev/null;; esac",
-      "K1");
+      "RO1");
 }
 
 // Gives back the first records only.
@@ -76,7 +76,7 @@ TEST_F(KillRoundTest, ShorterLogIsFound) {
                  "*--json) head -n 1 \"$0.out\";;\n"
                  // The first record is five letters behind number and tab.
                  "*) head -c 11 \"$0.out\";; esac; exit 0;; esac",
-                 "K1");
+                 "RO1");
 }
 
 // Recovers something else than it showed before.

@@ -21,7 +21,7 @@ uint64_t TrueQuantile(const std::vector<uint64_t>& sorted, double q) {
   return sorted[std::max<size_t>(needed, 1) - 1];
 }
 
-// H1, H2.
+// LH1, LH2.
 void ExpectQuantiles(std::vector<uint64_t> values) {
   LatencyHistogram histogram;
   for (const uint64_t value : values) histogram.Add(value);

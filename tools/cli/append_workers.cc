@@ -137,7 +137,7 @@ absl::Status AppendWorkers::AppendOne(int worker_index,
                                       const NumberedRecord& record) {
   {
     const MutexLock lock(failure_mutex_);
-    if (!failure_.ok()) return failure_;  // Q3
+    if (!failure_.ok()) return failure_;  // AW3
   }
   ForceOptions force;
   force.frequency = is_forced_together() ? kTogetherMax : options_.frequency;

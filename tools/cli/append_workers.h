@@ -6,15 +6,14 @@
 // as those of an application's threads do.
 //
 // Invariants:
-//   Q1. A queue never holds more than kQueueRecordsMax records, nor more than
-//       kQueueBytesMax bytes unless it holds one record only.
-//   Q2. An acknowledgement is written only after its record is durable.
-//   Q3. After the first failure nothing new is appended.
-//   Q4. Where each record is to be forced, and none is acknowledged by itself,
-//   a
-//       worker forces those that waited in its queue together: a record that
-//       comes alone waits for no other. With acknowledgements each thread has
-//       one record in flight.
+//   AW1. A queue never holds more than kQueueRecordsMax records, nor more than
+//        kQueueBytesMax bytes unless it holds one record only.
+//   AW2. An acknowledgement is written only after its record is durable.
+//   AW3. After the first failure nothing new is appended.
+//   AW4. Where each record is to be forced, and none is acknowledged by itself,
+//        a worker forces those that waited in its queue together: a record that
+//        comes alone waits for no other. With acknowledgements each thread has
+//        one record in flight.
 // Thread safety: one thread calls the members of AppendWorkers.
 #ifndef ALPHEUS_TOOLS_CLI_APPEND_WORKERS_H_
 #define ALPHEUS_TOOLS_CLI_APPEND_WORKERS_H_
@@ -117,7 +116,7 @@ class AppendWorkers {
     RecordQueue queue;
     // Of the worker's thread.
     std::deque<Appended> unacknowledged;
-    std::deque<Appended> unforced;  // Q4
+    std::deque<Appended> unforced;  // AW4
     std::thread thread;
   };
 

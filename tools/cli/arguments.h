@@ -18,7 +18,7 @@ namespace alpheus::cli {
 // Appending threads.
 inline constexpr int kThreadsMax = 256;
 // Records between two forces: the exposure cap is at least twice the frequency
-// (protocol A3.1), and the log takes at most 2^20.
+// (protocol P-A3.1), and the log takes at most 2^20.
 inline constexpr uint32_t kFrequencyMax = uint32_t{1} << 19;
 
 // A number of bytes: decimal digits, then nothing or B, or one of KiB, MiB,

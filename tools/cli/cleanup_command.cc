@@ -201,7 +201,7 @@ absl::StatusOr<uint64_t> NodeToOpenAs(const LogSource& source) {
                            LoadClusterFile(source.cluster));
   const auto found = std::ranges::find_if(
       cluster.members, [](const ClusterMember& m) { return m.may_be_primary; });
-  return found->node.value;  // C3 (configuration.h): there is one
+  return found->node.value;  // CF3 (configuration.h): there is one
 }
 
 absl::StatusOr<std::unique_ptr<Log>> OpenClusterLog(

@@ -36,7 +36,7 @@ bool IsRepairing(const ReplicaReading& replica) {
                       : replica.standing && replica.standing->repairing;
 }
 
-// T2, of those that have the newest epoch.
+// CST2, of those that have the newest epoch.
 std::optional<RingFill> FillOf(const Standings& standings, Epoch newest) {
   std::optional<uint64_t> end;
   std::optional<uint64_t> head;
@@ -331,7 +331,7 @@ absl::Status TooFewToOpen(const ClusterStatus& status, uint32_t needed,
 // A node that has its replica, or whose primary has it, may open it.
 absl::Status CheckQuorum(const ClusterStatus& status) {
   const uint32_t needed = std::max(status.write_quorum, status.read_quorum);
-  // Fewer could not say that a record which nobody has is not durable (A4.4).
+  // Fewer could not say that a record which nobody has is not durable (P-A4.4).
   const uint32_t telling = status.replica_count - status.write_quorum + 1;
   const uint32_t usable = status.Usable();
   if (usable < needed) return TooFewToOpen(status, needed, usable, "");

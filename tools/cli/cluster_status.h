@@ -6,15 +6,14 @@
 // long it will last follow from all of them.
 //
 // Invariants:
-//   T1. In sync is a replica of the newest epoch that is not repairing and,
-//   while
-//       a primary of that epoch is there, in a session with it, or its own. A
-//       log that nobody writes has nobody in session: then all of the newest
-//       epoch are.
-//   T2. What is used is from the least head to the furthest end that is known:
-//       never too little.
+//   CST1. In sync is a replica of the newest epoch that is not repairing and,
+//         while a primary of that epoch is there, in a session with it, or its
+//         own. A log that nobody writes has nobody in session: then all of the
+//         newest epoch are.
+//   CST2. What is used is from the least head to the furthest end that is
+//         known: never too little.
 // Thread safety: pure, but for the questions of TakeStatus.
-// References: protocol A3.3, A6, A7; alpheus/cluster_reader.h.
+// References: protocol P-A3.3, P-A6, P-A7; alpheus/cluster_reader.h.
 #ifndef ALPHEUS_TOOLS_CLI_CLUSTER_STATUS_H_
 #define ALPHEUS_TOOLS_CLI_CLUSTER_STATUS_H_
 
@@ -80,7 +79,7 @@ struct ClusterStatus {
   // All nodes answer, and none has a replica.
   bool IsNowhere() const;
   // Of those that are served: may promise an epoch. Of these, those that know
-  // nothing of the newest epoch's records, and are not below it (A4.3).
+  // nothing of the newest epoch's records, and are not below it (P-A4.3).
   uint32_t Usable() const;
   uint32_t Repairing() const;
   uint32_t Unknowing() const;

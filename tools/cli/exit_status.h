@@ -36,7 +36,7 @@ constexpr ExitStatus ExitStatusOf(absl::StatusCode code) {
       return ExitStatus::kDataLoss;
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:
-    // Too few replicas are in sync: the log must be opened again (A3.6).
+    // Too few replicas are in sync: the log must be opened again (P-A3.6).
     case absl::StatusCode::kAborted:
       return ExitStatus::kUnavailable;
     default:

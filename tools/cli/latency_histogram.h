@@ -7,9 +7,9 @@
 // what it holds. Smallest and largest value are kept exactly.
 //
 // Invariants:
-//   H1. Quantile(q) is at least the true quantile and exceeds it by less than
-//       1/32 of it.
-//   H2. smallest() <= Quantile(q) <= largest().
+//   LH1. Quantile(q) is at least the true quantile and exceeds it by less than
+//        1/32 of it.
+//   LH2. smallest() <= Quantile(q) <= largest().
 // Thread safety: one thread; threads keep one each and Add them up.
 #ifndef ALPHEUS_TOOLS_CLI_LATENCY_HISTOGRAM_H_
 #define ALPHEUS_TOOLS_CLI_LATENCY_HISTOGRAM_H_
@@ -33,7 +33,7 @@ class LatencyHistogram {
   double Mean() const;
 
   // The smallest value such that a share of at least `q` of all is not above
-  // it, rounded up as H1 says; 0 if nothing was added. Requires: 0 <= q <= 1.
+  // it, rounded up as LH1 says; 0 if nothing was added. Requires: 0 <= q <= 1.
   uint64_t Quantile(double q) const;
 
  private:

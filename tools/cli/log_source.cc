@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kNodeMax = 65'535;
 
-// P2 (cluster_reader.h).
+// CR2 (cluster_reader.h).
 void TellBound(const ClusterReader& reader) {
   if (!reader.durable_is_lower_bound()) return;
   const std::optional<Lsn> possible = reader.durable_lsn_max();

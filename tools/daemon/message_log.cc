@@ -152,7 +152,7 @@ MessageLog::MessageLog(int fd, std::string_view program)
     std::thread([queue = queue_] { queue->Run(); }).detach();
     queue_->is_threaded = true;
   } catch (const std::system_error&) {
-    queue_->is_threaded = false;  // M1: there may be none
+    queue_->is_threaded = false;  // DML1: there may be none
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -10,10 +10,10 @@
 //   2026-11-27T05:39:13.123Z alpheusd: node 1 listens on 10.0.0.1:7401
 //
 // Invariants:
-//   M1. Write never waits for the descriptor, and takes bounded memory: what
-//       does not fit into the queue is dropped, and counted; the next line that
-//       gets through says how many were.
-//   M2. A line is one event: what would end it is shown as a space.
+//   DML1. Write never waits for the descriptor, and takes bounded memory: what
+//         does not fit into the queue is dropped, and counted; the next line
+//         that gets through says how many were.
+//   DML2. A line is one event: what would end it is shown as a space.
 // Thread safety: Write by any thread.
 #ifndef ALPHEUS_TOOLS_DAEMON_MESSAGE_LOG_H_
 #define ALPHEUS_TOOLS_DAEMON_MESSAGE_LOG_H_

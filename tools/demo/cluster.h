@@ -8,10 +8,11 @@
 // while its node is down.
 //
 // Invariants:
-//   U1. Only processes that this object started get a signal; none outlives it.
-//   U2. A node that ends without having been told to is an error of the next
-//       call that looks (CheckHealth).
-//   U3. Every wait has a deadline; its error tells what the node has said.
+//   DCL1. Only processes that this object started get a signal; none outlives
+//         it.
+//   DCL2. A node that ends without having been told to is an error of the next
+//         call that looks (CheckHealth).
+//   DCL3. Every wait has a deadline; its error tells what the node has said.
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_DEMO_CLUSTER_H_
 #define ALPHEUS_TOOLS_DEMO_CLUSTER_H_

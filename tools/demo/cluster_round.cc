@@ -384,8 +384,8 @@ absl::Status ClusterRounds::MustEndWell(ClusterWriter* writer) {
 absl::Status ClusterRounds::LookBesideWriter(ClusterWriter* successor) {
   // A reader shows what is proven to be durable, and the proof of the last
   // records may be with the writer alone, or in its own replica, which is not
-  // served meanwhile (P2, cluster_reader.h). What comes later names them: of so
-  // many acknowledgements two at least are of one thread, which wrote the
+  // served meanwhile (CR2, cluster_reader.h). What comes later names them: of
+  // so many acknowledgements two at least are of one thread, which wrote the
   // second record after the first had been acknowledged, behind all of these.
   std::vector<WriterFacts> facts = Facts();
   ALPHEUS_RETURN_IF_ERROR(

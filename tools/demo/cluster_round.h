@@ -20,8 +20,8 @@
 // SIGKILL leaves the page cache alone: this is no power cut.
 //
 // Invariants:
-//   V1. No wait is without a deadline, and what it waits for not to happen
-//       (an acknowledgement without a quorum) is waited for as long.
+//   CRD1. No wait is without a deadline, and what it waits for not to happen
+//         (an acknowledgement without a quorum) is waited for as long.
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_DEMO_CLUSTER_ROUND_H_
 #define ALPHEUS_TOOLS_DEMO_CLUSTER_ROUND_H_

@@ -4,7 +4,7 @@
 //
 // Idea: writers are enlisted when they start, with numbers of the feed of their
 // own; each look at the log is judged against all of them and all earlier looks
-// (recovery_oracle.h), so that no later look may show less (C4).
+// (recovery_oracle.h), so that no later look may show less (P-C4).
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_TOOLS_DEMO_LOG_HISTORY_H_

@@ -48,7 +48,7 @@ class Judge {
         [&](const WriterFacts& writer) { return IsOf(writer, number); });
   }
 
-  // K3, and the "exactly once" of K1 and K2.
+  // RO3, and the "exactly once" of RO1 and RO2.
   void PlaceRecovered() {
     for (const PlacedRecord& survivor : facts_.survivors) {
       was_survivor_[survivor.number] = true;
@@ -58,13 +58,13 @@ class Judge {
       const bool known =
           number && (IsOfThisRound(*number) || was_survivor_.count(*number));
       if (!known || feed_.Record(*number) != record.payload) {
-        Violate(&judgement_.invented_count, "K3: LSN ", record.lsn,
+        Violate(&judgement_.invented_count, "RO3: LSN ", record.lsn,
                 " holds what was never fed: '",
                 std::string(record.payload.substr(0, 60)), "'");
         continue;
       }
       if (!lsn_of_.emplace(*number, record.lsn).second) {
-        Violate(&judgement_.duplicated_count, "K1: record ", *number,
+        Violate(&judgement_.duplicated_count, "RO1: record ", *number,
                 " is there twice, at LSN ", lsn_of_[*number], " and ",
                 record.lsn);
         continue;
@@ -74,7 +74,7 @@ class Judge {
     }
   }
 
-  // K2.
+  // RO2.
   void CheckSurvivors() {
     for (size_t i = 0; i < facts_.survivors.size(); ++i) {
       const PlacedRecord& survivor = facts_.survivors[i];
@@ -82,18 +82,18 @@ class Judge {
           judgement_.survivors[i] == survivor) {
         continue;
       }
-      Misses(survivor, "K2: recovered once");
+      Misses(survivor, "RO2: recovered once");
     }
   }
 
-  // K1.
+  // RO1.
   void CheckAcknowledgements() {
     uint64_t count = 0;
     for (const WriterFacts& writer : facts_.writers) {
       for (const Acknowledgement& ack : writer.acknowledgements) {
         const auto found = lsn_of_.find(ack.record.number);
         if (found == lsn_of_.end() || found->second != ack.record.lsn) {
-          Misses(ack.record, "K1: acknowledged");
+          Misses(ack.record, "RO1: acknowledged");
         }
       }
       count += writer.acknowledgements.size();
@@ -115,19 +115,19 @@ class Judge {
     }
   }
 
-  // K4.
+  // RO4.
   void CheckUnbroken() {
     for (size_t i = 1; i < facts_.recovered.size(); ++i) {
       const uint64_t before = facts_.recovered[i - 1].lsn;
       const uint64_t lsn = facts_.recovered[i].lsn;
       if (lsn != before + 1) {
-        Violate(&judgement_.out_of_order_count, "K4: LSN ", lsn,
+        Violate(&judgement_.out_of_order_count, "RO4: LSN ", lsn,
                 " comes behind LSN ", before);
       }
     }
   }
 
-  // K5.
+  // RO5.
   void CheckThreads(const WriterFacts& writer) {
     std::vector<uint64_t> acknowledged(writer.threads, 0);
     for (const Acknowledgement& ack : writer.acknowledgements) {
@@ -135,7 +135,7 @@ class Judge {
       const uint64_t thread = index % writer.threads;
       if (ack.thread != thread ||
           index / writer.threads != acknowledged[thread]) {
-        Violate(&judgement_.out_of_order_count, "K5: thread ", ack.thread,
+        Violate(&judgement_.out_of_order_count, "RO5: thread ", ack.thread,
                 " acknowledged record ", ack.record.number, " as its ",
                 acknowledged[thread], "th");
       }
@@ -145,7 +145,7 @@ class Judge {
     if (facts_.goes_on) return;
     for (uint64_t thread = 0; thread < writer.threads; ++thread) {
       if (recovered[thread] > acknowledged[thread] + 1) {
-        Violate(&judgement_.out_of_order_count, "K5: thread ", thread, " has ",
+        Violate(&judgement_.out_of_order_count, "RO5: thread ", thread, " has ",
                 recovered[thread], " records there, but acknowledged only ",
                 acknowledged[thread]);
       }
@@ -160,7 +160,7 @@ class Judge {
       const uint64_t index = record.number - writer.first_number;
       const uint64_t thread = index % writer.threads;
       if (index / writer.threads != next[thread]) {
-        Violate(&judgement_.out_of_order_count, "K5: thread ", thread,
+        Violate(&judgement_.out_of_order_count, "RO5: thread ", thread,
                 ": record ", record.number, " stands where its ", next[thread],
                 "th must");
       }
@@ -169,13 +169,13 @@ class Judge {
     return next;
   }
 
-  // K6.
+  // RO6.
   void CheckFloor(const WriterFacts& writer) {
     for (const PlacedRecord& record : judgement_.survivors) {
       if (!IsOf(writer, record.number) || record.lsn > writer.lsn_floor) {
         continue;
       }
-      Violate(&judgement_.out_of_order_count, "K6: record ", record.number,
+      Violate(&judgement_.out_of_order_count, "RO6: record ", record.number,
               " has LSN ", record.lsn, ", but LSN ", writer.lsn_floor,
               " was known before its writer started");
     }

@@ -12,16 +12,16 @@
 // another one has pushed aside: what they were told is durable must be there.
 //
 // Invariants checked (numbers are cited in the messages):
-//   K1. Every acknowledged record is there, exactly once, under the LSN of its
-//       acknowledgement.
-//   K2. Every record that an earlier recovery gave back is there, at the
-//       front, under its LSN.
-//   K3. Every record that is there was fed, and has exactly its bytes.
-//   K4. LSNs are an unbroken run.
-//   K5. Of each thread exactly its first k records are there, in order;
-//       k is the number of its acknowledgements, or one more.
-//   K6. A writer's records stand behind all that was acknowledged, or given
-//       back, before it started.
+//   RO1. Every acknowledged record is there, exactly once, under the LSN of its
+//        acknowledgement.
+//   RO2. Every record that an earlier recovery gave back is there, at the
+//        front, under its LSN.
+//   RO3. Every record that is there was fed, and has exactly its bytes.
+//   RO4. LSNs are an unbroken run.
+//   RO5. Of each thread exactly its first k records are there, in order;
+//        k is the number of its acknowledgements, or one more.
+//   RO6. A writer's records stand behind all that was acknowledged, or given
+//        back, before it started.
 // Thread safety: pure.
 #ifndef ALPHEUS_TOOLS_DEMO_RECOVERY_ORACLE_H_
 #define ALPHEUS_TOOLS_DEMO_RECOVERY_ORACLE_H_
@@ -85,10 +85,10 @@ struct HistoryFacts {
 struct Judgement {
   uint64_t recovered_count = 0;         // of the records fed to the writers
   uint64_t unacknowledged_count = 0;    // of those: without acknowledgement
-  uint64_t lost_count = 0;              // K1, K2
-  uint64_t duplicated_count = 0;        // K1, K2
-  uint64_t invented_count = 0;          // K3
-  uint64_t out_of_order_count = 0;      // K4, K5, K6
+  uint64_t lost_count = 0;              // RO1, RO2
+  uint64_t duplicated_count = 0;        // RO1, RO2
+  uint64_t invented_count = 0;          // RO3
+  uint64_t out_of_order_count = 0;      // RO4, RO5, RO6
   std::vector<std::string> violations;  // the first few, for people
   // What the next round must find again.
   std::vector<PlacedRecord> survivors;

@@ -60,7 +60,8 @@ TEST_F(MessageLogTest, SentenceIsOneLineWithItsTime) {
   EXPECT_THAT(line, EndsWith("Z a-node: first and last\n"));
 }
 
-// M1: nobody reads until much more was written than a pipe and the queue take.
+// DML1: nobody reads until much more was written than a pipe and the queue
+// take.
 TEST_F(MessageLogTest, WhatNobodyReadsIsDroppedAndSaidLater) {
   log_ = std::make_unique<MessageLog>(ends_[1], "a-node");
   const std::string sentence(1000, 'x');
