@@ -136,16 +136,39 @@ GUIDE_TEST = "tests/api/guide_test.cc"
 # glossary: one word has one row.
 GLOSSARY = "docs/glossary.md"
 
+# cite: whoever cites a label finds its one definition. A header defines its
+# invariants in its first comment:
+#     //   RL1. head_lsn <= durable_lsn + 1 <= next_lsn.
+# and a document at the start of a paragraph, a list item or a heading:
+#     **P-H7.** ...    * **P-A5.1.** ...    ### P-A4. Opening an epoch
+# The letters of a label say the file: P- is the protocol, RL is ring_log.h. A
+# small letter behind the number is an item below it: RT5b.
+NAME = r"(?:P-(?:INV-)?[A-Z]*\d+(?:\.\d+)?|[A-Z]{2,3}\d+)"
+DEFINED = {
+    ".h": re.compile(rf"^//   ({NAME})\. "),
+    ".pml": re.compile(rf"^//   ({NAME})\. "),
+    ".md": re.compile(rf"^(?:(?:[*-] )?\*\*({NAME})\.\*\*"
+                      rf"|#+ (?:\d+\. )?({NAME})\. )"),
+}
+# What looks like a label is one, also with one letter, which says no file.
+CITED = re.compile(r"(?<![\w#./-])(?<!Xeon )(?<!Annex )(P-(?:INV-)?[A-Z]*\d+(?:\.\d+)?"
+                   r"|INV-[A-Z]?\d+|[A-Z]{1,3}\d+(?:\.\d+)?)[a-z]?(?!\w)")
+NO_LABEL = re.compile(r"C11|CLI11|U32|U64|E402|L1d|UTF\d+|SHA\d+|CRC\d+"
+                      r"|AMD64|FE80|SB7700")
+CITING_SUFFIXES = CODE_SUFFIXES + (".inc", ".pml", ".py", ".txt", ".md")
+# Examples of labels, and documents that no rule is for.
+CITING_FREE = ("tests/lint_test.py", ".ci/lint.py", "docs/results/")
+
 # label: a message says in words what it means. Labels of comments, such as
-# (A4.2), are for assertions, which only programmers read.
-LABEL = re.compile(r"\([A-Z]\d+(\.\d+)?(, [A-Z]\d+(\.\d+)?)*\)")
+# (P-A4.2), are for assertions, which only programmers read.
+LABEL = re.compile(rf"\((?!(?:{NO_LABEL.pattern})\)){NAME}(, {NAME})*\)")
 LABEL_FREE = ("tests/",)
 ASSERTION = re.compile(r"\bALPHEUS_CHECK\w*\s*\(")
 
 RULES = frozenset(
     {"include-order", "include-path", "door", "public-abseil", "spdx", "guard",
      "header-comment", "todo", "waiver", "mutant", "guide", "glossary",
-     "label"}
+     "cite", "label"}
     | {call[0] for call in CALLS})
 
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
@@ -486,6 +509,63 @@ def lint_glossary(root):
     return findings
 
 
+def citing_texts(root):
+    """Paths of all files that define or cite labels, in order."""
+    found = ["README.md"]
+    for top in FOLDERS + ("cmake", "docs"):
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            relative = os.path.relpath(folder, root)
+            found += [os.path.join(relative, name) for name in names
+                      if name.endswith(CITING_SUFFIXES)]
+    return sorted(f for f in found if not is_allowed(f, CITING_FREE)
+                  and os.path.exists(os.path.join(root, f)))
+
+
+def said(path, text):
+    """The text without code: comments and literals, or all of a document."""
+    if not path.endswith(CODE_SUFFIXES + (".inc", ".pml")):
+        return text
+    out, end = [], 0
+    for match in LITERAL_OR_COMMENT.finditer(text):
+        out += [re.sub(r"[^\n]", " ", text[end:match.start()]), match.group()]
+        end = match.end()
+    return "".join(out)
+
+
+def lint_citations(root):
+    """Findings: labels that are defined twice, or cited and not defined."""
+    findings = []
+    defined = {}  # where, by label
+    home = {}  # file, by the letters of its labels
+    texts = {}
+    for path in citing_texts(root):
+        with open(os.path.join(root, path), encoding="utf-8") as source:
+            texts[path] = source.read()
+        pattern = DEFINED.get(os.path.splitext(path)[1])
+        for number, line in enumerate(
+                texts[path].split("\n") if pattern else (), 1):
+            match = pattern.match(line)
+            if not match:
+                continue
+            name = next(group for group in match.groups() if group)
+            where = f"{path}:{number}"
+            letters = re.match(r"P-|[A-Z]+", name).group()
+            if name in defined:
+                findings.append(f"{where}: cite: {name} is defined already, "
+                                f"at {defined[name]}")
+            elif home.setdefault(letters, path) != path:
+                findings.append(f"{where}: cite: labels with {letters} are "
+                                f"those of {home[letters]}")
+            defined.setdefault(name, where)
+    for path, text in texts.items():
+        for number, line in enumerate(said(path, text).split("\n"), 1):
+            findings += [f"{path}:{number}: cite: {match.group(1)} is defined "
+                         "nowhere" for match in CITED.finditer(line)
+                         if match.group(1) not in defined
+                         and not NO_LABEL.fullmatch(match.group())]
+    return findings
+
+
 def lint(root):
     """Findings in the tree at root, one string each."""
     mutants = read_mutants(root)
@@ -493,7 +573,7 @@ def lint(root):
     return ([finding for file in files for finding in lint_file(file, mutants)]
             + check_mutant_table(root, [file for file in files
                                         if file.path.endswith(CODE_SUFFIXES)])
-            + lint_guide(root) + lint_glossary(root))
+            + lint_guide(root) + lint_glossary(root) + lint_citations(root))
 
 
 def main(arguments):

@@ -117,10 +117,12 @@ BAD = [
     ("todo", "log/core/a.cc", "/* FIXME(someone): later */"),
     ("todo", "log/core/a.cc", "int a;  // TODO(#12) no colon"),
     # Labels in messages.
-    ("label", "api/rocksdb/a.cc", 'return Refused("opened elsewhere (Q3)");'),
-    ("label", "tools/cli/a.cc", 'Tell("not durable (A4.2, H12). Try again");'),
+    ("label", "api/rocksdb/a.cc", 'return Refused("opened elsewhere (QU3)");'),
+    ("label", "tools/cli/a.cc",
+     'Tell("not durable (P-A4.2, P-H12). Try again");'),
+    ("label", "log/core/a.cc", 'Fail("an invariant (P-INV-22)");'),
     ("label", "log/core/a.cc", 'ALPHEUS_CHECK(a, "a");\n'
-     'Fail(\n    "full (L6)");'),
+     'Fail(\n    "full (P-L6)");'),
     # Waivers.
     ("waiver", "log/core/a.cc", "throw 1;  // lint: allow(exception)"),
     ("waiver", "log/core/a.cc", "int a;  // lint: allow(goto) nothing here"),
@@ -195,13 +197,19 @@ GOOD = [
     ("mutant", "log/core/a.cc", '// if (IsMutant("kUnknown")) return;'),
     ("spdx", "log/core/a.cc", "int a;"),
     ("todo", "log/core/a.cc", "// TODO(#12): later\nTODO();"),
-    ("label", "log/core/a.cc", 'ALPHEUS_CHECK(\n    a, "goes on (K1)");\n'
-     '// Why (A4.2).\nTell("the domain (ADR), W (2) and LSN (12)");'),
-    ("label", "tests/log/a.cc", 'EXPECT_TRUE(a) << "R2 (A4.2)";'),
+    ("label", "log/core/a.cc", 'ALPHEUS_CHECK(\n    a, "goes on (MB1)");\n'
+     '// Why (P-A4.2).\nTell("the domain (ADR), W (2) and LSN (12)");'),
+    ("label", "tests/log/a.cc", 'EXPECT_TRUE(a) << "P-R2 (P-A4.2)";'),
+    ("label", "bench/a.cc", 'Tell("an old processor (SB7700)");'),
     ("waiver", "log/core/a.cc", "throw 1;  // lint: allow(exception) a test"),
     ("waiver", "log/core/a.cc", "// lint: allow(exception) a test whose reason\n"
      "// needs two lines.\nthrow 1;"),
 ]
+
+# The labels that these cases cite.
+LABELS = ("docs/labels.md", "".join(
+    f"**{name}.** Text.\n" for name in (
+        "QU3", "MB1", "P-A4.2", "P-H12", "P-INV-22", "P-L5", "P-L6", "P-R2")))
 
 GUARD = "ALPHEUS_LOG_CORE_A_H_"
 GOOD_HEADER = (SPDX + "// a: what it is.\n//\n// #include no directive.\n"
@@ -214,7 +222,7 @@ class LintTest(unittest.TestCase):
     def lint(self, path, content, others=()):
         """Rules of the findings in one file with this content."""
         with tempfile.TemporaryDirectory() as root:
-            for name, text in [(path, content), *others]:
+            for name, text in [(path, content), LABELS, *others]:
                 full = os.path.join(root, name)
                 os.makedirs(os.path.dirname(full), exist_ok=True)
                 with open(full, "w", encoding="utf-8") as out:
@@ -256,7 +264,7 @@ class LintTest(unittest.TestCase):
 
     def test_each_mutant_has_one_place(self):
         site = 'if (IsMutant("kOne")) return;\n'
-        table = 'ALPHEUS_MUTANT(kOne, "L5", "what",\n  "a_test:*.A")\n'
+        table = 'ALPHEUS_MUTANT(kOne, "P-L5", "what",\n  "a_test:*.A")\n'
         place = "log/base/mutants.inc"
         for sites, findings in (
                 (site, []),
@@ -266,7 +274,7 @@ class LintTest(unittest.TestCase):
                                "places, not at one"])):
             with self.subTest(sites=sites), \
                     tempfile.TemporaryDirectory() as root:
-                for path, text in ((place, table),
+                for path, text in ((place, table), LABELS,
                                    ("recovery/a.cc", SPDX + sites)):
                     full = os.path.join(root, path)
                     os.makedirs(os.path.dirname(full), exist_ok=True)
@@ -361,8 +369,69 @@ class LintTest(unittest.TestCase):
                 self.assertEqual(self.lint(lint.GLOSSARY, once + again),
                                  ["glossary"])
 
+    def cite(self, files):
+        """Findings of the rule about labels in a tree of these files."""
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                full = os.path.join(root, path)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                with open(full, "w", encoding="utf-8") as out:
+                    out.write(text)
+            return lint.lint_citations(root)
+
+    def test_labels_that_are_defined_may_be_cited(self):
+        header = ("//   RL1. One.\n//        Two.\n//   RL2. By RL1.\n"
+                  "int RL7;  // P-H7, RL2b\n")
+        protocol = ("## 3. P-B1. Clients\n### P-A3. Data\n**P-A3.1.** Text.\n"
+                    "* **P-H7.** *Text* (P-INV-R1).\n**P-INV-22.** (P-A3)\n"
+                    "**P-INV-R1.** By P-A3.1.\n")
+        self.assertEqual(self.cite({
+            "log/core/ring_log.h": header, "docs/protocol.md": protocol,
+            "log/core/a.cc": 'T1 x; /* RL1 */ Check(a, "RL2 (ring_log.h)");\n'
+                             'Violate("P-INV-22"); int n = 0xA1 + U64;\n'
+                             "// C11 of a Xeon E5, -O2, LSN 7, X = 1\n",
+            "log/core/CMakeLists.txt": "# RL1, CLI11\n",
+            "tests/seeds.inc": "A1(P-H7)  // P-B1\n",
+            "tests/lint_test.py": "# Q7\n", "docs/results/a.md": "T1\n",
+            "docs/a.txt": "P-A3.1, [RL1](../log/core/ring_log.h)\n"}), [])
+
+    def test_labels_that_are_defined_nowhere_are_found(self):
+        header = "//   RL1. One.\n"
+        for path, text, name in (
+                ("log/core/a.cc", "// RL1\n// RL2\n", "RL2"),
+                ("log/core/a.cc", '\nCheck(a, "L4 (ring_log.h)");', "L4"),
+                ("log/core/a.cc", "\nF();  // (H20)\n", "H20"),
+                ("log/core/a.h", "\n// RL9. As RL1.\n", "RL9"),
+                ("log/core/a.h", "\n//     RL9. As RL1.\n", "RL9"),
+                ("log/base/a.inc", '\nM(kA, "P-H7", "b")\n', "P-H7"),
+                ("docs/a.md", "\nSee P-A3.1 and RL1.\n", "P-A3.1"),
+                ("docs/a.md", "\nBold **P-H7.** is no definition.\n", "P-H7"),
+                ("docs/a.md", "\n| INV-22 | x |\n", "INV-22"),
+                ("tools/a.txt", "\nkA P-INV-3,RL1\n", "P-INV-3"),
+                ("tests/a.py", "\n# RL10\n", "RL10")):
+            with self.subTest(path=path, text=text):
+                self.assertEqual(
+                    self.cite({"log/core/ring_log.h": header, path: text}),
+                    [f"{path}:2: cite: {name} is defined nowhere"])
+
+    def test_labels_are_defined_once_and_by_one_file(self):
+        ring_log = "//   RL1. One.\n"
+        self.assertEqual(
+            self.cite({"log/core/ring_log.h": ring_log + ring_log}),
+            ["log/core/ring_log.h:2: cite: RL1 is defined already, at "
+             "log/core/ring_log.h:1"])
+        self.assertEqual(
+            self.cite({"log/core/ring_log.h": ring_log,
+                       "log/core/scan.h": "//   RL2. Two.\n"}),
+            ["log/core/scan.h:1: cite: labels with RL are those of "
+             "log/core/ring_log.h"])
+        self.assertEqual(
+            self.cite({"docs/a.md": "### P-A4. Title\n**P-A4.** Text.\n"}),
+            ["docs/a.md:2: cite: P-A4 is defined already, at docs/a.md:1"])
+
     def test_every_rule_has_good_and_bad_cases(self):
-        elsewhere = {"guard", "header-comment", "spdx", "guide", "glossary"}
+        elsewhere = {"guard", "header-comment", "spdx", "guide", "glossary",
+                     "cite"}
         self.assertEqual({case[0] for case in BAD} | elsewhere, lint.RULES)
         self.assertEqual({case[0] for case in GOOD} | elsewhere, lint.RULES)
 
