@@ -150,12 +150,14 @@ DEFINED = {
     ".md": re.compile(rf"^(?:(?:[*-] )?\*\*({NAME})\.\*\*"
                       rf"|#+ (?:\d+\. )?({NAME})\. )"),
 }
-# What looks like a label is one, also with one letter, which says no file.
+# What looks like a label is one, also with one letter, which says no file; but
+# an execution, indented in a document, may call its processes P1 and P2.
 CITED = re.compile(r"(?<![\w#./-])(?<!Xeon )(?<!Annex )(P-(?:INV-)?[A-Z]*\d+(?:\.\d+)?"
                    r"|INV-[A-Z]?\d+|[A-Z]{1,3}\d+(?:\.\d+)?)[a-z]?(?!\w)")
 NO_LABEL = re.compile(r"C11|CLI11|U32|U64|E402|L1d|UTF\d+|SHA\d+|CRC\d+"
                       r"|AMD64|FE80|SB7700")
 CITING_SUFFIXES = CODE_SUFFIXES + (".inc", ".pml", ".py", ".txt", ".md")
+PROCESS = re.compile(r"[PT]\d")
 # Examples of labels, and documents that no rule is for.
 CITING_FREE = ("tests/lint_test.py", ".ci/lint.py", "docs/results/")
 
@@ -562,7 +564,10 @@ def lint_citations(root):
             findings += [f"{path}:{number}: cite: {match.group(1)} is defined "
                          "nowhere" for match in CITED.finditer(line)
                          if match.group(1) not in defined
-                         and not NO_LABEL.fullmatch(match.group())]
+                         and not NO_LABEL.fullmatch(match.group())
+                         and not (line.startswith("    ")
+                                  and path.endswith(".md")
+                                  and PROCESS.fullmatch(match.group()))]
     return findings
 
 

@@ -393,6 +393,7 @@ class LintTest(unittest.TestCase):
             "log/core/CMakeLists.txt": "# RL1, CLI11\n",
             "tests/seeds.inc": "A1(P-H7)  // P-B1\n",
             "tests/lint_test.py": "# Q7\n", "docs/results/a.md": "T1\n",
+            "docs/a.md": "Here P stops:\n\n    P1 gets OK. T2 forces.\n",
             "docs/a.txt": "P-A3.1, [RL1](../log/core/ring_log.h)\n"}), [])
 
     def test_labels_that_are_defined_nowhere_are_found(self):
@@ -407,6 +408,8 @@ class LintTest(unittest.TestCase):
                 ("docs/a.md", "\nSee P-A3.1 and RL1.\n", "P-A3.1"),
                 ("docs/a.md", "\nBold **P-H7.** is no definition.\n", "P-H7"),
                 ("docs/a.md", "\n| INV-22 | x |\n", "INV-22"),
+                ("docs/a.md", "\nHere P1 stops.\n", "P1"),
+                ("docs/a.md", "\n    By P-H7.\n", "P-H7"),
                 ("tools/a.txt", "\nkA P-INV-3,RL1\n", "P-INV-3"),
                 ("tests/a.py", "\n# RL10\n", "RL10")):
             with self.subTest(path=path, text=text):
