@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // configurations: changes of the members, N and W as a model for spin.
 //
-// The idea: up to five replicas, two primaries, a log of one record. Any
-// process may open at any time, to change the configuration or not. It judges
-// who counts by the configurations that the answers carry. The search visits
-// every order of promises, answers, choices, installs, acknowledgements, deaths
-// and of one damage. What was promised to clients is kept in `must` and
-// asserted.
+// The idea: up to five replicas, two primaries, a log of one record. Any process
+// may open at any time, to change the configuration or not. It judges who counts
+// by the configurations that the answers carry. The search visits every order of
+// promises, answers, choices, installs, acknowledgements, deaths and of one
+// damage. What was promised to clients is kept in `must` and asserted.
 //
 // What epochs.pml searches is taken as shown here, so that this model has only
 // whole steps: an install, a rejoin and an acknowledgement are one step each, a
@@ -24,53 +23,53 @@
 //   * force returns OK with the W-th acknowledgement, the log is shown with the
 //     last install that it needs: the earliest moment each time.
 //
-// Rules, with c the configuration of the highest log_epoch, t the one to
-// install, S the members of both, R = N - W + 1, OQ = max(R, W):
-//   1. A change needs |S| >= W(c), OQ(t) >= N(c) - OQ(c) + 1, OQ(c) members
-//      that have c or t, and a higher id; a replacement keeps the id. No
-//      replica that answers may have a higher id than the process's list.
+// Rules, with c the configuration of the highest log_epoch, t the one to install,
+// S the members of both, R = N - W + 1, OQ = max(R, W):
+//   1. A change needs |S| >= W(c), OQ(t) >= N(c) - OQ(c) + 1, OQ(c) members that
+//      have c or t, and a higher id; a replacement keeps the id. No replica that
+//      answers may have a higher id than the process's list.
 //   2. OQ(c) members of c count that are not blank. One that has another
 //      configuration a counts if a is settled: B(a) = N(a) - OQ(a) + 1 of a's
 //      members have c; or if a can be ended: OQ(a) of them answered, whose own
-//      configurations are c, settled, or can be ended with a, B(a) of whom are
-//      in t, and R(a) of whom are members of c, or any if OQ(a) of a's have a
-//      list that names them, an older id, or are blank. Blank members of a are
-//      among both if what a was made from is settled, or ends with a.
+//      configurations are c, settled, or can be ended with a, B(a) of whom are in
+//      t, and R(a) of whom are members of c, or any if OQ(a) of a's have a list
+//      that names them, an older id, or are blank. Blank members of a are among
+//      both if what a was made from is settled, or ends with a.
 //      One that has t as it is made from c counts, too.
-//   3. A change needs answers of OQ(t) of t, blank or not. Until OQ(c) have c
-//      as it was made from f, or one that f does not name, f must be settled or
-//      can be ended as in rule 2, also where nobody has it; then one that is
-//      made again (t = c) counts blank members of c, the first of which begins
-//      when B(f) have installed.
+//   3. A change needs answers of OQ(t) of t, blank or not. Until OQ(c) have c as
+//      it was made from f, or one that f does not name, f must be settled or can
+//      be ended as in rule 2, also where nobody has it; then one that is made
+//      again (t = c) counts blank members of c, the first of which begins when
+//      B(f) have installed.
 //   4. Who is new in t has answered, and is blank: leavers come back as others.
-//   5. Installed are first W(c) of S (not if the change is made again, and rule
-//      3 counts blank ones) and B(a) of each unsettled a, of those that
-//      answered and are not blank; nothing is begun if they are too few. Then
-//      blank ones; shown with W(t) of t, a change with OQ(t), and so is what
-//      fewer than OQ(c) had before.
-//   6. A blank member of E's configuration holds nothing, and nacks only from
-//      the start of E on.
+//   5. Installed are first W(c) of S (not if the change is made again, and rule 3
+//      counts blank ones) and B(a) of each unsettled a, of those that answered
+//      and are not blank; nothing is begun if they are too few. Then blank ones;
+//      shown with W(t) of t, a change with OQ(t), and so is what fewer than OQ(c)
+//      had before.
+//   6. A blank member of E's configuration holds nothing, and nacks only from the
+//      start of E on.
 //
 // Asserted are EP1 to EP4 of epochs.pml, and in place of its EP5 that where all
-// places have answered somebody can open who asks all, one list's members, or
-// all but one, if need be under a new number.
+// places have answered somebody can open who asks all, one list's members, or all
+// but one, if need be under a new number.
 //
 // Worlds (-D): one of REPLACE, REPLACE_TWICE, RIVAL_REPLACE, ADD, REMOVE,
 // REMOVE_HALF, REMOVE_TWO, REPLACE_AND_REMOVE, SIZES, STEPS, GROW,
 // GROW_AND_SHRINK, GROW_AND_REPLACE, GROW_OR_REPLACE, GROW_BY_TWO. OPENINGS is
 // the number of epochs, PRIMARIES that of primaries at a time. DAMAGE: of one
-// record. OTHER_NODES: who is new is of a new node. RIVAL_IDS: all but the
-// first have one id.
+// record. OTHER_NODES: who is new is of a new node. RIVAL_IDS: all but the first
+// have one id.
 // Weakenings (-D), each of which spin must refute: OLDER_COUNTS,
 // UNSETTLED_NOT_INSTALLED, R_ENDS, FEW_END, OLDER_LIST_ASKS, FEW_OPEN,
 // NOT_FORESEEN (with MUST_NOT_BLOCK: it loses nothing, but opens no more),
-// OLD_QUORUM_NOT_ASKED, OLD_QUORUM_NOT_INSTALLED, NEWCOMERS_FIRST,
-// OPERATOR_KNOWS, FORMER_MEMBER_RETURNS, BLANK_NACKS_ALL. tests/model/check.py
-// runs them all. No counterexample was found in these worlds to FEW_STAY,
-// SHOWN_BY_W, NEWCOMERS_COUNT, NEW_QUORUM_NOT_ASKED, REPLACED_PROMISE,
-// LAGGARDS_SKIP, BLANK_ONES_END, UNFINISHED_SHOWN, UNFINISHED_CHANGED,
-// ORIGIN_FORGOTTEN (the last three and LAGGARDS_SKIP have one by hand with N >=
-// 5: opening_quorums_test.cc, opening_origins_test.cc).
+// OLD_QUORUM_NOT_ASKED, OLD_QUORUM_NOT_INSTALLED, NEWCOMERS_FIRST, OPERATOR_KNOWS,
+// FORMER_MEMBER_RETURNS, BLANK_NACKS_ALL. tests/model/check.py runs them all. No
+// counterexample was found in these worlds to FEW_STAY, SHOWN_BY_W,
+// NEWCOMERS_COUNT, NEW_QUORUM_NOT_ASKED, REPLACED_PROMISE, LAGGARDS_SKIP,
+// BLANK_ONES_END, UNFINISHED_SHOWN, UNFINISHED_CHANGED, ORIGIN_FORGOTTEN (the last
+// three and LAGGARDS_SKIP have one by hand with N >= 5: opening_quorums_test.cc,
+// opening_origins_test.cc).
 //
 // References: docs/protocol_model.md; epochs.pml.
 
@@ -649,8 +648,7 @@ inline promise(p, r) {
 #define OWNER_OF_E OWNER(primary[p].answer[h_best])
 #define EPOCH_E primary[p].answer[h_best].log_epoch
 
-// P-A4.4, of the answer of a member of c. An answer that is blank has no
-// record.
+// P-A4.4, of the answer of a member of c. An answer that is blank has no record.
 inline judge(p) {
   if
   :: ANSWER(h_i).log_epoch == 0 ->
@@ -964,9 +962,8 @@ inline decide(p) {
   fi
 }
 
-// EP5, if all places have answered: somebody can open, who asks all of them,
-// the members of some configuration, or all but one, if need be under a new
-// number.
+// EP5, if all places have answered: somebody can open, who asks all of them, the
+// members of some configuration, or all but one, if need be under a new number.
 inline check_not_blocked(p) {
 #if !defined(DAMAGE) && !defined(MAY_BLOCK) && (!defined(WEAKENED) || defined(MUST_NOT_BLOCK))
   if
