@@ -116,10 +116,12 @@ bool FlipInTransit(World& world, const Fault& fault) {
   const uint64_t before = network.flips(host);
   const auto what = fault.other / 3 % 2 == 0 ? SimNetwork::Flips::kWrite
                                              : SimNetwork::Flips::kSend;
-  network.FlipNext(host, what, [&world, machine] {
-    const RegionStore& store = world.store();
-    if (store.medium(machine) == nullptr || !store.IsSuspect(machine)) return;
-    world.store().KeepBefore(machine);
+  network.FlipNext(host, what, [&world, machine, what] {
+    RegionStore& store = world.store();
+    const bool may_take = what == SimNetwork::Flips::kWrite &&
+                          store.IsSuspect(machine) &&
+                          store.medium(machine) != nullptr;
+    if (may_take) store.KeepBefore(machine);
   });
   network.Schedule(fault.lasts_ns, [&world, host, before, kind = fault.kind] {
     world.network().FlipNext(host, SimNetwork::Flips::kNone);

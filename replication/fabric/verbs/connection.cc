@@ -21,6 +21,7 @@ constexpr int64_t kNanosPerMilli = 1'000'000;
 
 // Why a connection broke.
 constexpr const char* kNotPosted = "its adapter takes no work request";
+constexpr const char* kEndedByPeer = "the peer ended it";
 constexpr const char* kNoGreeting = "what the peer said first is no greeting";
 
 const char* WhatIsLate(Connection::State state) {
@@ -172,11 +173,18 @@ void Connection::OnEvent(rdma_cm_event_type event) {
     case RDMA_CM_EVENT_TIMEWAIT_EXIT:
       return;
     default:
-      NoteWhy(rdma_event_str(event));
+      NoteWhy(IsEndByPeer(event) ? kEndedByPeer : rdma_event_str(event));
       Poll();  // VC3
       Break(why_);
       return;
   }
+}
+
+// The kernel calls it a rejection if the peer ended before the last message of
+// the handshake had reached it.
+bool Connection::IsEndByPeer(rdma_cm_event_type event) const {
+  return event == RDMA_CM_EVENT_DISCONNECTED ||
+         (event == RDMA_CM_EVENT_REJECTED && is_connected_);
 }
 
 void Connection::OnDeviceFailures(const DeviceFailures& failures) {

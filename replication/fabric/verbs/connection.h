@@ -132,6 +132,7 @@ class Connection {
   QueuePair::Done Done() { return {&shared_.completions, &greeted_}; }
   void Answer(Greeting&& greeting);
   bool HandOverReceives();
+  bool IsEndByPeer(rdma_cm_event_type event) const;
   // Of several reasons the first is told.
   void NoteWhy(const char* why) {
     if (why_ == nullptr) why_ = why;
