@@ -41,15 +41,15 @@ DOORS = (
     ("libpmemlog", r"libpmemlog\.h", ("bench/",)),
     ("libpmem", r"libpmem(2|obj)?(\.h|/|\+\+)", ("log/pmem/",)),
     ("verbs", r"(infiniband|rdma)/",
-     ("replication/fabric/verbs/", "bench/replicated/verbs_floor.cc")),
+     ("replication/fabric/verbs/", "bench/replicated/candidates/verbs_floor.cc")),
     ("sockets", r"(sys/(socket|un)\.h|netdb\.h|netinet/|arpa/)",
      # and a benchmark's floor, which must not stand on what it measures.
      ("replication/fabric/tcp/", "replication/fabric/socket_address.h",
-      "replication/fabric/socket_address.cc", "quorum/host_numbers.cc",
-      "bench/replicated/raw_socket.cc",
-      "tests/testing/counted_sends.cc",
+      "replication/fabric/socket_address.cc", "quorum/cluster/host_numbers.cc",
+      "bench/replicated/candidates/raw_socket.cc",
+      "tests/support/fabrics/counted_sends.cc",
       "tests/bench/replicated/free_ports_test.cc",
-      "bench/replicated/system_calls.cc")),
+      "bench/replicated/candidates/system_calls.cc")),
     ("ZooKeeper", r"zookeeper(/|\.)", ("quorum/",)),
     ("RocksDB", r"rocksdb/",
      ("api/rocksdb/", "tests/api/rocksdb/", "bench/rocksdb/",
@@ -57,14 +57,14 @@ DOORS = (
     ("ISA-L", r"isa-l([./]|_)", ("log/format/checksum.cc",)),
     # A benchmark is a client of etcd, whose interface is gRPC.
     ("gRPC", r"(grpc|grpcpp|grpc\+\+)/|.*\.grpc\.pb\.h",
-     ("tools/", "api/", "bench/replicated/etcd.cc")),
-    ("hiredis", r"hiredis/", ("bench/replicated/redis.cc",)),
-    ("libcrypto", r"openssl/", ("quorum/cluster_key.cc",)),
-    ("toml++", r"toml\+\+/", ("quorum/cluster_file.cc",)),
+     ("tools/", "api/", "bench/replicated/peers/etcd.cc")),
+    ("hiredis", r"hiredis/", ("bench/replicated/peers/redis.cc",)),
+    ("libcrypto", r"openssl/", ("quorum/members/cluster_key.cc",)),
+    ("toml++", r"toml\+\+/", ("quorum/cluster/cluster_file.cc",)),
     # All inline, and slow to compile.
-    ("CLI11", r"CLI/", ("tools/cli/parser.cc", "bench/local/program.cc")),
+    ("CLI11", r"CLI/", ("tools/cli/io/parser.cc", "bench/harness/program.cc")),
     ("stacks", r"(ucontext|setjmp|csetjmp)(\.h)?$",
-     ("tools/sim/fiber_context.h", "tools/sim/fiber_context.cc")),
+     ("tools/sim/world/fiber_context.h", "tools/sim/world/fiber_context.cc")),
     ("GoogleTest", r"(gtest|gmock)/", ("tests/",)),
     ("Google Benchmark", r"benchmark/", ("bench/",)),
 )
@@ -131,7 +131,7 @@ MUTANT_NAME = re.compile(r'\s*"(k\w+)"\s*\)')
 
 # guide: every example of the guide stands in its test, indentation aside.
 GUIDE = "docs/api_guide.md"
-GUIDE_TEST = "tests/api/guide_test.cc"
+GUIDE_TEST = "tests/api/log/guide_test.cc"
 
 # glossary: one word has one row.
 GLOSSARY = "docs/glossary.md"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
-#include "log/core/format_region.h"
+#include "log/core/ring/format_region.h"
 #include "log/format/layout.h"
 
 namespace alpheus {

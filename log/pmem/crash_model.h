@@ -9,7 +9,7 @@
 // At a power cut each word holds its floor or any later value, whatever the
 // other words hold (memory promises no order, RDMA not even within a line).
 // Which of all these images to try is the enumerator's business
-// (tests/testing/crash_enumerator.h).
+// (tests/support/oracles/crash_enumerator.h).
 //
 //   hook mode   words that library code writes through the primitive: every
 //               value since the floor is kept, however often a word is

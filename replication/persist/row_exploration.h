@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <span>
 
-#include "replication/persist/method.h"
+#include "replication/persist/platform/method.h"
 #include "replication/persist/row_world.h"
 
 namespace alpheus {

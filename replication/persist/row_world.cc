@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
-#include "replication/persist/table_planner.h"
+#include "replication/persist/plan/table_planner.h"
 
 namespace alpheus {
 namespace {

@@ -44,8 +44,8 @@
 #include <vector>
 
 #include "log/pmem/crash_model.h"
-#include "replication/persist/method.h"
-#include "replication/persist/platform.h"
+#include "replication/persist/platform/method.h"
+#include "replication/persist/platform/platform.h"
 #include "replication/persist/staged_memory.h"
 
 namespace alpheus {

@@ -71,7 +71,7 @@
 
 #include "log/base/random.h"
 #include "log/pmem/crash_model.h"
-#include "replication/persist/platform.h"
+#include "replication/persist/platform/platform.h"
 
 namespace alpheus {
 

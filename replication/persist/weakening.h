@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "replication/persist/method.h"
+#include "replication/persist/platform/method.h"
 
 namespace alpheus {
 

@@ -28,7 +28,7 @@
 #include "replication/fabric/region_table.h"
 #include "replication/fabric/sim/queue_pair.h"
 #include "replication/fabric/sim/sim_network.h"
-#include "replication/persist/platform.h"
+#include "replication/persist/platform/platform.h"
 #include "replication/persist/staged_memory.h"
 
 namespace alpheus {

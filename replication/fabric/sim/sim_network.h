@@ -44,7 +44,7 @@
 #include "replication/fabric/fabric.h"
 #include "replication/fabric/sim/event_queue.h"
 #include "replication/fabric/sim/queue_pair.h"
-#include "replication/persist/platform.h"
+#include "replication/persist/platform/platform.h"
 #include "replication/persist/staged_memory.h"
 
 namespace alpheus {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// copy_ranges: which bytes of the ring the records of a repair lie in.
+//
+// Idea: every replica has a record at the same place of its ring, so copying
+// records is copying ranges. A PAD goes with the record behind it; of a PAD
+// only its header's line matters.
+//
+// Thread safety: pure.
+// References: protocol P-A4.5; repair_plan.h.
+#ifndef ALPHEUS_RECOVERY_OPENING_COPY_RANGES_H_
+#define ALPHEUS_RECOVERY_OPENING_COPY_RANGES_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "recovery/protocol/answer.h"
+#include "recovery/opening/chooser.h"
+#include "recovery/opening/repair_plan.h"
+
+namespace alpheus {
+
+// Bytes that do not go round the end of the ring.
+struct CopyRange {
+  uint64_t place = 0;  // bytes from the start of the ring
+  uint64_t bytes = 0;
+  AnswerSet sources = 0;
+
+  bool operator==(const CopyRange&) const = default;
+};
+
+// Adds bytes that do not go round the end of the ring; lengthens the last range
+// if they follow it and have its sources.
+void AddRange(RingOffset offset, uint64_t bytes, AnswerSet sources,
+              uint64_t ring_capacity, std::vector<CopyRange>* ranges);
+
+// In the order of the log. Requires: `decision` was chosen from the answers,
+// `copies` are of it, sorted.
+std::vector<CopyRange> RangesOf(const Decision& decision,
+                                std::span<const Answer> answers,
+                                std::span<const CopyRun> copies,
+                                uint64_t ring_capacity);
+
+// All records that were kept.
+std::vector<CopyRun> CopiesOfAll(const Decision& decision);
+
+// How many records they are.
+uint64_t RecordCount(std::span<const CopyRun> copies);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_OPENING_COPY_RANGES_H_

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// log_reading: reads all records of a log that is about to be installed, in
+// slices.
+//
+// Idea: a replica installs only what it has read itself: every record with its
+// payload, every epoch where the table says that it starts, the end where it is
+// said to be. As the scan of an answer (answer_scan.h) it stops and goes on
+// wherever its caller wants.
+//
+// Thread safety: one thread.
+// References: protocol P-A4.5; REP3 of replica.h.
+#ifndef ALPHEUS_RECOVERY_REPLICA_LOG_READING_H_
+#define ALPHEUS_RECOVERY_REPLICA_LOG_READING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "log/base/ids.h"
+#include "log/core/read/lsn_index.h"
+#include "log/core/read/record_cursor.h"
+#include "log/core/read/scan.h"
+#include "log/format/epoch_table.h"
+#include "log/format/layout.h"
+#include "log/format/superline.h"
+
+namespace alpheus {
+
+// The log that an epoch begins with; or, of a replica that joins an open epoch,
+// with which its session begins.
+struct Installation {
+  Epoch epoch;
+  EpochTable table;  // ends with the entry of `epoch`
+  LogPosition head;
+  LogPosition end;  // where the epoch starts, or behind some of its records
+  // Who keeps the log from this epoch on. Without members: as before, in the
+  // cache of a primary, which is no member.
+  Configuration configuration = {};
+
+  bool operator==(const Installation&) const = default;
+};
+
+// "LSN 3 at offset 128 with chain 0x1".
+std::string DescribePosition(const LogPosition& position);
+
+class LogReading {
+ public:
+  // What is read is the log of `installation` in `ring`, which lies so many
+  // bytes behind the start of region `name`. The installation's table has the
+  // keys of the log, and must stay where it is.
+  LogReading(std::string name, Ring ring, uint64_t ring_offset,
+             const Installation& installation);
+  LogReading(const LogReading&) = delete;
+  LogReading& operator=(const LogReading&) = delete;
+
+  // Reads so many bytes of the ring more; one record at least, whole. True: all
+  // of the log was read. Errors: DataLoss (LSN, offset: a record is not there,
+  // or the chain differs).
+  absl::StatusOr<bool> Continue(uint64_t bytes_max);
+
+  // When Continue has returned true.
+  const std::shared_ptr<LsnIndex>& index() const { return index_; }
+  const std::vector<DamagedPad>& damaged_pads() const { return damaged_pads_; }
+
+ private:
+  // Whether the epoch that starts at `at`, if one does, says so.
+  absl::Status CheckStart(const LogPosition& at) const;
+  absl::Status CheckEnd(const LogPosition& at) const;
+  absl::Status Unreadable(const LogPosition& at) const;
+
+  const std::string name_;
+  const Ring ring_;
+  const uint64_t ring_offset_;
+  const Installation& installation_;
+  RecordCursor cursor_;
+  std::shared_ptr<LsnIndex> index_;
+  std::vector<DamagedPad> damaged_pads_;
+};
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_RECOVERY_REPLICA_LOG_READING_H_
