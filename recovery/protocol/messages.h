@@ -51,7 +51,6 @@
 #include "quorum/members/cluster_key.h"
 #include "quorum/arithmetic/promise.h"
 #include "recovery/protocol/refusals.h"
-#include "recovery/replica/replica.h"
 #include "recovery/protocol/scrub_counts.h"
 #include "replication/session/ack.h"
 #include "replication/fabric/fabric.h"
