@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "bench/local/candidates/candidate.h"
+#include "bench/harness/candidate.h"
 #include "log/pmem/region.h"
 
 namespace alpheus::bench {

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "bench/local/candidates/candidate.h"
+#include "bench/harness/candidate.h"
 
 namespace alpheus::bench {
 

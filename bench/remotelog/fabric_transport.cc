@@ -14,7 +14,7 @@
 #include "log/base/status_macros.h"
 #include "replication/persist/plan/account.h"
 #include "replication/persist/execute/update_requester.h"
-#include "replication/session/registered_bytes.h"
+#include "replication/wire/registered_bytes.h"
 
 namespace alpheus::bench::remotelog {
 namespace {

@@ -46,7 +46,7 @@
 #include "recovery/protocol/inquiry.h"
 #include "recovery/protocol/messages.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/registered_bytes.h"
+#include "replication/wire/registered_bytes.h"
 
 namespace alpheus {
 

@@ -77,7 +77,7 @@
 #include "recovery/follow/followed_replica.h"
 #include "recovery/protocol/readers_list.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/registered_bytes.h"
+#include "replication/wire/registered_bytes.h"
 
 namespace alpheus {
 

@@ -65,7 +65,7 @@
 #include "recovery/replica/own_replica.h"
 #include "recovery/opening/plan_runner.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/registered_bytes.h"
+#include "replication/wire/registered_bytes.h"
 #include "replication/session/replica_session.h"
 #include "replication/session/session_terms.h"
 

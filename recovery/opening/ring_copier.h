@@ -26,7 +26,7 @@
 #include "recovery/opening/copy_ranges.h"
 #include "recovery/protocol/opening_peer.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 
 namespace alpheus {
 

@@ -22,7 +22,7 @@
 #include "recovery/protocol/handshake.h"
 #include "recovery/protocol/messages.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 
 namespace alpheus {
 

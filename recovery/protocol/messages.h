@@ -52,7 +52,7 @@
 #include "quorum/arithmetic/promise.h"
 #include "recovery/protocol/refusals.h"
 #include "recovery/protocol/scrub_counts.h"
-#include "replication/session/ack.h"
+#include "replication/wire/ack.h"
 #include "replication/fabric/fabric.h"
 #include "replication/persist/platform/platform.h"
 

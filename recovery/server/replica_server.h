@@ -108,7 +108,7 @@
 #include "recovery/scrub/scrubbing.h"
 #include "recovery/server/served_log.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 #include "replication/persist/platform/platform.h"
 
 namespace alpheus {

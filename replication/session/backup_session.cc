@@ -12,11 +12,11 @@
 #include "log/format/checksum.h"
 #include "log/format/record.h"
 #include "log/pmem/backends.h"
-#include "replication/session/ack.h"
-#include "replication/session/durable_update.h"
-#include "replication/session/head_update.h"
+#include "replication/wire/ack.h"
+#include "replication/wire/durable_update.h"
+#include "replication/wire/head_update.h"
 #include "replication/persist/plan/planner.h"
-#include "replication/session/summed_words.h"
+#include "replication/wire/summed_words.h"
 
 namespace alpheus {
 namespace {

@@ -47,9 +47,9 @@
 #include "log/format/layout.h"
 #include "quorum/arithmetic/promise.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 #include "replication/persist/execute/persist_requester.h"
-#include "replication/session/posted_receives.h"
+#include "replication/wire/posted_receives.h"
 #include "replication/session/resend.h"
 #include "replication/session/session_terms.h"
 

@@ -19,8 +19,8 @@
 #include <span>
 
 #include "log/base/ids.h"
-#include "replication/session/ack.h"
-#include "replication/session/summed_words.h"
+#include "replication/wire/ack.h"
+#include "replication/wire/summed_words.h"
 
 namespace alpheus {
 

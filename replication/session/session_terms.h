@@ -7,7 +7,7 @@
 
 #include "log/base/ids.h"
 #include "log/core/read/record_cursor.h"
-#include "replication/session/ack.h"
+#include "replication/wire/ack.h"
 #include "replication/persist/platform/platform.h"
 
 namespace alpheus {

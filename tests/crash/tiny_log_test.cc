@@ -23,7 +23,7 @@
 #include "log/base/random.h"
 #include "tests/support/oracles/crash_enumerator.h"
 #include "tests/support/oracles/log_oracle.h"
-#include "tests/support/oracles/recovery_checker.h"
+#include "tests/support/fixtures/recovery_checker.h"
 
 namespace alpheus::testing {
 namespace {

@@ -20,7 +20,7 @@
 #include "tests/support/oracles/crash_enumerator.h"
 #include "tests/support/fixtures/fiber_schedules.h"
 #include "tests/support/oracles/log_oracle.h"
-#include "tests/support/oracles/recovery_checker.h"
+#include "tests/support/fixtures/recovery_checker.h"
 #include "tests/support/fixtures/tiny_log.h"
 
 namespace alpheus::testing {

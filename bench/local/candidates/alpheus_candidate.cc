@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bench/harness/clock.h"
-#include "bench/local/scenarios/reclaim_timer.h"
+#include "bench/harness/reclaim_timer.h"
 #include "bench/harness/region_file.h"
 #include "bench/harness/source.h"
 #include "log/base/status_macros.h"

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "alpheus/log.h"
-#include "bench/local/candidates/candidate.h"
+#include "bench/harness/candidate.h"
 #include "bench/harness/force_policy.h"
 
 namespace alpheus::bench {

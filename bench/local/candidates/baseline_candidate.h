@@ -11,9 +11,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "bench/local/candidates/candidate.h"
+#include "bench/harness/candidate.h"
 #include "bench/harness/clock.h"
-#include "bench/local/scenarios/reclaim_timer.h"
+#include "bench/harness/reclaim_timer.h"
 #include "bench/harness/region_file.h"
 #include "bench/harness/source.h"
 #include "log/base/mutex.h"

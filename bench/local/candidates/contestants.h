@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "bench/local/candidates/candidate.h"
+#include "bench/harness/candidate.h"
 
 namespace alpheus::bench {
 

@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "bench/local/candidates/candidate.h"
+#include "bench/harness/candidate.h"
 #include "log/pmem/region.h"
 
 namespace alpheus::bench {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/harness/clock.h"
-#include "bench/local/scenarios/reclaim_timer.h"
+#include "bench/harness/reclaim_timer.h"
 #include "bench/harness/region_file.h"
 #include "bench/harness/source.h"
 #include "log/base/status_macros.h"

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "bench/local/candidates/candidate.h"
+#include "bench/harness/candidate.h"
 
 namespace alpheus::bench {
 

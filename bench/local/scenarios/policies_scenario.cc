@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/local/candidates/alpheus_candidate.h"
 #include "bench/local/candidates/contestants.h"
-#include "bench/harness/exposure.h"
+#include "bench/local/scenarios/exposure.h"
 #include "bench/harness/perf_counter.h"
 #include "bench/local/scenarios/rate_contest.h"
 #include "bench/local/scenarios/scenarios.h"

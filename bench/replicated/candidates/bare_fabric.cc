@@ -21,7 +21,7 @@
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
-#include "replication/session/ack.h"
+#include "replication/wire/ack.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/verbs/verbs_fabric.h"
 

@@ -16,7 +16,7 @@
 #include "bench/replicated/candidates/replica.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
-#include "replication/session/ack.h"
+#include "replication/wire/ack.h"
 
 namespace alpheus::bench::replicated {
 namespace {

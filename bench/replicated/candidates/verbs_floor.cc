@@ -24,7 +24,7 @@
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
-#include "replication/session/ack.h"
+#include "replication/wire/ack.h"
 #include "replication/fabric/socket_address.h"
 #include "replication/fabric/verbs/handles.h"
 

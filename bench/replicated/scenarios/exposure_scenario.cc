@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/harness/clock.h"
-#include "bench/harness/exposure.h"
+#include "bench/local/scenarios/exposure.h"
 #include "bench/harness/force_policy.h"
 #include "bench/harness/interleave.h"
 #include "bench/replicated/candidates/alpheus.h"

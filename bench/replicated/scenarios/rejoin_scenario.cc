@@ -16,7 +16,7 @@
 #include "bench/replicated/candidates/backup_process.h"
 #include "bench/replicated/scenarios/contest.h"
 #include "bench/replicated/candidates/copy_sink.h"
-#include "bench/replicated/candidates/rejoin_cluster.h"
+#include "bench/replicated/scenarios/rejoin_cluster.h"
 #include "bench/replicated/scenarios/scenarios.h"
 #include "log/base/status_macros.h"
 

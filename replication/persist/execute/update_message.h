@@ -22,7 +22,7 @@
 #include <span>
 
 #include "log/base/bytes.h"
-#include "replication/session/ack.h"
+#include "replication/wire/ack.h"
 
 namespace alpheus {
 

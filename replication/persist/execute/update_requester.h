@@ -27,9 +27,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "replication/session/ack.h"
+#include "replication/wire/ack.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 #include "replication/persist/platform/method.h"
 
 namespace alpheus {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "replication/session/ack.h"
+#include "replication/wire/ack.h"
 #include "replication/persist/execute/update_message.h"
 
 namespace alpheus {

@@ -17,7 +17,7 @@
 #include "bench/harness/clock.h"
 #include "bench/local/candidates/contestants.h"
 #include "bench/harness/core_use.h"
-#include "bench/harness/exposure.h"
+#include "bench/local/scenarios/exposure.h"
 #include "bench/local/candidates/floor.h"
 #include "bench/harness/interleave.h"
 #include "bench/harness/machine.h"

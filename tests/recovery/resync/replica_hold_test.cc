@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "replication/fabric/sim/sim_network.h"
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 
 namespace alpheus::testing {
 namespace {

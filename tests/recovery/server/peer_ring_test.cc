@@ -16,7 +16,7 @@
 
 #include "recovery/scrub/record_repair.h"
 #include "replication/fabric/sim/sim_network.h"
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 
 namespace alpheus::testing {
 namespace {

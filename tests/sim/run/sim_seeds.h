@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/sim/run/options.h"
+#include "tools/sim/world/options.h"
 #include "tools/sim/run/totals.h"
 
 namespace alpheus::testing {

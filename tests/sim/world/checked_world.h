@@ -9,8 +9,8 @@
 #include <string>
 
 #include "log/base/clock.h"
-#include "tools/sim/run/options.h"
-#include "tools/sim/checkers/referee.h"
+#include "tools/sim/world/options.h"
+#include "tools/sim/world/referee.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {

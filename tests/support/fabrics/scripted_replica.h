@@ -17,7 +17,7 @@
 #include "recovery/replica/replica.h"
 #include "replication/session/backup_session.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 
 namespace alpheus::testing {
 

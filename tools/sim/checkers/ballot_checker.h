@@ -25,7 +25,7 @@
 
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/membership/membership.h"
-#include "tools/sim/checkers/referee.h"
+#include "tools/sim/world/referee.h"
 
 namespace alpheus::sim {
 

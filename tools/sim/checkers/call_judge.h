@@ -32,7 +32,7 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
-#include "tools/sim/checkers/referee.h"
+#include "tools/sim/world/referee.h"
 
 namespace alpheus::sim {
 

@@ -14,8 +14,8 @@
 
 #include <cstdint>
 
-#include "tools/sim/run/options.h"
-#include "tools/sim/checkers/referee.h"
+#include "tools/sim/world/options.h"
+#include "tools/sim/world/referee.h"
 
 namespace alpheus::sim {
 

@@ -22,7 +22,7 @@
 
 #include "log/base/ids.h"
 #include "recovery/protocol/answer.h"
-#include "tools/sim/checkers/referee.h"
+#include "tools/sim/world/referee.h"
 
 namespace alpheus::sim {
 

@@ -26,7 +26,7 @@
 
 #include "log/base/ids.h"
 #include "log/format/watermark.h"
-#include "tools/sim/checkers/referee.h"
+#include "tools/sim/world/referee.h"
 
 namespace alpheus::sim {
 

@@ -27,7 +27,7 @@
 #include <string>
 
 #include "tools/sim/world/history.h"
-#include "tools/sim/checkers/referee.h"
+#include "tools/sim/world/referee.h"
 
 namespace alpheus::sim {
 

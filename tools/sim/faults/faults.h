@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/sim/run/options.h"
+#include "tools/sim/world/options.h"
 #include "tools/sim/faults/trap.h"
 #include "tools/sim/world/world.h"
 

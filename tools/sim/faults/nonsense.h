@@ -21,7 +21,7 @@
 #include "log/base/random.h"
 #include "recovery/protocol/messages.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 
 namespace alpheus::sim {
 

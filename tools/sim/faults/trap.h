@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "log/pmem/crash_model.h"
-#include "tools/sim/run/options.h"
+#include "tools/sim/world/options.h"
 
 namespace alpheus::sim {
 

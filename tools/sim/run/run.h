@@ -15,8 +15,8 @@
 #include <optional>
 #include <string_view>
 
-#include "tools/sim/run/options.h"
-#include "tools/sim/checkers/referee.h"
+#include "tools/sim/world/options.h"
+#include "tools/sim/world/referee.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {

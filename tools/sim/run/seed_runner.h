@@ -23,7 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/clock.h"
-#include "tools/sim/run/options.h"
+#include "tools/sim/world/options.h"
 #include "tools/sim/run/run.h"
 
 namespace alpheus::sim {

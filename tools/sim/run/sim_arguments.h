@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tools/sim/run/options.h"
+#include "tools/sim/world/options.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): theirs
 class App;

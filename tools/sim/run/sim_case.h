@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "log/base/clock.h"
 #include "tools/sim/faults/faults.h"
-#include "tools/sim/run/options.h"
+#include "tools/sim/world/options.h"
 #include "tools/sim/run/seed_runner.h"
 #include "tools/sim/run/shrinker.h"
 

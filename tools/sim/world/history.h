@@ -35,7 +35,7 @@
 #include <vector>
 
 #include "log/base/ids.h"
-#include "tools/sim/checkers/referee.h"
+#include "tools/sim/world/referee.h"
 
 namespace alpheus::sim {
 

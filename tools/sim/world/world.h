@@ -43,8 +43,8 @@
 #include "quorum/arithmetic/quorum.h"
 #include "replication/fabric/sim/sim_network.h"
 #include "tools/sim/world/history.h"
-#include "tools/sim/run/options.h"
-#include "tools/sim/checkers/referee.h"
+#include "tools/sim/world/options.h"
+#include "tools/sim/world/referee.h"
 #include "tools/sim/world/threads.h"
 #include "tools/sim/faults/trap.h"
 

@@ -13,7 +13,7 @@
 #include "log/base/random.h"
 #include "log/pmem/crash_model.h"
 #include "replication/fabric/sim/sim_network.h"
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 #include "replication/persist/platform/method_steps.h"
 #include "replication/persist/execute/persist_requester.h"
 #include "replication/persist/execute/persist_responder.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "replication/session/durable_update.h"
+#include "replication/wire/durable_update.h"
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/harness/exposure.h"
+#include "bench/local/scenarios/exposure.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/sim/run/options.h"
+#include "tools/sim/world/options.h"
 
 #include <algorithm>
 

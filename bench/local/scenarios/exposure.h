@@ -5,15 +5,15 @@
 // Idea: threads append step by step; when a record is completed, and before it
 // is forced, its thread notes how far the highest completed LSN is ahead of the
 // durable one. So threads that wait in a force count with their records.
-#ifndef ALPHEUS_BENCH_HARNESS_EXPOSURE_H_
-#define ALPHEUS_BENCH_HARNESS_EXPOSURE_H_
+#ifndef ALPHEUS_BENCH_LOCAL_SCENARIOS_EXPOSURE_H_
+#define ALPHEUS_BENCH_LOCAL_SCENARIOS_EXPOSURE_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "alpheus/log.h"
-#include "bench/local/candidates/candidate.h"
+#include "bench/harness/candidate.h"
 #include "bench/harness/force_policy.h"
 
 namespace alpheus::bench {
@@ -36,4 +36,4 @@ absl::StatusOr<std::vector<uint64_t>> SampleExposure(
 
 }  // namespace alpheus::bench
 
-#endif  // ALPHEUS_BENCH_HARNESS_EXPOSURE_H_
+#endif  // ALPHEUS_BENCH_LOCAL_SCENARIOS_EXPOSURE_H_

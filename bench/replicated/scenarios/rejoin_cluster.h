@@ -6,8 +6,8 @@
 // file, so that nothing of the log is taken at its word.
 //
 // Thread safety: one thread.
-#ifndef ALPHEUS_BENCH_REPLICATED_CANDIDATES_REJOIN_CLUSTER_H_
-#define ALPHEUS_BENCH_REPLICATED_CANDIDATES_REJOIN_CLUSTER_H_
+#ifndef ALPHEUS_BENCH_REPLICATED_SCENARIOS_REJOIN_CLUSTER_H_
+#define ALPHEUS_BENCH_REPLICATED_SCENARIOS_REJOIN_CLUSTER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -71,4 +71,4 @@ class RejoinCluster {
 
 }  // namespace alpheus::bench::replicated
 
-#endif  // ALPHEUS_BENCH_REPLICATED_CANDIDATES_REJOIN_CLUSTER_H_
+#endif  // ALPHEUS_BENCH_REPLICATED_SCENARIOS_REJOIN_CLUSTER_H_

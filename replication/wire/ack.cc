@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "replication/session/ack.h"
+#include "replication/wire/ack.h"
 
 #include <cstdint>
 

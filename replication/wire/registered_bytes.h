@@ -3,8 +3,8 @@
 // for as long as this lives.
 //
 // Thread safety: one thread.
-#ifndef ALPHEUS_REPLICATION_SESSION_REGISTERED_BYTES_H_
-#define ALPHEUS_REPLICATION_SESSION_REGISTERED_BYTES_H_
+#ifndef ALPHEUS_REPLICATION_WIRE_REGISTERED_BYTES_H_
+#define ALPHEUS_REPLICATION_WIRE_REGISTERED_BYTES_H_
 
 #include <cstddef>
 #include <memory>
@@ -44,4 +44,4 @@ class RegisteredBytes {
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_REPLICATION_SESSION_REGISTERED_BYTES_H_
+#endif  // ALPHEUS_REPLICATION_WIRE_REGISTERED_BYTES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/replicated/candidates/rejoin_cluster.h"
+#include "bench/replicated/scenarios/rejoin_cluster.h"
 
 #include <chrono>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 
 #include <new>
 

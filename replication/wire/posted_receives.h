@@ -13,8 +13,8 @@
 //        for whatever it may send (P-R1).
 // Thread safety: one thread.
 // References: protocol P-A3.3, P-B6 P-R1.
-#ifndef ALPHEUS_REPLICATION_SESSION_POSTED_RECEIVES_H_
-#define ALPHEUS_REPLICATION_SESSION_POSTED_RECEIVES_H_
+#ifndef ALPHEUS_REPLICATION_WIRE_POSTED_RECEIVES_H_
+#define ALPHEUS_REPLICATION_WIRE_POSTED_RECEIVES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/message_slots.h"
+#include "replication/wire/message_slots.h"
 
 namespace alpheus {
 
@@ -63,4 +63,4 @@ class PostedReceives {
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_REPLICATION_SESSION_POSTED_RECEIVES_H_
+#endif  // ALPHEUS_REPLICATION_WIRE_POSTED_RECEIVES_H_

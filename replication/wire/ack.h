@@ -8,8 +8,8 @@
 //
 // Thread safety: pure functions.
 // References: protocol P-A3.4, P-F8, P-H21, P-R1; docs/replication.md.
-#ifndef ALPHEUS_REPLICATION_SESSION_ACK_H_
-#define ALPHEUS_REPLICATION_SESSION_ACK_H_
+#ifndef ALPHEUS_REPLICATION_WIRE_ACK_H_
+#define ALPHEUS_REPLICATION_WIRE_ACK_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 #include <span>
 
 #include "log/base/ids.h"
-#include "replication/session/summed_words.h"
+#include "replication/wire/summed_words.h"
 
 namespace alpheus {
 
@@ -41,4 +41,4 @@ std::optional<Ack> DecodeAck(std::span<const std::byte> bytes);
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_REPLICATION_SESSION_ACK_H_
+#endif  // ALPHEUS_REPLICATION_WIRE_ACK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "replication/session/posted_receives.h"
+#include "replication/wire/posted_receives.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // reclaim_timer: adds the time of one cleaning to a batch, from its making to
 // its end.
-#ifndef ALPHEUS_BENCH_LOCAL_SCENARIOS_RECLAIM_TIMER_H_
-#define ALPHEUS_BENCH_LOCAL_SCENARIOS_RECLAIM_TIMER_H_
+#ifndef ALPHEUS_BENCH_HARNESS_RECLAIM_TIMER_H_
+#define ALPHEUS_BENCH_HARNESS_RECLAIM_TIMER_H_
 
 #include <cstdint>
 
-#include "bench/local/candidates/candidate.h"
+#include "bench/harness/candidate.h"
 #include "bench/harness/clock.h"
 
 namespace alpheus::bench {
@@ -31,4 +31,4 @@ class ReclaimTimer {
 
 }  // namespace alpheus::bench
 
-#endif  // ALPHEUS_BENCH_LOCAL_SCENARIOS_RECLAIM_TIMER_H_
+#endif  // ALPHEUS_BENCH_HARNESS_RECLAIM_TIMER_H_

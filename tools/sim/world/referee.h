@@ -2,8 +2,8 @@
 // referee: what a run is found guilty of; the first violation counts.
 //
 // Thread safety: one thread.
-#ifndef ALPHEUS_TOOLS_SIM_CHECKERS_REFEREE_H_
-#define ALPHEUS_TOOLS_SIM_CHECKERS_REFEREE_H_
+#ifndef ALPHEUS_TOOLS_SIM_WORLD_REFEREE_H_
+#define ALPHEUS_TOOLS_SIM_WORLD_REFEREE_H_
 
 #include <optional>
 #include <string>
@@ -37,4 +37,4 @@ class Referee {
 
 }  // namespace alpheus::sim
 
-#endif  // ALPHEUS_TOOLS_SIM_CHECKERS_REFEREE_H_
+#endif  // ALPHEUS_TOOLS_SIM_WORLD_REFEREE_H_

@@ -3,8 +3,8 @@
 // what the user fixed (swarm testing: Groce et al., ISSTA 2012).
 //
 // Thread safety: values and pure functions.
-#ifndef ALPHEUS_TOOLS_SIM_RUN_OPTIONS_H_
-#define ALPHEUS_TOOLS_SIM_RUN_OPTIONS_H_
+#ifndef ALPHEUS_TOOLS_SIM_WORLD_OPTIONS_H_
+#define ALPHEUS_TOOLS_SIM_WORLD_OPTIONS_H_
 
 #include <array>
 #include <cstddef>
@@ -181,4 +181,4 @@ std::string Describe(const RunOptions& options);
 
 }  // namespace alpheus::sim
 
-#endif  // ALPHEUS_TOOLS_SIM_RUN_OPTIONS_H_
+#endif  // ALPHEUS_TOOLS_SIM_WORLD_OPTIONS_H_

@@ -9,16 +9,16 @@
 //
 // Thread safety: pure functions.
 // References: protocol P-A1, P-A3.3, P-H21; docs/replication.md.
-#ifndef ALPHEUS_REPLICATION_SESSION_DURABLE_UPDATE_H_
-#define ALPHEUS_REPLICATION_SESSION_DURABLE_UPDATE_H_
+#ifndef ALPHEUS_REPLICATION_WIRE_DURABLE_UPDATE_H_
+#define ALPHEUS_REPLICATION_WIRE_DURABLE_UPDATE_H_
 
 #include <cstddef>
 #include <optional>
 #include <span>
 
 #include "log/base/ids.h"
-#include "replication/session/ack.h"
-#include "replication/session/summed_words.h"
+#include "replication/wire/ack.h"
+#include "replication/wire/summed_words.h"
 
 namespace alpheus {
 
@@ -40,4 +40,4 @@ std::optional<DurableUpdate> DecodeDurableUpdate(
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_REPLICATION_SESSION_DURABLE_UPDATE_H_
+#endif  // ALPHEUS_REPLICATION_WIRE_DURABLE_UPDATE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "replication/session/head_update.h"
+#include "replication/wire/head_update.h"
 
 #include <cstdint>
 

@@ -11,8 +11,8 @@
 //   SW1. What decodes is what was encoded, of this very kind.
 // Thread safety: pure functions.
 // References: docs/replication.md, "Messages of a session".
-#ifndef ALPHEUS_REPLICATION_SESSION_SUMMED_WORDS_H_
-#define ALPHEUS_REPLICATION_SESSION_SUMMED_WORDS_H_
+#ifndef ALPHEUS_REPLICATION_WIRE_SUMMED_WORDS_H_
+#define ALPHEUS_REPLICATION_WIRE_SUMMED_WORDS_H_
 
 #include <array>
 #include <bit>
@@ -73,4 +73,4 @@ std::optional<std::array<uint64_t, Words>> DecodeWords(
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_REPLICATION_SESSION_SUMMED_WORDS_H_
+#endif  // ALPHEUS_REPLICATION_WIRE_SUMMED_WORDS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does a seed decide a run, and does fixing a part of it leave the rest alone?
-#include "tools/sim/run/options.h"
+#include "tools/sim/world/options.h"
 
 #include <gtest/gtest.h>
 

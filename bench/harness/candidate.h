@@ -8,8 +8,8 @@
 //
 // Thread safety: Run is called by up to Workload::workers threads at once, each
 // with a number of its own.
-#ifndef ALPHEUS_BENCH_LOCAL_CANDIDATES_CANDIDATE_H_
-#define ALPHEUS_BENCH_LOCAL_CANDIDATES_CANDIDATE_H_
+#ifndef ALPHEUS_BENCH_HARNESS_CANDIDATE_H_
+#define ALPHEUS_BENCH_HARNESS_CANDIDATE_H_
 
 #include <cstdint>
 #include <functional>
@@ -58,4 +58,4 @@ using MakeCandidate =
 
 }  // namespace alpheus::bench
 
-#endif  // ALPHEUS_BENCH_LOCAL_CANDIDATES_CANDIDATE_H_
+#endif  // ALPHEUS_BENCH_HARNESS_CANDIDATE_H_

@@ -8,8 +8,8 @@
 //
 // Thread safety: pure functions.
 // References: protocol P-A6, P-L4, P-H21; docs/replication.md.
-#ifndef ALPHEUS_REPLICATION_SESSION_HEAD_UPDATE_H_
-#define ALPHEUS_REPLICATION_SESSION_HEAD_UPDATE_H_
+#ifndef ALPHEUS_REPLICATION_WIRE_HEAD_UPDATE_H_
+#define ALPHEUS_REPLICATION_WIRE_HEAD_UPDATE_H_
 
 #include <cstddef>
 #include <optional>
@@ -17,8 +17,8 @@
 
 #include "log/base/ids.h"
 #include "log/core/read/record_cursor.h"
-#include "replication/session/ack.h"
-#include "replication/session/summed_words.h"
+#include "replication/wire/ack.h"
+#include "replication/wire/summed_words.h"
 
 namespace alpheus {
 
@@ -39,4 +39,4 @@ std::optional<HeadUpdate> DecodeHeadUpdate(std::span<const std::byte> bytes);
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_REPLICATION_SESSION_HEAD_UPDATE_H_
+#endif  // ALPHEUS_REPLICATION_WIRE_HEAD_UPDATE_H_

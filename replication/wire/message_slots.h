@@ -2,8 +2,8 @@
 // message_slots: registered memory for small messages, in slots of one size.
 //
 // Thread safety: one thread.
-#ifndef ALPHEUS_REPLICATION_SESSION_MESSAGE_SLOTS_H_
-#define ALPHEUS_REPLICATION_SESSION_MESSAGE_SLOTS_H_
+#ifndef ALPHEUS_REPLICATION_WIRE_MESSAGE_SLOTS_H_
+#define ALPHEUS_REPLICATION_WIRE_MESSAGE_SLOTS_H_
 
 #include <cstddef>
 #include <memory>
@@ -43,4 +43,4 @@ class MessageSlots {
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_REPLICATION_SESSION_MESSAGE_SLOTS_H_
+#endif  // ALPHEUS_REPLICATION_WIRE_MESSAGE_SLOTS_H_
