@@ -13,7 +13,7 @@
 #ifndef ALPHEUS_LOG_PMEM_BACKENDS_H_
 #define ALPHEUS_LOG_PMEM_BACKENDS_H_
 
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "log/pmem/landing_persistence.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"

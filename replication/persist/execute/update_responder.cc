@@ -9,7 +9,7 @@
 #include "log/base/check.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "replication/persist/platform/method_table.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/remotelog/rows.h"
-#include "replication/fabric/sim/sim_network.h"
+#include "tools/model/fabric/sim_network.h"
 #include "replication/persist/plan/account.h"
 #include "replication/persist/platform/method_steps.h"
 #include "tests/support/fabrics/counting_fabric.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "tests/log/pmem/model_persistence_fixture.h"
 
 namespace alpheus {

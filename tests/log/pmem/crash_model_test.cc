@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each rule of the crash model but those of devices, by a case that fails if
 // the model is weaker.
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 
 #include "log/base/bytes.h"
 #include "log/pmem/counters.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "tests/support/fabrics/model_landing.h"
 
 namespace alpheus::testing {

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/status_macros.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "recovery/replica/replica.h"
 #include "recovery/server/served_log.h"
 #include "replication/session/backup_session.h"

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "log/core/ring/format_region.h"
 #include "recovery/protocol/handshake.h"
-#include "replication/fabric/sim/sim_network.h"
+#include "tools/model/fabric/sim_network.h"
 #include "tests/support/fabrics/scripted_replica.h"
 
 namespace alpheus::testing {

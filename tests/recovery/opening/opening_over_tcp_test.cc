@@ -15,7 +15,7 @@
 #include "log/base/random.h"
 #include "log/core/ring/format_region.h"
 #include "log/format/layout.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "quorum/membership/static_membership.h"
 #include "recovery/opening/epoch_opening.h"
 #include "recovery/replica/replica.h"

@@ -23,7 +23,7 @@
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "recovery/replica/replica.h"
 
 namespace alpheus::testing {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "replication/fabric/sim/sim_network.h"
+#include "tools/model/fabric/sim_network.h"
 #include "replication/wire/message_slots.h"
 
 namespace alpheus::testing {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "recovery/scrub/record_repair.h"
-#include "replication/fabric/sim/sim_network.h"
+#include "tools/model/fabric/sim_network.h"
 #include "replication/wire/message_slots.h"
 
 namespace alpheus::testing {

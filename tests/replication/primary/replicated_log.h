@@ -18,7 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "log/core/ring/ring_log.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "recovery/replica/local_opening.h"
 #include "replication/session/backup_session.h"
 #include "replication/primary/log_replication.h"

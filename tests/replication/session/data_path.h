@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "log/core/ring/region_state.h"
 #include "log/core/read/scan.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "replication/session/backup_session.h"
 #include "replication/session/replica_session.h"
 #include "tests/support/fabrics/counting_fabric.h"

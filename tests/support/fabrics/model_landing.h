@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "log/base/bytes.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "log/pmem/landing_persistence.h"
 #include "log/pmem/region.h"
 

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/replica/replica.h"
 #include "replication/session/backup_session.h"

@@ -2,7 +2,7 @@
 // crash_enumerator: tries the images that a power cut may leave of modelled
 // memory, each once.
 //
-// Idea: the model (log/pmem/crash_model.h) says which words are open and which
+// Idea: the model (tools/model/memory/crash_model.h) says which words are open and which
 // values each may have. Few open words: the whole product. Many: the patterns
 // in which known bugs hide (nothing, everything, one word lost, one word kept,
 // prefixes and suffixes, whole lines, pairs) and a seeded random rest.
@@ -27,7 +27,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "log/base/random.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "replication/persist/platform/method_table.h"
-#include "replication/persist/row_exploration.h"
-#include "replication/persist/weakening.h"
+#include "tools/model/methods/row_exploration.h"
+#include "tools/model/methods/weakening.h"
 
 namespace alpheus::cli {
 

@@ -30,7 +30,7 @@
 #include "log/base/random.h"
 #include "quorum/membership/membership.h"
 #include "quorum/membership/register_ballot.h"
-#include "replication/fabric/sim/sim_network.h"
+#include "tools/model/fabric/sim_network.h"
 #include "tools/sim/checkers/ballot_checker.h"
 
 namespace alpheus::sim {

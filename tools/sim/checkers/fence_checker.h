@@ -29,7 +29,7 @@
 
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/arithmetic/promise.h"
-#include "replication/fabric/sim/sim_network.h"
+#include "tools/model/fabric/sim_network.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "log/base/random.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::sim {
 

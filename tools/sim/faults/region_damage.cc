@@ -12,7 +12,7 @@
 #include "log/format/atomic_cell.h"
 #include "log/format/record.h"
 #include "log/format/superline.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "recovery/replica/answer_scan.h"
 
 namespace alpheus::sim {

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "tools/sim/world/options.h"
 
 namespace alpheus::sim {

@@ -37,7 +37,7 @@
 #include "log/base/deadline.h"
 #include "log/base/random.h"
 #include "log/base/waiter.h"
-#include "replication/fabric/sim/sim_network.h"
+#include "tools/model/fabric/sim_network.h"
 #include "tools/sim/world/fiber_context.h"
 #include "tools/sim/world/fiber_stack.h"
 #include "tools/sim/world/process_clock.h"

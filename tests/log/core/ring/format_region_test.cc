@@ -12,7 +12,7 @@
 #include "log/base/bytes.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
-#include "log/pmem/crash_model.h"
+#include "tools/model/memory/crash_model.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/region.h"
 #include "recovery/replica/local_opening.h"

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "replication/persist/platform/method_steps.h"
 #include "replication/persist/platform/method_table.h"
-#include "replication/persist/row_exploration.h"
+#include "tools/model/methods/row_exploration.h"
 #include "replication/persist/plan/table_planner.h"
 #include "tests/replication/persist/execute/update_world.h"
 

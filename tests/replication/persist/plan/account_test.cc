@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "replication/fabric/sim/sim_network.h"
+#include "tools/model/fabric/sim_network.h"
 #include "replication/persist/platform/method_steps.h"
 #include "replication/persist/platform/method_table.h"
 #include "replication/persist/plan/planner.h"

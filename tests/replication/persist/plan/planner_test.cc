@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "replication/persist/platform/method_steps.h"
 #include "replication/persist/platform/method_table.h"
-#include "replication/persist/row_exploration.h"
+#include "tools/model/methods/row_exploration.h"
 #include "replication/persist/plan/table_planner.h"
 #include "tests/replication/persist/platform/all_platforms.h"
 
