@@ -13,9 +13,9 @@
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
+#include "quorum/arithmetic/quorum.h"
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
-#include "quorum/arithmetic/quorum.h"
 #include "recovery/protocol/answer.h"
 #include "replication/fabric/fabric.h"
 

@@ -17,8 +17,8 @@
 #include "alpheus/options.h"
 #include "alpheus/recovery_report.h"
 #include "quorum/members/configuration.h"
-#include "recovery/protocol/opening_peer.h"
 #include "recovery/opening/opening_quorums.h"
+#include "recovery/protocol/opening_peer.h"
 
 namespace alpheus {
 

@@ -3,8 +3,8 @@
 // and waits for what they find: what `alpheus scrub` runs.
 //
 // Idea: each node is asked to begin, all at once, and then how far it is, until
-// it has ended a pass that began after that (recovery/scrub/scrubbing.h). Nodes do it
-// whether somebody waits or not.
+// it has ended a pass that began after that (recovery/scrub/scrubbing.h). Nodes
+// do it whether somebody waits or not.
 //
 // Thread safety: one thread.
 // References: docs/scrubbing.md.

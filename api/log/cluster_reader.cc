@@ -17,10 +17,10 @@
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
 #include "recovery/follow/durable_range.h"
+#include "recovery/follow/remote_region.h"
 #include "recovery/protocol/inquiry.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/readers_list.h"
-#include "recovery/follow/remote_region.h"
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {

@@ -16,6 +16,7 @@
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "log/core/ring/format_region.h"
+#include "log/core/ring/region_use.h"
 #include "log/format/layout.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"

@@ -23,8 +23,8 @@
 #include "alpheus/replication_status.h"
 #include "alpheus/reservation.h"
 #include "log/base/ids.h"
-#include "log/core/write/appended_record.h"
 #include "log/core/space/reclaimer.h"
+#include "log/core/write/appended_record.h"
 
 namespace alpheus {
 

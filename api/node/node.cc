@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "api/wiring/fabric_pump.h"
 #include "api/node/node_directory.h"
+#include "api/wiring/fabric_pump.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
@@ -32,8 +32,8 @@
 #include "quorum/cluster/host_numbers.h"
 #include "quorum/members/log_id.h"
 #include "replication/fabric/socket_address.h"
-#include "replication/persist/platform/declaration.h"
 #include "replication/persist/plan/planner.h"
+#include "replication/persist/platform/declaration.h"
 
 namespace alpheus {
 namespace {

@@ -11,6 +11,7 @@
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
 #include "log/core/ring/format_region.h"
+#include "log/core/ring/region_use.h"
 #include "log/format/layout.h"
 
 namespace alpheus {

@@ -15,9 +15,9 @@
 #include "log/base/status_macros.h"
 #include "log/core/ring/region_state.h"
 #include "log/pmem/region.h"
-#include "recovery/protocol/answer.h"
-#include "recovery/opening/log_creation.h"
 #include "recovery/follow/remote_region.h"
+#include "recovery/opening/log_creation.h"
+#include "recovery/protocol/answer.h"
 
 namespace alpheus {
 namespace {

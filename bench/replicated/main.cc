@@ -19,8 +19,8 @@
 #include "bench/replicated/candidates/copy_sink.h"
 #include "bench/replicated/candidates/floor.h"
 #include "bench/replicated/candidates/rdma_hosts.h"
-#include "bench/replicated/scenarios/scenarios.h"
 #include "bench/replicated/candidates/verbs_floor.h"
+#include "bench/replicated/scenarios/scenarios.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench::replicated {

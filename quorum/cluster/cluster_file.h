@@ -24,8 +24,8 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "quorum/members/configuration.h"
 #include "quorum/cluster/host_numbers.h"
+#include "quorum/members/configuration.h"
 
 namespace alpheus {
 

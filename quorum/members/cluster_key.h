@@ -3,9 +3,9 @@
 // the only door to libcrypto.
 //
 // Idea: 32 random bytes in a file that only its owner reads. Nobody sends them:
-// who has them signs what was said on a connection (recovery/protocol/handshake.h). Keys
-// and digests are compared in a time that tells nothing of them, and a key is
-// wiped from memory when it goes.
+// who has them signs what was said on a connection
+// (recovery/protocol/handshake.h). Keys and digests are compared in a time that
+// tells nothing of them, and a key is wiped from memory when it goes.
 //
 // Thread safety: values and pure functions; files are read and written by
 // LoadClusterKey and MakeClusterKeyFile, which may block.

@@ -30,9 +30,9 @@
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
 #include "log/format/superline.h"
+#include "quorum/arithmetic/quorum.h"
 #include "quorum/members/address.h"
 #include "quorum/members/cluster_key.h"
-#include "quorum/arithmetic/quorum.h"
 
 namespace alpheus {
 

@@ -14,9 +14,9 @@
 #include <span>
 #include <vector>
 
-#include "recovery/protocol/answer.h"
 #include "recovery/opening/chooser.h"
 #include "recovery/opening/repair_plan.h"
+#include "recovery/protocol/answer.h"
 
 namespace alpheus {
 

@@ -56,18 +56,18 @@
 #include "log/base/random.h"
 #include "log/core/ring/ring_log.h"
 #include "quorum/arithmetic/ballot.h"
-#include "quorum/members/cluster_key.h"
-#include "quorum/membership/membership.h"
 #include "quorum/arithmetic/promise.h"
 #include "quorum/arithmetic/quorum.h"
-#include "recovery/protocol/opening_peer.h"
+#include "quorum/members/cluster_key.h"
+#include "quorum/membership/membership.h"
 #include "recovery/opening/opening_quorums.h"
-#include "recovery/replica/own_replica.h"
 #include "recovery/opening/plan_runner.h"
+#include "recovery/protocol/opening_peer.h"
+#include "recovery/replica/own_replica.h"
 #include "replication/fabric/fabric.h"
-#include "replication/wire/registered_bytes.h"
 #include "replication/session/replica_session.h"
 #include "replication/session/session_terms.h"
+#include "replication/wire/registered_bytes.h"
 
 namespace alpheus {
 

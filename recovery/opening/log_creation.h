@@ -46,8 +46,8 @@
 #include "log/base/random.h"
 #include "log/format/superline.h"
 #include "quorum/arithmetic/ballot.h"
-#include "quorum/members/cluster_key.h"
 #include "quorum/arithmetic/quorum.h"
+#include "quorum/members/cluster_key.h"
 #include "recovery/protocol/opening_peer.h"
 #include "replication/fabric/fabric.h"
 

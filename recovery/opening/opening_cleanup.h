@@ -22,8 +22,8 @@
 
 #include "absl/status/status.h"
 #include "log/base/ids.h"
-#include "recovery/protocol/answer.h"
 #include "recovery/opening/chooser.h"
+#include "recovery/protocol/answer.h"
 
 namespace alpheus {
 

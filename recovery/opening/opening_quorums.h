@@ -113,8 +113,8 @@
 #include "log/base/ids.h"
 #include "log/format/superline.h"
 #include "quorum/arithmetic/quorum.h"
-#include "recovery/protocol/answer.h"
 #include "recovery/opening/chooser.h"
+#include "recovery/protocol/answer.h"
 
 namespace alpheus {
 

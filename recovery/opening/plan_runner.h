@@ -36,11 +36,11 @@
 #include "log/base/random.h"
 #include "quorum/arithmetic/promise.h"
 #include "recovery/opening/chooser.h"
-#include "recovery/protocol/opening_peer.h"
 #include "recovery/opening/opening_quorums.h"
-#include "recovery/replica/own_replica.h"
 #include "recovery/opening/repair_plan.h"
 #include "recovery/opening/ring_copier.h"
+#include "recovery/protocol/opening_peer.h"
+#include "recovery/replica/own_replica.h"
 
 namespace alpheus {
 

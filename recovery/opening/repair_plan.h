@@ -34,8 +34,8 @@
 #include "log/base/ids.h"
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
-#include "recovery/protocol/answer.h"
 #include "recovery/opening/chooser.h"
+#include "recovery/protocol/answer.h"
 
 namespace alpheus {
 

@@ -48,13 +48,13 @@
 #include "log/core/read/record_cursor.h"
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
-#include "quorum/members/cluster_key.h"
 #include "quorum/arithmetic/promise.h"
+#include "quorum/members/cluster_key.h"
 #include "recovery/protocol/refusals.h"
 #include "recovery/protocol/scrub_counts.h"
-#include "replication/wire/ack.h"
 #include "replication/fabric/fabric.h"
 #include "replication/persist/platform/platform.h"
+#include "replication/wire/ack.h"
 
 namespace alpheus {
 

@@ -36,9 +36,9 @@
 #include "recovery/protocol/handshake.h"
 #include "recovery/protocol/messages.h"
 #include "replication/fabric/fabric.h"
-#include "replication/wire/message_slots.h"
 #include "replication/session/replica_session.h"
 #include "replication/session/session_terms.h"
+#include "replication/wire/message_slots.h"
 
 namespace alpheus {
 

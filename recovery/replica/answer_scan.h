@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "log/core/read/record_cursor.h"
-#include "log/core/ring/region_state.h"
 #include "log/core/read/scan.h"
+#include "log/core/ring/region_state.h"
 #include "recovery/protocol/answer.h"
 
 namespace alpheus {

@@ -18,23 +18,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include "absl/status/status.h"
 #include "log/base/ids.h"
-#include "log/core/ring/region_state.h"
 #include "log/core/read/scan.h"
+#include "log/core/ring/region_state.h"
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
-
-// A log whose numbers are near their bounds could be opened and written, and
-// then never be read again. Only a forged region has such numbers. `name` is
-// the region's. Errors: DataLoss.
-absl::Status CheckRoomToGoOn(const std::string& name, const Superline& next,
-                             uint64_t superline_seq, const LogPosition& end);
 
 template <Persistence P>
 class Installer {

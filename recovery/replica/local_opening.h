@@ -35,8 +35,8 @@
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
 #include "log/base/random.h"
-#include "log/core/ring/ring_log.h"
 #include "log/core/read/scan.h"
+#include "log/core/ring/ring_log.h"
 #include "log/pmem/file_view.h"
 #include "log/pmem/persistence.h"
 

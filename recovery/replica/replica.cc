@@ -11,6 +11,7 @@
 #include "log/format/layout.h"
 #include "log/pmem/backends.h"
 #include "recovery/replica/installer.h"
+#include "recovery/replica/number_bounds.h"
 
 namespace alpheus {
 namespace {

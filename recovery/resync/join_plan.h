@@ -38,14 +38,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "log/core/read/record_cursor.h"
 #include "log/core/durability/replication_sink.h"
+#include "log/core/read/record_cursor.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
-#include "recovery/protocol/answer.h"
 #include "recovery/opening/copy_ranges.h"
 #include "recovery/opening/extents.h"
+#include "recovery/protocol/answer.h"
 
 namespace alpheus {
 

@@ -33,12 +33,12 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "log/base/random.h"
-#include "log/core/read/record_cursor.h"
 #include "log/core/durability/replication_sink.h"
+#include "log/core/read/record_cursor.h"
 #include "recovery/opening/epoch_opening.h"
-#include "recovery/resync/join_plan.h"
-#include "recovery/protocol/opening_peer.h"
 #include "recovery/opening/ring_copier.h"
+#include "recovery/protocol/opening_peer.h"
+#include "recovery/resync/join_plan.h"
 #include "replication/fabric/fabric.h"
 
 namespace alpheus {

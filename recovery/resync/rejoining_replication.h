@@ -31,11 +31,11 @@
 
 #include "log/base/mutex.h"
 #include "recovery/opening/epoch_opening.h"
+#include "recovery/protocol/scrub_counts.h"
 #include "recovery/replica/held_replica.h"
-#include "recovery/scrub/own_scrub.h"
 #include "recovery/resync/rejoining.h"
 #include "recovery/resync/replica_hold.h"
-#include "recovery/protocol/scrub_counts.h"
+#include "recovery/scrub/own_scrub.h"
 #include "recovery/scrub/scrubbing.h"
 #include "replication/primary/log_replication.h"
 

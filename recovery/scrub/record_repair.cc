@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/mutant.h"
-#include "log/core/write/record_writer.h"
+#include "log/core/write/pad.h"
 #include "log/format/epoch_table.h"
 
 namespace alpheus {

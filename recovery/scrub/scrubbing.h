@@ -53,9 +53,9 @@
 #include "recovery/protocol/handshake.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/opening_peer.h"
+#include "recovery/protocol/scrub_counts.h"
 #include "recovery/scrub/record_repair.h"
 #include "recovery/scrub/ring_scrub.h"
-#include "recovery/protocol/scrub_counts.h"
 #include "recovery/scrub/scrubbed_replica.h"
 #include "replication/fabric/fabric.h"
 

@@ -108,8 +108,8 @@
 #include "recovery/scrub/scrubbing.h"
 #include "recovery/server/served_log.h"
 #include "replication/fabric/fabric.h"
-#include "replication/wire/message_slots.h"
 #include "replication/persist/platform/platform.h"
+#include "replication/wire/message_slots.h"
 
 namespace alpheus {
 

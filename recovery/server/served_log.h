@@ -32,10 +32,11 @@
 #include "quorum/arithmetic/promise.h"
 #include "recovery/protocol/answer.h"
 #include "recovery/protocol/messages.h"
+#include "recovery/protocol/superline_report.h"
 #include "recovery/replica/replica.h"
 #include "recovery/scrub/scrubbed_replica.h"
-#include "replication/session/backup_session.h"
 #include "replication/fabric/fabric.h"
+#include "replication/session/backup_session.h"
 #include "replication/session/session_terms.h"
 
 namespace alpheus {
@@ -94,33 +95,6 @@ class LogCreator {
   virtual absl::StatusOr<std::unique_ptr<ServedLog>> Create(
       Uuid log_id, const Format& format) = 0;
 };
-
-// What a replica's superline says to who connects.
-inline Welcome WelcomeOf(const Superline& superline) {
-  return {superline.node, superline.incarnation, superline.ring_capacity,
-          superline.promised_epoch, superline.configuration.id};
-}
-
-inline Created CreatedOf(const Superline& superline) {
-  const bool is_used = superline.promised_epoch != Epoch() ||
-                       superline.log_epoch != Epoch() || IsBlank(superline);
-  return {superline.configuration, is_used};
-}
-
-// The same of a region that another process has, which may be writing it: one
-// copy of the superline is whole. None if that can't be read, or is of another
-// cluster, log or node.
-std::optional<Welcome> WelcomeOfHeld(std::span<std::byte> region,
-                                     Uuid cluster_id, Uuid log_id, NodeId node);
-
-// What a replica's superline says, of itself and of its records.
-Followed FollowedOf(const Superline& superline);
-
-// The same of a region that another process has, with its watermarks, as
-// WelcomeOfHeld.
-std::optional<Followed> FollowedOfHeld(std::span<std::byte> region,
-                                       Uuid cluster_id, Uuid log_id,
-                                       NodeId node);
 
 // What a replica's superline, table and watermarks say.
 template <Persistence P>

@@ -23,8 +23,8 @@
 #include "log/base/clock.h"
 #include "log/core/durability/replication_sink.h"
 #include "replication/fabric/fabric.h"
-#include "replication/session/replica_session.h"
 #include "replication/primary/replicator.h"
+#include "replication/session/replica_session.h"
 
 namespace alpheus {
 

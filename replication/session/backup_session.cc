@@ -12,10 +12,10 @@
 #include "log/format/checksum.h"
 #include "log/format/record.h"
 #include "log/pmem/backends.h"
+#include "replication/persist/plan/planner.h"
 #include "replication/wire/ack.h"
 #include "replication/wire/durable_update.h"
 #include "replication/wire/head_update.h"
-#include "replication/persist/plan/planner.h"
 #include "replication/wire/summed_words.h"
 
 namespace alpheus {

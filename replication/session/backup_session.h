@@ -62,11 +62,11 @@
 #include "log/format/watermark.h"
 #include "log/pmem/persistence.h"
 #include "replication/fabric/fabric.h"
-#include "replication/wire/message_slots.h"
 #include "replication/persist/execute/persist_responder.h"
-#include "replication/wire/posted_receives.h"
 #include "replication/session/resend.h"
 #include "replication/session/session_terms.h"
+#include "replication/wire/message_slots.h"
+#include "replication/wire/posted_receives.h"
 
 namespace alpheus {
 

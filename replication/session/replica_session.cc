@@ -11,9 +11,9 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
+#include "replication/persist/plan/planner.h"
 #include "replication/wire/durable_update.h"
 #include "replication/wire/head_update.h"
-#include "replication/persist/plan/planner.h"
 #include "replication/wire/summed_words.h"
 
 namespace alpheus {

@@ -42,16 +42,16 @@
 #include "absl/status/statusor.h"
 #include "log/base/ids.h"
 #include "log/base/numbered_queue.h"
-#include "log/core/read/record_cursor.h"
 #include "log/core/durability/replication_sink.h"
+#include "log/core/read/record_cursor.h"
 #include "log/format/layout.h"
 #include "quorum/arithmetic/promise.h"
 #include "replication/fabric/fabric.h"
-#include "replication/wire/message_slots.h"
 #include "replication/persist/execute/persist_requester.h"
-#include "replication/wire/posted_receives.h"
 #include "replication/session/resend.h"
 #include "replication/session/session_terms.h"
+#include "replication/wire/message_slots.h"
+#include "replication/wire/posted_receives.h"
 
 namespace alpheus {
 

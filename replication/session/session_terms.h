@@ -7,8 +7,8 @@
 
 #include "log/base/ids.h"
 #include "log/core/read/record_cursor.h"
-#include "replication/wire/ack.h"
 #include "replication/persist/platform/platform.h"
+#include "replication/wire/ack.h"
 
 namespace alpheus {
 

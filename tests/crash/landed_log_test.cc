@@ -14,10 +14,10 @@
 #include "log/core/ring/format_region.h"
 #include "log/core/ring/ring_log.h"
 #include "log/format/layout.h"
-#include "tools/model/memory/crash_model.h"
 #include "recovery/replica/local_opening.h"
-#include "tests/support/fixtures/log_harness.h"
 #include "tests/support/fabrics/model_landing.h"
+#include "tests/support/fixtures/log_harness.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 namespace {

@@ -21,8 +21,8 @@
 #include "log/base/random.h"
 #include "log/core/read/record_cursor.h"
 #include "log/format/layout.h"
-#include "tests/support/oracles/log_oracle.h"
 #include "tests/support/fixtures/tiny_log.h"
+#include "tests/support/oracles/log_oracle.h"
 
 namespace alpheus::testing {
 namespace {

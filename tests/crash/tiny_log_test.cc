@@ -21,9 +21,9 @@
 #include "log/base/bytes.h"
 #include "log/base/mix.h"
 #include "log/base/random.h"
+#include "tests/support/fixtures/recovery_checker.h"
 #include "tests/support/oracles/crash_enumerator.h"
 #include "tests/support/oracles/log_oracle.h"
-#include "tests/support/fixtures/recovery_checker.h"
 
 namespace alpheus::testing {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "log/base/random.h"
-#include "log/core/ring/region_state.h"
 #include "log/core/read/scan.h"
+#include "log/core/ring/region_state.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "recovery/replica/local_opening.h"
 #include "tests/fuzz/compare.h"

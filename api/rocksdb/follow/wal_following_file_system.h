@@ -53,8 +53,8 @@
 #include "absl/status/statusor.h"
 #include "api/rocksdb/failover/directory_vouch.h"
 #include "api/rocksdb/follow/wal_follower.h"
-#include "api/rocksdb/store/wal_options.h"
 #include "api/rocksdb/follow/wal_reading_file_system.h"
+#include "api/rocksdb/store/wal_options.h"
 #include "log/base/mutex.h"
 #include "rocksdb/file_system.h"
 

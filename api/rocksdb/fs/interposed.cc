@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "api/rocksdb/follow/wal_following_file_system.h"
 #include "api/rocksdb/fs/plugin.h"
 #include "api/rocksdb/fs/wal_file_system.h"
 #include "api/rocksdb/fs/wal_folder_file_system.h"
-#include "api/rocksdb/follow/wal_following_file_system.h"
 #include "rocksdb/env.h"
 #include "rocksdb/file_system.h"
 #include "rocksdb/utilities/transaction_db.h"

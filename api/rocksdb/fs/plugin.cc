@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "api/rocksdb/follow/wal_following_file_system.h"
 #include "api/rocksdb/fs/wal_file_system.h"
 #include "api/rocksdb/fs/wal_folder_file_system.h"
-#include "api/rocksdb/follow/wal_following_file_system.h"
 #include "api/rocksdb/store/wal_options.h"
 #include "rocksdb/file_system.h"
 

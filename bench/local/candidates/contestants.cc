@@ -3,12 +3,12 @@
 
 #include <utility>
 
+#include "bench/harness/region_file.h"
 #include "bench/local/candidates/alpheus_candidate.h"
 #include "bench/local/candidates/baseline_candidate.h"
 #include "bench/local/candidates/flex_log.h"
 #include "bench/local/candidates/floor.h"
 #include "bench/local/candidates/pmemlog_candidate.h"
-#include "bench/harness/region_file.h"
 #include "bench/local/candidates/zero_log.h"
 #include "log/base/status_macros.h"
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "bench/local/candidates/contestants.h"
 #include "bench/harness/interleave.h"
 #include "bench/harness/samples.h"
+#include "bench/local/candidates/contestants.h"
 #include "bench/local/scenarios/scenarios.h"
 #include "log/base/status_macros.h"
 

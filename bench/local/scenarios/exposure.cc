@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "bench/local/candidates/alpheus_candidate.h"
 #include "bench/harness/workers.h"
+#include "bench/local/candidates/alpheus_candidate.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench {

@@ -8,13 +8,13 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "bench/harness/perf_counter.h"
+#include "bench/harness/workers.h"
 #include "bench/local/candidates/alpheus_candidate.h"
 #include "bench/local/candidates/contestants.h"
 #include "bench/local/scenarios/exposure.h"
-#include "bench/harness/perf_counter.h"
 #include "bench/local/scenarios/rate_contest.h"
 #include "bench/local/scenarios/scenarios.h"
-#include "bench/harness/workers.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench {

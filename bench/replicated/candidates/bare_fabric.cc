@@ -21,9 +21,9 @@
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
-#include "replication/wire/ack.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/verbs/verbs_fabric.h"
+#include "replication/wire/ack.h"
 
 namespace alpheus::bench::replicated {
 namespace {

@@ -24,9 +24,9 @@
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
-#include "replication/wire/ack.h"
 #include "replication/fabric/socket_address.h"
 #include "replication/fabric/verbs/handles.h"
+#include "replication/wire/ack.h"
 
 namespace alpheus::bench::replicated {
 namespace {

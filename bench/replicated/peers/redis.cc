@@ -18,8 +18,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/replicated/candidates/cluster_folder.h"
-#include "bench/replicated/peers/peer_process.h"
 #include "bench/replicated/candidates/raw_socket.h"
+#include "bench/replicated/peers/peer_process.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench::replicated {

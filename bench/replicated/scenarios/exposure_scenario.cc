@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "bench/harness/clock.h"
-#include "bench/local/scenarios/exposure.h"
 #include "bench/harness/force_policy.h"
 #include "bench/harness/interleave.h"
+#include "bench/local/scenarios/exposure.h"
 #include "bench/replicated/candidates/alpheus.h"
 #include "bench/replicated/scenarios/scenarios.h"
 #include "log/base/status_macros.h"

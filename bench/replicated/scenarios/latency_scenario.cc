@@ -4,8 +4,8 @@
 #include "bench/replicated/candidates/alpheus.h"
 #include "bench/replicated/candidates/bare_fabric.h"
 #include "bench/replicated/candidates/candidate.h"
-#include "bench/replicated/scenarios/contest.h"
 #include "bench/replicated/candidates/floor.h"
+#include "bench/replicated/scenarios/contest.h"
 #include "bench/replicated/scenarios/scenarios.h"
 #include "log/base/status_macros.h"
 

@@ -14,8 +14,8 @@
 #include "bench/replicated/candidates/alpheus.h"
 #include "bench/replicated/candidates/candidate.h"
 #include "bench/replicated/candidates/cluster_folder.h"
-#include "bench/replicated/scenarios/contest.h"
 #include "bench/replicated/peers/peer_process.h"
+#include "bench/replicated/scenarios/contest.h"
 #include "bench/replicated/scenarios/scenarios.h"
 #include "log/base/status_macros.h"
 

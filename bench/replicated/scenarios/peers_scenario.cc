@@ -3,10 +3,10 @@
 
 #include "bench/replicated/candidates/alpheus.h"
 #include "bench/replicated/candidates/candidate.h"
-#include "bench/replicated/scenarios/contest.h"
-#include "bench/replicated/peers/etcd.h"
 #include "bench/replicated/candidates/floor.h"
+#include "bench/replicated/peers/etcd.h"
 #include "bench/replicated/peers/redis.h"
+#include "bench/replicated/scenarios/contest.h"
 #include "bench/replicated/scenarios/scenarios.h"
 #include "log/base/status_macros.h"
 

@@ -8,8 +8,8 @@
 #include "bench/harness/interleave.h"
 #include "bench/harness/workers.h"
 #include "bench/replicated/candidates/alpheus.h"
-#include "bench/replicated/scenarios/contest.h"
 #include "bench/replicated/candidates/floor.h"
+#include "bench/replicated/scenarios/contest.h"
 #include "bench/replicated/scenarios/scenarios.h"
 #include "log/base/status_macros.h"
 

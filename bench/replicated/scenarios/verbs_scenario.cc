@@ -7,10 +7,10 @@
 #include "bench/replicated/candidates/alpheus.h"
 #include "bench/replicated/candidates/bare_fabric.h"
 #include "bench/replicated/candidates/candidate.h"
-#include "bench/replicated/scenarios/contest.h"
 #include "bench/replicated/candidates/rdma_hosts.h"
-#include "bench/replicated/scenarios/scenarios.h"
 #include "bench/replicated/candidates/verbs_floor.h"
+#include "bench/replicated/scenarios/contest.h"
+#include "bench/replicated/scenarios/scenarios.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::bench::replicated {

@@ -42,12 +42,12 @@
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
 #include "log/base/waiter.h"
-#include "log/core/write/completion_tracker.h"
 #include "log/core/durability/flush_order.h"
 #include "log/core/durability/forcer.h"
-#include "log/core/write/log_failure.h"
-#include "log/core/space/reclaimer.h"
 #include "log/core/durability/replication_sink.h"
+#include "log/core/space/reclaimer.h"
+#include "log/core/write/completion_tracker.h"
+#include "log/core/write/log_failure.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {

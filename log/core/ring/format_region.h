@@ -9,32 +9,14 @@
 #define ALPHEUS_LOG_CORE_RING_FORMAT_REGION_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 #include "absl/status/status.h"
-#include "log/base/ids.h"
-#include "log/base/random.h"
+#include "log/core/ring/format_identity.h"
 #include "log/format/layout.h"
-#include "log/format/superline.h"
-#include "log/pmem/new_file.h"
 #include "log/pmem/persistence.h"
 
 namespace alpheus {
-
-// Identities are the caller's: one log has the same on all its replicas.
-struct FormatIdentity {
-  Uuid cluster_id;
-  Uuid log_id;
-  NodeId node;
-  Configuration configuration;
-  // Of this replica; 0: the one with which the configuration names `node`. With
-  // another one the replica is blank: it is to replace one that was lost.
-  uint64_t incarnation = 0;
-};
-
-// Fresh identities for a log in local mode: node 0, N = W = 1.
-FormatIdentity NewLocalIdentity(RandomSource& random);
 
 // Writes an empty log: epoch 0, head LSN 1, empty epoch table. Durable when it
 // returns OK. The ring's bytes are left as they are: nothing in them can
@@ -44,15 +26,6 @@ FormatIdentity NewLocalIdentity(RandomSource& random);
 template <Persistence P>
 absl::Status FormatRegion(P& pmem, std::span<std::byte> region,
                           const Layout& layout, const FormatIdentity& identity);
-
-// What a region, or the device or file that is to become one, holds already.
-// A format writes both copies of the superline last, and each opening both
-// again. So a region whose second copy is zeros, and whose first one can't be
-// read, was never one, unless damage took both; then records are left in its
-// ring, and an epoch in its table. `is_device`: what lies behind the watermarks
-// may be anything, as whoever wants to use it anew wipes its beginning only.
-// Requires: the bytes end with the file or device.
-RegionUse UseOfRegion(std::span<std::byte> region, bool is_device);
 
 }  // namespace alpheus
 

@@ -55,21 +55,21 @@
 #include "log/base/ids.h"
 #include "log/base/waiter.h"
 #include "log/core/durability/activity_watch.h"
-#include "log/core/write/appended_record.h"
-#include "log/core/write/completion_tracker.h"
 #include "log/core/durability/durable_callbacks.h"
 #include "log/core/durability/forcer.h"
 #include "log/core/durability/group_commit.h"
 #include "log/core/durability/idle_keeper.h"
-#include "log/core/write/log_failure.h"
-#include "log/core/read/lsn_index.h"
-#include "log/core/space/reclaimer.h"
-#include "log/core/write/record_writer.h"
 #include "log/core/durability/replicated_forcer.h"
 #include "log/core/durability/replication_sink.h"
+#include "log/core/read/lsn_index.h"
+#include "log/core/space/reclaimer.h"
+#include "log/core/space/superline_store.h"
+#include "log/core/write/appended_record.h"
+#include "log/core/write/completion_tracker.h"
+#include "log/core/write/log_failure.h"
+#include "log/core/write/record_writer.h"
 #include "log/core/write/reserved_record.h"
 #include "log/core/write/reserver.h"
-#include "log/core/space/superline_store.h"
 #include "log/core/write/writer_watch.h"
 #include "log/pmem/persistence.h"
 
@@ -140,10 +140,10 @@ class RingLog {
   // Neither closed nor failed.
   bool IsUsable() const;
 
-  // For who scrubs the region (recovery/scrub/own_scrub.h), from inside the sink's
-  // Poll. `work` runs while nobody but itself writes a byte between the head
-  // that the sink was told last and the last durable record; cleaning and tails
-  // wait for it.
+  // For who scrubs the region (recovery/scrub/own_scrub.h), from inside the
+  // sink's Poll. `work` runs while nobody but itself writes a byte between the
+  // head that the sink was told last and the last durable record; cleaning and
+  // tails wait for it.
   void WhileAtRest(absl::FunctionRef<void()> work) const;
   // The ring's bytes as the medium holds them, between those two; the ring, if
   // it is not a copy (landing_persistence.h).

@@ -9,8 +9,8 @@
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
 #include "log/base/thread_token.h"
-#include "log/core/write/own_reservations.h"
 #include "log/core/ring/ring_log.h"
+#include "log/core/write/own_reservations.h"
 #include "log/pmem/backends.h"
 
 namespace alpheus {

@@ -12,6 +12,7 @@
 #include "absl/base/attributes.h"
 #include "log/base/bytes.h"
 #include "log/base/mutant.h"
+#include "log/core/write/pad.h"
 #include "log/format/checksum.h"
 #include "log/pmem/backends.h"
 
@@ -134,20 +135,6 @@ WordsBesideHeader StoreParts(P& pmem, std::byte* to, const Payload& payload) {
 }
 
 }  // namespace
-
-RecordHeader MakePad(const Ring& ring, const EpochKey& key, Epoch epoch,
-                     Lsn next_lsn, Lsn durable_lsn, RingOffset begin) {
-  RecordHeader header{};
-  header.lsn = next_lsn.value;
-  header.epoch = epoch.value;
-  header.durable_lsn = durable_lsn.value;
-  header.payload_bytes =
-      static_cast<uint32_t>(ring.UntilEnd(begin) - kRecordHeaderBytes);
-  header.magic = kRecordMagic;
-  header.type = static_cast<uint8_t>(RecordType::kPad);
-  header.header_crc = HeaderChecksum(key.Seed(next_lsn, begin), header);
-  return header;
-}
 
 template <Persistence P>
 void WritePad(P& pmem, const Ring& ring, const EpochKey& key, Epoch epoch,

@@ -53,11 +53,6 @@ struct Payload {
   uint32_t crc = kCrcStart;
 };
 
-// The PAD from `begin` to the end of the ring. `next_lsn` is of the record
-// after it.
-RecordHeader MakePad(const Ring& ring, const EpochKey& key, Epoch epoch,
-                     Lsn next_lsn, Lsn durable_lsn, RingOffset begin);
-
 // Writes a PAD from `begin` to the end of the ring with cached stores; not
 // persisted. `next_lsn` is of the record after it.
 template <Persistence P>

@@ -27,10 +27,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "replication/wire/ack.h"
 #include "replication/fabric/fabric.h"
-#include "replication/wire/message_slots.h"
 #include "replication/persist/platform/method.h"
+#include "replication/wire/ack.h"
+#include "replication/wire/message_slots.h"
 
 namespace alpheus {
 

@@ -9,7 +9,7 @@
 #include "log/base/check.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
-#include "tools/model/memory/crash_model.h"
+#include "log/pmem/backends.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/msync_persistence.h"
 #include "replication/persist/platform/method_table.h"
@@ -250,8 +250,6 @@ absl::Status UpdateResponder<P>::Report() {
   return absl::OkStatus();
 }
 
-template class UpdateResponder<LibpmemPersistence>;
-template class UpdateResponder<MsyncPersistence>;
-template class UpdateResponder<ModelPersistence>;
+ALPHEUS_INSTANTIATE_CLASS(UpdateResponder);
 
 }  // namespace alpheus

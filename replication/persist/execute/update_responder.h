@@ -33,12 +33,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/pmem/persistence.h"
-#include "replication/wire/ack.h"
 #include "replication/fabric/fabric.h"
-#include "replication/wire/message_slots.h"
 #include "replication/persist/execute/message_log.h"
-#include "replication/persist/platform/method.h"
 #include "replication/persist/execute/update_message.h"
+#include "replication/persist/platform/method.h"
+#include "replication/wire/ack.h"
+#include "replication/wire/message_slots.h"
 
 namespace alpheus {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "replication/wire/ack.h"
 #include "replication/persist/execute/update_message.h"
+#include "replication/wire/ack.h"
 
 namespace alpheus {
 namespace {

@@ -8,8 +8,8 @@
 #include "log/base/check.h"
 #include "log/base/mutant.h"
 #include "log/base/status_macros.h"
-#include "replication/persist/platform/method_steps.h"
 #include "replication/persist/plan/table_planner.h"
+#include "replication/persist/platform/method_steps.h"
 
 namespace alpheus {
 

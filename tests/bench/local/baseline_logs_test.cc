@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "bench/harness/checksum_pass.h"
-#include "bench/local/candidates/flex_log.h"
 #include "bench/harness/line_stores.h"
+#include "bench/local/candidates/flex_log.h"
 #include "bench/local/candidates/ones.h"
 #include "bench/local/candidates/zero_log.h"
 #include "log/base/random.h"

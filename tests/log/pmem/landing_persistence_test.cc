@@ -16,8 +16,8 @@
 
 #include "log/base/bytes.h"
 #include "log/pmem/counters.h"
-#include "tools/model/memory/crash_model.h"
 #include "tests/support/fabrics/model_landing.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
-#include "quorum/members/cluster_key.h"
 #include "quorum/cluster/host_numbers.h"
+#include "quorum/members/cluster_key.h"
 #include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {

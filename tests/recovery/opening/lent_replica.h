@@ -14,10 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/status_macros.h"
-#include "tools/model/memory/crash_model.h"
 #include "recovery/replica/replica.h"
 #include "recovery/server/served_log.h"
 #include "replication/session/backup_session.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 

@@ -13,8 +13,8 @@
 #include "gtest/gtest.h"
 #include "log/core/ring/format_region.h"
 #include "recovery/protocol/handshake.h"
-#include "tools/model/fabric/sim_network.h"
 #include "tests/support/fabrics/scripted_replica.h"
+#include "tools/model/fabric/sim_network.h"
 
 namespace alpheus::testing {
 namespace {

@@ -15,13 +15,13 @@
 #include "log/base/random.h"
 #include "log/core/ring/format_region.h"
 #include "log/format/layout.h"
-#include "tools/model/memory/crash_model.h"
 #include "quorum/membership/static_membership.h"
 #include "recovery/opening/epoch_opening.h"
 #include "recovery/replica/replica.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
-#include "tests/support/fixtures/log_harness.h"
 #include "tests/support/fabrics/scripted_replica.h"
+#include "tests/support/fixtures/log_harness.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 namespace {

@@ -19,16 +19,16 @@
 #include "log/base/random.h"
 #include "log/core/ring/format_region.h"
 #include "log/core/ring/ring_log.h"
-#include "tools/model/memory/crash_model.h"
 #include "quorum/membership/membership.h"
 #include "recovery/opening/epoch_opening.h"
-#include "recovery/resync/rejoining_replication.h"
 #include "recovery/replica/replica.h"
+#include "recovery/resync/rejoining_replication.h"
 #include "recovery/server/replica_server.h"
-#include "tools/model/fabric/sim_network.h"
 #include "replication/primary/log_replication.h"
-#include "tests/support/fixtures/log_harness.h"
 #include "tests/support/fabrics/scripted_replica.h"
+#include "tests/support/fixtures/log_harness.h"
+#include "tools/model/fabric/sim_network.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 

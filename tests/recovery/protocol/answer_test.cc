@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "log/core/read/scan.h"
-#include "recovery/replica/answer_scan.h"
 #include "recovery/opening/chooser.h"
+#include "recovery/replica/answer_scan.h"
 #include "tests/support/fixtures/log_harness.h"
 
 namespace alpheus {

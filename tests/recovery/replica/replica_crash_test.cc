@@ -18,8 +18,8 @@
 #include "log/core/read/scan.h"
 #include "log/format/atomic_cell.h"
 #include "tests/recovery/replica/replica_world.h"
-#include "tests/support/oracles/crash_enumerator.h"
 #include "tests/support/fixtures/log_harness.h"
+#include "tests/support/oracles/crash_enumerator.h"
 
 namespace alpheus {
 namespace {

@@ -23,8 +23,8 @@
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
-#include "tools/model/memory/crash_model.h"
 #include "recovery/replica/replica.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 

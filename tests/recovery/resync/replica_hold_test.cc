@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/model/fabric/sim_network.h"
 #include "replication/wire/message_slots.h"
+#include "tools/model/fabric/sim_network.h"
 
 namespace alpheus::testing {
 namespace {

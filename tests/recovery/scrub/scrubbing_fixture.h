@@ -18,8 +18,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "recovery/resync/replica_hold.h"
-#include "recovery/server/ring_fetch.h"
 #include "recovery/scrub/scrubbing.h"
+#include "recovery/server/ring_fetch.h"
 #include "tests/recovery/server/replica_server_fixture.h"
 #include "tests/support/fixtures/log_harness.h"
 

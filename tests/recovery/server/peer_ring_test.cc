@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "recovery/scrub/record_repair.h"
-#include "tools/model/fabric/sim_network.h"
 #include "replication/wire/message_slots.h"
+#include "tools/model/fabric/sim_network.h"
 
 namespace alpheus::testing {
 namespace {

@@ -15,8 +15,8 @@
 #include "log/base/random.h"
 #include "recovery/protocol/handshake.h"
 #include "recovery/server/replica_server.h"
-#include "tests/recovery/server/replica_server_fixture.h"
 #include "tests/recovery/protocol/wire_samples.h"
+#include "tests/recovery/server/replica_server_fixture.h"
 
 namespace alpheus::testing {
 namespace {

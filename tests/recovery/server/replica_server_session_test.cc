@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "recovery/protocol/answer_wire.h"
 #include "recovery/server/replica_server.h"
-#include "tests/recovery/server/replica_server_fixture.h"
 #include "tests/recovery/protocol/wire_samples.h"
+#include "tests/recovery/server/replica_server_fixture.h"
 
 namespace alpheus::testing {
 namespace {

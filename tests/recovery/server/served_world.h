@@ -15,14 +15,14 @@
 #include <vector>
 
 #include "log/core/ring/ring_log.h"
-#include "tools/model/memory/crash_model.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/server/replica_server.h"
 #include "recovery/server/served_log.h"
-#include "tools/model/fabric/sim_network.h"
 #include "replication/session/replica_session.h"
 #include "tests/support/fabrics/failing_fabric.h"
 #include "tests/support/fixtures/log_harness.h"
+#include "tools/model/fabric/sim_network.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 

@@ -5,9 +5,9 @@
 
 #include "log/base/bytes.h"
 #include "log/base/check.h"
+#include "log/core/read/scan.h"
 #include "log/core/ring/format_region.h"
 #include "log/core/ring/region_state.h"
-#include "log/core/read/scan.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/superline.h"
 

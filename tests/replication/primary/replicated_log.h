@@ -18,12 +18,12 @@
 
 #include "absl/status/statusor.h"
 #include "log/core/ring/ring_log.h"
-#include "tools/model/memory/crash_model.h"
 #include "recovery/replica/local_opening.h"
-#include "replication/session/backup_session.h"
 #include "replication/primary/log_replication.h"
+#include "replication/session/backup_session.h"
 #include "tests/support/fabrics/direct_fabric.h"
 #include "tests/support/fixtures/log_harness.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 

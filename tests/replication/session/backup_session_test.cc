@@ -11,10 +11,10 @@
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "log/format/record.h"
+#include "replication/session/resend.h"
 #include "replication/wire/ack.h"
 #include "replication/wire/durable_update.h"
 #include "replication/wire/head_update.h"
-#include "replication/session/resend.h"
 #include "replication/wire/summed_words.h"
 #include "tests/replication/session/data_path.h"
 

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "log/core/ring/region_state.h"
 #include "log/core/read/scan.h"
-#include "tools/model/memory/crash_model.h"
+#include "log/core/ring/region_state.h"
 #include "replication/session/backup_session.h"
 #include "replication/session/replica_session.h"
 #include "tests/support/fabrics/counting_fabric.h"
 #include "tests/support/fabrics/direct_fabric.h"
 #include "tests/support/fixtures/log_harness.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 

@@ -12,8 +12,8 @@
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/arithmetic/quorum.h"
 #include "tests/sim/world/checked_world.h"
-#include "tools/sim/checkers/ballot_checker.h"
 #include "tools/sim/actors/membership_service.h"
+#include "tools/sim/checkers/ballot_checker.h"
 
 namespace alpheus::sim {
 

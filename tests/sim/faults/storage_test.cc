@@ -16,9 +16,9 @@
 #include "tools/sim/checkers/checkers.h"
 #include "tools/sim/faults/fault_budget.h"
 #include "tools/sim/faults/region_damage.h"
+#include "tools/sim/faults/storage_faults.h"
 #include "tools/sim/world/region_images.h"
 #include "tools/sim/world/region_store.h"
-#include "tools/sim/faults/storage_faults.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {

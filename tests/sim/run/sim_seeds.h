@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/sim/world/options.h"
 #include "tools/sim/run/totals.h"
+#include "tools/sim/world/options.h"
 
 namespace alpheus::testing {
 

@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "log/base/bytes.h"
-#include "tools/model/memory/crash_model.h"
 #include "log/pmem/landing_persistence.h"
 #include "log/pmem/region.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 

@@ -12,12 +12,12 @@
 #include <memory>
 #include <vector>
 
-#include "tools/model/memory/crash_model.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/replica/replica.h"
-#include "replication/session/backup_session.h"
 #include "replication/fabric/fabric.h"
+#include "replication/session/backup_session.h"
 #include "replication/wire/message_slots.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "recovery/protocol/answer.h"
 #include "recovery/opening/chooser.h"
+#include "recovery/protocol/answer.h"
 #include "tests/support/oracles/naive_chooser.h"
 
 namespace alpheus::testing {

@@ -2,12 +2,12 @@
 // crash_enumerator: tries the images that a power cut may leave of modelled
 // memory, each once.
 //
-// Idea: the model (tools/model/memory/crash_model.h) says which words are open and which
-// values each may have. Few open words: the whole product. Many: the patterns
-// in which known bugs hide (nothing, everything, one word lost, one word kept,
-// prefixes and suffixes, whole lines, pairs) and a seeded random rest.
-// Neighbouring images differ in few words, so that image and hash are changed
-// in place and an image that was seen before costs a few nanoseconds.
+// Idea: the model (tools/model/memory/crash_model.h) says which words are open
+// and which values each may have. Few open words: the whole product. Many: the
+// patterns in which known bugs hide (nothing, everything, one word lost, one
+// word kept, prefixes and suffixes, whole lines, pairs) and a seeded random
+// rest. Neighbouring images differ in few words, so that image and hash are
+// changed in place and an image that was seen before costs a few nanoseconds.
 //
 // Invariants:
 //   CE1. Every visited image is one that the model allows.

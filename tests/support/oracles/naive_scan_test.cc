@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "log/base/bytes.h"
-#include "tests/support/oracles/naive_format.h"
 #include "tests/support/fixtures/temp_directory.h"
+#include "tests/support/oracles/naive_format.h"
 
 namespace alpheus::testing {
 namespace {

@@ -26,8 +26,8 @@
 #include "absl/status/statusor.h"
 #include "alpheus/cluster_reader.h"
 #include "log/base/ids.h"
-#include "tools/cli/io/json_output.h"
 #include "tools/cli/commands/log_source.h"
+#include "tools/cli/io/json_output.h"
 
 namespace alpheus::cli {
 

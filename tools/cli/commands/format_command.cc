@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
 #include "log/base/status_macros.h"
-#include "tools/cli/io/arguments.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/commands/log_source.h"
+#include "tools/cli/io/arguments.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
 

@@ -8,10 +8,10 @@
 #include "log/base/status_macros.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/commands/log_source.h"
-#include "tools/cli/io/parser.h"
 #include "tools/cli/commands/region_report.h"
-#include "tools/cli/io/standard_streams.h"
 #include "tools/cli/commands/verification.h"
+#include "tools/cli/io/parser.h"
+#include "tools/cli/io/standard_streams.h"
 
 namespace alpheus::cli {
 namespace {

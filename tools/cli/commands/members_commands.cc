@@ -10,8 +10,8 @@
 #include "log/base/status_macros.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/commands/log_source.h"
-#include "tools/cli/io/parser.h"
 #include "tools/cli/commands/wait_notice.h"
+#include "tools/cli/io/parser.h"
 
 namespace alpheus::cli {
 namespace {

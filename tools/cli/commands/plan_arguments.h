@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "replication/persist/platform/platform.h"
 #include "replication/persist/plan/table_planner.h"
+#include "replication/persist/platform/platform.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): theirs
 class App;

@@ -7,13 +7,13 @@
 
 #include "absl/status/status.h"
 #include "log/base/status_macros.h"
-#include "replication/persist/platform/method_table.h"
 #include "replication/persist/plan/table_planner.h"
+#include "replication/persist/platform/method_table.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/io/parser.h"
 #include "tools/cli/commands/plan_arguments.h"
 #include "tools/cli/commands/plan_report.h"
 #include "tools/cli/commands/plan_verification.h"
+#include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
 
 namespace alpheus::cli {

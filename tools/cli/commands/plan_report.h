@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "replication/persist/platform/method_table.h"
 #include "replication/persist/plan/table_planner.h"
+#include "replication/persist/platform/method_table.h"
 
 namespace alpheus::cli {
 

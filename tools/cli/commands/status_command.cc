@@ -11,11 +11,11 @@
 #include "log/base/status_macros.h"
 #include "tools/cli/commands/cluster_status.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/io/json_output.h"
 #include "tools/cli/commands/log_source.h"
+#include "tools/cli/commands/wait_notice.h"
+#include "tools/cli/io/json_output.h"
 #include "tools/cli/io/parser.h"
 #include "tools/cli/io/standard_streams.h"
-#include "tools/cli/commands/wait_notice.h"
 
 namespace alpheus::cli {
 namespace {

@@ -26,9 +26,9 @@
 
 #include "replication/fabric/fabric.h"
 #include "replication/fabric/region_table.h"
+#include "replication/persist/platform/platform.h"
 #include "tools/model/fabric/queue_pair.h"
 #include "tools/model/fabric/sim_network.h"
-#include "replication/persist/platform/platform.h"
 #include "tools/model/memory/staged_memory.h"
 
 namespace alpheus {

@@ -42,9 +42,9 @@
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "replication/fabric/fabric.h"
+#include "replication/persist/platform/platform.h"
 #include "tools/model/fabric/event_queue.h"
 #include "tools/model/fabric/queue_pair.h"
-#include "replication/persist/platform/platform.h"
 #include "tools/model/memory/staged_memory.h"
 
 namespace alpheus {

@@ -70,8 +70,8 @@
 #include <vector>
 
 #include "log/base/random.h"
-#include "tools/model/memory/crash_model.h"
 #include "replication/persist/platform/platform.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus {
 

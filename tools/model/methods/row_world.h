@@ -43,9 +43,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/model/memory/crash_model.h"
 #include "replication/persist/platform/method.h"
 #include "replication/persist/platform/platform.h"
+#include "tools/model/memory/crash_model.h"
 #include "tools/model/memory/staged_memory.h"
 
 namespace alpheus {

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "tools/sim/checkers/checkers.h"
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/operator.h"
 #include "tools/sim/actors/primary_process.h"
+#include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {
 namespace {

@@ -22,8 +22,8 @@
 #include <memory>
 
 #include "log/base/random.h"
-#include "tools/sim/world/process_clock.h"
 #include "tools/sim/actors/sim_membership.h"
+#include "tools/sim/world/process_clock.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {

@@ -12,8 +12,8 @@
 #include "recovery/server/served_log.h"
 #include "tools/sim/actors/member_lists.h"
 #include "tools/sim/actors/region_care.h"
-#include "tools/sim/world/region_store.h"
 #include "tools/sim/actors/watched_replica.h"
+#include "tools/sim/world/region_store.h"
 
 namespace alpheus::sim {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tools/sim/actors/primary_process.h"
 #include "tools/sim/checkers/checkers.h"
 #include "tools/sim/faults/fault_budget.h"
-#include "tools/sim/actors/primary_process.h"
 #include "tools/sim/faults/region_damage.h"
 #include "tools/sim/world/region_images.h"
 #include "tools/sim/world/region_store.h"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/sim/checkers/checkers.h"
 #include "tools/sim/actors/primary_process.h"
+#include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {
 

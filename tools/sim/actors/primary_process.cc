@@ -7,12 +7,12 @@
 #include "log/base/check.h"
 #include "log/core/ring/region_state.h"
 #include "recovery/resync/rejoining_replication.h"
-#include "tools/sim/checkers/calm_checker.h"
-#include "tools/sim/checkers/checkers.h"
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/operator.h"
-#include "tools/sim/world/region_store.h"
 #include "tools/sim/actors/workload.h"
+#include "tools/sim/checkers/calm_checker.h"
+#include "tools/sim/checkers/checkers.h"
+#include "tools/sim/world/region_store.h"
 
 namespace alpheus::sim {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_format.h"
 #include "log/format/layout.h"
-#include "tools/sim/checkers/checkers.h"
 #include "tools/sim/actors/primary_process.h"
+#include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {
 namespace {

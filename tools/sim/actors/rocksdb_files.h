@@ -2,8 +2,8 @@
 // rocksdb_files: WAL files in a simulated log, as the RocksDB plugin keeps
 // them.
 //
-// Idea: what api/rocksdb/store/wal_store.cc does, step for step, on the log of a
-// simulated primary: the same records, the same index and the same measure of
+// Idea: what api/rocksdb/store/wal_store.cc does, step for step, on the log of
+// a simulated primary: the same records, the same index and the same measure of
 // room (wal_record.h, wal_index.h, wal_space.h), with fibers for threads. In
 // front of each record stands the number of its operation, by which history.h
 // knows it.

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "tools/sim/checkers/checkers.h"
 #include "tools/sim/actors/primary_process.h"
+#include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {
 namespace {

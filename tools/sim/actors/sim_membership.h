@@ -2,9 +2,10 @@
 // sim_membership: a process's client of the simulated membership service.
 //
 // Idea: what the client of a coordination service has to do behind
-// quorum/membership/membership.h, with one request under way at a time. Whatever is wished
-// for, and not known to be so, is asked for again: after a lost connection the
-// lists are read anew, and tell what became of a request to stand.
+// quorum/membership/membership.h, with one request under way at a time.
+// Whatever is wished for, and not known to be so, is asked for again: after a
+// lost connection the lists are read anew, and tell what became of a request to
+// stand.
 //
 //   kConnecting --session--> kConnected --no answer in time--> kSuspended
 //        ^                       ^  |                            |     |

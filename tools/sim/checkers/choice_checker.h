@@ -13,7 +13,8 @@
 // What it can't see: which answers were there when it was chosen; of those that
 // came later one may have been the last nack; and the end of a log whose
 // highest epoch was answered too late, or not ranked highest. Thread safety:
-// one thread. References: protocol P-A4.4, P-H2, P-INV-2; recovery/opening/chooser.h.
+// one thread. References: protocol P-A4.4, P-H2, P-INV-2;
+// recovery/opening/chooser.h.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_CHOICE_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_CHECKERS_CHOICE_CHECKER_H_
 

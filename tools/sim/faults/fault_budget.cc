@@ -5,8 +5,8 @@
 #include <map>
 
 #include "recovery/opening/opening_quorums.h"
-#include "tools/sim/checkers/checkers.h"
 #include "tools/sim/actors/primary_process.h"
+#include "tools/sim/checkers/checkers.h"
 #include "tools/sim/world/region_store.h"
 
 namespace alpheus::sim {

@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/mix.h"
 #include "tools/sim/actors/candidate_agent.h"
+#include "tools/sim/actors/membership_service.h"
+#include "tools/sim/actors/node_process.h"
+#include "tools/sim/actors/primary_process.h"
 #include "tools/sim/faults/client_faults.h"
 #include "tools/sim/faults/clock_faults.h"
 #include "tools/sim/faults/membership_faults.h"
-#include "tools/sim/actors/membership_service.h"
 #include "tools/sim/faults/network_faults.h"
-#include "tools/sim/actors/node_process.h"
-#include "tools/sim/actors/primary_process.h"
 #include "tools/sim/faults/storage_faults.h"
 
 namespace alpheus::sim {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/sim/world/options.h"
 #include "tools/sim/faults/trap.h"
+#include "tools/sim/world/options.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {

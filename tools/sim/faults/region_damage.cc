@@ -12,8 +12,8 @@
 #include "log/format/atomic_cell.h"
 #include "log/format/record.h"
 #include "log/format/superline.h"
-#include "tools/model/memory/crash_model.h"
 #include "recovery/replica/answer_scan.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::sim {
 namespace {

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/sim/actors/operator.h"
+#include "tools/sim/actors/primary_process.h"
 #include "tools/sim/checkers/calm_checker.h"
 #include "tools/sim/checkers/checkers.h"
-#include "tools/sim/world/core.h"
 #include "tools/sim/checkers/end_checker.h"
 #include "tools/sim/faults/fault_budget.h"
 #include "tools/sim/faults/faults.h"
-#include "tools/sim/actors/operator.h"
-#include "tools/sim/actors/primary_process.h"
+#include "tools/sim/world/core.h"
 #include "tools/sim/world/region_images.h"
 
 namespace alpheus::sim {

@@ -23,8 +23,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "log/base/clock.h"
-#include "tools/sim/world/options.h"
 #include "tools/sim/run/run.h"
+#include "tools/sim/world/options.h"
 
 namespace alpheus::sim {
 

@@ -11,9 +11,9 @@
 #include "absl/strings/str_split.h"
 #include "log/base/status_macros.h"
 #include "tools/cli/io/parser.h"
+#include "tools/sim/run/sim_case.h"
 #include "tools/sim/world/history.h"
 #include "tools/sim/world/platforms.h"
-#include "tools/sim/run/sim_case.h"
 
 namespace alpheus::sim {
 namespace {

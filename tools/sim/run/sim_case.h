@@ -16,9 +16,9 @@
 #include "absl/status/statusor.h"
 #include "log/base/clock.h"
 #include "tools/sim/faults/faults.h"
-#include "tools/sim/world/options.h"
 #include "tools/sim/run/seed_runner.h"
 #include "tools/sim/run/shrinker.h"
+#include "tools/sim/world/options.h"
 
 namespace alpheus::sim {
 

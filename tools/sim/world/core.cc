@@ -9,15 +9,15 @@
 #include "absl/strings/str_join.h"
 #include "recovery/opening/opening_quorums.h"
 #include "tools/sim/actors/candidate_agent.h"
+#include "tools/sim/actors/membership_service.h"
+#include "tools/sim/actors/node_process.h"
+#include "tools/sim/actors/primary_process.h"
 #include "tools/sim/checkers/checkers.h"
 #include "tools/sim/faults/client_faults.h"
 #include "tools/sim/faults/clock_faults.h"
-#include "tools/sim/actors/membership_service.h"
 #include "tools/sim/faults/network_faults.h"
-#include "tools/sim/actors/node_process.h"
-#include "tools/sim/actors/primary_process.h"
-#include "tools/sim/world/region_store.h"
 #include "tools/sim/faults/storage_faults.h"
+#include "tools/sim/world/region_store.h"
 
 namespace alpheus::sim {
 namespace {

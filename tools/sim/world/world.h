@@ -37,16 +37,16 @@
 #include "log/base/deadline.h"
 #include "log/base/random.h"
 #include "log/format/layout.h"
-#include "tools/model/memory/crash_model.h"
+#include "quorum/arithmetic/quorum.h"
 #include "quorum/members/cluster_key.h"
 #include "quorum/members/configuration.h"
-#include "quorum/arithmetic/quorum.h"
 #include "tools/model/fabric/sim_network.h"
+#include "tools/model/memory/crash_model.h"
+#include "tools/sim/faults/trap.h"
 #include "tools/sim/world/history.h"
 #include "tools/sim/world/options.h"
 #include "tools/sim/world/referee.h"
 #include "tools/sim/world/threads.h"
-#include "tools/sim/faults/trap.h"
 
 namespace alpheus::sim {
 

@@ -9,15 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "tools/sim/actors/candidate_agent.h"
-#include "tools/sim/checkers/checkers.h"
 #include "tools/sim/actors/membership_service.h"
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/operator.h"
 #include "tools/sim/actors/primary_process.h"
-#include "tools/sim/world/region_images.h"
-#include "tools/sim/world/region_store.h"
 #include "tools/sim/actors/stranger.h"
 #include "tools/sim/actors/tail_client.h"
+#include "tools/sim/checkers/checkers.h"
+#include "tools/sim/world/region_images.h"
+#include "tools/sim/world/region_store.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {

@@ -18,8 +18,8 @@
 #include "api/rocksdb/store/wal_paths.h"
 #include "rocksdb/convenience.h"
 #include "rocksdb/db.h"
-#include "tests/api/rocksdb/fs/cluster_database_fixture.h"
 #include "tests/api/rocksdb/follow/following_instance.h"
+#include "tests/api/rocksdb/fs/cluster_database_fixture.h"
 
 namespace alpheus {
 namespace {

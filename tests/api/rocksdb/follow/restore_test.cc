@@ -18,8 +18,8 @@
 #include "rocksdb/db.h"
 #include "rocksdb/utilities/backup_engine.h"
 #include "rocksdb/utilities/checkpoint.h"
-#include "tests/api/rocksdb/fs/database_fixture.h"
 #include "tests/api/rocksdb/follow/following_instance.h"
+#include "tests/api/rocksdb/fs/database_fixture.h"
 
 namespace alpheus {
 namespace {

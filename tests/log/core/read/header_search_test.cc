@@ -15,8 +15,8 @@
 
 #include "log/base/bytes.h"
 #include "log/base/random.h"
-#include "log/core/ring/region_state.h"
 #include "log/core/read/scan.h"
+#include "log/core/ring/region_state.h"
 #include "tests/support/fixtures/log_harness.h"
 #include "tests/support/fixtures/temp_directory.h"
 

@@ -11,8 +11,8 @@
 
 #include "log/base/bytes.h"
 #include "log/base/random.h"
-#include "log/core/ring/format_region.h"
 #include "log/core/read/record_cursor.h"
+#include "log/core/ring/format_region.h"
 #include "log/core/ring/ring_log.h"
 #include "log/format/layout.h"
 #include "log/pmem/libpmem_persistence.h"

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "log/base/bytes.h"
+#include "log/core/ring/region_use.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
-#include "tools/model/memory/crash_model.h"
 #include "log/pmem/libpmem_persistence.h"
 #include "log/pmem/region.h"
 #include "recovery/replica/local_opening.h"
 #include "tests/support/oracles/crash_enumerator.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus {
 namespace {

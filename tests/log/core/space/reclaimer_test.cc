@@ -9,9 +9,9 @@
 
 #include "log/base/clock.h"
 #include "log/base/waiter.h"
-#include "log/core/write/log_failure.h"
 #include "log/core/ring/region_state.h"
 #include "log/core/space/superline_store.h"
+#include "log/core/write/log_failure.h"
 #include "tests/support/fixtures/log_harness.h"
 
 namespace alpheus {

@@ -11,14 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "log/base/random.h"
-#include "tools/model/memory/crash_model.h"
-#include "tools/model/fabric/sim_network.h"
-#include "replication/wire/message_slots.h"
-#include "replication/persist/platform/method_steps.h"
 #include "replication/persist/execute/persist_requester.h"
 #include "replication/persist/execute/persist_responder.h"
 #include "replication/persist/plan/planner.h"
+#include "replication/persist/platform/method_steps.h"
+#include "replication/wire/message_slots.h"
 #include "tests/support/fabrics/direct_fabric.h"
+#include "tools/model/fabric/sim_network.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 namespace {

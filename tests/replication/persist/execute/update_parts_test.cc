@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "replication/persist/execute/message_log.h"
-#include "replication/persist/platform/method_steps.h"
 #include "replication/persist/execute/update_requester.h"
 #include "replication/persist/execute/update_responder.h"
+#include "replication/persist/platform/method_steps.h"
 #include "tests/replication/persist/execute/update_world.h"
 #include "tests/support/fabrics/direct_fabric.h"
 

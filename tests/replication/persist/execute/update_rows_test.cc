@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "replication/persist/plan/table_planner.h"
 #include "replication/persist/platform/method_steps.h"
 #include "replication/persist/platform/method_table.h"
-#include "tools/model/methods/row_exploration.h"
-#include "replication/persist/plan/table_planner.h"
 #include "tests/replication/persist/execute/update_world.h"
+#include "tools/model/methods/row_exploration.h"
 
 namespace alpheus::testing {
 namespace {

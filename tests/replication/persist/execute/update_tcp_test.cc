@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "replication/persist/platform/method_table.h"
 #include "replication/persist/plan/table_planner.h"
+#include "replication/persist/platform/method_table.h"
 #include "tests/replication/fabric/tcp/tcp_world.h"
 #include "tests/replication/persist/execute/update_world.h"
 

@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "tools/model/memory/crash_model.h"
-#include "tools/model/fabric/sim_network.h"
 #include "replication/persist/execute/message_log.h"
 #include "replication/persist/execute/update_requester.h"
 #include "replication/persist/execute/update_responder.h"
+#include "tools/model/fabric/sim_network.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 

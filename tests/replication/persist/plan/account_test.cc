@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "tools/model/fabric/sim_network.h"
-#include "replication/persist/platform/method_steps.h"
-#include "replication/persist/platform/method_table.h"
 #include "replication/persist/plan/planner.h"
 #include "replication/persist/plan/table_planner.h"
-#include "tests/replication/session/data_path.h"
+#include "replication/persist/platform/method_steps.h"
+#include "replication/persist/platform/method_table.h"
 #include "tests/replication/persist/execute/update_world.h"
+#include "tests/replication/session/data_path.h"
 #include "tests/support/fabrics/counting_fabric.h"
+#include "tools/model/fabric/sim_network.h"
 
 namespace alpheus::testing {
 namespace {

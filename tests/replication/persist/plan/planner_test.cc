@@ -6,11 +6,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replication/persist/plan/table_planner.h"
 #include "replication/persist/platform/method_steps.h"
 #include "replication/persist/platform/method_table.h"
-#include "tools/model/methods/row_exploration.h"
-#include "replication/persist/plan/table_planner.h"
 #include "tests/replication/persist/platform/all_platforms.h"
+#include "tools/model/methods/row_exploration.h"
 
 namespace alpheus::testing {
 namespace {

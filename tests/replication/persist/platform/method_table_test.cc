@@ -11,8 +11,8 @@
 #include <set>
 #include <string>
 
-#include "replication/persist/platform/method_steps.h"
 #include "replication/persist/plan/table_planner.h"
+#include "replication/persist/platform/method_steps.h"
 #include "tests/replication/persist/platform/all_platforms.h"
 
 namespace alpheus::testing {

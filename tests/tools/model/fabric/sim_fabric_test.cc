@@ -10,11 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
-#include "tools/model/memory/crash_model.h"
-#include "tools/model/fabric/sim_network.h"
 #include "replication/persist/platform/platform.h"
 #include "tests/replication/fabric/conformance.h"
 #include "tests/replication/persist/platform/all_platforms.h"
+#include "tools/model/fabric/sim_network.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 namespace {

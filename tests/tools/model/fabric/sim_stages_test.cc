@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
-#include "tools/model/memory/crash_model.h"
 #include "tools/model/fabric/sim_network.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus::testing {
 namespace {

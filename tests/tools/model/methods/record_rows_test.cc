@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "tools/model/fabric/sim_network.h"
-#include "replication/persist/platform/method_steps.h"
 #include "replication/persist/execute/persist_requester.h"
 #include "replication/persist/plan/planner.h"
+#include "replication/persist/platform/method_steps.h"
 #include "tests/replication/persist/execute/update_world.h"
+#include "tools/model/fabric/sim_network.h"
 
 namespace alpheus::testing {
 namespace {

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "replication/persist/plan/table_planner.h"
 #include "replication/persist/platform/method_steps.h"
 #include "replication/persist/platform/method_table.h"
-#include "replication/persist/plan/table_planner.h"
-#include "tools/model/methods/weakening.h"
 #include "tests/replication/persist/platform/all_platforms.h"
+#include "tools/model/methods/weakening.h"
 
 namespace alpheus::testing {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/model/memory/crash_model.h"
 #include "tests/log/pmem/model_persistence_fixture.h"
+#include "tools/model/memory/crash_model.h"
 
 namespace alpheus {
 namespace {
