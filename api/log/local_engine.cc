@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/log/log_engine.h"
-#include "api/log/populator.h"
 #include "api/log/ring_engine.h"
+#include "api/wiring/populator.h"
 #include "log/base/random.h"
 #include "log/base/status_macros.h"
 #include "log/core/ring/format_region.h"

@@ -58,7 +58,7 @@ enum class Kind : uint32_t {
 };
 
 // Of Followed; on the wire, never renumber.
-constexpr uint32_t kRepairing = 1;
+constexpr uint32_t kIsRepairing = 1;
 constexpr uint32_t kInSession = 2;
 constexpr uint32_t kIsHeld = 4;
 constexpr uint32_t kHasEnd = 8;
@@ -75,7 +75,7 @@ constexpr size_t kFailedTextBytes = 4096;
 // --- Parts of messages -------------------------------------------------------
 
 uint32_t FlagsOf(const Followed& followed) {
-  return (followed.repairing ? kRepairing : 0) |
+  return (followed.repairing ? kIsRepairing : 0) |
          (followed.in_session ? kInSession : 0) |
          (followed.is_held ? kIsHeld : 0) |
          (followed.end.has_value() ? kHasEnd : 0);
@@ -403,7 +403,7 @@ Followed TakeFollowed(ByteReader& from, Uuid log_id) {
   Followed followed;
   followed.log_epoch = from.As<Epoch>();
   const uint32_t flags = from.U32();
-  followed.repairing = (flags & kRepairing) != 0;
+  followed.repairing = (flags & kIsRepairing) != 0;
   followed.in_session = (flags & kInSession) != 0;
   followed.is_held = (flags & kIsHeld) != 0;
   followed.replica_count = from.U32();

@@ -50,6 +50,7 @@
 #include "log/format/superline.h"
 #include "quorum/arithmetic/promise.h"
 #include "quorum/members/cluster_key.h"
+#include "recovery/protocol/installation.h"
 #include "recovery/protocol/refusals.h"
 #include "recovery/protocol/scrub_counts.h"
 #include "replication/fabric/fabric.h"

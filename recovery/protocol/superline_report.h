@@ -11,6 +11,7 @@
 
 #include "log/base/ids.h"
 #include "log/format/superline.h"
+#include "recovery/protocol/answer.h"
 #include "recovery/protocol/messages.h"
 
 namespace alpheus {

@@ -25,23 +25,9 @@
 #include "log/core/read/scan.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
-#include "log/format/superline.h"
+#include "recovery/protocol/installation.h"
 
 namespace alpheus {
-
-// The log that an epoch begins with; or, of a replica that joins an open epoch,
-// with which its session begins.
-struct Installation {
-  Epoch epoch;
-  EpochTable table;  // ends with the entry of `epoch`
-  LogPosition head;
-  LogPosition end;  // where the epoch starts, or behind some of its records
-  // Who keeps the log from this epoch on. Without members: as before, in the
-  // cache of a primary, which is no member.
-  Configuration configuration = {};
-
-  bool operator==(const Installation&) const = default;
-};
 
 // "LSN 3 at offset 128 with chain 0x1".
 std::string DescribePosition(const LogPosition& position);

@@ -12,8 +12,8 @@
 #include <span>
 #include <string>
 
-#include "api/log/populator.h"
 #include "api/wiring/background_thread.h"
+#include "api/wiring/populator.h"
 #include "api/wiring/service_thread.h"
 #include "gtest/gtest.h"
 #include "log/base/bytes.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/log/populator.h"
+#include "api/wiring/populator.h"
 
 #include <sys/mman.h>
 

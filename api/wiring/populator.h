@@ -10,8 +10,8 @@
 //
 // Thread safety: one thread.
 // References: madvise(2) MADV_POPULATE_READ.
-#ifndef ALPHEUS_API_LOG_POPULATOR_H_
-#define ALPHEUS_API_LOG_POPULATOR_H_
+#ifndef ALPHEUS_API_WIRING_POPULATOR_H_
+#define ALPHEUS_API_WIRING_POPULATOR_H_
 
 #include <atomic>
 #include <cstddef>
@@ -42,4 +42,4 @@ class Populator {
 
 }  // namespace alpheus
 
-#endif  // ALPHEUS_API_LOG_POPULATOR_H_
+#endif  // ALPHEUS_API_WIRING_POPULATOR_H_
