@@ -174,7 +174,7 @@ class EpochOpening {
   // Returns when Poll has something to do although nothing was taken.
   Deadline NextPoll() const;
 
-  // Calls from here on require that the opening is over.
+  // Requires, for all calls below: the opening is over. Errors:
   //   Unavailable         too few replicas could be reached in time, or some
   //                       went meanwhile; names each, and why. No ballot came
   //                       in time, or the membership session of the process is

@@ -87,7 +87,7 @@ class LogCreation {
   bool Poll();
   Deadline NextPoll() const;
 
-  // Calls from here on require that it is over. Errors:
+  // Requires, for all calls below: it is over. Errors:
   //   AlreadyExists  a member holds a replica of the log that was opened, or
   //                  all hold those of one creation; nothing was done. Or a
   //                  replica was opened meanwhile; the members are named

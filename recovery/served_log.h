@@ -66,8 +66,8 @@ class ServedLog : public ScrubbedReplica {
   virtual void EndWork() = 0;
 
   // The session of the installed epoch; one at a time. Take, Step, has_more,
-  // TakeNews and PersistWatermark are as those of BackupSession. All except
-  // StartSession and EndSession require a running session.
+  // TakeNews and PersistWatermark are as those of BackupSession. Requires, for
+  // all except StartSession and EndSession: a running session.
   virtual absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                                     ConnectionId connection) = 0;
   virtual absl::Status Take(const Completion& completion) = 0;
