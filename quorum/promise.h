@@ -12,9 +12,9 @@
 //   above           | either                    | new
 //
 // "The promised process" is node and incarnation, both. The rule only judges.
-// On new and on again the replica persists the promise, then destroys every
-// earlier session with its keys, of the same epoch too, then persists what is
-// visible, scans and answers (P-A4.2).
+// On new and on again the replica then acts, in this order: it persists the
+// promise; it destroys every earlier session with its keys, of the same epoch
+// too; it persists what is visible; it scans and answers (P-A4.2).
 //
 // Invariants:
 //   PRO1. A replica's promise never goes back.

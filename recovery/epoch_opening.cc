@@ -575,8 +575,8 @@ void EpochOpening::End(const absl::Status& status) {
   phase_ = Phase::kOver;
 }
 
-// Describes promises that are left behind. A primary that had the log open does
-// not get them back by itself.
+// Describes promises that remain. A primary that had the log open does not get
+// them back by itself.
 std::string EpochOpening::WhatWasPromised() const {
   if (phase_ < Phase::kPromise) return "";
   const bool any = (!is_cache_ && PromiseOf(own_->superline()) == promise_) ||

@@ -26,7 +26,7 @@ class HeldReplica {
   // reach it, and releases the lock. Errors: the medium has failed, or the
   // mapping can't be replaced; the lock then stays.
   virtual absl::Status GiveUp() = 0;
-  // As the calls of that name in RingLog.
+  // These are as the calls of that name in RingLog.
   virtual bool IsUsable() const = 0;
   virtual std::byte* RingOnMedium() const = 0;
   virtual void WhileAtRest(absl::FunctionRef<void()> work) = 0;

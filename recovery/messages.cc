@@ -128,7 +128,7 @@ Digest TakeDigest(ByteReader& from) {
   return digest;
 }
 
-// Bits of the adapter's byte. They go on the wire: never renumber.
+// Bits of the adapter's byte; on the wire, never renumber.
 constexpr uint32_t kNoDdio = 1;
 constexpr uint32_t kNativeFlush = 2;
 constexpr uint32_t kAtomicWrite = 4;

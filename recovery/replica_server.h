@@ -47,9 +47,9 @@
 // sessions of other logs wait for one slice at most.
 //
 // Invariants:
-//   RS1. Before the replica reads its ring to answer a promise, the promise is
-//        persisted, all other connections of the log that ever had a promise
-//        are closed, and every key that was given out is void (P-H6, P-R2,
+//   RS1. Before the replica reads its ring to answer a promise: the promise is
+//        persisted; all other connections of the log that ever had a promise
+//        are closed; every key that was given out is void (P-H6, P-R2,
 //        P-INV-6). Each of the last two is a fence by itself (FB5 of fabric.h).
 //        Both are needed, because a key opens its region on every connection.
 //   RS2. After that the ring changes only through the holder's connection: keys
@@ -75,7 +75,7 @@
 //        is served no more until it is opened again: half-done work is never
 //        continued. Other logs are not affected.
 //   RS8. A session that another primary ends is told so before its connection
-//        is closed: by Refused, with the promise that stands; by Released, if a
+//        is closed. Refused has the promise that stands; Released says that a
 //        process of this machine takes the replica. Nobody waits until it has
 //        heard: an adapter that drops its sends when it closes (FB5) drops this
 //        one, too.
@@ -169,7 +169,7 @@ struct ReplicaServerOptions {
   // session and the end of each primary.
   std::function<void(const std::string&)> note;
   // Gets one sentence for each connection that ends by an error; a peer that is
-  // gone is no error. Of refusals it gets the first of each host and reason
+  // gone is no error. A repeated refusal of one host and reason is left out
   // (refusals.h).
   std::function<void(const std::string&)> report;
 };

@@ -8,8 +8,8 @@
 // writes a replica repairs it: the node, or a primary for its own. Between two
 // slices the head may move, more may be persisted, and a primary's records may
 // be cleaned. Within a slice nothing changes from the head to the last record
-// that was persisted before the pass began: a primary reuses no byte before the
-// replica has published a head past it (P-A3.1).
+// that was persisted before the pass began. For a primary reuses no byte until
+// the replica has published a head past it (P-A3.1).
 //
 // Invariants:
 //   SCR1. Only records between the replica's head and the last LSN that it has

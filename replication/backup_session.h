@@ -148,7 +148,7 @@ class BackupSession {
 
   LogPosition next_;  // after the last record that is persisted and walked
   RingOffset persisted_end_;
-  uint64_t summed_ = 0;  // bytes of the payload at next_, summed so far
+  uint64_t summed_ = 0;  // summed bytes of the payload at next_
   uint32_t sum_ = 0;     // their sum
   // awaited_: asked for again, not there yet. resent_: there, not persisted
   // yet.

@@ -8,7 +8,7 @@
 // of some ten bytes cost nothing there.
 //
 // Invariants:
-//   SW1. What decodes is what was encoded, of this very kind.
+//   SW1. Decoded words are those that were encoded, of this very kind.
 // Thread safety: pure functions.
 // References: docs/replication.md, "Messages of a session".
 #ifndef ALPHEUS_REPLICATION_SUMMED_WORDS_H_

@@ -2,10 +2,11 @@
 // method_steps: the sequences of steps in the cells of the taxonomy's tables:
 // 10 for singletons (Table 2), 12 for compound updates (Table 3).
 //
-// Each is named after the operation that carries the bytes, and the event that
-// tells the requester that they are persistent: an ack of the responder's
-// program, the completion of a FLUSH, or that of the operation itself. Where
-// tables and prose disagree, the prose of §3.2 and §3.3 holds:
+// Each is named after two things: the operation that carries the bytes, and the
+// event that tells the requester that they are persistent. The event is an ack
+// of the responder's program, the completion of a FLUSH, or that of the
+// operation itself. Where tables and prose disagree, the prose of §3.2 and §3.3
+// holds:
 //   * Table 2, not DDIO + DRAM-RQWRB, WSP, Send prints "Rsp Send(a)" and "Rq
 //     Receive(a)" for the ack.
 //   * Table 3, DMP, DDIO, Write prints "Rq Send(ack)" for the second ack.

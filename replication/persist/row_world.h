@@ -12,8 +12,9 @@
 //
 // Invariants:
 //   RW1. Posted operations (WRITE, WRITEIMM, SEND) arrive in their order, and
-//        may pass FLUSH and atomic WRITE. Those two are carried out after all
-//        that was posted before them (taxonomy §2, "Operation Ordering").
+//        may pass FLUSH and atomic WRITE. FLUSH and atomic WRITE are carried
+//        out after all that was posted before them (taxonomy §2, "Operation
+//        Ordering").
 //   RW2. A completion of a posted operation says that it is in the responder's
 //        adapter; on iWARP only that it was posted (§3.2). A completion of a
 //        FLUSH says that it was carried out. A wait is for the last such

@@ -14,8 +14,8 @@
 //        and counted (P-R5), or has no bytes that matter.
 //   UR3. Only messages of this session, whole and in turn, are taken; places
 //        outside the region are refused.
-// Crash states: those of MessageLog. Of unacknowledged updates any part may be
-// there, but b never without a.
+// Crash states: those of MessageLog. Any part of an unacknowledged update may
+// be there, but b never without a.
 // Thread safety: one thread.
 // References: method.h; remote persistence taxonomy §3.2, §3.3; protocol P-B6
 // P-R5.

@@ -394,8 +394,8 @@ void SimFabric::Complete(const QueuePair& pair, Completion completion) {
   network_.NoteActivity(host_);
 }
 
-// Loses this completion and all others until the connections break. That must
-// not happen while the program looks at one of them (FB9).
+// Loses this completion and all others until the connections break. They must
+// not break while the program looks at one of them (FB9).
 void SimFabric::Overrun() {
   if (has_overrun_) return;
   has_overrun_ = true;

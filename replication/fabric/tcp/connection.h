@@ -144,8 +144,8 @@ class Connection {
   void Asked(int64_t now) {
     if (asked_at_ == kNever) asked_at_ = now;
   }
-  // Returns false while others keep so much that nothing more may be kept
-  // (TCN5).
+  // Returns false while this connection keeps requests and all together keep
+  // the most that they may (TCN5).
   bool MayBeRead() const;
   // Returns true if silence of the peer breaks it (TCN2).
   bool HearsSilence() const;

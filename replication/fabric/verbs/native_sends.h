@@ -11,7 +11,7 @@
 // Invariants:
 //   NS1. A flush is a FLUSH only if its region grants it, and everything posted
 //        since the last flush, sends included, lies in the range that it names.
-//        That has at most kFlushBytesMax: a flush line by line takes that long.
+//        The range has at most kFlushBytesMax: a flush line by line takes long.
 //        Otherwise it is a READ.
 //   NS2. An atomic WRITE is carried out after all that was posted before. It
 //        comes after FLUSHes by itself; for a flush that is a READ it waits

@@ -54,7 +54,7 @@ class RegisteredMemory {
   // Returns own bytes as a work request names them; no bytes: all zeros.
   // Errors: InvalidArgument (unknown key, bytes outside its region).
   absl::StatusOr<ibv_sge> Name(const LocalBytes& local) const;
-  // As Name, but returns false instead of an error.
+  // Does what Name does, but returns false instead of an error.
   bool TryName(const LocalBytes& local, ibv_sge* name) const;
 
  private:
