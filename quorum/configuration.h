@@ -57,7 +57,7 @@ struct ClusterConfiguration {
   std::vector<ClusterMember> members;
   // The key and its file; not set: no proofs are asked for.
   std::string key_file = {};
-  // allows no key even if other machines reach it
+  // Allows no key even if other machines reach it.
   bool insecure_without_key = false;
   ClusterKey key = {};
   ClusterFabric fabric = ClusterFabric::kTcp;

@@ -43,10 +43,10 @@ class Installer {
   Installer(P& pmem, std::span<std::byte> region, const RegionState& state)
       : pmem_(pmem), region_(region), state_(state) {}
 
-  // Flushes all that recovery read outside the ring: it may be visible only,
-  // and lost by a power cut, since kill -9 leaves stores in caches (P-H7). This
-  // includes the copies of superline, table and watermark, as the copy that is
-  // overwritten next may be the only one on media. Fence persists it.
+  // Flushes all that lies before the ring. Bytes that recovery read there may
+  // be visible only, and lost by a power cut, since kill -9 leaves stores in
+  // caches (P-H7). A copy of superline, table or watermark that is overwritten
+  // next may be the only one on media. Fence persists it.
   void FlushBeforeRing();
   // Flushes [begin, end) of the ring. Requires: no more than one lap.
   void FlushRing(RingOffset begin, RingOffset end);

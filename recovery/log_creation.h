@@ -128,7 +128,7 @@ class LogCreation {
   absl::Status status_;
   Configuration configuration_;
   std::vector<std::unique_ptr<OpeningPeer>> peers_;
-  // errors of connections that were made again
+  // Errors of connections that were made again.
   std::map<NodeId, std::string> last_breaks_;
 };
 

@@ -92,7 +92,7 @@ class RemoteTail {
   struct Options {
     Uuid cluster_id;
     Uuid log_id;
-    // id of the list that N, W and members are from
+    // Id of the list that N, W and members are from.
     uint64_t configuration_id = 1;
     uint32_t write_quorum = 1;
     std::string list_file = "the cluster file";  // for messages
@@ -110,7 +110,7 @@ class RemoteTail {
   struct Record {
     Lsn lsn;
     Epoch epoch;
-    // valid until the next call of Next or Poll
+    // Valid until the next call of Next or Poll.
     std::span<const std::byte> payload;
   };
 

@@ -173,7 +173,7 @@ class ReplicaSession {
   PersistRequester requester_;
   RingEnd posted_;
   RingEnd acked_;
-  // ends of batches that are not persisted yet
+  // Ends of batches that are not persisted yet.
   NumberedQueue<RingEnd> unpersisted_;
   LogPosition head_sent_;
   LogPosition head_published_;

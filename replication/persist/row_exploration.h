@@ -23,7 +23,7 @@ namespace alpheus {
 // From best to worst.
 enum class RowVerdict {
   kOk,
-  // a program waits for an event that never comes; nothing false was said
+  // A program waits for an event that never comes; nothing false was said.
   kEndless,
   kOrder,  // b without a, of an unacknowledged update
   kLoss,   // the requester took for persistent an update that is not

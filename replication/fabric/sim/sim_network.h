@@ -252,7 +252,7 @@ class SimNetwork {
     std::unique_ptr<StagedMemory> stages;
     std::unique_ptr<SimFabric> fabric;
     std::vector<ModelPersistence*> memories;
-    // writers into stages, by channel
+    // Writers into stages, by channel.
     std::map<uint64_t, QueuePairAddress> writers;
     bool hides_receives = false;
     uint64_t receives_hidden = 0;

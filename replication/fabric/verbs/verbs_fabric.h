@@ -157,7 +157,7 @@ class VerbsFabric final : public WorkRequestFabric {
   bool is_settled_ ABSL_GUARDED_BY(mutex_) = true;  // no connection begins
   // when the connection manager is asked next; 0: at once
   int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;
-  // when device news are read next; 0: at once
+  // When device news are read next; 0: at once.
   int64_t news_at_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t turns_ ABSL_GUARDED_BY(mutex_) = 0;
   int waiters_ ABSL_GUARDED_BY(mutex_) = 0;
