@@ -241,7 +241,7 @@ bool EpochOpening::MayComeYet(const OpeningPeer& peer) const {
          !DeadlineHasPassed();
 }
 
-// Makes the lists of electors. A process without a replica is none.
+// Makes the lists of electors: the peers, and this process if it has a replica.
 void EpochOpening::MakeElectorates() {
   std::vector<NodeId> nodes;
   for (const PeerAddress& peer : options_.peers) nodes.push_back(peer.node);

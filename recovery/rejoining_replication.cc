@@ -200,8 +200,8 @@ ReplicationState RejoiningReplication::replication_state() const {
   return state;
 }
 
-// Never in the past: a waiter would return at once, again and again, while
-// another thread is in the middle of a step.
+// At least kLookAgainNanos from now: a waiter would return at once, again and
+// again, while another thread is in the middle of a step.
 Deadline RejoiningReplication::LookBy(Deadline deadline) const {
   const int64_t next = std::max(next_poll_ns_.load(std::memory_order_relaxed),
                                 clock_.NowNanos() + kLookAgainNanos);

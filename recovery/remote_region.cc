@@ -165,7 +165,7 @@ absl::Status RemoteRegion::Read() {
 absl::Status RemoteRegion::FinishStage() {
   switch (stage_) {
     case Stage::kBefore:
-      // Any epoch will do; that read after the ring must be the same.
+      // Any epoch will do; the one read after the ring must be the same.
       epoch_ = EpochOf(image_);
       watermarks_.assign(image_.begin() + kWatermarkOffset,
                          image_.begin() + kTableOffset);

@@ -170,7 +170,7 @@ class RemoteTail {
     int64_t due_ns = 0;       // when it is asked or tried again
     int64_t silent_until_ns = 0;
     uint64_t answers = 0;  // answers seen
-    uint64_t stale = 0;    // it is settled by later answers only
+    uint64_t stale = 0;    // answers up to this one do not settle it
     Lsn damaged_lsn;       // LSN that it could not read; 0: none
   };
   enum class Stage {

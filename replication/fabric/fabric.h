@@ -255,8 +255,8 @@ class Fabric {
   // bounds.
   virtual absl::Status PostFlush(ConnectionId connection, WorkId work,
                                  RemoteAddress range, uint64_t bytes) = 0;
-  // Writes one whole word, on a multiple of 8, after all that was posted
-  // before, flushes too. Completes as a kWrite. Errors: also Unimplemented
+  // Writes one whole word, on a multiple of 8, after all that was posted before
+  // it, flushes included. Completes as a kWrite. Errors: also Unimplemented
   // (Limits::atomic_write is false), InvalidArgument (not such a word).
   virtual absl::Status PostWriteAtomic(ConnectionId connection, WorkId work,
                                        LocalBytes from, RemoteAddress to);

@@ -21,9 +21,9 @@
 //        (IBV_SEND_FENCE). Without that a later write may get into an earlier
 //        read (FB1). A flush is not waited for: a later operation may land
 //        early.
-//   QP5. The completion channel reports its first completion: a thread that is
-//        about to sleep may create it, or one may be created while others sleep
-//        (VF4, verbs_fabric.h).
+//   QP5. A new queue pair is armed: the completion channel reports its first
+//        completion. So a thread that is about to sleep may make it, and it may
+//        be made while others sleep (VF4, verbs_fabric.h).
 // Thread safety: none; the fabric's lock guards it.
 // References: ibv_post_send(3), ibv_poll_cq(3); remote persistence taxonomy
 // §3.4; protocol P-B0.5, P-R2, P-R3.
