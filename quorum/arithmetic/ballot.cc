@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kCounterShift = 32;
 constexpr int kNodeShift = 16;
-constexpr int kProcessShift = 48;  // of the incarnation: its upper 16 bits
+constexpr int kProcessShift = 48;  // keeps the upper 16 bits of the incarnation
 
 }  // namespace
 

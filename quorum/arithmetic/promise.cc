@@ -18,8 +18,8 @@ namespace {
 
 constexpr char kPayloadUrl[] = "alpheus/standing-promise";
 
-// As in memory: a status does not leave its process. Who sends a refusal sends
-// the promise as its messages do.
+// Laid out as in memory: a status does not leave its process. Messages send the
+// promise in their own format.
 struct PromisePayload {
   uint64_t epoch;        // 0..8
   uint64_t node;         // 8..16

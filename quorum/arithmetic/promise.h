@@ -2,8 +2,8 @@
 // promise: the rule by which a replica gives its word to one primary.
 //
 // Idea: safety of a fail-over comes from the replicas alone. A replica that
-// promised an epoch takes no byte of an older one any more; whoever holds the
-// promises of a quorum knows that nobody else can make a record durable.
+// promised an epoch takes no byte of an older one any more. A process with the
+// promises of a quorum knows that no other can make a record durable.
 //
 //   request's epoch | from the promised process | answer
 //   below           | either                    | refused
@@ -11,10 +11,10 @@
 //   equal           | no                        | refused
 //   above           | either                    | new
 //
-// "The promised process" is node and incarnation, both. The rule only judges:
-// on new and on again the replica persists the promise, then destroys every
-// earlier session with its keys, of the same epoch too, then persists what is
-// visible, scans and answers (P-A4.2).
+// "The promised process" is node and incarnation, both. The rule only judges.
+// On new and on again the replica then acts, in this order: it persists the
+// promise; it destroys every earlier session with its keys, of the same epoch
+// too; it persists what is visible; it scans and answers (P-A4.2).
 //
 // Invariants:
 //   PRO1. A replica's promise never goes back.
@@ -35,7 +35,7 @@
 
 namespace alpheus {
 
-// An epoch and the process it is promised to. Epoch 0: nothing is promised.
+// An epoch and the process to which it is promised. Epoch 0: no promise.
 struct Promise {
   Epoch epoch;
   PrimaryId primary;
@@ -44,33 +44,34 @@ struct Promise {
 };
 
 enum class PromiseVerdict {
-  kNew,      // above the promise that stands, which it replaces
-  kAgain,    // the promise that stands, asked for once more
+  kNew,      // above the standing promise, which it replaces
+  kAgain,    // the standing promise, asked for once more
   kRefused,  // below it, or another process's
 };
 
-// The table above. Requires: request.epoch > 0.
+// Applies the table above. Requires: request.epoch > 0.
 PromiseVerdict JudgePromise(const Promise& standing, const Promise& request);
 
-// kNew or kAgain, or why not.
-// Errors: InvalidArgument (the request names epoch 0 or incarnation 0);
-// FailedPrecondition (refused; StandingPromise of the status tells by what).
+// Returns kNew or kAgain. Errors: InvalidArgument (the request names epoch 0 or
+// incarnation 0); FailedPrecondition (refused; StandingPromise of the status
+// says by which promise).
 absl::StatusOr<PromiseVerdict> AnswerPromise(const Promise& standing,
                                              const Promise& request);
 
-// The promise because of which AnswerPromise refused, if `status` is such a
+// Returns the promise by which AnswerPromise refused, if `status` is such a
 // refusal. A loser must go above its epoch.
 std::optional<Promise> StandingPromise(const absl::Status& status);
 
-// "node 3, process 1f, opens epoch 131075": for who has to make room for it.
+// Returns "node 3, process 1f, opens epoch 131075", for a process that must
+// step down for it.
 std::string DescribeOpening(const Promise& promise);
 
-// Whether a session of `session` may write to a replica whose promise is
-// `standing` (P-H5): only the one whose promise stands, and nobody before the
-// first.
+// Returns true if a session of `session` may write to a replica whose promise
+// is `standing` (P-H5). Only the session whose promise stands may, and none
+// before the first promise.
 bool MayWrite(const Promise& standing, const Promise& session);
 
-// The promise in a superline, and its update. Requires: PRO1.
+// Read and update the promise in a superline. Requires: PRO1.
 Promise PromiseOf(const Superline& superline);
 void SetPromise(const Promise& promise, Superline& superline);
 

@@ -29,10 +29,11 @@ bool Counts(const ReplicaProgress& replica) {
   return replica.in_sync || IsMutant("kOutOfSyncCounts");
 }
 
-// The `rank`th highest of those that count. Requires: there are so many.
+// Returns the `rank`th highest LSN of the replicas in sync. Requires: there are
+// that many.
 uint64_t HighestOf(std::span<const ReplicaProgress> replicas, uint32_t rank) {
-  // Insertion: N is small, and the order hardly changes between two calls. Not
-  // initialized: only what was written is read.
+  // Insertion sort: N is small, and the order hardly changes between two calls.
+  // The array is not initialized: only written entries are read.
   std::array<uint64_t, kMembersMax> descending;
   uint32_t count = 0;
   for (const ReplicaProgress& replica : replicas) {
@@ -101,7 +102,8 @@ std::optional<Lsn> DurableLsn(std::span<const ReplicaProgress> replicas,
   }
   uint32_t needed = write_quorum;
   if (IsMutant("kOneReplicaShort") && needed > 1) --needed;
-  // With one backup, or after a loss, none may lag: each ack comes by here.
+  // With one backup, or after a loss, no replica may lag. Each ack comes by
+  // here.
   return Lsn(count == needed ? least : HighestOf(replicas, needed));
 }
 

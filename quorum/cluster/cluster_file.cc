@@ -23,8 +23,8 @@
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/members/cluster_key.h"
 
-// The shared library of the package throws. From the headers alone it comes
-// without exceptions, and nothing more is linked.
+// The package's shared library throws. The headers alone do not, and nothing is
+// linked.
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
@@ -43,7 +43,7 @@ std::string_view Why(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
 }
 
-// The type of a value, as an operator would call it.
+// Returns the type of a value, as an operator would call it.
 std::string_view TypeName(toml::node_type type) {
   switch (type) {
     case toml::node_type::table:
@@ -69,7 +69,7 @@ constexpr toml::node_type kTypeOf =
     : std::is_same_v<T, std::string> ? toml::node_type::string
                                      : toml::node_type::integer;
 
-// One table of the file; all errors of the file are made here.
+// One table of the file; makes all errors of the file.
 class TableReader {
  public:
   TableReader(std::string_view file, const toml::table& table)
@@ -88,7 +88,7 @@ class TableReader {
     return ErrorAt(table_.source(), what);
   }
 
-  // At the value of `key`, or at the table if it is not there.
+  // Returns an error at the value of `key`, or at the table if it has none.
   absl::Status ErrorOf(std::string_view key, std::string_view what) const {
     const toml::node* node = table_.get(key);
     return node == nullptr ? Error(what) : ErrorAt(node->source(), what);
@@ -149,7 +149,8 @@ class TableReader {
   const toml::table& table_;
 };
 
-// A UUID: 32 hexadecimal digits, hyphens aside; nothing if it is none.
+// Returns a UUID of 32 hexadecimal digits, hyphens aside; nothing for other
+// text.
 std::optional<Uuid> ParseUuid(std::string_view text) {
   Uuid id;
   int digits = 0;
@@ -239,7 +240,7 @@ absl::StatusOr<std::vector<ClusterMember>> ReadMembers(
     const TableReader reader(file, *entry.as_table());
     ALPHEUS_ASSIGN_OR_RETURN(ClusterMember member, ReadMember(reader));
     members.push_back(std::move(member));
-    // Here, where it is known which member is the one too many.
+    // Checked here, where it is known which member is the wrong one.
     if (const absl::Status status = CheckMembers(members); !status.ok()) {
       return reader.Error(Why(status));
     }
@@ -275,7 +276,7 @@ absl::Status ReadKeyOptions(const TableReader& root, ClusterOptions& options) {
                       "\"key_file\". Leave one of the two out");
 }
 
-// The sizes once more, for the key that is to blame.
+// Checks the sizes once more, to name the key that is wrong.
 absl::Status CheckSizes(const TableReader& root,
                         const ClusterOptions& options) {
   const auto count = static_cast<uint32_t>(options.members.size());
@@ -311,8 +312,8 @@ absl::StatusOr<ClusterConfiguration> ReadCluster(std::string_view file,
   return cluster;
 }
 
-// Members by the numbers of their hosts, which fabrics take; `*reached_node` is
-// one that other machines reach, if there is any.
+// Replaces members' hosts by their numbers, which fabrics take. `*reached_node`
+// becomes a member that other machines reach, if there is one.
 absl::Status ResolveMembers(const std::string& path, const HostLookup& look_up,
                             ClusterConfiguration& cluster,
                             std::optional<NodeId>* reached_node) {
@@ -344,8 +345,8 @@ absl::Status ResolveMembers(const std::string& path, const HostLookup& look_up,
   return absl::OkStatus();
 }
 
-// Without a key whoever reaches a node may end its primary and overwrite its
-// replica: not by oversight.
+// Refuses a missing key, unless it is intended: without a key, any process that
+// reaches a node may end its primary and overwrite its replica.
 absl::Status CheckMayHaveNoKey(const ClusterConfiguration& cluster,
                                const std::string& path,
                                std::optional<NodeId> reached_node) {
@@ -386,7 +387,7 @@ absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
 
 absl::StatusOr<ClusterConfiguration> LoadClusterFile(
     const std::string& path, const HostLookup& look_up) {
-  // Not blocked by a pipe that nobody writes to.
+  // Does not block on a pipe without a writer.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
       descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), std::fclose);
@@ -400,7 +401,7 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(
     return absl::InvalidArgumentError(
         absl::StrCat("cluster file ", path, " is no plain file. Name one"));
   }
-  // One byte more than it may have, to see that it has more.
+  // One byte more than allowed, to detect a larger file.
   std::string text(kClusterFileBytesMax + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) {

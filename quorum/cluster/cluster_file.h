@@ -2,10 +2,10 @@
 // cluster_file: static membership, read from a TOML file that an operator
 // wrote.
 //
-// Idea: what a typing error could change is refused, not guessed at: a key that
-// is not known, a type that is not expected, a number out of range. Every error
-// names file, line and column. tools/samples/cluster.toml has every key with
-// its reason and its default.
+// Idea: a typing error is refused, not guessed at: an unknown key, an
+// unexpected type, a number out of range. Every error names file, line and
+// column. tools/samples/cluster.toml has every key with its reason and its
+// default.
 //
 //   cluster_id = "9f0c5f5e-6a0b-4c0e-8f5a-2d1f6d6f4b1a"
 //   write_quorum = 2
@@ -29,22 +29,21 @@
 
 namespace alpheus {
 
-// A file that is larger is not one that describes 16 members.
+// Largest file; no description of 16 members is larger.
 inline constexpr size_t kClusterFileBytesMax = size_t{256} * 1024;
 
-// `name` stands in errors for the file.
-// Errors: InvalidArgument (not TOML; a key that is unknown, missing or of
-// another type; a value that is refused; what MakeClusterConfiguration
-// refuses).
+// Parses a cluster file; errors call it `name`. Errors: InvalidArgument (not
+// TOML; a key that is unknown, missing or of another type; a refused value;
+// anything that MakeClusterConfiguration refuses).
 absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
                                                       std::string_view name);
 
-// With the key that the file names, relative to where it lies itself.
-// Errors: as ParseClusterFile and LoadClusterKey; InvalidArgument (too large);
+// Reads a cluster file, and the key file that it names, relative to its own
+// place. Members' hosts become numbers, as `look_up` gives them. Errors: as
+// ParseClusterFile and LoadClusterKey; InvalidArgument (too large);
 // FailedPrecondition (no key, a member that other machines reach, and not
-// insecure_without_key); NotFound, Unavailable (a host that nobody knows); what
-// the system says of a file that can't be opened or read.
-// Members' hosts are numbers then, as `look_up` gives them.
+// insecure_without_key); NotFound, Unavailable (an unknown host); the system's
+// for a file that can't be opened or read.
 absl::StatusOr<ClusterConfiguration> LoadClusterFile(
     const std::string& path, const HostLookup& look_up = LookUpHost);
 

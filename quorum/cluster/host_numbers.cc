@@ -25,7 +25,7 @@ std::string TextOf(int family, const void* number) {
              : std::string(text.data());
 }
 
-// An IPv4 number inside an IPv6 one is that number.
+// Returns the number; an IPv4 number inside an IPv6 one as IPv4.
 std::string NumberOf(const sockaddr& address) {
   if (address.sa_family == AF_INET) {
     sockaddr_in v4{};
@@ -69,7 +69,8 @@ absl::StatusOr<std::vector<std::string>> LookUpHost(const std::string& host) {
     std::string number = NumberOf(*one->ai_addr);
     if (!number.empty()) numbers.push_back(std::move(number));
   }
-  // The same one for all processes, in whatever order a name server says them.
+  // Sorted, so that all processes pick the same one, whatever order a name
+  // server gives.
   std::ranges::sort(numbers, {}, [](const std::string& number) {
     return std::pair(IsOfIpv6(number), number);
   });

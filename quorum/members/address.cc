@@ -23,10 +23,11 @@ bool IsNameChar(char c) {
          c == '-' || c == '_';
 }
 
-// What stands in brackets: an IPv6 number and its zone, loosely.
+// Characters in brackets: an IPv6 number and its zone, loosely.
 bool IsBracketChar(char c) { return IsNameChar(c) || c == ':' || c == '%'; }
 
-// 0 if it is no port. No sign, no leading zero: each port has one form.
+// Returns 0 if the text is no port. No sign, no leading zero: each port has one
+// form.
 uint16_t ParsePort(std::string_view text) {
   uint16_t port = 0;
   const char* const begin = text.data();

@@ -23,9 +23,8 @@ struct Address {
   std::string ToString() const;
 };
 
-// "name:port", "1.2.3.4:port" or "[fe80::1%eth0]:port". Where a name leads is
-// found out later (host_numbers.h).
-// Errors: InvalidArgument (anything else).
+// Parses "name:port", "1.2.3.4:port" or "[fe80::1%eth0]:port". Names are
+// resolved later (host_numbers.h). Errors: InvalidArgument (anything else).
 absl::StatusOr<Address> ParseAddress(std::string_view text);
 
 }  // namespace alpheus

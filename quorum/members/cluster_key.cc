@@ -27,7 +27,7 @@
 namespace alpheus {
 namespace {
 
-// A key and white space; whoever names another file names a larger one.
+// Largest file: a key and white space. A file of another kind is larger.
 constexpr size_t kKeyFileBytesMax = 4096;
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
@@ -47,7 +47,8 @@ absl::Status NoKey(std::string_view name) {
       "one"));
 }
 
-// What others could read is no secret, what they could write no proof.
+// Checks the rights: a key that others can read is no secret, and one that they
+// can write proves nothing.
 absl::Status CheckOwnersAlone(std::FILE* file, const std::string& path) {
   struct stat found = {};
   if (fstat(fileno(file), &found) != 0) {
@@ -75,7 +76,7 @@ absl::Status CannotOpen(const std::string& path, int error) {
       "It must be the same one as on all other nodes; `alpheus key new FILE` "
       "makes the first");
   if (!absl::IsPermissionDenied(refused)) return refused;
-  // A right for others would be refused by the next step.
+  // The next step would refuse rights for others.
   return absl::Status(
       refused.code(),
       absl::StrCat(refused.message(),
@@ -117,7 +118,7 @@ Digest ClusterKey::Sign(std::span<const std::byte> text) const {
       HMAC(EVP_sha256(), bytes_.data(), static_cast<int>(bytes_.size()),
            reinterpret_cast<const unsigned char*>(text.data()), text.size(),
            reinterpret_cast<unsigned char*>(digest.data()), &bytes);
-  // A digest that is not one would be the same for everybody.
+  // A failed digest would be the same for everybody.
   ALPHEUS_CHECK(signed_text != nullptr && bytes == digest.size(),
                 "libcrypto has HMAC and SHA-256");
   return digest;
@@ -149,7 +150,7 @@ absl::StatusOr<ClusterKey> ParseClusterKey(std::string_view text,
 }
 
 absl::StatusOr<ClusterKey> LoadClusterKey(const std::string& path) {
-  // Not blocked by a pipe that nobody writes to.
+  // Does not block on a pipe without a writer.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const File file(descriptor < 0 ? nullptr : fdopen(descriptor, "rb"),
                   std::fclose);
@@ -167,7 +168,7 @@ absl::StatusOr<ClusterKey> LoadClusterKey(const std::string& path) {
 }
 
 absl::Status MakeClusterKeyFile(const std::string& path, RandomSource& random) {
-  // One that was cut off is no key, and in nobody's way.
+  // A file that was cut off is no key, and may be replaced.
   const auto use_of = [](std::span<std::byte> /*bytes*/, bool /*is_device*/) {
     return RegionUse::kNothing;
   };

@@ -2,10 +2,10 @@
 // cluster_key: the secret that all nodes and primaries of a cluster have, and
 // the only door to libcrypto.
 //
-// Idea: 32 random bytes in a file that only its owner reads. Nobody sends them:
-// who has them signs what was said on a connection
-// (recovery/protocol/handshake.h). Keys and digests are compared in a time that
-// tells nothing of them, and a key is wiped from memory when it goes.
+// Idea: 32 random bytes in a file that only its owner reads. The key is never
+// sent: its holders sign what was said on a connection
+// (recovery/protocol/handshake.h). Keys and digests are compared in constant
+// time, and a key is wiped from memory when it is destroyed.
 //
 // Thread safety: values and pure functions; files are read and written by
 // LoadClusterKey and MakeClusterKeyFile, which may block.
@@ -30,12 +30,12 @@ inline constexpr size_t kDigestBytes = 32;
 
 using Digest = std::array<std::byte, kDigestBytes>;
 
-// Whether both are the same, in a time that depends on neither.
+// Returns true if both are equal, in a time that depends on neither.
 bool AreSame(const Digest& a, const Digest& b);
 
 class ClusterKey {
  public:
-  // None: nothing is signed, nothing is asked for.
+  // No key: nothing is signed, and no proof is asked for.
   ClusterKey() = default;
   explicit ClusterKey(const std::array<std::byte, kClusterKeyBytes>& bytes)
       : is_set_(true), bytes_(bytes) {}
@@ -44,7 +44,7 @@ class ClusterKey {
   ~ClusterKey();
 
   bool is_set() const { return is_set_; }
-  // HMAC-SHA256. Requires: it is set.
+  // Returns the HMAC-SHA256 of `text`. Requires: is_set().
   Digest Sign(std::span<const std::byte> text) const;
 
   bool operator==(const ClusterKey& other) const;
@@ -54,21 +54,21 @@ class ClusterKey {
   std::array<std::byte, kClusterKeyBytes> bytes_{};
 };
 
-// 64 hexadecimal digits, white space around them aside: as `openssl rand -hex
-// 32` prints them. `name` stands in errors for the file; the text never does.
-// Errors: InvalidArgument (something else; 0, which nobody draws).
+// Parses 64 hexadecimal digits, white space around them aside, as `openssl rand
+// -hex 32` prints them. Errors call the file `name`, and never show the text.
+// Errors: InvalidArgument (anything else; 0, which no random source draws).
 absl::StatusOr<ClusterKey> ParseClusterKey(std::string_view text,
                                            std::string_view name);
 
-// Errors: as ParseClusterKey; FailedPrecondition (others than the owner may
-// read or write the file, or it is no file); what the system says of a file
-// that can't be opened or read.
+// Reads a key file. Errors: as ParseClusterKey; FailedPrecondition (others than
+// the owner may read or write the file, or it is no file); the system's for a
+// file that can't be opened or read.
 absl::StatusOr<ClusterKey> LoadClusterKey(const std::string& path);
 
-// Draws a key and writes it into a new file, for the owner alone, persisted
-// when it returns. `random` must be one that nobody foresees (EntropyRandom).
-// Errors: AlreadyExists; what the system says of a file that can't be made or
-// written, of which nothing is left.
+// Draws a key and writes it into a new file, readable by the owner alone and
+// persisted on return. `random` must be unpredictable (EntropyRandom). Errors:
+// AlreadyExists; the system's for a file that can't be made or written, of
+// which nothing is left.
 absl::Status MakeClusterKeyFile(const std::string& path, RandomSource& random);
 
 }  // namespace alpheus

@@ -34,7 +34,8 @@ absl::Status CheckPair(const ClusterMember& a, const ClusterMember& b) {
   return absl::OkStatus();
 }
 
-// The formatted replica of `node`; nothing if there is none, or another.
+// Returns the formatted replica of `node`. Errors: InvalidArgument (there is
+// none, or it has incarnation 0).
 absl::StatusOr<Member> FindFormatted(std::span<const Member> formatted,
                                      NodeId node) {
   const auto is_of_node = [node](const Member& m) { return m.node == node; };
@@ -53,7 +54,7 @@ absl::StatusOr<Member> FindFormatted(std::span<const Member> formatted,
   return *found;
 }
 
-// CF2: a file that was copied to another node brings its incarnation along.
+// CF2: a file that was copied to another node has the same incarnation.
 absl::Status CheckIncarnations(std::span<const Member> members) {
   if (IsMutant("kIncarnationShared")) return absl::OkStatus();
   for (size_t i = 0; i < members.size(); ++i) {
@@ -100,7 +101,7 @@ absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
         "configuration id is 0; the first one is 1, each change adds 1");
   }
   ClusterConfiguration cluster;
-  // The sizes first: they bound the number of members.
+  // Checks the sizes first: they bound the number of members.
   ALPHEUS_ASSIGN_OR_RETURN(
       cluster.sizes,
       MakeQuorumSizes(static_cast<uint32_t>(options.members.size()),

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// configuration: who keeps a log and where to reach them.
+// configuration: the members that keep a log, and their addresses.
 //
-// Idea: the part that safety rests on is in every superline (Configuration,
-// log/format/superline.h): id, N, W, and the members with their incarnations.
-// A ClusterConfiguration is that part before the members are formatted, with
-// what only a running node needs: addresses, R, and who may be primary. R is
-// not persisted because N and W bound it: any R that satisfies QU1 (quorum.h)
-// meets every quorum that wrote under this configuration.
+// Idea: safety rests on the part that is in every superline (Configuration,
+// log/format/superline.h): id, N, W, and the members with their incarnations. A
+// ClusterConfiguration is that part before the members are formatted, with what
+// only a running node needs: addresses, R, and which members may be primary. R
+// is not persisted because N and W bound it: any R that satisfies QU1
+// (quorum.h) meets every quorum that wrote under this configuration.
 //
 // Invariants:
 //   CF1. N, W and R satisfy QU1 (quorum.h); N = members.size().
-//   CF2. No two members share a node, or an address; no two that are known
-//        share an incarnation (P-H17).
+//   CF2. No two members share a node, or an address. No two known incarnations
+//        are equal (P-H17).
 //   CF3. Nodes fit a ballot (BA2, ballot.h), and one at least may be primary.
-//   CF4. Members stand in the order of their nodes, so that two nodes that read
-//        their lists in another order have equal configurations.
+//   CF4. Members are sorted by node, so that two nodes that read their lists in
+//        another order have equal configurations.
 // Thread safety: values and pure functions.
 // References: protocol P-A2, P-H16 to P-H18.
 #ifndef ALPHEUS_QUORUM_MEMBERS_CONFIGURATION_H_
@@ -44,7 +44,7 @@ struct ClusterMember {
   bool operator==(const ClusterMember&) const = default;
 };
 
-// What its nodes and primaries talk over.
+// The network between nodes and primaries.
 enum class ClusterFabric {
   kTcp,    // sockets, and programs at both ends
   kVerbs,  // adapters with RDMA
@@ -55,20 +55,21 @@ struct ClusterConfiguration {
   uint64_t id = 1;  // grows with each change
   QuorumSizes sizes;
   std::vector<ClusterMember> members;
-  // Where the key is, and the key; none: nobody proves anything.
+  // The key and its file; not set: no proofs are asked for.
   std::string key_file = {};
-  bool insecure_without_key = false;  // even where other machines reach it
+  // Allows no key even if other machines reach it.
+  bool insecure_without_key = false;
   ClusterKey key = {};
   ClusterFabric fabric = ClusterFabric::kTcp;
 
   bool operator==(const ClusterConfiguration&) const = default;
 };
 
-// nullptr: the cluster has no such member.
+// Returns the member, or nullptr if the cluster has none such.
 const ClusterMember* FindMember(const ClusterConfiguration& cluster,
                                 NodeId node);
 
-// What a ClusterConfiguration is made of; W and R as in MakeQuorumSizes.
+// The input of a ClusterConfiguration; W and R as in MakeQuorumSizes.
 struct ClusterOptions {
   Uuid cluster_id;
   uint64_t configuration_id = 1;
@@ -80,26 +81,26 @@ struct ClusterOptions {
   ClusterFabric fabric = ClusterFabric::kTcp;
 };
 
-// Whether each member, and no two of them, satisfy CF2 and CF3. That one may be
-// primary is not asked here: the list may be incomplete.
-// Errors: InvalidArgument (names the first that does not).
+// Checks CF2 and CF3 for each member and each pair. It does not check that one
+// may be primary: the list may be incomplete. Errors: InvalidArgument (names
+// the first violation).
 absl::Status CheckMembers(std::span<const ClusterMember> members);
 
-// Errors: InvalidArgument (CF1 to CF3; cluster_id or configuration_id is 0).
+// Makes a configuration. Errors: InvalidArgument (CF1 to CF3; cluster_id or
+// configuration_id is 0).
 absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
     ClusterOptions options);
 
-// The part that goes into superlines, once the members are formatted:
-// `formatted` has one entry for each member, in any order.
-// Errors: InvalidArgument (a node that is missing, unknown or twice there; an
-// incarnation that is 0 or another member's too).
+// Returns the part that goes into superlines, once the members are formatted.
+// `formatted` has one entry for each member, in any order. Errors:
+// InvalidArgument (a node is missing, unknown or twice there; an incarnation is
+// 0 or another member's too).
 absl::StatusOr<Configuration> PersistedConfiguration(
     const ClusterConfiguration& cluster, std::span<const Member> formatted);
 
-// Whether a peer that has configuration `peer` may work with a node that has
-// `own` (P-A5).
-// Errors: FailedPrecondition (one of the two is older); InvalidArgument (they
-// differ under one id).
+// Returns OK if a peer with configuration `peer` may work with a node that has
+// `own` (P-A5). Errors: FailedPrecondition (one of the two is older);
+// InvalidArgument (they differ under one id).
 absl::Status CheckPeerConfiguration(const Configuration& own,
                                     const Configuration& peer);
 

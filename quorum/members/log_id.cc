@@ -37,7 +37,7 @@ absl::Status CheckLogName(std::string_view name) {
 Uuid LogIdOf(Uuid cluster_id, std::string_view name) {
   Uuid id;
   id.high = Fold(Mix(cluster_id.high, cluster_id.low), name);
-  // Of 2^128 one would be zero.
+  // Sets a bit, so that the identity is never zero.
   id.low = Fold(Mix(id.high, cluster_id.high), name) | 1;
   return id;
 }

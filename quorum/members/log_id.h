@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // log_id: the identity of a cluster's log, from its name.
 //
-// Idea: operators name logs, regions and messages carry identities. The
-// identity follows from cluster and name, so that every node and every client
-// finds the same one without a registry. A log that was removed and created
-// anew under its name has the same identity again: its replicas have new
+// Idea: operators name logs; regions and messages carry identities. The
+// identity is computed from cluster and name, so that all nodes and clients
+// find the same one without a registry. A log that was removed and created
+// again under its name has the same identity again. Its replicas have new
 // incarnations, and those of its former life count as blank (P-H16).
 //
 // Thread safety: pure functions.
@@ -22,12 +22,12 @@ namespace alpheus {
 
 inline constexpr size_t kLogNameBytesMax = 64;
 
-// A name is 1 to kLogNameBytesMax letters, digits, '.', '_' and '-', and begins
-// with a letter or a digit: it is a part of file names, too.
-// Errors: InvalidArgument.
+// Checks a name: 1 to kLogNameBytesMax letters, digits, '.', '_' and '-', the
+// first a letter or a digit. It is a part of file names, too. Errors:
+// InvalidArgument.
 absl::Status CheckLogName(std::string_view name);
 
-// Never zero. Requires: CheckLogName(name) is OK.
+// Returns the identity; never zero. Requires: CheckLogName(name) is OK.
 Uuid LogIdOf(Uuid cluster_id, std::string_view name);
 
 }  // namespace alpheus

@@ -1,38 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// membership: what a process is told about the others of one log, and where its
-// ballots come from.
+// membership: a process's view of the others of one log, and the source of its
+// ballots.
 //
-// Idea: a control plane beside the data plane. It says who is there, in which
-// order they want to be primary, and gives ballots. It is a state machine that
-// its owner polls; it starts no thread and waits for nothing. What it tells is
-// a picture of the past: the service may be unreachable while all replicas are
-// there, or the reverse, and both pictures may be wrong for as long (P-H24).
+// Idea: a control plane beside the data plane. It says which processes are
+// there and in which order they want to be primary, and it gives ballots. It is
+// a state machine that its owner polls; it starts no thread and never waits.
+// Its view is of the past: the service may be unreachable while all replicas
+// are there, or the reverse, and both views may be wrong meanwhile (P-H24).
 //
-// What safety may rest on, which is ballots alone:
+// Safety rests on ballots alone:
 //   MB1. A ballot is given to one process, and once.
-//   MB2. A ballot is above every promise that its question names. One of a
+//   MB2. A ballot is above every promise that its question names. A ballot of a
 //        register is above all that the register gave before.
-//   MB3. An outcome that nobody knows gives no ballot: its number is burnt.
-// That is what recovery sees of all this (BallotSource). What it may not rest
-// on: that a session lives, that a process is registered, and least of all who
-// is first. Two processes may both be first for as long as one of them does not
-// notice; both may open, and the promises of the replicas decide (promise.h).
-// A primary whose session is gone stops for the sake of the next one's
-// patience, never because it must.
+//   MB3. An unknown outcome gives no ballot: its number is burnt.
+// Recovery sees only this (BallotSource). Safety must not rest on a live
+// session, on a registration, or on which process is first. Two processes may
+// both believe to be first until one notices; both may open, and the promises
+// of the replicas decide (promise.h). A primary whose session is gone stops to
+// spare the next one a wait, not because it must.
 //
-// How a coordination service can be behind it, call by call:
-//   session       a session of the service. kSuspended is a lost connection:
-//                 what was registered is still there or not, nobody knows.
-//                 kExpired is final, and can be told only once the service is
-//                 reached again
+// How a coordination service can implement it, call by call:
+//   session       a session of the service. kSuspended is a lost connection: it
+//                 is unknown whether registrations are still there. kExpired is
+//                 final, and can be told only once the service is reached again
 //   Register      an ephemeral node, named by node and incarnation: the one of
 //                 an earlier process may still be there
 //   Stand         an ephemeral sequential node that holds the PrimaryId. If the
 //                 connection is lost while it is made, the list tells whether
-//                 it was; where that is behind, a process may stand twice
-//   the lists     a read with a one-shot watch, which is set again by the next
-//                 read; so changes are told late and several as one, but the
-//                 last one is told. After kSuspended they are read again
+//                 it was; if the list is old, a process may stand twice
+//   the lists     a read with a one-shot watch, which the next read sets again.
+//                 So changes are told late and several as one, but the last one
+//                 is told. After kSuspended they are read again
 //   Ask           RegisterBallot (register_ballot.h) on a versioned node
 // Thread safety: one thread.
 // References: protocol P-A4.1, P-H4, P-H5, P-H16, P-H24.
@@ -54,41 +52,42 @@
 
 namespace alpheus {
 
-// What a ballot must be above, and whose it is to be.
+// The bounds of a ballot.
 struct BallotQuestion {
-  // The epochs that replicas told that they promised, one of each, and those
-  // by which openings before were refused.
+  // Epochs that replicas said they promised, one for each, and those that
+  // refused earlier openings.
   std::vector<Epoch> promised;
   QuorumSizes sizes;
 };
 
-// A ballot that is asked for. Its end gives it up; its number may be burnt.
+// A request for a ballot. Its destruction gives it up; the number may be burnt.
 class BallotRequest {
  public:
   virtual ~BallotRequest() = default;
 
-  // Goes on. The ballot, once; nothing while it is on its way.
-  // Errors: Unavailable (too few promises were told; the session expired);
-  // FailedPrecondition (no counter is left).
+  // Advances. Returns the ballot, once; nothing while it is on its way. Errors:
+  // Unavailable (too few promises; the session expired); FailedPrecondition (no
+  // counter is left).
   virtual std::optional<absl::StatusOr<Epoch>> Poll() = 0;
-  // When Poll has something to do, though nothing came from the service.
+  // Returns when Poll has something to do although nothing came from the
+  // service.
   virtual Deadline NextPoll() const = 0;
 };
 
-// Where the ballots of one process come from, for one log.
+// The source of one process's ballots, for one log.
 class BallotSource {
  public:
   virtual ~BallotSource() = default;
 
-  // The source must outlive the request.
+  // Asks for a ballot. The source must outlive the request.
   virtual std::unique_ptr<BallotRequest> Ask(
       const BallotQuestion& question) = 0;
 };
 
 enum class SessionState {
-  kConnecting,  // there is none yet
+  kConnecting,  // no session yet
   kConnected,
-  kSuspended,  // the connection is lost; whether the session is, is unknown
+  kSuspended,  // connection lost; the session perhaps not
   kExpired,    // gone, with all that was registered in it
 };
 
@@ -101,8 +100,8 @@ struct Session {
   bool operator==(const Session&) const = default;
 };
 
-// A process that serves a replica. `log_epoch` and `incarnation` are what its
-// superline says: a replica that was rolled back or formatted anew shows
+// A process that serves a replica. `log_epoch` and `incarnation` are those of
+// its superline: they show a replica that was rolled back or formatted again
 // (P-A8).
 struct Registration {
   NodeId node;
@@ -113,7 +112,7 @@ struct Registration {
   bool operator==(const Registration&) const = default;
 };
 
-// A process that wants to be primary, and the number that it drew for it.
+// A process that wants to be primary, and the sequence number that it drew.
 struct Candidate {
   uint64_t sequence = 0;
   PrimaryId primary;
@@ -130,31 +129,33 @@ enum class MembershipEvent {
 // One process's view of one log.
 class Membership : public BallotSource {
  public:
-  // Takes what came from the service, and sends what is to be sent.
+  // Takes what came from the service, and sends requests.
   virtual void Poll() = 0;
-  // When Poll has something to do, though nothing came: to keep the session.
+  // Returns when Poll has something to do although nothing came: to keep the
+  // session.
   virtual Deadline NextPoll() const = 0;
 
   virtual Session session() const = 0;
-  // A session anew, in which all is registered as it was asked for.
-  // Requires: the session has expired.
+  // Begins a new session and registers everything again. Requires: the session
+  // has expired.
   virtual void Renew() = 0;
 
-  // Wishes, which are kept up until they are changed: over lost connections,
-  // and by Renew. The process is registered, and stands, some time later.
+  // Wishes: they stand until they are changed, over lost connections and Renew.
+  // The process is registered, and stands, some time later.
   virtual void Register(const Registration& registration) = 0;
   virtual void Stand() = 0;
   virtual void StepDown() = 0;
 
-  // What was last heard of, with what is registered by itself.
+  // Both return the last known list, with this process's own entries.
   virtual const std::vector<Registration>& members() const = 0;
-  // The one that is to be primary comes first.
+  // The candidate that should be primary comes first.
   virtual const std::vector<Candidate>& candidates() const = 0;
-  // Since the last time, each kind once.
+  // Returns events since the last call, each kind once.
   virtual std::vector<MembershipEvent> TakeEvents() = 0;
 };
 
-// Whether that process is to be primary, as far as is known. A hint (above).
+// Returns true if the process is first, as far as known. Only a hint (see
+// above).
 bool IsFirst(const Membership& membership, const PrimaryId& process);
 
 }  // namespace alpheus

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// membership_events: what a Membership has to tell its owner, until it is asked
-// for it.
+// membership_events: the events that a Membership has for its owner, until the
+// owner takes them.
 //
-// Thread safety: none; belongs to whoever polls the membership.
+// Thread safety: none; belongs to the thread that polls the membership.
 // References: membership.h.
 #ifndef ALPHEUS_QUORUM_MEMBERSHIP_MEMBERSHIP_EVENTS_H_
 #define ALPHEUS_QUORUM_MEMBERSHIP_MEMBERSHIP_EVENTS_H_
@@ -16,7 +16,8 @@ namespace alpheus {
 class MembershipEvents {
  public:
   void Note(MembershipEvent event);
-  // Since the last time, each kind once, in the order in which they came.
+  // Returns events since the last call, each kind once, in the order in which
+  // they came.
   std::vector<MembershipEvent> Take();
 
  private:

@@ -14,15 +14,15 @@ RegisterBallot::RegisterBallot(BallotSequence& sequence,
                                BallotQuestion question)
     : sequence_(sequence), question_(std::move(question)) {}
 
-// RB1: the sequence remembers what it tried.
+// RB1: the sequence remembers all numbers that it tried.
 void RegisterBallot::OnRead(const std::optional<BallotRegister>& found) {
   ALPHEUS_CHECK(step_ == Step::kRead, "nothing else was asked for");
   std::vector<Epoch> below = question_.promised;
   if (IsMutant("kRegisterNotRaised")) {
     std::ranges::fill(below, Epoch(0));
   }
-  // Over one of the promises: the register is no replica, and does not stand
-  // for one of R that are missing.
+  // Raises one of the promises: the register is no replica, and must not count
+  // as one of the R promises.
   if (found && !below.empty()) {
     below.front() = std::max(below.front(), found->last);
   }
@@ -45,9 +45,9 @@ void RegisterBallot::OnOvertaken() {
   step_ = Step::kRead;
 }
 
-// The number may be in the register, or get there later: it is burnt. To look
-// whether it is there is not enough: it is not there yet, another process reads
-// the same, and both are given one counter.
+// The number may be in the register, or get there later: it is burnt. A read
+// would not settle that. The number may not be there yet, another process reads
+// the same old one, and both get one counter.
 void RegisterBallot::OnUnknown() {
   ALPHEUS_CHECK(step_ != Step::kDone, "nothing was under way");
   if (step_ != Step::kRead && IsMutant("kUnknownBallotTaken")) {

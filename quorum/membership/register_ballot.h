@@ -1,35 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// register_ballot: how a ballot is taken from a register that a service keeps
-// for each log: a number with a version, and compare-and-set.
+// register_ballot: takes a ballot from a register that a service keeps for each
+// log: a number with a version, and compare-and-set.
 //
-// Idea: pure; it says what to ask the service for next, and is told what came
-// of it. Whoever talks to the service (its client, or the simulator) does the
-// rest.
+// Idea: pure. It says what to ask the service next, and is told the outcome.
+// The service's client, or the simulator, does the rest.
 //
 //   kRead    the register is read: the last ballot and its version, or none
 //   kCreate  it is made with the new ballot, if there is none
 //   kSet     the new ballot takes the place of that version
 //   kDone    result()
 //
-//   under way | took effect | did not: another was faster | nobody knows
+//   under way | took effect | did not: another was faster | unknown
 //   ----------+-------------+-----------------------------+--------------
-//   kRead     | go on       |                             | kRead
+//   kRead     | continue    |                             | kRead
 //   kCreate   | kDone       | kRead                       | burnt; kRead
 //   kSet      | kDone       | kRead                       | burnt; kRead
 //
 // A ballot of a register is packed as one without (ballot.h), so that it still
-// names its node and process; the register gives the counter. It is raised to
-// whatever replicas have promised: a register that is new, or was restored from
-// an old copy, is behind them, and what it gave then would be refused, or, on
-// replicas that did not promise it, be an epoch that was promised before
-// (P-A4.1, BA4 of ballot.h).
+// names its node and process; the register gives the counter. The counter is
+// raised above all promises of the replicas. For a new register, or one
+// restored from an old copy, is older than they are. Replicas would refuse its
+// ballot, or it would be an epoch that was promised before (P-A4.1, BA4 of
+// ballot.h).
 //
 // Invariants:
-//   RB1. What it writes is above what it read, above all promises of the
+//   RB1. It writes a ballot above what it read, above all promises of the
 //        question, and above all that its sequence tried before: a burnt number
 //        is never tried again.
-//   RB2. The result is a ballot that was written by this request, for certain.
-//        So of one register no two have the same counter (P-H4, P-H5).
+//   RB2. The result is a ballot that this request has certainly written. So no
+//        two ballots of one register have the same counter (P-H4, P-H5).
 // Thread safety: one thread.
 // References: protocol P-A4.1, P-H4, P-H5; membership.h.
 #ifndef ALPHEUS_QUORUM_MEMBERSHIP_REGISTER_BALLOT_H_
@@ -49,7 +48,7 @@ namespace alpheus {
 // A register that exists.
 struct BallotRegister {
   Epoch last;
-  int64_t version = 0;  // another one after each change
+  int64_t version = 0;  // changes with each write
 
   bool operator==(const BallotRegister&) const = default;
 };
@@ -58,24 +57,25 @@ class RegisterBallot {
  public:
   enum class Step { kRead, kCreate, kSet, kDone };
 
-  // `sequence`, of the process that asks, the same one for all its requests,
-  // must outlive it.
+  // `sequence` is of the asking process, one for all its requests. It must
+  // outlive the object.
   RegisterBallot(BallotSequence& sequence, BallotQuestion question);
 
-  // What to ask the service for.
+  // Returns what to ask the service for.
   Step step() const { return step_; }
-  // Of kCreate and kSet: what to write; of kSet: over which version.
+  // For kCreate and kSet: the value to write; for kSet: over which version.
   Epoch value() const { return value_; }
   int64_t version() const { return version_; }
 
-  // Of kRead: what is there. It may be an older one: then kSet is refused.
+  // Outcome of kRead: the register, or none. It may be an older one: then kSet
+  // is refused.
   void OnRead(const std::optional<BallotRegister>& found);
-  // Of kCreate and kSet.
+  // Outcomes of kCreate and kSet.
   void OnWritten();
   void OnOvertaken();
-  // Of all: the connection was lost meanwhile.
+  // Outcome of any step: unknown, as the connection was lost.
   void OnUnknown();
-  // It can't go on: the session is gone, or the register can't be read.
+  // Ends the request: the session is gone, or the register can't be read.
   // Requires: !status.ok().
   void Fail(const absl::Status& status);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // static_membership: a cluster without a service, whose members a file names.
 //
-// Idea: nothing is known of others, and nobody is asked. Ballots are counted
-// up from what the replicas promised (BallotSequence); whoever stands is first
-// as far as it knows, and an operator sees to it that few do.
+// Idea: a process knows nothing of others, and asks nobody. Ballots are counted
+// up from what the replicas promised (BallotSequence). Every candidate is first
+// as far as it knows; the operator sees to it that there are few.
 //
 // Thread safety: one thread.
 // References: membership.h; protocol P-A4.1.
@@ -31,14 +31,14 @@ class StaticMembership final : public Membership {
 
   void Poll() override {}
   Deadline NextPoll() const override { return Deadline(); }
-  // Always connected: it can't be lost.
+  // Returns a session that is always connected.
   Session session() const override;
   void Renew() override;
 
   void Register(const Registration& registration) override;
   void Stand() override;
   void StepDown() override;
-  // Itself.
+  // Both lists have this process, once it registered or stands, and no other.
   const std::vector<Registration>& members() const override { return members_; }
   const std::vector<Candidate>& candidates() const override {
     return candidates_;

@@ -11,9 +11,9 @@ namespace {
 
 struct Evidence {
   Lsn named;
-  Lsn before_epoch;            // the newest one
-  std::vector<Lsn> persisted;  // largest first, of those that count
-  std::vector<Lsn> ends;       // the same
+  Lsn before_epoch;            // LSN before the newest epoch
+  std::vector<Lsn> persisted;  // of replicas that count; largest first
+  std::vector<Lsn> ends;       // ends of those; largest first
   bool without_ends = false;
   uint32_t unheard = 0;  // u of DR2
 };
@@ -51,7 +51,7 @@ Evidence Gather(const std::vector<std::optional<ReplicaClaims>>& replicas) {
   return all;
 }
 
-// The one that `count` of them reach.
+// Returns the largest LSN that `count` of them reach.
 Lsn ReachedBy(size_t count, const std::vector<Lsn>& largest_first) {
   return largest_first.size() < count ? Lsn() : largest_first[count - 1];
 }

@@ -12,7 +12,7 @@ namespace alpheus {
 namespace {
 
 constexpr uint64_t kTailReadBytesMax = uint64_t{1} << 20;
-constexpr uint32_t kTailReadsMax = 4;  // under way
+constexpr uint32_t kTailReadsMax = 4;  // reads in flight, at most
 
 }  // namespace
 
@@ -36,7 +36,7 @@ bool FollowedReplica::Take(const Completion& completion) {
   } else if (!was_answered && inquiry_.reply()) {
     taken = TakeReply(*inquiry_.reply());
   }
-  // The first answer is asked for without being told to.
+  // Asks for the first answer by itself.
   if (taken.ok() && region_key_ != RegionKey() && !said_ &&
       inquiry_.may_ask()) {
     Ask();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// followed_replica: one replica of a log that somebody follows: how far it says
-// it is, and bytes of its ring.
+// followed_replica: one replica of a log that a reader follows: its reported
+// state, and bytes of its ring.
 //
-// Idea: one connection with a View, whose key lets the ring be read by
-// one-sided reads, and a Follow as often as the tail wants to know more. A
-// Follow is answered by the replica's program, which also publishes heads, one
-// after the other: what was read between two answers had not been used again if
-// the second one's head is not beyond it. It keeps the view alive, too.
+// Idea: one connection with a View, whose key allows one-sided reads of the
+// ring, and a Follow whenever the tail wants to know more. The replica's
+// program answers each Follow, and also publishes heads, one after the other.
+// So bytes read between two answers had not been reused if the second answer's
+// head is not past them. A Follow keeps the view alive, too.
 //
 // Invariants:
 //   FR1. No byte of the replica changes.
-//   FR2. All that is said and read is of one incarnation of the replica:
-//        another one is another connection.
+//   FR2. All answers and reads are of one incarnation of the replica: another
+//        one means another connection.
 //   FR3. table() is of said()->log_epoch.
 // Thread safety: one thread.
 // References: protocol P-A6, P-L4, P-H17; remote_tail.h.
@@ -34,31 +34,33 @@ namespace alpheus {
 
 class FollowedReplica {
  public:
-  // Starts to connect; errors show in status(). `list` is the reader's.
+  // Starts to connect; errors show in status(). `list` is the reader's list of
+  // members.
   FollowedReplica(Fabric& fabric, Inquiry::Options at, const ReadersList& list);
 
-  // False if it is of another connection.
+  // Takes what the fabric brought. Returns false for any other connection.
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
-  // Errors: as Inquiry; FailedPrecondition (CheckReadersList). It is of no more
-  // use then.
+  // Returns the status; after an error the object is of no more use. Errors: as
+  // Inquiry; FailedPrecondition (CheckReadersList).
   const absl::Status& status() const { return inquiry_.status(); }
-  // What it said last; nothing before its first answer.
+  // Returns the last answer; nothing before the first.
   const std::optional<Followed>& said() const { return said_; }
   uint64_t answers() const { return answers_; }
-  // The newest that it showed, also if it serves nobody; 0: none yet.
+  // Returns the newest id that it showed, also if it does not serve; 0: none
+  // yet.
   uint64_t configuration_id() const;
   const EpochTable& table() const { return table_; }
   uint64_t ring_capacity() const { return inquiry_.welcome()->ring_capacity; }
 
-  // May be asked, or read from, now.
+  // Returns true if the replica may be asked or read from now.
   bool may_ask() const { return said_.has_value() && inquiry_.may_ask(); }
-  // Another answer is to come.
+  // Asks for another answer.
   void Ask();
 
   // Reads `bytes` of the ring from `from` on into the same places of `ring`.
-  // Requires: at most its capacity; nothing is being read.
+  // Requires: at most its capacity; no read is running.
   void Read(const RegisteredBytes& ring, RingOffset from, uint64_t bytes);
   bool is_reading() const { return reads_ > 0 || to_read_ > 0; }
 
@@ -69,16 +71,16 @@ class FollowedReplica {
 
   Fabric& fabric_;
   const ReadersList list_;
-  uint64_t configuration_id_ = 0;  // by its answers
+  uint64_t configuration_id_ = 0;  // from its answers
   RegionKey region_key_;
   uint64_t ring_offset_ = 0;  // from the start of the region
   std::optional<Followed> said_;
   uint64_t answers_ = 0;
   EpochTable table_;
 
-  // Being read:
+  // The running read:
   const RegisteredBytes* into_ = nullptr;
-  uint64_t place_ = 0;    // in the ring, next
+  uint64_t place_ = 0;    // place in the ring of the next post
   uint64_t to_read_ = 0;  // not posted yet
   uint32_t reads_ = 0;    // posted
   Inquiry inquiry_;

@@ -17,11 +17,11 @@ namespace alpheus {
 namespace {
 
 constexpr uint64_t kReadBytesMax = uint64_t{1} << 20;
-constexpr uint32_t kReadsMax = 8;  // under way
-// Openings follow each other this fast only if something is wrong.
+constexpr uint32_t kReadsMax = 8;  // reads in flight, at most
+// More openings than this during one reading mean that something is wrong.
 constexpr int kAttemptsMax = 5;
 
-// Nothing if no copy of the superline can be read, or is one.
+// Returns nothing if no copy of the superline is readable or valid.
 std::optional<Epoch> EpochOf(std::span<std::byte> image) {
   const CellState cell = ReadCell(SuperlinePlace(image));
   if (!cell.newest) return std::nullopt;
@@ -47,7 +47,7 @@ void RemoteRegion::Ask() {
   bytes_read_before_ = bytes_read_;
   Inquiry::Options at = options_.at;
   at.deadline = options_.deadline();
-  // The connection before it is closed first: it uses the image no more.
+  // Closes the old connection first: it no longer uses the image.
   inquiry_.reset();
   inquiry_ = std::make_unique<Inquiry>(fabric_, std::move(at), View{});
 }
@@ -59,7 +59,7 @@ void RemoteRegion::Expect(const absl::Status& step) {
 bool RemoteRegion::Take(const ConnectionEvent& event) {
   if (event.kind == ConnectionEvent::Kind::kDisconnected &&
       event.connection == inquiry_->connection() && !under_way_.empty()) {
-    // Each read still completes (FB3), some of them well.
+    // Each read still completes (FB3), some with success.
     is_broken_ = true;
     return true;
   }
@@ -92,8 +92,8 @@ bool RemoteRegion::Take(const Completion& completion) {
   return true;
 }
 
-// Neither less than its ring and what stands before it, nor more: memory for an
-// image is made by what the node says.
+// Checks the size of the region: not less than the ring and the parts before
+// it, nor much more. Memory for the image is made by the node's word.
 bool RemoteRegion::IsRegion(const Viewed& viewed, uint64_t ring_capacity) {
   const absl::StatusOr<Layout> largest =
       Layout::ForRing(ring_capacity, kEpochTableCapacity);
@@ -165,7 +165,7 @@ absl::Status RemoteRegion::Read() {
 absl::Status RemoteRegion::FinishStage() {
   switch (stage_) {
     case Stage::kBefore:
-      // Whatever epoch that is: the one behind the ring must be the same.
+      // Any epoch will do; the one read after the ring must be the same.
       epoch_ = EpochOf(image_);
       watermarks_.assign(image_.begin() + kWatermarkOffset,
                          image_.begin() + kTableOffset);
@@ -195,8 +195,7 @@ absl::Status RemoteRegion::Compose() {
     BeginStage(Stage::kBefore, 0, ring_offset_);
     return Read();
   }
-  // A superline that could never be read makes an image too: whoever looks
-  // will say so.
+  // An unreadable superline makes an image, too: the tool will say so.
   std::copy(watermarks_.begin(), watermarks_.end(),
             image_.begin() + kWatermarkOffset);
   stage_ = Stage::kDone;

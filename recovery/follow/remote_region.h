@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // remote_region: an image of a replica's region, read over a fabric.
 //
-// Idea: whoever only wants to look (status, inspect, verify, cat) reads the
-// whole region by one-sided reads and then treats it like a file. It promises
-// nothing, fences nobody and takes no part: a primary may write meanwhile. So
+// Idea: a tool that only looks (status, inspect, verify, cat) reads the whole
+// region by one-sided reads and then treats it like a file. It promises
+// nothing, fences nobody and takes no part; a primary may write meanwhile. So
 // the parts are read in an order in which nothing old is taken for lost:
-// watermarks before the ring (what they name is in the ring then), superline
-// and epoch table after it (what the head has not passed by then had not been
-// overwritten while the ring was read). If an epoch opened in between, all is
-// read again, and after a few times it is an error: an image never has the
-// superline of one epoch and the ring of another.
+//   1. watermarks: the records that they name are in the ring by then;
+//   2. the ring;
+//   3. superline and epoch table: records that the head has not passed by then
+//      had not been overwritten while the ring was read.
+// If an epoch opened in between, all is read again, and after a few times it is
+// an error. An image never has the superline of one epoch and the ring of
+// another.
 //
-// A node ends a view that has lasted for long, whatever is read through it, as
-// it does not see one-sided reads. Then the view is opened anew, and reading
-// goes on where it was, as long as each view brings something.
+// A node does not see one-sided reads, so it ends a view that has lasted long.
+// The view is then opened again, and reading continues where it was, while each
+// view brings something.
 //
 // Invariants:
 //   RMR1. No byte of the replica changes.
-//   RMR2. A record at or behind the image's head and at or below its watermarks
-//         lies whole in the image, if the replica had it whole.
+//   RMR2. Each record from the image's head to its watermarks lies whole in the
+//         image, if the replica had it whole.
 //   RMR3. All of an image is of one replica (incarnation, geometry) and of one
 //         log epoch.
 //   RMR4. A view that ends is opened again exactly if it brought something: a
-//         slow way is no error, and a node that gives nothing is not asked for
-//         ever.
-// A record further on may be torn in the image only: whoever finds damage in a
-// replica that is being written reads it again before believing it (P-S5).
+//         slow link is no error, and a node that gives nothing is not asked
+//         forever.
+// A later record may be torn in the image only. A tool that finds damage in a
+// replica that is being written reads it again before it believes it (P-S5).
 // Thread safety: one thread.
 // References: protocol P-A2, P-S5; docs/replication.md.
 #ifndef ALPHEUS_RECOVERY_FOLLOW_REMOTE_REGION_H_
@@ -53,34 +55,34 @@ namespace alpheus {
 class RemoteRegion {
  public:
   struct Options {
-    Inquiry::Options at;  // but for its deadline, which follows
-    // Until when a connection that is made now must be there.
+    Inquiry::Options at;  // except its deadline, which is below
+    // Returns the deadline of a connection that is made now.
     std::function<Deadline()> deadline = [] { return Deadline(); };
-    // Only what lies before the ring; the ring's bytes are zeros then.
+    // Reads only the part before the ring; the ring's bytes are zeros then.
     bool without_ring = false;
   };
-  // Makes memory for an image, zeroed; lives as long as the reader needs it.
+  // Makes zeroed memory for an image; it must outlive the reader.
   using MakeImage =
       std::function<absl::StatusOr<std::span<std::byte>>(uint64_t bytes)>;
 
   // Starts to connect; errors show in status().
   RemoteRegion(Fabric& fabric, Options options, MakeImage make_image);
-  // False if it is of another connection.
+  // Takes what the fabric brought. Returns false for any other connection.
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
   bool done() const { return !status().ok() || stage_ == Stage::kDone; }
-  // Errors: as Inquiry; what MakeImage says; Aborted (RMR3: what was read is
-  // nothing, and may be read again).
+  // Returns the status. Errors: as Inquiry; MakeImage's; Aborted (RMR3: discard
+  // what was read; it may be read again).
   const absl::Status& status() const { return inquiry_->status(); }
   bool was_answered() const { return inquiry_->was_answered(); }
-  // Of a node that answered.
+  // Returns the Welcome of a node that answered.
   const std::optional<Welcome>& welcome() const { return welcome_; }
   bool is_proved() const { return welcome_ && inquiry_->is_proved(); }
-  // Grows as long as something comes; parts that are read again count again.
+  // Grows while bytes come; parts that are read again count again.
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t region_bytes() const { return image_.size(); }  // 0: not known yet
-  // By the node, when it gave the last view.
+  // Both below: as the node said when it gave the last view.
   const RefusalCounts& refusals() const { return refusals_; }
   const ScrubCounts& scrubbed() const { return scrubbed_; }
 
@@ -95,7 +97,7 @@ class RemoteRegion {
   absl::Status TakeReply(const Message& reply);
   absl::Status Begin(const Viewed& viewed);
   void BeginStage(Stage stage, uint64_t begin, uint64_t end);
-  // The next reads of a stage, as many as may be under way.
+  // Posts the next reads of a stage, up to the limit.
   absl::Status Read();
   absl::Status FinishStage();
   absl::Status Compose();
@@ -115,13 +117,14 @@ class RemoteRegion {
   std::optional<Epoch> epoch_;  // before the ring was read
   int attempts_ = 0;
 
-  uint64_t next_ = 0;  // to be read next, bytes from the start of the region
-  uint64_t end_ = 0;   // of the stage
+  // Next byte to read, from the start of the region.
+  uint64_t next_ = 0;
+  uint64_t end_ = 0;                        // end of the stage
   std::map<uint64_t, uint64_t> under_way_;  // reads: begin and bytes
   uint64_t bytes_read_ = 0;
-  uint64_t bytes_read_before_ = 0;  // this view
+  uint64_t bytes_read_before_ = 0;  // before this view
   bool has_view_ = false;
-  bool is_broken_ = false;  // the connection, with reads under way
+  bool is_broken_ = false;  // the connection broke, with reads in flight
   std::optional<Welcome> welcome_;
 
   // Destroyed first: a closed connection uses no memory any more.

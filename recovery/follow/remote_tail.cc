@@ -14,8 +14,8 @@
 namespace alpheus {
 namespace {
 
-// A log that is written slowly has little in each chunk, one that is read from
-// the beginning much.
+// Bytes of a chunk: few for a log that is written slowly, many for one that is
+// read from its start.
 constexpr uint64_t kChunkBytesMin = uint64_t{16} << 10;
 constexpr uint64_t kChunkBytesMax = uint64_t{1} << 20;
 
@@ -126,7 +126,7 @@ ReadersList RemoteTail::List() const {
           options_.write_quorum, options_.list_file};
 }
 
-// RT5: what the others say is no matter then.
+// RT5: ends the tail, whatever the others say.
 void RemoteTail::CheckList(const Replica& replica) {
   const uint64_t shown = replica.followed->configuration_id();
   if (!status_.ok() || !IsOutdated(List(), shown)) return;
@@ -136,7 +136,7 @@ void RemoteTail::CheckList(const Replica& replica) {
                           replica.member.address, ": ", why.message())};
 }
 
-// A chunk that is whole is shown; one that is not comes from another replica.
+// A whole chunk is still shown; an unfinished one comes from another replica.
 void RemoteTail::GiveUp(Replica& replica, const absl::Status& why,
                         int64_t now) {
   if (source_ == &replica && stage_ != Stage::kShowing) {
@@ -209,7 +209,7 @@ void RemoteTail::CheckOvertaken() {
   }
   if (!is_any) return;
   head_lsn_ = least;
-  // What is shown first is where the log begins when it is read.
+  // The first record is wherever the log begins when it is read.
   if (next_lsn_ == Lsn(0)) return;
   if (IsMutant("kOvertakenTailSkips")) next_lsn_ = std::max(next_lsn_, least);
   if (next_lsn_ >= head_lsn_) return;
@@ -258,7 +258,7 @@ absl::Status RemoteTail::MakeRing(uint64_t capacity) {
         absl::StrCat("its ring has ", capacity,
                      " bytes, those of other replicas ", capacity_));
   }
-  // Not cleared: pages are taken when they are read into.
+  // Not cleared: pages are allocated when they are read into.
   ring_bytes_.reset(new (std::nothrow) std::byte[capacity]);
   if (ring_bytes_ == nullptr) {
     return absl::ResourceExhaustedError(
@@ -328,8 +328,8 @@ std::optional<RemoteTail::Record> RemoteTail::Next() {
   return std::nullopt;
 }
 
-// A header that can't be read may only lie behind the chunk, with all of its
-// record: until the chunk is the whole ring.
+// An unreadable header may only mean that its record extends past the chunk,
+// unless the chunk is the whole ring: the chunk is doubled.
 void RemoteTail::EndChunk(bool is_damaged) {
   stage_ = Stage::kIdle;
   if (place_.lsn > readable_lsn_) {
@@ -348,7 +348,7 @@ void RemoteTail::AskAnew() {
   for (Replica& replica : replicas_) {
     const FollowedReplica* const followed = replica.followed.get();
     if (followed == nullptr || !followed->said()) continue;
-    // The answer that is to come may have been given before.
+    // An awaited answer may have been given before this call.
     replica.stale = followed->answers() + (followed->may_ask() ? 0 : 1);
     replica.is_settled = false;
     replica.due_ns = 0;
@@ -382,7 +382,7 @@ bool RemoteTail::AsksAll() const {
   });
 }
 
-// RT5. Who asks one member only wants to know what that one knows.
+// RT5. A tail that asks one member only gives what that member knows.
 absl::Status RemoteTail::Doubt() const {
   std::vector<std::optional<ReplicaClaims>> claims;
   uint32_t heard = 0;

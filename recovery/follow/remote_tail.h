@@ -1,57 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-// remote_tail: follows the durable records of a log by looking at its replicas,
-// from any host, while a primary writes, when it dies, and when another one
-// goes on.
+// remote_tail: follows the durable records of a log by reading its replicas,
+// from any host, while a primary writes, dies, and is replaced by another.
 //
-// Idea: a replica knows what it persisted; what is durable follows from what
-// several of them say, or from what a primary told one of them
-// (durable_range.h). The tail asks all replicas again and again, and reads the
-// bytes of the records that are durable by one-sided reads from one of them,
-// in chunks, each to the same places of a ring of its own. Then it asks that
-// replica once more; if its head has not passed the chunk, and its epoch is the
-// same, nobody used the bytes again in between. They are walked like a
-// replica's ring: header and payload of each record are checked. A replica that
-// goes away costs the chunk that was read from it; the tail goes on with
-// another one, and comes back when it can.
+// Idea: a replica knows what it persisted. The durable records follow from the
+// reports of several replicas, or from what a primary told one of them
+// (durable_range.h). The tail asks all replicas again and again. It reads the
+// bytes of durable records by one-sided reads from one replica, in chunks, each
+// to the same places of a ring of its own. Then it asks that replica once more.
+// If the head has not passed the chunk, and the epoch is the same, the bytes
+// were not reused in between. They are walked like a replica's ring: header and
+// payload of each record are checked. A replica that goes away costs the chunk
+// that was being read from it. The tail continues with another one, and comes
+// back when it can.
 //
 // Invariants:
-//   RT1. Nothing above durable_lsn() is shown, and that is durable: W replicas
-//        have persisted it, and every later opening keeps it (DR1 of
-//        durable_range.h, P-C1). So no opening ever drops what was shown.
-//   RT2. What is shown at an LSN is the record that every opening finds there
-//        (P-C4). It is read only from a replica that
+//   RT1. Nothing above durable_lsn() is shown, and records up to it are
+//        durable: W replicas have persisted them, and every later opening keeps
+//        them (DR1 of durable_range.h, P-C1). So no opening ever drops a record
+//        that was shown.
+//   RT2. The record that is shown at an LSN is the one that every opening finds
+//        there (P-C4). It is read only from a replica that
 //          a. is not repairing, and whose epoch E is not older than any that
-//             was named when durable_lsn() was found: up to what it persisted
-//             it has E's log, and what was durable in an epoch up to E is in
-//             E's log (P-H3). A replica of an older epoch may have another
-//             record there, which an opening has dropped;
+//             was named when durable_lsn() was found. Up to what it persisted
+//             it has E's log, which has every record that was durable in an
+//             epoch up to E (P-H3). A replica of an older epoch may have
+//             another record there, which an opening has dropped;
 //          b. says that it persisted the record, before its bytes were read.
 //        The record's epoch owns its LSN in E's table, and its checksums hold.
 //   RT3. A chunk is walked only after an answer later than its reading, with
-//        the same epoch, not repairing, and a head not beyond the chunk: the
-//        bytes were not used again (P-L4), so a checksum is no matter of luck.
-//   RT4. Each record once, in LSN order, from the first to be shown on; ABORTED
-//        ones are left out. If the head has passed the next one, that is
-//        OutOfRange, on each replica that could be read from.
-//   RT5. "No more" is said only if nobody can know of more: is_caught_up()
-//        means that no epoch had acknowledged anything, when the tail was told,
-//        that is newer than the newest which it heard of. For in_doubt() is
-//          a. that so few answered that an opening could have had its promises
-//             from the others, and W or more of these may have installed it;
-//          b. that one has promised an epoch above the newest log epoch, and W
+//        the same epoch, not repairing, and a head not past the chunk. So the
+//        bytes were not reused (P-L4), and no checksum holds by luck.
+//   RT4. Each record is shown once, in LSN order, from the first one on;
+//        ABORTED ones are left out. If the head has passed the next record on
+//        each replica that could be read from, that is OutOfRange.
+//   RT5. "No more" is said only if no replica can know of more. is_caught_up()
+//        means: when the replicas answered, no epoch newer than the newest one
+//        that they named had acknowledged anything. Doubt() is an error in
+//        three cases:
+//          a. The members that did not answer could be an opening quorum, and W
+//             or more of them may have installed a newer epoch.
+//          b. A member has promised an epoch above the newest log epoch. And W
 //             or more of the others may have installed it, or fewer than an
-//             opening quorum of the list answered: who changes the members ends
-//             the list by promises of an opening quorum of it, or leaves a
-//             newer configuration on so many that each opening quorum has one
-//             of them (OQ4 of opening_quorums.h);
-//          c. that nobody has the reader's list: it may never have been in
+//             opening quorum of the list answered. (A change of members ends a
+//             list by promises of an opening quorum of it. Or it leaves a newer
+//             configuration on members of which each opening quorum has one:
+//             OQ4 of opening_quorums.h.)
+//          c. No replica has the reader's list: it may never have been in
 //             force.
 //        A member that shows a newer configuration than the reader's list ends
-//        the tail: that list may name nobody who has the rest of the log.
-// It promises nothing and holds nobody up: no replica writes for it, and it
-// keeps nothing from being cleaned.
+//        the tail: the members of that list may all lack the rest of the log.
+// The tail promises nothing and delays nobody: no replica writes for it, and it
+// keeps no record from being cleaned.
 // Memory: one ring of the log's capacity, of which pages are used as the tail
-// goes round.
+// advances.
 // Thread safety: one thread.
 // References: protocol P-A1, P-A4, P-A6, P-C1, P-C4, P-H3, P-L4;
 // docs/reading.md.
@@ -86,93 +87,96 @@ class RemoteTail {
   struct Member {
     NodeId node;
     std::string address;
-    bool is_asked = true;  // else it is only known to be there
+    bool is_asked = true;  // false: it is not asked
   };
   struct Options {
     Uuid cluster_id;
     Uuid log_id;
-    uint64_t configuration_id = 1;  // of the list that N, W, members are from
+    // Id of the list that N, W and members are from.
+    uint64_t configuration_id = 1;
     uint32_t write_quorum = 1;
     std::string list_file = "the cluster file";  // for messages
     std::vector<Member> members;                 // all N
-    PrimaryId self;  // of who reads: an incarnation of its own
+    PrimaryId self;  // the reader, with an incarnation of its own
     Credentials credentials = {};
     Lsn from;  // first to be shown; 0: the head
-    // Between two questions to a replica.
+    // Nanoseconds between two questions to a replica.
     int64_t poll_ns = 10'000'000;
-    // Until one that has gone is tried again.
+    // Nanoseconds until a lost replica is tried again.
     int64_t retry_ns = 500'000'000;
-    // One that does not answer for so long is given up.
+    // Nanoseconds without an answer after which a replica is given up.
     int64_t silence_ns = 5'000'000'000;
   };
   struct Record {
     Lsn lsn;
     Epoch epoch;
-    std::span<const std::byte> payload;  // until the next call of Next or Poll
+    // Valid until the next call of Next or Poll.
+    std::span<const std::byte> payload;
   };
 
-  // Fabric and clock must outlive it.
+  // Fabric and clock must outlive the tail.
   RemoteTail(Fabric& fabric, const Clock& clock, Options options);
 
-  // False if it is of no connection of this tail.
+  // Takes what the fabric brought. Returns false for any other connection.
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
-  // Connects, asks, reads. To be called after something was taken, when Next
-  // has nothing more, and at NextPoll.
+  // Connects, asks, reads. Call it after something was taken, when Next has
+  // nothing more, and at NextPoll.
   void Poll();
   Deadline NextPoll() const;
-  // Asks each replica in reach as soon as it may be: is_settled() and what
-  // follows from it are of answers to questions after this call from now on.
+  // Asks each replica in reach again, as soon as possible. is_settled() and
+  // what depends on it now need answers to questions after this call.
   void AskAnew();
 
-  // The next record, if its bytes are here.
+  // Returns the next record, if its bytes are here.
   std::optional<Record> Next();
 
-  // OK, or why there will be no more records: OutOfRange (the next one was
-  // cleaned; the message names the head), DataLoss (no replica in reach can
+  // Returns OK, or why there will be no more records: OutOfRange (the next one
+  // was cleaned; the message names the head), DataLoss (no replica in reach can
   // read it), FailedPrecondition (a member has a newer configuration).
   const absl::Status& status() const { return status_; }
-  // Highest LSN that is known to be durable.
+  // Returns the highest LSN that is known to be durable.
   Lsn durable_lsn() const { return durable_lsn_; }
-  // To be shown next; 0: the head, which is not known yet.
+  // Returns the LSN that is shown next; 0: the head, which is not known yet.
   Lsn next_lsn() const { return next_lsn_ == Lsn(0) ? head_lsn_ : next_lsn_; }
-  // Where the log begins, as far as it is known; 0: not yet.
+  // Returns where the log begins, as far as known; 0: not known yet.
   Lsn head_lsn() const { return head_lsn_; }
-  // Next may have something.
+  // Returns true if Next may have something.
   bool has_records() const { return stage_ == Stage::kShowing; }
-  // Each replica has answered, or can't be reached, since the last AskAnew, or
-  // the beginning.
+  // Returns true if each replica has answered, or could not be reached, since
+  // the last AskAnew, or since the start.
   bool is_settled() const;
-  // And what is known to be durable was shown, and nothing is in doubt.
+  // Returns true if it is settled, every known durable record was shown, and
+  // nothing is in doubt.
   bool is_caught_up() const;
-  // Unavailable if there may be records of which nobody in reach knows that
-  // they are durable, whatever they hold (RT5): who says what.
+  // Returns Unavailable if records may be durable without any replica in reach
+  // knowing it (RT5); says which replica says what.
   absl::Status Doubt() const;
-  // The newest log epoch that a member in reach has.
+  // Returns the newest log epoch of the members in reach.
   Epoch newest_epoch() const { return newest_; }
-  // At least one replica is in reach and has answered.
+  // Returns true if at least one replica is in reach and has answered.
   bool is_in_reach() const;
-  // That records are read from; 0: none.
+  // Returns the node from which records are read; 0: none.
   NodeId source() const;
-  // OK, or why each replica that is not in reach is not.
+  // Returns OK, or why each missing replica is not in reach.
   absl::Status Absences() const;
 
  private:
   struct Replica {
     Member member;
     std::unique_ptr<FollowedReplica> followed;
-    absl::Status absence;     // why it is not there, the last time
-    bool is_settled = false;  // has answered, or could not be reached
-    int64_t due_ns = 0;       // to be asked, or tried, again
+    absl::Status absence;     // why it was last lost
+    bool is_settled = false;  // answered, or could not be reached
+    int64_t due_ns = 0;       // when it is asked or tried again
     int64_t silent_until_ns = 0;
-    uint64_t answers = 0;  // seen
-    uint64_t stale = 0;    // so many answers do not settle it
-    Lsn damaged_lsn;       // that it could not read; 0: none
+    uint64_t answers = 0;  // answers seen
+    uint64_t stale = 0;    // answers up to this one do not settle it
+    Lsn damaged_lsn;       // LSN that it could not read; 0: none
   };
   enum class Stage {
     kIdle,
-    kReading,   // a chunk is on its way
-    kChecking,  // it is here; the source is asked once more
+    kReading,   // a chunk is being read
+    kChecking,  // the chunk is here; the source is asked once more
     kShowing,
   };
 
@@ -186,14 +190,14 @@ class RemoteTail {
   Replica* ChooseSource();
   bool MayBeRead(const Replica& replica) const;
   Lsn ReadableLsn(const Replica& replica) const;
-  // Whether it has what is to be shown next.
+  // Returns true if it has the next record.
   bool HasNext(const Replica& replica) const;
   void CheckOvertaken();
   void Begin(Replica& source);
   absl::Status MakeRing(uint64_t capacity);
   void Advance();
   void Check();
-  // Nothing more can be read of the chunk.
+  // Ends the chunk: nothing more can be read of it.
   void EndChunk(bool is_damaged);
 
   Fabric& fabric_;
@@ -206,20 +210,20 @@ class RemoteTail {
   std::vector<Replica> replicas_;
   absl::Status status_;
   Lsn durable_lsn_;
-  Epoch durable_epoch_;  // the newest one named when that was found
+  Epoch durable_epoch_;  // newest epoch named when that was found
   Epoch newest_;
   Lsn head_lsn_;
-  Lsn next_lsn_;  // 0: nothing was shown yet, and the head is to be first
-  // Of next_lsn_ or a record before it; LSN 0: not known.
+  Lsn next_lsn_;  // 0: nothing was shown yet; the head comes first
+  // Place of next_lsn_ or of a record before it; LSN 0: not known.
   LogPosition place_{Lsn(0), RingOffset(), 0};
 
   Stage stage_ = Stage::kIdle;
   Replica* source_ = nullptr;
-  uint64_t asked_ = 0;  // answers of the source before the question
-  EpochTable table_;    // of the chunk
+  uint64_t asked_ = 0;  // the source's answers before the question
+  EpochTable table_;    // the chunk's
   Epoch chunk_epoch_;
-  Lsn readable_lsn_;          // in the chunk, or behind it
-  uint64_t chunk_bytes_ = 0;  // of the next chunk, or this one
+  Lsn readable_lsn_;          // in or after the chunk
+  uint64_t chunk_bytes_ = 0;  // of this or the next chunk
   bool is_any_walked_ = false;
   std::optional<RecordCursor> cursor_;
 };

@@ -90,12 +90,12 @@ constexpr bool Fits(Match match, bool value) {
   return match == Match::kAny || (match == Match::kYes) == value;
 }
 
-// What the answers say of one LSN.
+// Counts of the answers at one LSN.
 struct Tally {
   AnswerSet holders = 0;
   AnswerSet nacks = 0;
   AnswerSet corrupt = 0;
-  const HeldRecord* record = nullptr;  // of the first holder
+  const HeldRecord* record = nullptr;  // the first holder's record
   bool conflict = false;
 };
 
@@ -145,12 +145,12 @@ class Chooser {
   const QuorumSizes sizes_;
   const std::span<const Answer> answers_;
   const Configuration* configuration_ = nullptr;
-  Epoch newest_epoch_;  // that has it
+  Epoch newest_epoch_;  // epoch of newest_
   uint64_t ring_capacity_ = 0;
   std::vector<VerdictReader> readers_;
-  Epoch owner_;  // of lsn() in E's table
+  Epoch owner_;  // owner of lsn() in E's table
   Lsn owner_end_;
-  Lsn start_;  // of E
+  Lsn start_;  // start of E
   size_t next_start_ = 0;
   Decision decision_;
 };
@@ -161,7 +161,7 @@ std::string Chooser::Where(size_t index) const {
                       answer.log_epoch.value, ")");
 }
 
-// One clause for each answer at the LSN that can't be decided.
+// Returns one clause for each answer at the LSN that can't be decided.
 std::string Chooser::WhatIsSeen() {
   std::string seen;
   for (size_t i = 0; i < answers_.size(); ++i) {
@@ -187,8 +187,8 @@ absl::Status Chooser::CheckSizes() const {
       ", R + W > N and at most 32 answers. Fix the configuration"));
 }
 
-// Whose answers count: those of the incarnations that the configuration names,
-// which changes only together with the log epoch.
+// Finds the answers that count: those of incarnations that the configuration
+// names. It changes only together with the log epoch.
 absl::Status Chooser::FindMembers() {
   const Answer* const newest = NewestAnswer(answers_);
   if (newest == nullptr) return absl::OkStatus();
@@ -258,8 +258,8 @@ bool Chooser::IsOfAMember(NodeId node) const {
                      [&](const Member& member) { return member.node == node; });
 }
 
-// Whether no node is left that could say more: one that came back blank has no
-// earlier incarnation that could still answer.
+// Returns true if no node is left that could say more. A node that came back
+// blank has no earlier incarnation that could still answer.
 bool Chooser::AllAnswered() const {
   uint32_t nodes = 0;
   for (size_t i = 0; i < answers_.size(); ++i) {
@@ -273,7 +273,7 @@ bool Chooser::AllAnswered() const {
   return nodes >= sizes_.replica_count;
 }
 
-// E is the highest log epoch, never the highest promise: a promise is given
+// Finds E: the highest log epoch, never the highest promise, which is given
 // before anything is known of the log (P-H4).
 absl::Status Chooser::RankEpochs() {
   const Answer* highest = nullptr;
@@ -284,7 +284,7 @@ absl::Status Chooser::RankEpochs() {
     uint64_t rank = answer.log_epoch.value;
     if (IsMutant("kPromiseRanks")) rank = answer.promised_before.value;
     if (IsMutant("kLongestLogWins")) rank = answer.held.size();
-    // Of equal tables the longest: an entry may have left elsewhere.
+    // Takes the longest of equal tables: an entry may have left elsewhere.
     if (highest == nullptr || rank > highest_rank ||
         (rank == highest_rank &&
          answer.table.entries().size() > highest->table.entries().size())) {
@@ -300,8 +300,9 @@ absl::Status Chooser::RankEpochs() {
   return absl::OkStatus();
 }
 
-// An epoch has one opener, so that it starts at one place wherever it is named
-// (P-INV-4); replicas of one log epoch differ at most by entries that left.
+// Checks that each epoch starts at one place in all tables, as it has one
+// opener (P-INV-4). Tables of one log epoch differ at most by entries that
+// left.
 absl::Status Chooser::CheckTables() const {
   const std::vector<EpochEntry>& table = decision_.table.entries();
   for (size_t i = 0; i < answers_.size(); ++i) {
@@ -325,7 +326,7 @@ absl::Status Chooser::CheckTables() const {
   return absl::OkStatus();
 }
 
-// The highest answered: below it everything was cleaned, wherever it stands.
+// Finds the highest head: below it everything was cleaned, wherever it lies.
 absl::Status Chooser::FindHead() {
   std::optional<size_t> highest;
   for (size_t i = 0; i < answers_.size(); ++i) {
@@ -426,8 +427,8 @@ Action Chooser::Decide(const Tally& tally) const {
   return Action::kWait;
 }
 
-// Where the record is must be behind the one before it, or at the start of the
-// ring, behind a PAD.
+// Checks that the record follows the one before it, or a PAD at the start of
+// the ring.
 absl::Status Chooser::CheckPlace(const HeldRecord& record) const {
   const RingOffset at = decision_.end.offset;
   const uint64_t place = at.value % ring_capacity_;
@@ -441,7 +442,7 @@ absl::Status Chooser::CheckPlace(const HeldRecord& record) const {
       "from these replicas; restore one of them from a copy"));
 }
 
-// At every LSN where E's table says that an epoch started (P-INV-8).
+// Checks place and chain at each LSN where E's table starts an epoch (P-INV-8).
 absl::Status Chooser::CheckStarts() {
   const std::vector<EpochEntry>& table = decision_.table.entries();
   const LogPosition& at = decision_.end;
@@ -488,7 +489,7 @@ void Chooser::FindOwner() {
                                 : kEndOfLsns;
 }
 
-// Decides one LSN; true if the log goes on.
+// Decides one LSN. Returns true if the log continues.
 absl::StatusOr<bool> Chooser::Step() {
   FindOwner();
   ALPHEUS_RETURN_IF_ERROR(CheckStarts());
@@ -538,9 +539,9 @@ absl::StatusOr<Decision> Chooser::Run() {
   ALPHEUS_RETURN_IF_ERROR(CheckSizes());
   ALPHEUS_RETURN_IF_ERROR(FindMembers());
   // A repairing replica counts here: its superline says truly which epoch it
-  // installed last, and that is all that R answers are needed for.
-  // So does a newcomer, which says truly that it never installed any; whether
-  // that is enough is opening_quorums.h's.
+  // installed last, and R answers are needed for nothing else. A newcomer
+  // counts, too: it says truly that it installed none. opening_quorums.h
+  // decides whether that is enough.
   const auto counted = static_cast<uint32_t>(
       std::popcount(decision_.counts | decision_.newcomers));
   if (counted < sizes_.read_quorum) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_ranges: which bytes of the ring the records of a repair lie in.
+// copy_ranges: the bytes of the ring in which the records of a repair lie.
 //
-// Idea: every replica has a record at the same place of its ring, so copying
-// records is copying ranges. A PAD goes with the record behind it; of a PAD
-// only its header's line matters.
+// Idea: every replica has a record at the same place of its ring, so that to
+// copy records is to copy ranges. A PAD goes with the record after it, but only
+// its header's line.
 //
 // Thread safety: pure.
 // References: protocol P-A4.5; repair_plan.h.
@@ -20,7 +20,7 @@
 
 namespace alpheus {
 
-// Bytes that do not go round the end of the ring.
+// Bytes that do not wrap at the end of the ring.
 struct CopyRange {
   uint64_t place = 0;  // bytes from the start of the ring
   uint64_t bytes = 0;
@@ -29,22 +29,22 @@ struct CopyRange {
   bool operator==(const CopyRange&) const = default;
 };
 
-// Adds bytes that do not go round the end of the ring; lengthens the last range
-// if they follow it and have its sources.
+// Adds bytes that do not wrap. Extends the last range if they follow it and
+// have its sources.
 void AddRange(RingOffset offset, uint64_t bytes, AnswerSet sources,
               uint64_t ring_capacity, std::vector<CopyRange>* ranges);
 
-// In the order of the log. Requires: `decision` was chosen from the answers,
-// `copies` are of it, sorted.
+// Returns the ranges of `copies`, in the order of the log. Requires: `decision`
+// was chosen from the answers; `copies` are of it, sorted.
 std::vector<CopyRange> RangesOf(const Decision& decision,
                                 std::span<const Answer> answers,
                                 std::span<const CopyRun> copies,
                                 uint64_t ring_capacity);
 
-// All records that were kept.
+// Returns runs of all kept records.
 std::vector<CopyRun> CopiesOfAll(const Decision& decision);
 
-// How many records they are.
+// Returns the number of records in `copies`.
 uint64_t RecordCount(std::span<const CopyRun> copies);
 
 }  // namespace alpheus

@@ -17,7 +17,7 @@ namespace {
 
 using State = OpeningPeer::State;
 
-// Who polls later than so many nanoseconds after NextPoll has paused.
+// A caller that polls this many nanoseconds after NextPoll has paused (EO5).
 constexpr int64_t kPauseNanos = 100'000'000;
 
 }  // namespace
@@ -99,7 +99,7 @@ absl::Status EpochOpening::CheckOptions() const {
 
 absl::Status EpochOpening::CheckOwn() const {
   const Superline& own = own_->superline();
-  // An older one: it was away when the members changed.
+  // An older configuration is fine: the replica was away when members changed.
   if (own.cluster_id == options_.cluster_id && own.log_id == options_.log_id &&
       own.configuration.id <= options_.configuration_id) {
     return absl::OkStatus();
@@ -168,8 +168,8 @@ bool EpochOpening::Poll() {
   return phase_ == Phase::kOver;
 }
 
-// EO5. What came meanwhile waits in the adapter, and is taken before the next
-// time that this looks at the clock.
+// EO5. Events that came meanwhile wait in the adapter. They are taken before
+// the clock is read the next time.
 void EpochOpening::RenewTimeAfterAPause(int64_t now) {
   if (now < expected_at_ || now - expected_at_ < kPauseNanos) return;
   if (IsMutant("kPauseIsSilence")) return;
@@ -186,8 +186,8 @@ absl::Status EpochOpening::GoOn() {
     ALPHEUS_RETURN_IF_ERROR(CheckWelcomes());
     ALPHEUS_RETURN_IF_ERROR(CheckPossible());
   }
-  // What TakeBallot posts leaves before the own replica scans: the peers scan
-  // while it does.
+  // TakeBallot's requests leave before the own replica scans, so that the peers
+  // scan at the same time.
   if (phase_ == Phase::kWelcome) ALPHEUS_RETURN_IF_ERROR(AskBallot());
   if (phase_ == Phase::kBallot) return TakeBallot();
   if (phase_ == Phase::kPromise) ALPHEUS_RETURN_IF_ERROR(Gather());
@@ -205,7 +205,7 @@ Deadline EpochOpening::NextPoll() const {
       phase_ == Phase::kPromise && !is_cache_ && !own_answer_;
   const bool own_installs = runner_ != nullptr && runner_->is_at_work();
   if (own_scans || own_installs) return Deadline::AtNanos(clock_.NowNanos());
-  // Nothing is done about the deadline any more once it stops.
+  // A stopping opening no longer acts on the deadline.
   int64_t next = wake_at_;
   if (phase_ != Phase::kStop || IsMutant("kStopSpins")) {
     next = std::min(next, options_.deadline.at_nanos());
@@ -232,7 +232,7 @@ void EpochOpening::Reconnect() {
   }
 }
 
-// Whether its answer may still come.
+// Returns true if the peer's answer may still come.
 bool EpochOpening::MayComeYet(const OpeningPeer& peer) const {
   if (phase_ > Phase::kPromise) return false;
   if (peer.state() == State::kRefused) return false;
@@ -241,7 +241,7 @@ bool EpochOpening::MayComeYet(const OpeningPeer& peer) const {
          !DeadlineHasPassed();
 }
 
-// Of a process without a replica nobody counts but the peers.
+// Makes the lists of electors: the peers, and this process if it has a replica.
 void EpochOpening::MakeElectorates() {
   std::vector<NodeId> nodes;
   for (const PeerAddress& peer : options_.peers) nodes.push_back(peer.node);
@@ -266,8 +266,8 @@ uint32_t EpochOpening::Count(
   return count;
 }
 
-// A refusal counts only if it leaves too few: who has the others' promises is
-// the primary all the same.
+// Checks that enough members may still promise. A refusal matters only if it
+// leaves too few: with the others' promises this process is the primary.
 absl::Status EpochOpening::CheckPossible() {
   for (const auto& peer : peers_) {
     if (peer->state() == State::kRefused) NoteStanding(peer->standing());
@@ -346,7 +346,8 @@ absl::Status EpochOpening::AskBallot() {
     promised.push_back(peer->welcome().promised);
     newest = std::max(newest, peer->welcome().configuration_id);
   }
-  // Before anybody promises: who runs the log by the old list goes on.
+  // Checked before any replica promises, so that a primary of the old list is
+  // not disturbed.
   const uint64_t expected =
       options_.change ? options_.change->from_id : options_.configuration_id;
   if (newest < expected) return NotYet(newest, expected);
@@ -398,7 +399,7 @@ void EpochOpening::AskForPromises() {
     if (peer->state() != State::kWelcomed) continue;
     peer->Ask(AskPromise{promise_, options_.configuration_id});
   }
-  // Asked is not sent, and the own replica is scanned next.
+  // Sends the requests now: the scan of the own replica comes next.
   if (!is_cache_ && !own_answer_) fabric_.Progress();
 }
 
@@ -419,7 +420,8 @@ absl::Status EpochOpening::ScanOn() {
   return absl::OkStatus();
 }
 
-// It serves promises meanwhile.
+// Returns true if the own replica, which serves promises meanwhile, has
+// promised another primary.
 bool EpochOpening::OwnPromisedAnother() {
   const Promise standing = PromiseOf(own_->superline());
   if (standing == promise_) return false;
@@ -502,7 +504,8 @@ absl::Status EpochOpening::ChooseFromAnswers() {
                std::move(peers));
 }
 
-// Why nothing could be chosen, if the log has another list: both are named.
+// Returns an error that names both lists if the log has another list: that is
+// why nothing could be chosen.
 absl::Status EpochOpening::CheckList(const std::vector<Answer>& answers) const {
   const Configuration* const found = NewestConfiguration(answers);
   if (found == nullptr) return absl::OkStatus();
@@ -520,8 +523,8 @@ absl::Status EpochOpening::CheckList(const std::vector<Answer>& answers) const {
       ". Give the list of members that the log has"));
 }
 
-// In a change, of whichever of both configurations the log has: the change may
-// have been cut off before.
+// Returns the sizes of the configuration that the log has. In a change that is
+// either of the two, as an earlier attempt may have been cut off.
 QuorumSizes EpochOpening::SizesToChooseBy(
     const std::vector<Answer>& answers) const {
   if (!options_.change) return options_.sizes;
@@ -549,7 +552,7 @@ absl::Status EpochOpening::CheckAnyoneIsLeft() {
   return TooFew(absl::StrCat("nobody is left to wait for: ", wait_reason_));
 }
 
-// Connections first: then no operation uses the memory any more.
+// Closes connections first, so that no operation uses the memory any more.
 void EpochOpening::End(const absl::Status& status) {
   may_try_again_ = absl::IsAborted(status) ||
                    (absl::IsUnavailable(status) &&
@@ -572,7 +575,8 @@ void EpochOpening::End(const absl::Status& status) {
   phase_ = Phase::kOver;
 }
 
-// A primary that had the log open does not get them back by itself.
+// Describes promises that remain. A primary that had the log open does not get
+// them back by itself.
 std::string EpochOpening::WhatWasPromised() const {
   if (phase_ < Phase::kPromise) return "";
   const bool any = (!is_cache_ && PromiseOf(own_->superline()) == promise_) ||

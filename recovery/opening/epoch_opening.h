@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// epoch_opening: the primary's side of opening an epoch of a log that other
-// hosts keep, too.
+// epoch_opening: the primary's side of opening an epoch of a replicated log.
 //
-// Idea: a state machine that whoever polls the fabric drives. It goes through
-// the steps of P-A4, each of which needs so many replicas and does not wait for
-// the others longer than it must:
+// Idea: a state machine, driven by the loop that polls the fabric. It takes the
+// steps of P-A4. Each step needs a number of replicas, and waits for the others
+// no longer than it must:
 //
-//   welcome   OpeningQuorum members tell what they promised: the ballot is
-//             above it. R of them would do for EO2; but with W > R those whose
-//             promises are needed, too, might refuse what was taken without
-//             their word
-//   ballot    membership is asked for it (membership.h). Static membership
-//             answers at once; a service takes its time, within the deadline.
-//             Nothing is promised or written meanwhile, and what others promise
-//             by then shows when they are asked
-//   promise   all that are there are asked, the own replica first; the answers
-//             of OpeningQuorum members are needed, and as many more as come
-//             within gather_ns. The own replica scans meanwhile, in slices
+//   welcome   OpeningQuorum members say what they promised; the ballot is above
+//             all of it. R of them would do for EO2. But with W > R other
+//             members' promises are needed too, and they might refuse a ballot
+//             that ignores theirs
+//   ballot    the membership gives it (membership.h). Static membership answers
+//             at once. A service may take until the deadline. Nothing is
+//             promised or written meanwhile, and promises made by then show
+//             when replicas are asked
+//   promise   all members that are there are asked, the own replica first. The
+//             answers of OpeningQuorum members are needed, and others are taken
+//             for gather_ns more. The own replica scans meanwhile, in slices
 //   choose    pure (chooser.h, repair_plan.h); may want to wait for more
-//   install   plan_runner.h; over when W have installed, and what else is
-//             under way has got gather_ns more since it last got on
+//   install   plan_runner.h; over when W have installed, and the others have
+//             made no progress for gather_ns
 //
-// It may change the configuration, too (`change`): members of both are asked
-// then, and the quorums of both count in each step (opening_quorums.h).
+// It may change the configuration, too (`change`). Then members of both lists
+// are asked, and the quorums of both count in each step (opening_quorums.h).
 //
 // Invariants:
 //   EO1. The own replica promises before any other is asked: a process never
-//        asks for what its own replica refuses.
+//        asks for a promise that its own replica refuses.
 //   EO2. Nothing is chosen, and nothing is written, before OpeningQuorum
 //        members promised and answered (BA4 of ballot.h, P-A4.4).
-//   EO3. The log is shown only after W members have installed (P-A4.6); more,
-//        in a change and after one that was cut off (opening_quorums.h).
-//   EO4. It may be given up at any moment; another opening with a higher ballot
-//        then finds everything that was durable. Nothing was shown.
-//   EO5. No peer is given up for what this process did not do: whoever polls
-//        later than NextPoll by more than a pause gives the peers their time
-//        again.
+//   EO3. The log is shown only after W members have installed (P-A4.6). A
+//        change, and the opening after one that was cut off, need more
+//        (opening_quorums.h).
+//   EO4. An opening may be given up at any moment: nothing was shown. Another
+//        one with a higher ballot then finds everything that was durable.
+//   EO5. No peer is given up for time in which this process did nothing. A
+//        caller that polls much later than NextPoll has paused: the peers get
+//        their time again.
 // Thread safety: one thread.
 // References: protocol P-A4, P-H1 to P-H8, P-H12, P-H13, P-H16 to P-H19.
 #ifndef ALPHEUS_RECOVERY_OPENING_EPOCH_OPENING_H_
@@ -76,36 +76,37 @@ struct EpochOpeningOptions {
   Uuid log_id;
   PrimaryId self;
   QuorumSizes sizes;
-  // Members, without the own replica; in a change, all of before and after.
+  // Members, without the own replica; in a change, all of both lists.
   std::vector<PeerAddress> peers;
-  uint64_t configuration_id = 1;  // of the list of members; in a change, the
-                                  // new one, as are `sizes`
-  // By a primary without a replica of its own only.
+  // Id of the list of members. In a change, id and `sizes` are the new list's.
+  uint64_t configuration_id = 1;
+  // Change of members; only a primary without a replica of its own makes one.
   std::optional<MembersChange> change = std::nullopt;
-  ClusterKey key = {};  // not set: nobody proves anything
+  ClusterKey key = {};  // not set: no proofs are asked for
 
-  // Nanoseconds that more replicas than needed are waited for, once enough are
-  // there. A primary that is gone costs nothing of it if its host says so.
+  // Nanoseconds that an opening waits for more replicas than it needs, once it
+  // has enough. It does not wait for a process whose host says that it is gone.
   int64_t gather_ns = 500'000'000;
-  // Until a replica must have replied to one request. Scanning and reading its
-  // whole ring are requests too.
+  // Nanoseconds in which a replica must reply to one request. To scan and to
+  // read its whole ring are requests, too.
   int64_t step_timeout_ns = 10'000'000'000;
-  // Until a replica that could not be reached is tried again, as long as the
-  // deadline allows; without a deadline it is not.
+  // Nanoseconds until an unreachable replica is tried again, up to the
+  // deadline. Without a deadline it is not tried again.
   int64_t reconnect_ns = 100'000'000;
   Deadline deadline;
 
-  // Records up to it are cleaned by the opening (opening_cleanup.h); 0: none.
+  // The opening cleans records up to this one (opening_cleanup.h); 0: none.
   Lsn cleanup_through{0};
 
   uint32_t credits = 64;  // receives of each backup
-  // Of one that is behind; see SessionTerms.
+  // Bytes of a batch to a backup that is behind; see SessionTerms.
   uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
-  uint64_t copy_bytes_max = uint64_t{4} << 20;  // under way, of one copy
-  // Of the own ring, looked at in one Poll: a millisecond or two of a warm
-  // file. Adapters give up one that is silent for two seconds.
+  uint64_t copy_bytes_max = uint64_t{4} << 20;  // bytes in flight, per copy
+  // Bytes of the own ring that one Poll reads: a millisecond or two of a warm
+  // file. Adapters give up a connection that is silent for two seconds.
   uint64_t slice_bytes = uint64_t{4} << 20;
-  // Of Aborted, StandingPromise of an opening before: the ballot is above it.
+  // The ballot is above this epoch: StandingPromise of an earlier opening that
+  // was Aborted.
   Epoch above;
 };
 
@@ -121,35 +122,35 @@ struct OtherMember {
   std::string why;
 };
 
-// The epoch that is open now, and what it took.
+// The open epoch, and how it was opened.
 struct EpochOpened {
-  RingLogStart start;  // of the own replica or the cache
+  RingLogStart start;  // start of the log in the own replica or the cache
   Epoch epoch;
   Epoch previous_epoch;  // 0 for a new log
   LogPosition head;
   LogPosition end;
   std::vector<std::string> repairs;        // one sentence each
-  Configuration configuration;             // of the log, from here on
-  std::vector<OtherMember> not_installed;  // and why
+  Configuration configuration;             // configuration of the log now
+  std::vector<OtherMember> not_installed;  // members left out, with the reason
   std::vector<OpenedBackup> backups;
-  // The own ring, that the sessions send from; it must outlive them. After
-  // the connections have been closed it may go.
+  // The own ring, from which the sessions send. It must outlive them, and may
+  // go once the connections are closed.
   std::unique_ptr<RegisteredBytes> ring;
 };
 
-// Makes an empty replica of that capacity for a primary without one: a cache.
-// It must not be blank, so its own superline names it as the only member.
+// Makes an empty replica of that capacity, a cache, for a primary without a
+// replica. Its superline names it as the only member: it must not be blank.
 using CacheFactory = std::function<absl::StatusOr<std::unique_ptr<OwnReplica>>(
     uint64_t ring_capacity, const Configuration& configuration)>;
 
 class EpochOpening {
  public:
-  // The own replica is a member; its region's lock is held. `fabric`, `clock`,
-  // `random` and `ballots` (of options.self, the same one for all openings of
-  // this process) must outlive it. Whoever drives it polls it, too, when the
-  // source of its ballots has news. Errors: InvalidArgument (options that can't
-  // be); FailedPrecondition (the replica is of another cluster, log or
-  // configuration); the fabric's.
+  // For a primary whose own replica is a member; its region's lock is held.
+  // `fabric`, `clock`, `random` and `ballots` must outlive the opening.
+  // `ballots` is of options.self, and one for all openings of this process. The
+  // caller polls the opening also when the source of ballots has news. Errors:
+  // InvalidArgument (impossible options); FailedPrecondition (the replica is of
+  // another cluster, log or configuration); the fabric's.
   static absl::StatusOr<std::unique_ptr<EpochOpening>> Start(
       Fabric& fabric, const Clock& clock, RandomSource& random,
       BallotSource& ballots, const EpochOpeningOptions& options,
@@ -159,40 +160,42 @@ class EpochOpening {
       Fabric& fabric, const Clock& clock, RandomSource& random,
       BallotSource& ballots, const EpochOpeningOptions& options,
       CacheFactory make_cache);
-  // Closes its connections, and gives its memory back.
+  // Closes all connections and frees their memory.
   ~EpochOpening();
 
-  // False if the connection is none of this opening.
+  // Takes what the fabric brought. Returns false if the connection is not one
+  // of this opening.
   bool Take(const Completion& completion);
   bool Take(const ConnectionEvent& event);
-  // Goes on, after everything was taken that the fabric had. True: it is over.
+  // Advances, after the caller took everything that the fabric had. Returns
+  // true once the opening is over.
   bool Poll();
   bool is_over() const { return phase_ == Phase::kOver; }
-  // When Poll has something to do, though nothing is taken.
+  // Returns when Poll has something to do although nothing was taken.
   Deadline NextPoll() const;
 
-  // Requires, of the rest: it is over.
-  //   Unavailable         too few replicas could be reached in time, or went
-  //                       in the middle; each is named, and why. No ballot
-  //                       came in time, or the session of the process is gone.
-  //                       Try again
+  // Requires, for all calls below: the opening is over. Errors:
+  //   Unavailable         too few replicas could be reached in time, or some
+  //                       went meanwhile; names each, and why. No ballot came
+  //                       in time, or the membership session of the process is
+  //                       gone. Try again
   //   Aborted             another primary was promised a higher ballot. Wait a
   //                       random time, then try again with `above`
   //   ResourceExhausted   the epoch table is full
-  //   OutOfRange          cleanup_through was never given
+  //   OutOfRange          cleanup_through is an LSN that was never assigned
   //   FailedPrecondition  the own replica is no member (blank: its medium was
-  //                       replaced); the log has another configuration than
-  //                       the list of members, or the change, starts from
+  //                       replaced); the log's configuration is not the one
+  //                       that the list of members, or the change, starts from
   //   others              as Choose, Replica, and the cache's factory
   // Whatever the error, nothing was shown.
   const absl::Status& status() const { return status_; }
-  // Whether another opening, with a higher ballot, may have better luck at
-  // once: Aborted, or replicas that were there went in the middle, perhaps
-  // because another primary fenced them.
+  // Returns true if another opening with a higher ballot may succeed at once:
+  // after Aborted, or if replicas went in the middle of this one, perhaps
+  // fenced by another primary.
   bool may_try_again() const { return may_try_again_; }
-  // Of Aborted, the highest that was met.
+  // Returns the highest promise that refused this opening, for Aborted.
   const std::optional<Promise>& standing() const { return standing_; }
-  // Once, when the status is OK.
+  // Returns the open epoch. Call it once, if the status is OK.
   EpochOpened TakeOpened();
 
  private:
@@ -203,7 +206,7 @@ class EpochOpening {
   EpochOpening(Fabric& fabric, const Clock& clock, RandomSource& random,
                BallotSource& ballots, const EpochOpeningOptions& options);
 
-  // Of whom so many must promise.
+  // The nodes of a list and its sizes: OpeningQuorum of them must promise.
   struct Electorate {
     std::vector<NodeId> nodes;
     QuorumSizes sizes;
@@ -219,7 +222,8 @@ class EpochOpening {
   void Reconnect();
   absl::Status CheckWelcomes();
   absl::Status AskBallot();
-  // The list of members is newer than the log's configuration.
+  // Returns the error for a list of members that is newer than the log's
+  // configuration.
   absl::Status NotYet(uint64_t found, uint64_t expected) const;
   absl::Status TakeBallot();
   absl::Status PromiseItself();
@@ -246,7 +250,8 @@ class EpochOpening {
 
   uint32_t AnswersNeeded(const QuorumSizes& sizes) const;
   bool MayComeYet(const OpeningPeer& peer) const;
-  // The members of the electorate whose peers are so, and the own replica.
+  // Returns the number of electors whose peers satisfy the predicate, plus the
+  // own replica.
   uint32_t Count(const Electorate& electorate,
                  const std::function<bool(const OpeningPeer&)>& is_so) const;
   absl::Status CheckPossible();
@@ -269,25 +274,25 @@ class EpochOpening {
   absl::Status status_;
   bool may_try_again_ = false;
   std::optional<Promise> standing_;
-  std::unique_ptr<BallotRequest> ballot_;  // on its way
-  Promise promise_;                        // that is asked for
+  std::unique_ptr<BallotRequest> ballot_;  // request for a ballot, in flight
+  Promise promise_;  // promise that replicas are asked for
 
-  std::unique_ptr<OwnReplica> own_;  // or the cache
+  std::unique_ptr<OwnReplica> own_;  // the own replica, or the cache
   bool is_cache_ = false;
   CacheFactory cache_factory_;
   std::optional<Answer> own_answer_;
   std::unique_ptr<RegisteredBytes> own_ring_;
 
-  // When there were enough, of answers or of installed replicas, or when the
-  // rest last got on.
+  // When enough answers, or enough installed replicas, were there; or when the
+  // rest last made progress.
   std::optional<int64_t> gathered_at_;
-  int64_t wake_at_ = kNever;      // when that time is over; until it is noticed
-  int64_t expected_at_ = kNever;  // the next Poll
-  uint64_t progress_ = 0;         // of the runner, at gathered_at_
-  // Whose answers were too few to choose from, last time.
+  int64_t wake_at_ = kNever;      // when gather_ns is over; kNever once noticed
+  int64_t expected_at_ = kNever;  // when Poll was to be called next
+  uint64_t progress_ = 0;         // the runner's progress at gathered_at_
+  // Peers whose answers were too few to choose from, last time.
   std::optional<std::vector<const OpeningPeer*>> tried_with_;
   std::string wait_reason_;
-  Configuration configuration_;  // that is installed
+  Configuration configuration_;  // what is being installed
   std::unique_ptr<PlanRunner> runner_;
   // Destroyed first: closed connections use no memory any more.
   std::vector<std::unique_ptr<OpeningPeer>> peers_;

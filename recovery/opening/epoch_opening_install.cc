@@ -16,7 +16,7 @@ namespace {
 
 using State = OpeningPeer::State;
 
-// The answer that a decision ranks.
+// Returns the answer that ranks first in a decision.
 const Answer& AnswerOfHighestEpoch(const Decision& decision,
                                    const std::vector<Answer>& answers) {
   size_t index = 0;

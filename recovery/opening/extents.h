@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// extents: bytes of the ring by their monotone offsets, and whether they share
+// extents: ranges of the ring by their monotone offsets, and whether two share
 // a place.
 //
 // Thread safety: pure.
@@ -22,7 +22,7 @@ struct Extent {
   RingOffset end;
 };
 
-// Extends the last one if the next one follows it.
+// Extends the last extent if the new one follows it; else adds it.
 inline void AddExtent(RingOffset begin, RingOffset end,
                       std::vector<Extent>* extents) {
   if (!extents->empty() && extents->back().end == begin) {
@@ -32,7 +32,7 @@ inline void AddExtent(RingOffset begin, RingOffset end,
   }
 }
 
-// Whether two extents share a byte of the ring, in whatever laps they lie.
+// Returns true if two extents share a byte of the ring, in whatever laps.
 inline bool Overlap(const Extent& a, const Extent& b, uint64_t capacity) {
   const uint64_t distance =
       (b.begin.value % capacity + capacity - a.begin.value % capacity) %

@@ -188,8 +188,8 @@ absl::Status LogCreation::CheckCreations() {
   return absl::OkStatus();
 }
 
-// All members have a replica of one creation, with the list that is wanted:
-// it was made to its end, and may be opened.
+// Returns true if all members have a replica of one creation, with the wanted
+// list: it was complete, and may be opened.
 bool LogCreation::IsComplete() const {
   const Configuration& first = peers_.front()->created().configuration;
   return first.id == options_.configuration_id &&
@@ -231,7 +231,7 @@ void LogCreation::DrawIncarnations() {
   configuration_.id = options_.configuration_id;
   configuration_.replica_count = options_.sizes.replica_count;
   configuration_.write_quorum = options_.sizes.write_quorum;
-  std::set<uint64_t> drawn = {0};  // names none
+  std::set<uint64_t> drawn = {0};  // 0 names no replica
   for (const PeerAddress& peer : options_.peers) {
     uint64_t incarnation = 0;
     while (!drawn.insert(incarnation).second) incarnation = random_.Next();
@@ -241,7 +241,7 @@ void LogCreation::DrawIncarnations() {
             [](const Member& a, const Member& b) { return a.node < b.node; });
 }
 
-// Waits for all, so that the error names each.
+// Waits for all members, so that the error names each.
 absl::Status LogCreation::CheckFormatted() {
   bool all = true;
   for (const auto& peer : peers_) {

@@ -19,7 +19,7 @@ uint32_t LeastOpeningQuorum(const QuorumSizes& sizes) {
                   sizes.write_quorum);
 }
 
-// So many members that none of the opening quorums goes without them.
+// Returns B: the fewest members that leave no opening quorum among the others.
 uint32_t Blocking(const QuorumSizes& sizes) {
   return sizes.replica_count - LeastOpeningQuorum(sizes) + 1;
 }
@@ -36,7 +36,7 @@ uint32_t Count(AnswerSet set) {
   return static_cast<uint32_t>(std::popcount(set));
 }
 
-// Those of `among` that are so.
+// Returns the answers of `among` that satisfy the predicate.
 AnswerSet Where(std::span<const Answer> answers, AnswerSet among,
                 const std::function<bool(const Answer&)>& is_so) {
   AnswerSet set = 0;
@@ -60,7 +60,8 @@ bool Fits(const std::vector<NodeId>& nodes, const QuorumSizes& sizes) {
          std::adjacent_find(nodes.begin(), nodes.end()) == nodes.end();
 }
 
-// Whether it is what the change ends with, or a rival of that number and size.
+// Returns true if `found` is the list after the change, or a rival with its id
+// and sizes.
 bool IsAfter(const MembersChange& change, const Configuration& found) {
   return found.id == change.to_id && change.to_id != change.from_id &&
          found.replica_count == change.to.replica_count &&
@@ -78,7 +79,7 @@ bool IsBefore(const MembersChange& change, const Configuration& found) {
                     change.from_nodes.begin(), change.from_nodes.end(), same);
 }
 
-// Of the incarnation that answers at a node, whoever names it.
+// Returns the answer of whatever incarnation answers at the node, or nullptr.
 const Answer* AnswerOf(std::span<const Answer> answers, NodeId node) {
   const auto at =
       std::find_if(answers.begin(), answers.end(),
@@ -86,7 +87,7 @@ const Answer* AnswerOf(std::span<const Answer> answers, NodeId node) {
   return at == answers.end() ? nullptr : &*at;
 }
 
-// Those of its members that are among who answered; blank ones hold nothing.
+// Returns the list's members in `among` that answered and are not blank.
 AnswerSet AnsweredOf(const MemberList& list, AnswerSet among,
                      std::span<const Answer> answers) {
   return Where(answers, among, [&](const Answer& answer) {
@@ -101,15 +102,15 @@ AnswerSet Having(const Configuration& configuration,
   });
 }
 
-// Whatever it was made from.
+// Returns true if the answer has the list, whichever list that was made from.
 bool IsOf(const MemberList& list, const Answer& answer) {
   const MemberList& own = answer.configuration;
   return !answer.blank && own == list;
 }
 
-// OQ4, of a member of the configuration. Ids never go back, so that who has an
-// older one never had what followed; and what followed a replacement never
-// names whom it replaced, who could come back as a newcomer only.
+// Case 2 of OQ4. Ids never go back: a replica with an older list never had the
+// one that followed. A list after a replacement never names the replaced
+// replica, which could come back as a newcomer only.
 bool WasNotReplaced(const Member& member, const MemberList& list,
                     std::span<const Answer> answers) {
   const AnswerSet without = Where(answers, ~AnswerSet{0}, [&](const Answer& a) {
@@ -121,7 +122,7 @@ bool WasNotReplaced(const Member& member, const MemberList& list,
          IsMutant("kReplacedOnesPromise");
 }
 
-// Of its members among these.
+// Returns the list's members in `among` that were surely not replaced.
 AnswerSet CurrentOf(const MemberList& list, AnswerSet among,
                     std::span<const Answer> answers) {
   return Where(answers, AnsweredOf(list, among, answers),
@@ -141,15 +142,14 @@ AnswerSet BlankOf(const MemberList& list, std::span<const Answer> answers) {
   });
 }
 
-// How far an opening has come with a configuration that is neither E's nor
-// settled.
+// Progress of an opening in ending a list that is neither E's nor settled.
 struct Ending {
   QuorumSizes sizes;
-  uint32_t answered = 0;  // of its members
-  uint32_t current = 0;   // of these, who were not replaced and are not suspect
-  uint32_t stay = 0;      // of these, members of the target
+  uint32_t answered = 0;  // members that answered and are heeded
+  uint32_t current = 0;   // of these, not replaced and not suspect
+  uint32_t stay = 0;      // of those that answered, members of the target
 
-  // Nobody opens the log by it any more once those who stay have installed.
+  // Returns true if the list ends once the members that stay have installed.
   bool is_possible() const {
     return answered >= LeastOpeningQuorum(sizes) &&
            current >= sizes.read_quorum && stay >= needed();
@@ -159,10 +159,10 @@ struct Ending {
   }
 };
 
-// Blank members of a list promise for it, and know what they did: nothing.
+// Whether blank members of a list count as promising for it (OQ8).
 enum class BlankOnes { kSayNothing, kPromise };
 
-// `among`: whose own lists are cared for.
+// Returns the ending of `list`. `among` are the heeded replicas.
 Ending EndingOf(const MemberList& list, const Decision& decision,
                 AnswerSet among, std::span<const Answer> answers,
                 const MemberList& target,
@@ -318,7 +318,7 @@ absl::StatusOr<Configuration> TargetOf(const MembersChange& change,
 
 namespace {
 
-// Nobody can open the log by it any more.
+// Returns true if B(list) members have moved on to `newest`.
 bool IsSettled(const MemberList& list, const MemberList& newest,
                std::span<const Answer> answers) {
   const AnswerSet moved_on =
@@ -327,7 +327,7 @@ bool IsSettled(const MemberList& list, const MemberList& newest,
   return Count(moved_on) >= Blocking(SizesOf(list));
 }
 
-// Who has E's list, or one that is settled.
+// Returns the replicas that have E's list or a settled one.
 AnswerSet SettledOnes(const MemberList& newest,
                       std::span<const Answer> answers) {
   return Where(answers, ~AnswerSet{0}, [&](const Answer& answer) {
@@ -337,7 +337,8 @@ AnswerSet SettledOnes(const MemberList& newest,
   });
 }
 
-// OQ5, OQ8 and OQ9. `among`: whose own lists are cared for.
+// Returns true if the list can end: OQ5, OQ8 and OQ9. `among` are the heeded
+// replicas.
 bool Ends(const Configuration& own, const Decision& decision, AnswerSet among,
           std::span<const Answer> answers, const Configuration& target) {
   if (own == target && !IsMutant("kTargetMustEnd")) return true;
@@ -354,8 +355,9 @@ bool Ends(const Configuration& own, const Decision& decision, AnswerSet among,
          ends(own, BlankOnes::kPromise);
 }
 
-// OQ5. Who else has a configuration that can be ended: lists end together, or
-// not at all, as each is ended by those only whose own list is.
+// OQ5. Returns the other replicas whose list can end. A list ends only by
+//      replicas whose own lists end, so this removes replicas until none is
+//      left to remove.
 AnswerSet EndableOnes(const Decision& decision, AnswerSet settled,
                       std::span<const Answer> answers,
                       const Configuration& target) {
@@ -378,8 +380,8 @@ void Add(const MemberList& list, std::vector<MemberList>& lists) {
   }
 }
 
-// What must be ended that those have; where blank ones help with it (OQ8) also
-// what it was made from.
+// Returns the lists of `endable` that must end. Where a list ends only with its
+// blank members (OQ8), the list that it was made from must end as well.
 std::vector<MemberList> UnsettledOf(AnswerSet endable, const Promises& promises,
                                     const Decision& decision,
                                     std::span<const Answer> answers,
@@ -400,7 +402,7 @@ std::vector<MemberList> UnsettledOf(AnswerSet endable, const Promises& promises,
   return unsettled;
 }
 
-// OQ7. Of what E's configuration was made from, if it is not settled.
+// OQ7. Ending of the list that E's configuration was made from.
 Ending EndingOfOrigin(const Promises& promises, const Decision& decision,
                       std::span<const Answer> answers,
                       const MemberList& target) {
@@ -410,15 +412,16 @@ Ending EndingOfOrigin(const Promises& promises, const Decision& decision,
                   target);
 }
 
-// Somebody has it whom what it was made from does not name: newcomers get it
-// when that has ended.
+// Returns true if a replica has `newest` that its origin does not name.
+// Newcomers get a list only when its origin has ended.
 bool HasNewcomer(const Configuration& newest, std::span<const Answer> answers) {
   const AnswerSet members =
       AnsweredOf(*newest.made_from, ~AnswerSet{0}, answers);
   return (Having(newest, answers) & ~members) != 0;
 }
 
-// What E's configuration was made from: also if OQ have E's, or a newcomer.
+// Returns true if the origin of E's list is settled: B have moved on, a
+// newcomer has E's list, or OQ have it.
 bool IsOriginSettled(const Promises& promises, const Configuration& newest,
                      std::span<const Answer> answers) {
   return IsSettled(*newest.made_from, newest, answers) ||
@@ -458,8 +461,9 @@ Promises JudgePromises(const Decision& decision,
   promises.is_half_done =
       change != nullptr && newest == target &&
       (promises.origin == Origin::kSettled || promises.origin == Origin::kEnds);
-  // OQ7: those by whom it is settled may have E's by older epochs than one that
-  // was opened by it since, and go back to it: their ids may be equal.
+  // OQ7: the members that settle the origin may have E's list by an older epoch
+  // than one that opened by the origin since. They may go back, as the ids may
+  // be equal.
   const bool is_first = promises.is_half_done &&
                         !HasNewcomer(newest, answers) &&
                         !IsMutant("kStaleOnesAreEnough");
@@ -514,8 +518,8 @@ absl::Status OriginMayBeInForce(const Promises& promises,
       "reconfigure --from`)"));
 }
 
-// Of the members that answered and do not count: by which configuration others
-// may still open the log, and what to do about it.
+// Says of each member that answered and does not count by which list the log
+// may still be opened, and what to do about it.
 std::string WhoStandsAgainst(const Promises& promises, const Decision& decision,
                              std::span<const Answer> answers,
                              const Configuration& target) {
@@ -559,7 +563,7 @@ absl::Status CheckPromises(const Promises& promises, const Decision& decision,
                                       SizesOf(found).read_quorum,
                                       "know what they did in", found));
   if (!is_change) return absl::OkStatus();
-  // OQ6. Before that the list before `found` may be in force.
+  // OQ6. Until then the list before `found` may be in force.
   if (target != found && !IsMutant("kUnfinishedListIsChanged")) {
     const AnswerSet moved_on =
         AnsweredOf(found, promises.heeded & Having(target, answers), answers);
@@ -598,7 +602,7 @@ InstallQuorums QuorumsToInstall(const Promises& promises,
   }
   quorums.to_show = before;
   const QuorumSizes sizes = SizesOf(target);
-  // OQ6: a list that counts by those who lag behind is finished first.
+  // OQ6: a list that counts only with members that lag is finished first.
   const bool is_finished =
       promises.have >= LeastOpeningQuorum(SizesOf(found)) ||
       IsMutant("kUnfinishedListIsShown");

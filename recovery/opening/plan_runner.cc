@@ -55,7 +55,8 @@ absl::Status PlanRunner::Poll() {
     ALPHEUS_RETURN_IF_ERROR(FillCache());
   }
   if (!input_.is_cache || own_installed_) {
-    // Until nothing changes: one that is installed may let another begin.
+    // Repeats until nothing changes: an installed replica may let another
+    // begin.
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t i = 0; i < runs_.size(); ++i) {
@@ -104,8 +105,8 @@ bool PlanRunner::MayBegin(size_t index) const {
                      runs_.begin() + static_cast<ptrdiff_t>(index), IsSettled);
 }
 
-// Those before it have failed, or wait behind those that have. The first one of
-// all is destructive only if whoever holds the log leaves it (PLR2).
+// True if each run before it failed, or is destructive and waits. The first run
+// of all is destructive only if the holder of the log leaves it (PLR2).
 bool PlanRunner::IsBarred(size_t index) const {
   if (any_installed_ || IsMutant("kRepairBeforeAnyInstalled")) {
     return false;
@@ -130,7 +131,7 @@ absl::Status PlanRunner::GoOn(size_t index) {
   switch (run.step) {
     case Step::kWaiting:
       if (MayBegin(index)) return Begin(run);
-      // It might have, a moment ago.
+      // It was allowed to begin a moment ago.
       if (run.peer != nullptr) run.peer->HoldReads(false);
       return absl::OkStatus();
     case Step::kPreparing:
@@ -153,13 +154,12 @@ absl::Status PlanRunner::GoOn(size_t index) {
       }
       return absl::OkStatus();
     default:
-      // What its copy still reads from others needs its memory.
+      // The copy's reads from other replicas still use its memory.
       return run.copier != nullptr ? run.copier->Poll() : absl::OkStatus();
   }
 }
 
-// The ring's key changes when it is prepared: what others read from it comes
-// to its end before.
+// Prepare changes the ring's key, so reads by others from this ring end first.
 absl::Status PlanRunner::Begin(Run& run) {
   const Epoch epoch = terms_.promise.epoch;
   if (run.peer == nullptr) {
@@ -200,7 +200,7 @@ absl::Status PlanRunner::InstallOn(Run& run) {
     run.step = Step::kInstalling;
     return StartInstallingOwn();
   }
-  // Only a mutant copies before that.
+  // Only a mutant copies before the peer is prepared.
   if (run.peer->state() != OpeningPeer::State::kPrepared) {
     return absl::OkStatus();
   }
@@ -212,7 +212,7 @@ absl::Status PlanRunner::InstallOn(Run& run) {
 
 absl::Status PlanRunner::OfOwn(const absl::Status& status) const {
   if (!absl::IsFailedPrecondition(status)) return status;
-  // It serves promises too: another primary came in between.
+  // The own replica serves promises too: another primary came in between.
   return absl::AbortedError(status.message());
 }
 
@@ -252,7 +252,7 @@ absl::Status PlanRunner::FillCache() {
   return absl::OkStatus();
 }
 
-// The connection is closed first: then nothing is written from what goes.
+// Closes the connection first: nothing is then written from freed memory.
 void PlanRunner::Fail(Run& run, const absl::Status& status) {
   run.peer->Fail(status);
   if (run.copier != nullptr) run.copier->Stop();

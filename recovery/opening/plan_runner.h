@@ -2,25 +2,28 @@
 // plan_runner: makes replicas hold the chosen log, and installs the epoch on
 // them.
 //
-// Idea: each repair of the plan goes its own way: prepare, copy, install. Only
-// when it may begin depends on the others.
+// Idea: each repair of the plan runs by itself: prepare, copy, install. Only
+// its beginning depends on the others.
 //
 // Invariants:
-//   PLR1. A replica's ring is written only after it said that it is prepared;
-//         `repairing` is on media by then, where the plan wants it (P-H12).
-//   PLR2. A destructive repair begins when the quorums have installed; or when
-//         nothing else is under way any more, so that it is needed for them
-//         (RPL2 of repair_plan.h), and one has installed at least. The replica
-//         that holds the last chosen record needs none: what it lacks lies
-//         between its own head and that record. As long as it has not
-//         installed, nobody else may hold what it lends, and one replica that
-//         knows nothing is too many where all have to say that they never
-//         acknowledged what comes next (W = 1): if it goes before, or leaves
-//         the log by the change that the opening makes, the opening ends.
+//   PLR1. A replica's ring is written only after the replica said that it is
+//         prepared. By then `repairing` is on media, where the plan wants it
+//         (P-H12).
+//   PLR2. A destructive repair begins when the quorums have installed, or when
+//         all repairs before it are over and it is needed for the quorums (RPL2
+//         of repair_plan.h). At least one replica must have installed, in any
+//         case.
+//         Reason: the replica that holds the last chosen record needs no
+//         destructive repair, since it lacks only what lies between its own
+//         head and that record. Until it has installed, it may be the only
+//         copy. With W = 1 a single replica that knows nothing then blocks the
+//         end of the log, as all must say that they never acknowledged what
+//         comes next. So if the only copy fails first, or leaves the log by
+//         this very change, the opening ends with an error.
 //   PLR3. A replica installs only after all that it lacked was copied.
 //   PLR4. A newcomer's copy begins when the quorums before it have installed.
-//   PLR5. A cache counts for nothing (P-A3); it is filled first, and everything
-//         else is copied from there.
+//   PLR5. A cache counts for nothing (P-A3). It is filled first, and all else
+//         is copied from it.
 // Thread safety: one thread.
 // References: protocol P-A4.5, P-H3, P-H12, P-H13.
 #ifndef ALPHEUS_RECOVERY_OPENING_PLAN_RUNNER_H_
@@ -46,55 +49,58 @@ namespace alpheus {
 
 struct PlanTerms {
   InstallQuorums quorums;
-  Configuration configuration;  // that is installed
+  Configuration configuration;  // what is installed
   Promise promise;
   uint32_t credits = 0;
-  uint64_t copy_bytes_max = 0;  // under way, of one copy
-  uint64_t slice_bytes = 0;     // that the own replica reads in one Poll
+  uint64_t copy_bytes_max = 0;  // bytes in flight, per copy
+  uint64_t slice_bytes = 0;     // bytes that the own replica reads in one Poll
 };
 
-// What is run: everything by the index of its answer.
+// The plan and its replicas; peers by the index of their answer.
 struct PlanInput {
   std::vector<Answer> answers;
-  std::vector<OpeningPeer*> peers;  // nullptr: the own replica's answer
+  std::vector<OpeningPeer*> peers;  // nullptr: the own replica
   Decision decision;
   RepairPlan plan;
-  OwnReplica* own = nullptr;  // or the cache
-  bool is_cache = false;      // has no answer
-  RegionKey own_key;          // of its ring
+  OwnReplica* own = nullptr;  // the own replica, or the cache
+  bool is_cache = false;      // `own` is a cache, which has no answer
+  RegionKey own_key;          // key of the own ring
 };
 
 class PlanRunner {
  public:
-  // `fabric` and `random` must outlive it.
+  // `fabric` and `random` must outlive the runner.
   PlanRunner(const PlanTerms& terms, PlanInput input, Fabric& fabric,
              RandomSource& random);
 
-  // Goes on. Errors, after which the opening is over: Unavailable (fewer
-  // members can install than a quorum takes), Aborted (the own replica promised
-  // another primary in between), the own replica's.
+  // Advances all repairs. After an error the opening is over. Errors:
+  // Unavailable (too few members can install); Aborted (the own replica
+  // promised another primary meanwhile); errors of the own replica.
   absl::Status Poll();
   void Take(const Completion& completion);
 
-  // Grows with each step of each repair, and each piece that is copied.
+  // Returns a count that grows with each step of a repair and each copied
+  // piece.
   uint64_t progress() const;
-  // The own replica, or the cache, is reading what it installs: Poll goes on.
+  // Returns true while the own replica or the cache reads what it installs:
+  // call Poll again at once.
   bool is_at_work() const { return own_installing_; }
-  // Nanoseconds that a replica may take for a step of which nothing is heard
-  // before its end: to read the whole log that it installs.
+  // Returns how many nanoseconds a replica may need to read the whole log that
+  // it installs. It sends nothing before the end of that step.
   int64_t PatienceNanos() const;
 
-  // The quorums have installed, and the own replica or the cache has.
+  // Returns true once the quorums and the own replica or the cache have
+  // installed.
   bool is_enough() const;
-  // Nothing is under way any more.
+  // Returns true once no repair is running.
   bool is_settled() const;
-  // Gives up what is not installed.
+  // Gives up every replica that is not installed.
   void Stop(const absl::Status& why);
-  // No copy needs memory or a connection any more.
+  // Returns true once no copy needs memory or a connection.
   bool is_quiet() const;
 
   const Decision& decision() const { return input_.decision; }
-  // One sentence for each replica that was written to.
+  // Returns one sentence for each replica that was written to.
   std::vector<std::string> Sentences() const;
 
  private:
@@ -120,7 +126,8 @@ class PlanRunner {
     return run.step == Step::kInstalled || run.step == Step::kFailed;
   }
   bool MayBegin(size_t index) const;
-  // It will never begin (PLR2).
+  // Returns true while the run must not begin because nothing is installed
+  // (PLR2).
   bool IsBarred(size_t index) const;
   absl::Status GoOn(size_t index);
   absl::Status Begin(Run& run);
@@ -138,7 +145,8 @@ class PlanRunner {
       const std::vector<CopyRun>& copies);
   Installation WhatIsInstalled() const;
   Member MemberOf(const Run& run) const;
-  // Of the members of a quorum, those whose runs are so.
+  // Returns the number of the quorum's members whose runs satisfy the
+  // predicate.
   uint32_t Count(const InstallQuorum& quorum,
                  const std::function<bool(const Run&)>& is_so) const;
   bool HaveInstalled(const std::vector<InstallQuorum>& quorums) const;
@@ -154,7 +162,7 @@ class PlanRunner {
   bool own_installing_ = false;
   bool own_installed_ = false;
   bool any_installed_ = false;  // a member's medium has the epoch
-  uint64_t steps_ = 0;          // that repairs have made
+  uint64_t steps_ = 0;          // steps of all repairs
   std::unique_ptr<RingCopier> cache_copier_;
   bool stopped_ = false;
 };

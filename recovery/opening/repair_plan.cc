@@ -34,7 +34,8 @@ class Planner {
   const std::span<const Answer> answers_;
 };
 
-// What the copies store: records, and of a PAD its header's line.
+// Returns the bytes that the copies store: records, and the header's line of
+// each PAD.
 std::vector<Extent> Planner::Written(const std::vector<CopyRun>& copies) const {
   std::vector<Extent> written;
   auto copy = copies.begin();
@@ -53,8 +54,8 @@ std::vector<Extent> Planner::Written(const std::vector<CopyRun>& copies) const {
   return written;
 }
 
-// Records that are valid in the replica's eyes, not beyond the end, and not
-// those that are chosen: other identities, and what lies before the head.
+// Returns the records up to the end that the replica takes for valid and that
+// are not chosen: other identities, and records before the head.
 std::vector<Extent> Planner::ValidOthers(size_t index) const {
   const Answer& answer = answers_[index];
   std::vector<Extent> valid;
@@ -131,8 +132,8 @@ std::vector<ReplicaRepair> Planner::Order(
   return ordered;
 }
 
-// E's table and the new epoch. Entries that start beyond the end own nothing
-// any more; the epochs that they opened had fewer than W replicas.
+// Returns E's table with the new epoch. Entries that start beyond the end own
+// nothing: their epochs were installed on fewer than W replicas.
 EpochTable Planner::Table(const NewEpoch& next) const {
   const LogPosition& end = decision_.end;
   EpochTable table = EpochTable::Empty(next.log_id);

@@ -12,7 +12,7 @@
 namespace alpheus {
 namespace {
 
-// Enough to keep both connections busy.
+// Pieces in flight: enough to keep both connections busy.
 constexpr uint64_t kPiecesWanted = 4;
 constexpr uint64_t kPiecesMax = 64;
 
@@ -44,7 +44,7 @@ LocalBytes RingCopier::OwnBytes(const Piece& piece) const {
   return {ends_.own.key, {ends_.own.ring.data() + piece.place, piece.bytes}};
 }
 
-// Where a piece is read to.
+// Returns where a piece is read to.
 LocalBytes RingCopier::Into(size_t index) const {
   const Piece& piece = slots_[index].piece;
   if (ends_.destination == nullptr) return OwnBytes(piece);
@@ -70,7 +70,7 @@ void RingCopier::Free(Slot& slot) {
 absl::Status RingCopier::Poll() {
   for (size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
-    // What a source that failed was to bring comes no more.
+    // A failed source brings nothing more: the piece is read again.
     if (slot.step == Step::kReading && slot.source->failed()) {
       slot.step = Step::kToRead;
     }
@@ -86,7 +86,7 @@ absl::Status RingCopier::Poll() {
   return absl::OkStatus();
 }
 
-// From any source that is there and has room; waits if it has none.
+// Reads from any source that is there and has room; else waits.
 absl::Status RingCopier::Read(size_t index) {
   Slot& slot = slots_[index];
   bool any_left = false;

@@ -2,11 +2,11 @@
 // ring_copier: copies ranges of the ring from replicas that hold them to one
 // that does not.
 //
-// Idea: what this process's own ring holds is written from there. The rest is
-// read into a bounce buffer and written from it, piece by piece, several at
-// once, never more bytes than were allowed; into the own ring it is read
-// directly. A source that fails costs nothing while another one holds the
-// same range.
+// Idea: bytes that this process's own ring holds are written from there. The
+// rest is read into a bounce buffer and written from it: piece by piece,
+// several at once, within a limit of bytes. For the own ring as destination
+// they are read directly into it. A source that fails costs nothing while
+// another one holds the same range.
 //
 // Persistence: none; the destination persists and reads all of it when it
 // installs (REP3 of replica.h).
@@ -34,37 +34,39 @@ namespace alpheus {
 struct OwnRing {
   Ring ring;
   RegionKey key;
-  AnswerSet answers = 0;  // that it gave: what they hold it has
+  AnswerSet answers = 0;  // answers whose records it has
   bool has_all = false;   // it has the whole chosen log
 };
 
 class RingCopier {
  public:
   struct Ends {
-    // By the index of its answer; nullptr: no peer's.
+    // Sources by the index of their answer; nullptr: the answer of no peer.
     std::vector<OpeningPeer*> sources;
     OpeningPeer* destination = nullptr;  // nullptr: the own ring
     OwnRing own;
   };
 
-  // `number` tells its works from those of other copiers. `bytes_max` is what
-  // may be under way at once. Errors: of the fabric.
+  // Makes a copier. `number` distinguishes its works from those of other
+  // copiers. `bytes_max` limits the bytes in flight. Errors: the fabric's.
   static absl::StatusOr<std::unique_ptr<RingCopier>> Make(
       uint32_t number, const Ends& ends, std::vector<CopyRange> ranges,
       uint64_t bytes_max, Fabric& fabric);
 
-  // Posts what there is room for. Errors: Unavailable (no source is left).
+  // Posts the pieces for which there is room. Errors: Unavailable (no source is
+  // left).
   absl::Status Poll();
-  // A completion that is OpeningPeer::IsForeign and whose work has its number.
+  // Takes a completion that is OpeningPeer::IsForeign and whose work has its
+  // number.
   void Take(const Completion& completion);
   static uint32_t NumberOf(WorkId work) {
     return static_cast<uint32_t>(work.value >> 32) - 1;
   }
-  // Gives up: posts nothing more. Reads that are under way still need its
-  // memory, until it is quiet.
+  // Gives up: posts nothing more. Reads in flight use its memory until it is
+  // quiet.
   void Stop();
 
-  // Grows with each piece that was read or written.
+  // Grows with each piece that is read or written.
   uint64_t progress() const { return progress_; }
   bool is_done() const { return next_ == ranges_.size() && is_quiet(); }
   bool is_quiet() const { return busy_ == 0; }
@@ -79,7 +81,7 @@ class RingCopier {
   struct Slot {
     Step step = Step::kFree;
     Piece piece;
-    OpeningPeer* source = nullptr;  // of kReading
+    OpeningPeer* source = nullptr;  // set in kReading
   };
 
   RingCopier(uint32_t number, const Ends& ends, std::vector<CopyRange> ranges,
@@ -111,7 +113,7 @@ class RingCopier {
   std::vector<Slot> slots_;
   std::unique_ptr<MessageSlots> bounce_;
   size_t next_ = 0;           // range of the next piece
-  uint64_t next_offset_ = 0;  // in it
+  uint64_t next_offset_ = 0;  // offset in that range
   uint64_t progress_ = 0;
   size_t busy_ = 0;  // slots that are not free
   bool stopped_ = false;

@@ -27,7 +27,8 @@ uint64_t LinesOf(const Answer& answer) {
   return answer.ring_capacity / kLineBytes;
 }
 
-// AN1, and that no more LSNs are spoken of than the ring has lines.
+// Reads runs, and checks AN1 and that they name no more LSNs than the ring has
+// lines.
 std::vector<VerdictRun> TakeRuns(ByteReader& from, const Answer& answer) {
   std::vector<VerdictRun> runs;
   const uint64_t count = from.U64();
@@ -78,8 +79,8 @@ std::vector<HeldRecord> TakeHeld(ByteReader& from, const Answer& answer) {
   return held;
 }
 
-// Records lie one behind the other in the ring's lap from head on, and each
-// epoch owns its LSN (ET2).
+// Checks that records follow each other within one lap from the head, and that
+// each record's epoch owns its LSN (ET2).
 bool AreHeldGood(const Answer& answer) {
   const RingOffset limit = answer.head.offset + answer.ring_capacity;
   RingOffset free = answer.head.offset;
@@ -168,7 +169,7 @@ absl::StatusOr<Answer> DecodeAnswer(Uuid log_id,
   answer.suspect = (flags & kSuspect) != 0;
   answer.repairing = (flags & kRepairing) != 0;
   answer.table = TakeTable(from, log_id);
-  // Whoever adds to LSNs never goes round.
+  // So that sums of LSNs never overflow.
   if (!from.Expect(answer.head.lsn.value < kOffsetEnd &&
                    answer.proven_lsn < answer.head.lsn + LinesOf(answer))) {
     return none;

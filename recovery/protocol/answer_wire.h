@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// answer_wire: an answer as it lies in registered memory, for the primary to
-// read.
+// answer_wire: the encoding of an answer in registered memory, for the primary
+// to read.
 //
-// What arrives is never trusted: bytes that are too few, too many, or say what
-// can't be, are no answer, and none of bytes whose sum does not fit is decoded
-// (MSG1 of messages.h).
+// Bytes that arrive are never trusted. Too few, too many or impossible bytes
+// are no answer. Bytes whose sum does not hold are not decoded at all (MSG1 of
+// messages.h).
 //
 // Thread safety: pure functions.
 // References: protocol P-A4.3; answer.h; docs/recovery_wire.md.
@@ -22,15 +22,15 @@
 
 namespace alpheus {
 
-// What is decoded is consistent in itself (runs and held records, AN1 of
-// answer.h; no more LSNs than the ring has lines; epochs own what they hold).
-// `log_id` seeds the sum and the keys of the table. Errors, of decoding:
-// Unavailable (MSG1), DataLoss (it is no answer).
+// A decoded answer is consistent in itself: runs and held records (AN1 of
+// answer.h), no more LSNs than the ring has lines, epochs that own what they
+// hold. `log_id` seeds the sum and the keys of the table. Errors of decoding:
+// Unavailable (MSG1), DataLoss (the bytes are no answer).
 std::vector<std::byte> EncodeAnswer(Uuid log_id, const Answer& answer);
 absl::StatusOr<Answer> DecodeAnswer(Uuid log_id,
                                     std::span<const std::byte> bytes);
-// No answer of a replica with such a ring has more bytes: to be compared with
-// Promised::answer_bytes before memory is made for them.
+// Returns the most bytes that an answer for such a ring has. Compare it with
+// Promised::answer_bytes before memory is allocated for them.
 uint64_t AnswerBytesMax(uint64_t ring_capacity);
 
 }  // namespace alpheus

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// byte_stream: little-endian numbers and texts, one behind the other.
+// byte_stream: a sequence of little-endian numbers and texts.
 //
-// Idea: a reader that ran out of bytes, or was told that a value can't be,
-// gives zeros from then on; whoever decodes asks once, at the end.
+// Idea: once a reader runs out of bytes, or meets an impossible value, it gives
+// zeros only. A decoder checks once, at the end.
 // Thread safety: one thread.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_BYTE_STREAM_H_
 #define ALPHEUS_RECOVERY_PROTOCOL_BYTE_STREAM_H_
@@ -35,7 +35,7 @@ class ByteWriter {
     U64(uuid.high);
     U64(uuid.low);
   }
-  // Its length, then the bytes.
+  // Writes the length, then the bytes.
   void Text(std::string_view text) {
     U32(static_cast<uint32_t>(text.size()));
     Raw(AsBytes(text));
@@ -67,13 +67,13 @@ class ByteReader {
     const uint64_t high = U64();
     return {high, U64()};
   }
-  // What ByteWriter::Text wrote; longer ones are bad.
+  // Reads what ByteWriter::Text wrote; a longer text is bad.
   std::string Text(size_t bytes_max) {
     const uint32_t bytes = U32();
     Expect(bytes <= bytes_max);
     return std::string(AsText(Raw(bytes)));
   }
-  // Nothing if there are not as many.
+  // Returns the next bytes, or nothing if there are fewer.
   std::span<const std::byte> Raw(uint64_t bytes) {
     Expect(bytes <= rest_.size());
     if (!good_) return {};
@@ -81,19 +81,19 @@ class ByteReader {
     rest_ = rest_.subspan(bytes);
     return front;
   }
-  // Whether `count` elements of so many bytes can still come: to be asked
-  // before anything is made for them.
+  // Returns true if `count` elements can still come. Call it before memory is
+  // allocated for them.
   bool Holds(uint64_t count, size_t element_bytes) {
     return Expect(count <= rest_.size() / element_bytes);
   }
 
-  // What is read is bad, unless `holds`. Returns whether all was good so far.
+  // Marks the input as bad unless `holds`. Returns true if all was good.
   bool Expect(bool holds) {
     good_ = good_ && holds;
     return good_;
   }
   bool good() const { return good_; }
-  // All was good, and nothing is left.
+  // Returns true if all was good and nothing is left.
   bool IsDone() const { return good_ && rest_.empty(); }
 
  private:

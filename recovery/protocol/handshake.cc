@@ -14,7 +14,7 @@
 namespace alpheus {
 namespace {
 
-// Of one length, as all that follows: no two transcripts sign alike.
+// Equal lengths, as of all parts: no two transcripts are signed alike.
 constexpr std::string_view kPrimaryRole = "alpheus primary proof 1\n";
 constexpr std::string_view kReplicaRole = "alpheus replica proof 1\n";
 static_assert(kPrimaryRole.size() == kReplicaRole.size());
@@ -24,7 +24,7 @@ Nonce DrawNonce(const Credentials& credentials) {
   ALPHEUS_CHECK(credentials.random != nullptr, "who has a key draws nonces");
   if (IsMutant("kNoncesRepeat")) return {1, 1};
   Nonce nonce;
-  // 0 is none.
+  // 0 means no nonce.
   while (nonce == Nonce()) {
     nonce.high = credentials.random->Next();
     nonce.low = credentials.random->Next();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// handshake: how the two ends of a connection prove to each other that they
-// have the cluster's key.
+// handshake: the proof of the two ends of a connection that they have the
+// cluster's key.
 //
-// Idea: each draws a nonce and signs all that both have said so far, with its
-// own role in front. The replica proves first, so that a primary believes
-// nothing of somebody who only stands at its address; then the primary, before
-// anything that it asks for is done. The key itself is never sent.
+// Idea: each end draws a nonce and signs all that both have said, preceded by
+// its own role. The replica proves first, so that a primary believes nothing of
+// a process that only stands at the replica's address. The primary proves next,
+// before anything that it asks for is done. The key itself is never sent.
 //
 //   primary                               replica
 //   Challenge(nonce)                  ->  Challenged(nonce, proof)
@@ -14,17 +14,16 @@
 //   proof = HMAC-SHA256(key, role, Hello, Welcome, both nonces)
 //
 // Hello and Welcome are signed byte by byte as they were sent: protocol
-// version, cluster, log, primary process, node, replica, all of it.
+// version, cluster, log, primary process, node, replica, everything.
 //
 // Invariants:
 //   HSK1. Without the key there is no promise, no formatting, no view, no
-//         release and no region key (replica_server.h), and no welcome that
-//         counts.
+//         release and no region key (replica_server.h), and no welcome counts.
 //   HSK2. A proof is good on one connection: it signs a nonce that the other
-//         end has just drawn, 128 bits that nobody foresees. What was recorded
-//         proves nothing later.
+//         end has just drawn, 128 bits that nobody can predict. A recorded
+//         proof proves nothing later.
 //   HSK3. A proof is good for one role: sent back it proves nothing.
-// What follows is neither signed nor encrypted (docs/security.md).
+// Later messages are neither signed nor encrypted (docs/security.md).
 // Thread safety: one thread.
 // References: protocol P-H17; messages.h; ISO/IEC 9798-4 (mutual, three pass).
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_HANDSHAKE_H_
@@ -39,14 +38,14 @@
 
 namespace alpheus {
 
-// What a process proves itself by.
+// The key of a process, and its source of nonces.
 struct Credentials {
-  ClusterKey key = {};  // not set: nothing is proved, and nothing asked for
-  // Of nonces; must outlive whoever has it. Requires: set if the key is.
+  ClusterKey key = {};  // not set: no proofs are given or asked for
+  // Source of nonces; must outlive the object. Requires: set if the key is.
   RandomSource* random = nullptr;
 };
 
-// What both ends sign.
+// The words that both ends sign.
 struct Transcript {
   std::string hello;
   std::string welcome;
@@ -60,9 +59,10 @@ class PrimaryHandshake {
       : credentials_(credentials) {}
 
   bool is_needed() const { return credentials_.key.is_set(); }
-  // For a new connection. Requires: is_needed.
+  // Begins on a new connection. Requires: is_needed.
   Challenge Begin(const Hello& hello, const Welcome& welcome);
-  // Errors: Unauthenticated (the replica has another key, or none).
+  // Checks the replica's proof. Errors: Unauthenticated (the replica has
+  // another key, or none).
   absl::StatusOr<Prove> Take(const Challenged& challenged);
 
  private:
@@ -75,12 +75,12 @@ class ReplicaHandshake {
   ReplicaHandshake(const Credentials& credentials, const Hello& hello,
                    const Welcome& welcome);
 
-  // Whether the peer may ask for anything else.
+  // Returns true if the peer may make other requests.
   bool is_over() const { return stage_ == Stage::kOver; }
-  // What is replied to whatever comes before that, and to Challenge and Prove
-  // at any time. Errors: Unauthenticated (another key; something else is asked
-  // for before a proof); FailedPrecondition (this node has no key);
-  // InvalidArgument (out of turn). Each says why (refusals.h).
+  // Returns the reply to Challenge and Prove, and to anything that comes before
+  // is_over(). Errors: Unauthenticated (another key; another request before a
+  // proof); FailedPrecondition (this node has no key); InvalidArgument (out of
+  // turn). Each says why (refusals.h).
   absl::StatusOr<Message> Take(const Message& message);
 
  private:

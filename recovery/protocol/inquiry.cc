@@ -17,13 +17,13 @@ namespace {
 
 constexpr size_t kRequestSlot = 0;
 constexpr size_t kReplySlot = 1;
-// Of the request's slot; what is asked for comes last, and may be longer.
+// Bytes of the slot for each step; the request is the last and may be longer.
 constexpr size_t kStepBytes = 1024;
 
-// What a node can say in a rejection is short.
+// Adds a remedy: a node's text in a rejection is short.
 absl::Status WithRemedy(const absl::Status& rejection, NodeId node) {
   if (!absl::IsFailedPrecondition(rejection)) return rejection;
-  // The node's words for a file that was put into its directory.
+  // The node's text for a file that was put into its directory.
   if (absl::StartsWith(rejection.message(), "its file is ")) {
     return absl::FailedPreconditionError(absl::StrCat(
         rejection.message(),
@@ -82,7 +82,7 @@ bool Inquiry::Take(const ConnectionEvent& event) {
           "nobody answers; start the node if it does not run"));
       break;
     case ConnectionEvent::Kind::kDisconnected:
-      // The reply may be there, and says why; else its receive fails (FB3).
+      // A reply may have arrived, and says why. Else its receive fails (FB3).
       if (!is_asked_) Fail(absl::UnavailableError("the connection broke"));
       break;
     case ConnectionEvent::Kind::kRequested:
@@ -114,7 +114,7 @@ void Inquiry::Ask(const Message& request) {
   Expect(Send(Step::kAsk, request));
 }
 
-// A fabric refuses work on a connection that broke: nobody is there any more.
+// A fabric refuses work on a broken connection: the node is gone.
 absl::Status Inquiry::OfConnection(const absl::Status& posted) {
   if (posted.ok()) return posted;
   return absl::UnavailableError(
@@ -127,7 +127,7 @@ absl::Status Inquiry::Send(Step step, const Message& message) {
       connection_, WorkId(kReplySlot), slots_->At(kReplySlot))));
   const std::vector<std::byte> bytes =
       EncodeMessage(options_.hello.log_id, message);
-  // Each at a place of its own: the one before may still be under way.
+  // Each step has its own place: the one before may still be in flight.
   LocalBytes slot = slots_->At(kRequestSlot);
   slot.bytes =
       slot.bytes.subspan(kStepBytes * static_cast<size_t>(step), bytes.size());
@@ -140,7 +140,7 @@ absl::Status Inquiry::Send(Step step, const Message& message) {
 
 bool Inquiry::Take(const Completion& completion) {
   if (completion.connection != connection_) return false;
-  // Of a request whose reply may be there: its receive tells.
+  // The request's reply may have arrived: its receive decides.
   const bool is_left_to_the_reply =
       completion.operation == Operation::kSend && is_asked_ &&
       completion.status == CompletionStatus::kFlushed;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // inquiry: questions to a node, one at a time, and their replies.
 //
-// Idea: a connection of its own, the proofs of the cluster's key if there is
-// one, a request that needs no promise (View, Follow, Release), a reply, and
-// perhaps the next request. The connection stays until the inquiry goes, so
-// that what a reply gave out can be used.
+// Idea: a connection of its own, proofs of the cluster's key if there is one, a
+// request that needs no promise (View, Follow, Release), its reply, and perhaps
+// the next request. The connection lives as long as the inquiry, so that keys
+// in a reply can be used.
 //
 // Thread safety: one thread.
 // References: protocol P-H17; messages.h.
@@ -30,53 +30,57 @@ class Inquiry {
  public:
   struct Options {
     std::string address;
-    NodeId node;  // that is to answer there (P-H17)
+    NodeId node;  // node that must answer there (P-H17)
     Hello hello;
-    Deadline deadline;  // until the connection must be there
+    Deadline deadline;  // for the connection
     Credentials credentials = {};
   };
 
-  // Starts to connect; errors show in status(). The fabric must outlive it.
+  // Starts to connect; errors show in status(). The fabric must outlive the
+  // inquiry.
   Inquiry(Fabric& fabric, Options options, Message request);
   // Closes the connection.
   ~Inquiry();
   Inquiry(const Inquiry&) = delete;
   Inquiry& operator=(const Inquiry&) = delete;
 
-  // False if it is of another connection. Whoever posts reads on connection()
-  // looks at their completions afterwards.
+  // Takes what the fabric brought. Returns false for any other connection. A
+  // caller that posts reads on connection() checks their completions
+  // afterwards.
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
-  // The next question; reply() has nothing until it is answered. Requires:
+  // Sends the next question; reply() is empty until it is answered. Requires:
   // may_ask(). Errors show in status().
   void Ask(const Message& request);
-  // The last one was answered, and its bytes are free.
+  // Returns true if the last question was answered and its bytes are free.
   bool may_ask() const {
     return status_.ok() && reply_.has_value() && sends_under_way_ == 0;
   }
 
   bool done() const { return !status_.ok() || reply_.has_value(); }
-  // Errors: Unavailable (nobody is there, the connection broke); NotFound (the
-  // node has no replica of the log); FailedPrecondition (another node answers
-  // at this address, or one of another cluster); Unauthenticated (it has
-  // another key); DataLoss (what no node says); what the node says (Failed).
+  // Returns the status. Errors: Unavailable (nobody answers, the connection
+  // broke); NotFound (the node has no replica of the log); FailedPrecondition
+  // (another node, or one of another cluster, answers at this address);
+  // Unauthenticated (it has another key); DataLoss (an impossible message); the
+  // node's own (Failed).
   const absl::Status& status() const { return status_; }
-  // A node is there, whatever it said.
+  // Returns true if a node answered, whatever it said.
   bool was_answered() const { return was_answered_; }
-  // Of a node that answered.
+  // Returns the Welcome of a node that answered.
   const std::optional<Welcome>& welcome() const { return welcome_; }
   const std::optional<Message>& reply() const { return reply_; }
-  // The node has proved the key, if there is one: its welcome is its own.
+  // Returns true if the node has proved the key, if there is one: the Welcome
+  // is then its own.
   bool is_proved() const { return slots_ != nullptr && step_ == Step::kAsk; }
   ConnectionId connection() const { return connection_; }
 
-  // The node, or the connection, is of no more use.
+  // Ends the inquiry with `why`.
   void Fail(const absl::Status& why);
 
  private:
   absl::Status Established(const std::string& private_data);
-  // The request under way: the one that was asked for comes last.
+  // Steps of the exchange; the caller's request is the last.
   enum class Step { kChallenge, kProve, kAsk };
 
   absl::Status Send(Step step, const Message& message);
@@ -93,7 +97,7 @@ class Inquiry {
   PrimaryHandshake handshake_;
   Step step_ = Step::kAsk;
   bool was_answered_ = false;
-  bool is_asked_ = false;  // and its reply has not come
+  bool is_asked_ = false;  // a reply is awaited
   std::optional<Welcome> welcome_;
   std::optional<Message> reply_;
   uint32_t sends_under_way_ = 0;

@@ -12,15 +12,15 @@
 
 namespace alpheus {
 
-// The log that an epoch begins with; or, of a replica that joins an open epoch,
-// with which its session begins.
+// The log with which an epoch begins; for a replica that joins an open epoch,
+// the log with which its session begins.
 struct Installation {
   Epoch epoch;
   EpochTable table;  // ends with the entry of `epoch`
   LogPosition head;
-  LogPosition end;  // where the epoch starts, or behind some of its records
-  // Who keeps the log from this epoch on. Without members: as before, in the
-  // cache of a primary, which is no member.
+  LogPosition end;  // start of the epoch, or a place among its records
+  // The members from this epoch on. Without members: as before. The cache of a
+  // primary, which is no member, has it so.
   Configuration configuration = {};
 
   bool operator==(const Installation&) const = default;

@@ -24,7 +24,7 @@ constexpr uint32_t kWelcomeMagic = 0x45575041;    // "APWE"
 constexpr uint32_t kRejectionMagic = 0x45525041;  // "APRE"
 constexpr uint32_t kMessageMagic = 0x534d5041;    // "APMS"
 
-// What a message is; on the wire, never renumber.
+// Kinds of messages; on the wire, never renumber.
 enum class Kind : uint32_t {
   kFormat = 1,
   kFormatted = 2,
@@ -57,7 +57,7 @@ enum class Kind : uint32_t {
   kCreated = 29,
 };
 
-// Of Followed; on the wire, never renumber.
+// Flags of Followed; on the wire, never renumber.
 constexpr uint32_t kIsRepairing = 1;
 constexpr uint32_t kInSession = 2;
 constexpr uint32_t kIsHeld = 4;
@@ -68,7 +68,7 @@ constexpr size_t kStartBytes = 8;
 constexpr size_t kWelcomeBytes = 56;
 // The first version whose messages have sums.
 constexpr uint32_t kSummedVersion = 8;
-// Magic, version, code and its sum.
+// Without magic, version, and code with its sum.
 constexpr size_t kRejectionTextBytes = kHelloBytes - 12;
 constexpr size_t kFailedTextBytes = 4096;
 
@@ -128,12 +128,12 @@ Digest TakeDigest(ByteReader& from) {
   return digest;
 }
 
-// Bits of the adapter's byte. They go on the wire: never renumber.
+// Bits of the adapter's byte; on the wire, never renumber.
 constexpr uint32_t kNoDdio = 1;
 constexpr uint32_t kNativeFlush = 2;
 constexpr uint32_t kAtomicWrite = 4;
 
-// One byte for each axis; that of DDIO says what the adapter can do as well.
+// One byte for each axis; the byte of DDIO also says what the adapter can do.
 void Put(ByteWriter& to, const Platform& platform) {
   const uint32_t adapter = (platform.ddio ? 0 : kNoDdio) |
                            (platform.native_flush ? kNativeFlush : 0) |
@@ -306,7 +306,7 @@ struct BodyWriter {
   }
 };
 
-// An error on the wire.
+// Returns true for the code of an error.
 bool IsCode(uint32_t code) {
   return code >= static_cast<uint32_t>(absl::StatusCode::kCancelled) &&
          code <= static_cast<uint32_t>(absl::StatusCode::kUnauthenticated);
@@ -549,7 +549,7 @@ Message TakeBody(Kind kind, ByteReader& from, Uuid log_id) {
     case Kind::kCreated:
       return TakeCreated(from);
   }
-  from.Expect(false);  // of another version, or nonsense
+  from.Expect(false);  // another version, or no message
   return Installed{};
 }
 
@@ -561,8 +561,8 @@ absl::Status NotA(const char* what, std::string_view bytes) {
                    ". Another program, or damage on the way"));
 }
 
-// What is behind magic and version, which mean the same in all versions; its
-// sum holds, if that version has one (MSG1).
+// Returns the bytes after magic and version, which mean the same in all
+// versions. Their sum holds, if that version has one (MSG1).
 absl::StatusOr<ByteReader> TakeStart(const char* what, uint32_t magic,
                                      std::string_view bytes) {
   ByteReader start(AsBytes(bytes));
@@ -577,7 +577,7 @@ absl::StatusOr<ByteReader> TakeStart(const char* what, uint32_t magic,
   }
   if (!is_magic) return NotA(what, bytes);
   if (version != kProtocolVersion) {
-    // Its front must do, where it is cut as a rejection.
+    // A rejection cuts the text, so that its front must be enough.
     return absl::UnimplementedError(absl::StrCat(
         "peer: protocol version ", version, ", here: version ",
         kProtocolVersion, ". Run programs of one version on all nodes"));
@@ -585,7 +585,8 @@ absl::StatusOr<ByteReader> TakeStart(const char* what, uint32_t magic,
   return ByteReader(rest.subspan(kStartBytes));
 }
 
-// With no sum in it: what is summed, and what all versions read.
+// Returns the rejection without a sum, as it is summed and as all versions read
+// it.
 ByteWriter RejectionOf(uint32_t version, uint32_t code, std::string_view text) {
   ByteWriter to;
   to.U32(kRejectionMagic);
@@ -600,7 +601,7 @@ absl::Status RefusedUnsaid() {
       "the replica refused the connection and did not say why");
 }
 
-// Beside the code, which needs one byte: three bytes of the sum of the rest.
+// Three bytes of the sum of the rest, beside the code, which needs one byte.
 uint32_t RejectionSumOf(ByteWriter bytes) {
   PutSum(bytes, kRejectionMagic, Uuid());
   ByteReader sum(std::span(bytes.bytes()).last(kSumBytes));
@@ -669,7 +670,7 @@ absl::StatusOr<Welcome> DecodeWelcome(std::string_view bytes) {
   welcome.promised = from.As<Epoch>();
   welcome.configuration_id = from.U64();
   welcome.platform = TakePlatform(from);
-  // There is a replica, or there is none.
+  // Either both are 0 (no replica) or neither is.
   from.Expect((welcome.incarnation == 0) == (welcome.ring_capacity == 0));
   from.Expect(welcome.ring_capacity % kLineBytes == 0 &&
               welcome.ring_capacity <= kOffsetEnd);

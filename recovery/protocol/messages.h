@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// messages: what a primary and a replica say to each other until records flow.
+// messages: the messages of a primary and a replica until records flow.
 //
 // Idea: one connection serves one primary process and one replica of one log.
-// Hello and Welcome travel as private data of the connection; after that the
-// primary asks and the replica replies, one at a time, by sends:
+// Hello and Welcome travel as private data of the connection. After that the
+// primary asks and the replica replies, one request at a time, by sends:
 //
 //   primary                               replica
 //   Connect(Hello)                    ->  refuses, or Accept(Welcome)
@@ -18,14 +18,14 @@
 //   (from here on batches and acks; see replica_session.h)
 //
 // View, Follow, Release, Scrub, Fetch and Hold need no promise. Any request may
-// be replied to with Failed, or with Changed. Numbers are little-endian. What
-// arrives is never trusted: a message that is too short, too long, or says what
-// can't be, is none.
+// be answered by Failed, or by Changed. Numbers are little-endian. Bytes that
+// arrive are never trusted: a message that is too short, too long, or
+// impossible is no message.
 //
 // Invariants:
-//   MSG1. Nothing is decoded, and nothing done, of bytes whose sum does not
-//         fit: they were changed on their way, or are of another log. That ends
-//         the connection, and may be tried again.
+//   MSG1. Bytes whose sum does not hold are not decoded, and nothing is done
+//         for them: they were changed on their way, or are of another log. The
+//         connection ends, and may be tried again.
 //
 // Thread safety: values and pure functions.
 // References: protocol P-A4; docs/replication.md.
@@ -61,7 +61,7 @@ namespace alpheus {
 
 inline constexpr uint32_t kProtocolVersion = 8;
 
-// Every fabric carries as many bytes of private data.
+// Bytes of private data; every fabric carries that many.
 inline constexpr size_t kHelloBytes = 56;
 
 struct Hello {
@@ -74,44 +74,44 @@ struct Hello {
 
 struct Welcome {
   NodeId node;
-  uint64_t incarnation = 0;    // of the replica; 0: there is none yet
+  uint64_t incarnation = 0;    // the replica's; 0: there is none yet
   uint64_t ring_capacity = 0;  // bytes; 0: there is no replica
-  Epoch promised;              // what a ballot must be above
+  Epoch promised;              // a ballot must be above it
   uint64_t configuration_id = 0;
-  Platform platform = {};  // of the replica, as its node's operator declared
+  Platform platform = {};  // as the node's operator declared it
 
   bool operator==(const Welcome&) const = default;
 };
 
-// At most kHelloBytes each; magic and version mean the same in all versions of
-// the protocol, and so does a rejection. From version 8 on the last bytes of a
-// hello and a welcome are their sum. DecodeHello and DecodeWelcome: Unavailable
-// (MSG1), InvalidArgument (not such a message), Unimplemented (another protocol
-// version, both named). Requires: a node of at most 32 bits.
+// At most kHelloBytes each. Magic and version mean the same in all versions of
+// the protocol, and so does a rejection. From version 8 on Hello and Welcome
+// end with their sum. DecodeHello and DecodeWelcome: Unavailable (MSG1),
+// InvalidArgument (not such a message), Unimplemented (another protocol
+// version; names both). Requires: a node of at most 32 bits.
 std::string EncodeHello(const Hello& hello);
 absl::StatusOr<Hello> DecodeHello(std::string_view bytes);
 std::string EncodeWelcome(const Welcome& welcome);
 absl::StatusOr<Welcome> DecodeWelcome(std::string_view bytes);
-// Why a connection was refused, cut to kHelloBytes. Requires: !why.ok().
-// Without a sum it can be read by all versions; with one by this one only.
-// Decoded it is never OK: who said nothing that can be read is Unavailable, and
-// so are bytes of this version that were changed on their way.
+// The reason of a refused connection, cut to kHelloBytes. Requires: !why.ok().
+// All versions can read one without a sum; only this version one with a sum. A
+// decoded one is never OK: unreadable bytes are Unavailable, and so are bytes
+// of this version that were changed on their way.
 enum class RejectionSum { kNone, kSummed };
 std::string EncodeRejection(const absl::Status& why,
                             RejectionSum sum = RejectionSum::kSummed);
 absl::Status DecodeRejection(std::string_view bytes);
 
 // Makes an empty replica where there is none (P-A4: "formatted on all N members
-// by one operator's command"); or a blank one of a log that is there (P-A5).
+// by one operator's command"), or a blank one of an existing log (P-A5).
 struct Format {
   uint64_t region_bytes = 0;
   Configuration configuration;  // names all members with their incarnations
   std::string log_name;         // for messages and file names; see log_id.h
-  // 0: that of the configuration, which names this node; else the configuration
-  // does not name it, and the replica is blank.
+  // The replica's incarnation. 0: that in the configuration, which names this
+  // node. Else the configuration does not name it, and the replica is blank.
   uint64_t incarnation = 0;
-  // Of a replica that is there, and that nobody has opened: it is replaced. 0:
-  // none may be there.
+  // Incarnation of an existing replica, never opened, that is replaced. 0:
+  // there must be none.
   uint64_t replaces = 0;
 
   bool operator==(const Format&) const = default;
@@ -120,30 +120,31 @@ struct Formatted {
   bool operator==(const Formatted&) const = default;
 };
 
-// Of which creation is this replica, and has somebody opened it? Whoever makes
-// a log asks it: a creation that was cut off left replicas on some members.
+// Asks of which creation a replica is, and whether it was opened. A creation
+// that was cut off leaves replicas on some members.
 struct AskCreation {
   bool operator==(const AskCreation&) const = default;
 };
 struct Created {
   Configuration configuration;
-  // It has promised, or installed, or is of a log that is there (blank).
+  // True if it has promised, or installed, or is a blank replica of an existing
+  // log.
   bool is_used = false;
 
   bool operator==(const Created&) const = default;
 };
 
 struct AskPromise {
-  Promise promise;  // of the primary that said Hello
-  // That the primary has its members of: an older one than the replica's is
+  Promise promise;  // made to the primary that said Hello
+  // Id of the primary's list of members. One older than the replica's is
   // refused (P-A5).
   uint64_t configuration_id = 1;
 
   bool operator==(const AskPromise&) const = default;
 };
-// The promise is on media, and nobody else may write any more.
+// The promise is on media, and no other process may write any more.
 struct Promised {
-  RegionKey answer_key;  // of answer_wire.h, to be read from offset 0
+  RegionKey answer_key;  // answer (answer_wire.h), read from offset 0
   uint64_t answer_bytes = 0;
   RegionKey ring_key;  // for reading
 
@@ -155,7 +156,7 @@ struct Refused {
   bool operator==(const Refused&) const = default;
 };
 
-// After the answer has been read: it is forgotten then.
+// Sent after the answer has been read; the replica then drops the answer.
 struct Prepare {
   Epoch epoch;
   bool set_repairing = false;
@@ -168,13 +169,13 @@ struct Prepared {
   bool operator==(const Prepared&) const = default;
 };
 
-// For one connection; never 0.
+// Returns an id for one connection; never 0.
 SessionId NewSession(RandomSource& random);
 
 struct Install {
   Installation installation;
   SessionId session;
-  uint32_t credits = 0;  // receives that the replica is to post
+  uint32_t credits = 0;  // receives that the replica must post
 
   bool operator==(const Install&) const = default;
 };
@@ -182,15 +183,15 @@ struct Installed {
   bool operator==(const Installed&) const = default;
 };
 
-// The replica could not; the connection is of no more use.
+// The request failed; the connection is of no more use.
 struct Failed {
   absl::Status status;  // not OK; a very long text is cut
 
   bool operator==(const Failed&) const = default;
 };
 
-// Lets the region be looked at (remote_region.h); needs no promise, ends with
-// the connection.
+// Asks for a key to read the region (remote_region.h). Needs no promise; ends
+// with the connection.
 struct View {
   bool operator==(const View&) const = default;
 };
@@ -203,37 +204,39 @@ struct Viewed {
   bool operator==(const Viewed&) const = default;
 };
 
-// How far is this replica? For who follows the log (remote_tail.h), between
-// reads of what a View gave out; as often as it likes.
+// Asks for the replica's state, for a reader that follows the log
+// (remote_tail.h), between reads by a View's key. It may ask at any rate.
 struct Follow {
-  Epoch table_epoch;  // of the table that it has; 0: none
+  Epoch table_epoch;  // epoch of the asker's table; 0: none
 
   bool operator==(const Follow&) const = default;
 };
 struct Followed {
   Epoch log_epoch;
   bool repairing = false;
-  bool in_session = false;  // of log_epoch: records come, or may
-  bool is_held = false;     // by a primary of its machine, as its own replica
+  bool in_session = false;     // a session of log_epoch: records may come
+  bool is_held = false;        // a primary of its machine has it as its own
   uint32_t replica_count = 1;  // N and W of its configuration
   uint32_t write_quorum = 1;
   uint64_t configuration_id = 1;  // not 0
-  Promise promised;               // that it gave last; epoch 0: none
+  Promise promised;               // last promise; epoch 0: none
   LogPosition head;               // in its superline
-  // In log_epoch's sessions; what was before the epoch is persisted, too.
+  // Last LSN persisted in log_epoch's sessions; older records are persisted,
+  // too.
   Lsn persisted_lsn;
-  // Somebody who wrote the log knew that W replicas had persisted so much.
+  // Last LSN that a primary knew to be persisted on W replicas.
   Lsn durable_lsn;
-  // Behind the last record that it has, as far as it looked since the node
-  // started; nothing if it did not.
+  // End of the last record that it has found since the node started; empty if
+  // it did not look.
   std::optional<RingOffset> end;
   EpochTable table;  // of log_epoch; no entries if it is the asker's
 
   bool operator==(const Followed&) const = default;
 };
 
-// The node's daemon lets go of the region, for a process of its own machine
-// that is to be primary with it (P-A7). It takes it back when that one ends.
+// Asks the node's daemon to give up the region, for a process of its own
+// machine that is to be primary with it (P-A7). The daemon takes it back when
+// that process ends.
 struct Release {
   bool operator==(const Release&) const = default;
 };
@@ -241,7 +244,7 @@ struct Released {
   bool operator==(const Released&) const = default;
 };
 
-// 128 bits that one end drew for this connection; not 0.
+// 128 random bits that one end drew for this connection; not 0.
 struct Nonce {
   uint64_t high = 0;
   uint64_t low = 0;
@@ -249,7 +252,7 @@ struct Nonce {
   bool operator==(const Nonce&) const = default;
 };
 
-// Before all others, where the cluster has a key (handshake.h).
+// Sent before all others, where the cluster has a key (handshake.h).
 struct Challenge {
   Nonce nonce;  // the primary's
 
@@ -270,8 +273,8 @@ struct Proved {
   bool operator==(const Proved&) const = default;
 };
 
-// How is this replica, and shall it be scrubbed (scrubbing.h)? As often as
-// somebody wants to know; a pass is over when there is one pass more.
+// Asks for the state of scrubbing (scrubbing.h), and may start a pass. May be
+// sent at any rate; a pass is over when `passes` has grown.
 struct Scrub {
   bool start = false;
 
@@ -286,41 +289,42 @@ struct LsnRun {
 };
 inline constexpr size_t kScrubbedRunsMax = 64;
 struct Scrubbed {
-  uint64_t passes = 0;  // whole ones, since the node started
-  // One that was asked for has not ended; `pass` says how far it is.
+  uint64_t passes = 0;  // whole passes since the node started
+  // True while a pass that was asked for runs; `pass` says how far it is.
   bool is_running = false;
-  // Nothing counts here: the replica is empty, or `repairing`.
+  // True if nothing counts here: the replica is empty, or `repairing`.
   bool is_empty = false;
-  // Since the node started, or the replica was made. What is not repaired is in
-  // it once: of the last whole pass.
+  // Sums since the node started, or since the replica was made. Unrepaired
+  // damage is in it once, as the last whole pass found it.
   ScrubCounts total{};
-  ScrubCounts pass{};  // the one that runs, or the last one
-  // The first ones that are known to be damaged: that the last whole pass, or
-  // the one that runs, could not repair, or an opening could not read.
+  ScrubCounts pass{};  // the running pass, or the last one
+  // The first runs that are known to be damaged: the last whole pass, or the
+  // running one, could not repair them, or an opening could not read them.
   std::vector<LsnRun> unrepairable;
 
   bool operator==(const Scrubbed&) const = default;
 };
 
-// A primary has the region of this node's replica, and its lock (P-A7): its own
-// machine's daemon is to say when somebody wants a promise of it, or to scrub
-// it.
+// Says that a primary has the region of this node's replica, and its lock
+// (P-A7). Asks the daemon to reply when a process wants the promise, or a
+// scrub.
 struct Hold {
-  Promise promise;  // that the replica gave to this primary
-  // How its own scrubbing of it is.
+  Promise promise;  // the replica's promise to this primary
+  // State of the primary's own scrubbing of the replica.
   Scrubbed scrubbed = {};
 
   bool operator==(const Hold&) const = default;
 };
-// The reply, whenever that is: somebody asks for a higher one. Or, as somebody
-// said it, a Scrub or a Fetch.
+// The reply to Hold, at any later time: a process asks for a higher promise. A
+// Scrub or a Fetch of another process may come as a reply instead.
 struct Wanted {
   Promise promise;
 
   bool operator==(const Wanted&) const = default;
 };
 
-// Shows bytes of the replica's ring to who repairs its own (record_repair.h).
+// Asks for bytes of the replica's ring, to repair another replica
+// (record_repair.h).
 inline constexpr uint32_t kFetchBytesMax = uint32_t{32} << 10;
 struct Fetch {
   RingOffset from;     // whole lines
@@ -328,22 +332,22 @@ struct Fetch {
 
   bool operator==(const Fetch&) const = default;
 };
-// The first ones of them, maybe none: what may be shown ends there. To a
-// primary that holds the replica a Fetch comes as a reply; this is what it asks
-// next, and holds on.
+// The first of these bytes, perhaps none: the bytes that may be shown end
+// there. A local primary gets a Fetch as reply to its Hold, and sends this as
+// its next request; the hold continues.
 struct Fetched {
-  RingOffset from;  // as it was asked
+  RingOffset from;  // as in the request
   std::vector<std::byte> bytes;
 
   bool operator==(const Fetched&) const = default;
 };
 
-// What came is not what was sent (MSG1); nothing of it was done. The connection
-// is of no more use.
+// The request was changed on its way (MSG1); nothing of it was done. The
+// connection is of no more use.
 struct Changed {
   bool operator==(const Changed&) const = default;
 };
-// What it means to whoever asked: Unavailable, to be tried again.
+// Returns Changed as a status for the asker: Unavailable, to be tried again.
 absl::Status RequestChanged();
 
 using Message =
@@ -359,7 +363,7 @@ inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;
 // Requires: a table of at most kEpochTableCapacity entries.
 std::vector<std::byte> EncodeMessage(Uuid log_id, const Message& message);
 // `log_id` seeds the sum and the keys of a table. Errors: Unavailable (MSG1),
-// InvalidArgument (it is no message).
+// InvalidArgument (the bytes are no message).
 absl::StatusOr<Message> DecodeMessage(Uuid log_id,
                                       std::span<const std::byte> bytes);
 

@@ -19,8 +19,8 @@ constexpr WorkId kSendWork{1};
 constexpr WorkId kReceiveWork{2};
 constexpr WorkId kAnswerWork{3};
 
-// Pieces of an answer under way, and the share of the send queue that ring
-// bytes may fill: requests always find a place.
+// Pieces of an answer in flight, and the share of the send queue that ring
+// bytes may fill, so that requests always find a place.
 constexpr uint64_t kAnswerPiecesMax = 4;
 
 const char* WhatIsWaitedFor(OpeningPeer::State state) {
@@ -47,7 +47,8 @@ const char* WhatIsWaitedFor(OpeningPeer::State state) {
   }
 }
 
-// That of a node with too many connections, which passes.
+// Returns true for the refusal of a node with too many connections, which
+// passes.
 bool MeansNoRoom(const absl::Status& refusal) {
   return absl::IsResourceExhausted(refusal) && !IsMutant("kNoRoomIsFinal");
 }
@@ -85,7 +86,7 @@ void OpeningPeer::Fail(const absl::Status& status, bool may_try_again) {
   failed_at_nanos_ = clock_.NowNanos();
   StopWaiting();
   if (connection_ != ConnectionId()) {
-    // A fence: only then the memory below may go (OP2).
+    // Close is a fence: only after it may the memory below go (OP2).
     fabric_.Close(connection_).IgnoreError();
     past_.push_back(connection_);
     connection_ = ConnectionId();
@@ -113,7 +114,7 @@ void OpeningPeer::Connect() {
   ALPHEUS_CHECK(failed(), "one connection at a time (messages.h)");
   state_ = State::kConnecting;
   broke_ = false;
-  // The fabric tells when nobody answers in time.
+  // The fabric reports when nobody answers in time.
   const int64_t now = clock_.NowNanos();
   const int64_t until =
       std::min(now + options_.step_timeout_ns, options_.deadline.at_nanos());
@@ -220,7 +221,7 @@ void OpeningPeer::Take(const ConnectionEvent& event) {
       return Fail(absl::UnavailableError("nobody answers there"),
                   /*may_try_again=*/true);
     default:
-      // The reply may be there, and says why; else its receive fails (FB3).
+      // A reply may have arrived, and says why. Else its receive fails (FB3).
       if (due_nanos_ != kNotWaiting) return;
       return Break(absl::UnavailableError("the connection broke"));
   }
@@ -255,7 +256,7 @@ void OpeningPeer::Take(const Completion& completion) {
   if (failed() || completion.connection != connection_) return;
   const bool receives = completion.operation == Operation::kReceive ||
                         completion.operation == Operation::kReceiveImmediate;
-  // Of a request whose reply may be there: its receive tells.
+  // The request's reply may have arrived: its receive decides.
   const bool is_left_to_the_reply =
       completion.work == kSendWork && due_nanos_ != kNotWaiting &&
       completion.status == CompletionStatus::kFlushed;
@@ -285,7 +286,7 @@ void OpeningPeer::TakeReply() {
       options_.hello.log_id, slots_->At(1).bytes.first(std::min<uint64_t>(
                                  *reply_bytes_, kMessageBytesMax)));
   StopWaiting();
-  // The replica may have done what was asked for; it is asked anew (MSG1).
+  // The replica may have carried the request out; it is asked again (MSG1).
   if (absl::IsUnavailable(message.status())) return Break(message.status());
   if (message.ok() && std::holds_alternative<Changed>(*message)) {
     return Break(RequestChanged());
@@ -393,8 +394,8 @@ void OpeningPeer::DecodeWhatWasRead() {
   state_ = State::kAnswered;
 }
 
-// OP1. The ballot is above all that R replicas promised, and no log opens with
-// another epoch than its table's last.
+// OP1. The ballot is above the promises of R replicas, and a log's epoch is
+// always the last in its table.
 absl::Status OpeningPeer::CheckAnswer(const Answer& answer) const {
   if (answer.node != node() || answer.incarnation != welcome_.incarnation ||
       answer.ring_capacity != welcome_.ring_capacity) {

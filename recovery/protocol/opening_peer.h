@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// opening_peer: the primary's end of the connection to one replica until
-// records flow.
+// opening_peer: the primary's end of the connection to one replica, from its
+// first message until records flow.
 //
-// Idea: the messages of messages.h as one state per thing that is waited for.
-// Who opens the epoch says what is to be asked next; the peer sends, takes the
-// reply, reads the answer's bytes, and notices when the replica is gone. One
-// request is under way at a time; reads and writes of the replica's ring go
-// beside it.
+// Idea: one state for each message of messages.h that is waited for. The
+// opening says what to ask next. The peer sends, takes the reply, reads the
+// answer's bytes, and notices when the replica is gone. One request is under
+// way at a time; reads and writes of the replica's ring run beside it.
 //
 // Invariants:
-//   OP1. What the replica sends is believed only if it is what was asked for:
-//        its node, and incarnation and capacity as it welcomed with, and a log
-//        from before the ballot, or of it if the replica joins, whose table
-//        opens it. With a key nothing is asked before the replica has proved it
-//        (HSK1 of handshake.h).
+//   OP1. A reply is believed only if it fits the request. Node, incarnation and
+//        capacity are those of the Welcome. The log is older than the ballot
+//        or, if the replica joins, of the ballot's epoch; its table ends with
+//        its epoch. With a key nothing is asked before the replica has proved
+//        it (HSK1 of handshake.h).
 //   OP2. Once it failed, its connection is closed: nothing of it changes memory
 //        of this host any more (FB5 of fabric.h), and its completions mean
 //        nothing.
@@ -42,7 +41,7 @@
 
 namespace alpheus {
 
-// A member that is to be reached.
+// A member and its address.
 struct PeerAddress {
   NodeId node;
   std::string address;  // as the fabric writes it
@@ -51,8 +50,8 @@ struct PeerAddress {
 // "node 2 at <address>".
 std::string DescribePeer(const PeerAddress& peer);
 
-// Nanoseconds that a replica may take to read so many bytes of its ring, from a
-// cold file on a slow disk: half a GiB each second.
+// Returns the nanoseconds that a replica may take to read `bytes` of its ring
+// from a cold file on a slow disk: half a GiB each second.
 constexpr int64_t ReadingNanos(uint64_t bytes) {
   return static_cast<int64_t>(bytes * 2);
 }
@@ -60,15 +59,15 @@ constexpr int64_t ReadingNanos(uint64_t bytes) {
 struct OpeningPeerOptions {
   PeerAddress at;
   Hello hello;
-  // Until a request's reply must be there; where the replica looks at its whole
-  // ring for it, that takes ReadingNanos more.
+  // Nanoseconds in which a reply must come. ReadingNanos is added where the
+  // replica reads its whole ring for it.
   int64_t step_timeout_ns = 0;
-  Deadline deadline;  // of everything
+  Deadline deadline;  // deadline of all requests together
   Credentials credentials = {};
-  // The epoch is open already, and the replica joins it: its log may be of that
-  // epoch, too.
+  // True if the epoch is open already and the replica joins it: its log may
+  // then be of that epoch, too.
   bool joins = false;
-  // Of the session that starts; see SessionTerms.
+  // Bytes of a batch in the session that starts; see SessionTerms.
   uint64_t batch_bytes_max = SessionTerms().batch_bytes_max;
 };
 
@@ -94,10 +93,11 @@ class OpeningPeer {
     kFailed,     // failure()
   };
 
-  // `fabric` and `clock` must outlive it. Not yet connected: failed.
+  // Makes a peer that is not connected: its state is kFailed. `fabric` and
+  // `clock` must outlive it.
   OpeningPeer(const OpeningPeerOptions& options, Fabric& fabric,
               const Clock& clock);
-  // Closes the connection, if it was not released.
+  // Closes the connection unless it was released.
   ~OpeningPeer();
   OpeningPeer(const OpeningPeer&) = delete;
   OpeningPeer& operator=(const OpeningPeer&) = delete;
@@ -105,16 +105,17 @@ class OpeningPeer {
   State state() const { return state_; }
   bool failed() const { return state_ == State::kFailed; }
   const absl::Status& failure() const { return failure_; }
-  // The failure may pass: nobody was there, or the connection broke.
+  // Returns true if the failure may pass: the node was unreachable, or the
+  // connection broke.
   bool may_try_again() const { return failed() && may_try_again_; }
   int64_t failed_at_nanos() const { return failed_at_nanos_; }
-  // It had welcomed this process, and then the connection broke.
+  // Returns true if the connection broke after Welcome.
   bool broke() const { return failed() && broke_; }
   NodeId node() const { return options_.at.node; }
   const std::string& address() const { return options_.at.address; }
   std::string Describe() const { return DescribePeer(options_.at); }
 
-  // By this connection or one before.
+  // Returns true if it promised, by this connection or an earlier one.
   bool has_promised() const { return has_promised_; }
   const Welcome& welcome() const { return welcome_; }
   const Promise& standing() const { return standing_; }
@@ -122,7 +123,7 @@ class OpeningPeer {
   // Requires: kAnswered or later.
   const Answer& answer() const { return answer_; }
 
-  // From kFailed to kConnecting.
+  // Connects. From kFailed.
   void Connect();
   // From kWelcomed.
   void Ask(const AskCreation& ask);
@@ -134,27 +135,27 @@ class OpeningPeer {
   // From kPrepared. When it is installed the session starts, with `ring` and
   // `next`.
   void Ask(const Install& install, const Ring& ring, RegionKey ring_key);
-  // The replica is of no use any more.
+  // Closes the connection and fails with `status`.
   void Fail(const absl::Status& status, bool may_try_again = false);
 
-  // Whether the connection is or was this peer's.
+  // Returns true if the connection is or was this peer's.
   bool Owns(ConnectionId connection) const;
-  // What is not of the present connection is ignored.
+  // Takes what the fabric brought. Events of earlier connections are ignored.
   void Take(const Completion& completion);
   void Take(const ConnectionEvent& event);
-  // Fails if a reply is overdue.
+  // Fails the peer if a reply is overdue.
   void CheckTime(int64_t now_nanos);
-  // This process did nothing for a while: what it did not take counts for no
-  // silence. If a reply is waited for, it has its whole time again.
+  // Gives an awaited reply its whole time again: this process did nothing for a
+  // while, and must not take that for silence.
   void RenewTime(int64_t now_nanos);
-  // When CheckTime is due; the end of time if nothing is waited for.
+  // Returns when CheckTime is due; the end of time if nothing is awaited.
   int64_t due_nanos() const { return due_nanos_; }
 
-  // Reading and writing the replica's ring. The caller's works have numbers
-  // from kForeignWork on; it is told of their completions by TakesForeign.
+  // Reading and writing the replica's ring. Work ids of the caller begin at
+  // kForeignWork.
   static constexpr uint64_t kForeignWork = uint64_t{1} << 32;
-  // Whether the completion is one of the caller's works, on the present
-  // connection; Take must be called in any case, and first.
+  // Returns true if the completion is of the caller's work, on the present
+  // connection. Call Take first, in any case.
   bool IsForeign(const Completion& completion) const {
     return !failed() && completion.connection == connection_ &&
            completion.work.value >= kForeignWork;
@@ -166,10 +167,10 @@ class OpeningPeer {
   void PostRead(WorkId work, LocalBytes into, uint64_t place);
   // Requires: kPrepared, HasRoom.
   void PostWrite(WorkId work, LocalBytes from, uint64_t place);
-  // While it is held no read starts, so that the ring's key may change.
+  // While held, no read starts, so that the ring's key may change.
   void HoldReads(bool hold) { reads_held_ = hold; }
 
-  // Hands connection and session on. Requires: kInstalled.
+  // Hand connection and session to the caller. Requires: kInstalled.
   ConnectionId ReleaseConnection();
   std::unique_ptr<ReplicaSession> ReleaseSession() {
     return std::move(session_);
@@ -191,7 +192,7 @@ class OpeningPeer {
   void StartSession();
   void StopWaiting();
   absl::Status Annotate(const absl::Status& status) const;
-  // The connection, not the node, is why.
+  // Fails because of the connection, not the node: it may be tried again.
   void Break(const absl::Status& why);
   void BreakUnless(const absl::Status& status);
 
@@ -213,8 +214,8 @@ class OpeningPeer {
   uint32_t posted_ = 0;             // sends, reads, writes
   bool reads_held_ = false;
 
-  // The request under way. It is over when its reply is there and its own
-  // bytes are no longer needed.
+  // The running request. It is over when its reply has arrived and its own
+  // bytes are no longer in use.
   std::unique_ptr<MessageSlots> slots_;  // 0 is sent, 1 is received
   bool is_sent_ = false;
   std::optional<uint64_t> reply_bytes_;
@@ -226,11 +227,11 @@ class OpeningPeer {
   Created created_;
   RegionKey ring_key_;
 
-  Epoch ballot_;  // that was asked for
+  Epoch ballot_;  // ballot that was asked for
   Promised promised_;
   std::unique_ptr<MessageSlots> answer_bytes_;
   uint64_t answer_asked_ = 0;      // bytes
-  uint64_t answer_under_way_ = 0;  // pieces
+  uint64_t answer_under_way_ = 0;  // pieces in flight
   Answer answer_;
 
   Install install_;

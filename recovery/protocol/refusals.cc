@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, kRefusalCount> kRefusalNames = {
     "stale epoch"};
 static_assert(static_cast<size_t>(Refusal::kStaleEpoch) + 1 == kRefusalCount);
 
-// Without its port.
+// Returns the host, without the port.
 std::string HostOf(std::string_view peer) {
   return std::string(peer.substr(0, peer.rfind(':')));
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// refusals: who was refused by a node, why, and how often.
+// refusals: counts of a node's refusals, by peer and reason.
 //
-// Idea: whoever refuses says a reason with the status. All are counted; the
-// first of each peer and reason is told, so that a peer that comes again and
-// again fills no log. A peer is its host: its port is another one each time.
+// Idea: a refusal carries its reason in the status. All are counted. Only the
+// first of each peer and reason is reported, so that a peer that comes again
+// and again fills no log file. A peer is its host, as its port changes each
+// time.
 //
 // Invariants:
-//   REF1. Memory is bounded: of kPeersTold pairs of peer and reason it is known
-//         that they were told; further ones are only counted.
+//   REF1. Memory is bounded: kPeersTold pairs of peer and reason are remembered
+//         as reported; further ones are only counted.
 // Thread safety: one thread.
 // References: protocol P-A5, P-H17; docs/security.md.
 #ifndef ALPHEUS_RECOVERY_PROTOCOL_REFUSALS_H_
@@ -26,40 +27,40 @@
 
 namespace alpheus {
 
-// In the order of the handshake. On the wire, never renumber.
+// Reasons, in the order of the handshake. On the wire, never renumber.
 enum class Refusal : uint32_t {
   kMalformed = 0,       // bytes that are no message
-  kOtherVersion,        // of the protocol
+  kOtherVersion,        // another protocol version
   kOtherCluster,        // id
   kUnknownLog,          // id
   kNoRoom,              // too many connections
   kNoKeyHere,           // the peer has a key, this node none
-  kNoProof,             // the peer asked for something without a proof
-  kWrongKey,            // its proof is none
+  kNoProof,             // a request without a proof
+  kWrongKey,            // its proof does not hold
   kTooSlow,             // no proof in time
   kOutOfTurn,           // a message that is not due
   kOlderConfiguration,  // its list of members
-  kStaleEpoch,          // another primary was promised this one or a later one
+  kStaleEpoch,          // another primary has this or a later promise
 };
 inline constexpr size_t kRefusalCount = 12;
 
-// By reason, in their order.
+// Counts, in the order of the reasons.
 using RefusalCounts = std::array<uint64_t, kRefusalCount>;
 
-// "wrong key".
+// Returns, for instance, "wrong key".
 std::string_view RefusalName(Refusal reason);
 
-// The status, with the reason. Requires: !status.ok().
+// Returns the status with the reason. Requires: !status.ok().
 absl::Status Refuse(Refusal reason, absl::Status status);
-// What Refuse was told; nothing of other errors.
+// Returns the reason that Refuse added, or nothing.
 std::optional<Refusal> ReasonOf(const absl::Status& status);
 
 class Refusals {
  public:
   static constexpr size_t kPeersTold = 1024;
 
-  // Counts it; whether it is to be told. `peer` is an address as the fabric
-  // writes it.
+  // Counts a refusal; returns true if it is to be reported. `peer` is an
+  // address as the fabric writes it.
   bool Note(std::string_view peer, Refusal reason);
 
   uint64_t count(Refusal reason) const {

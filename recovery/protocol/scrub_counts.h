@@ -9,11 +9,11 @@
 
 namespace alpheus {
 
-// Damage is counted when it is known what became of it: by records; a PAD, a
-// CLEANED word, a copy of superline or epoch table count as one each.
+// Damage is counted once its fate is known, by records. A PAD, a CLEANED word,
+// and a copy of superline or epoch table count as one each.
 struct ScrubCounts {
   uint64_t records = 0;  // verified
-  uint64_t bytes = 0;    // of them, in the ring
+  uint64_t bytes = 0;    // their bytes in the ring
   uint64_t damaged = 0;  // repaired or not
   uint64_t repaired = 0;
   uint64_t unrepairable = 0;  // by any peer that was reached

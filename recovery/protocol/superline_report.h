@@ -16,7 +16,7 @@
 
 namespace alpheus {
 
-// What a replica's superline says to who connects.
+// Returns the Welcome of a superline.
 inline Welcome WelcomeOf(const Superline& superline) {
   return {superline.node, superline.incarnation, superline.ring_capacity,
           superline.promised_epoch, superline.configuration.id};
@@ -28,17 +28,17 @@ inline Created CreatedOf(const Superline& superline) {
   return {superline.configuration, is_used};
 }
 
-// The same of a region that another process has, which may be writing it: one
-// copy of the superline is whole. None if that can't be read, or is of another
-// cluster, log or node.
+// Returns the Welcome of a region that another process has, and may be writing:
+// one copy of the superline is whole. Nothing if that can't be read, or is of
+// another cluster, log or node.
 std::optional<Welcome> WelcomeOfHeld(std::span<std::byte> region,
                                      Uuid cluster_id, Uuid log_id, NodeId node);
 
-// What a replica's superline says, of itself and of its records.
+// Returns the state that a superline alone gives.
 Followed FollowedOf(const Superline& superline);
 
-// The same of a region that another process has, with its watermarks, as
-// WelcomeOfHeld.
+// Returns the state of a region that another process has, with its watermarks;
+// nothing as WelcomeOfHeld.
 std::optional<Followed> FollowedOfHeld(std::span<std::byte> region,
                                        Uuid cluster_id, Uuid log_id,
                                        NodeId node);

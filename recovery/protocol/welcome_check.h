@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// welcome_check: whether a replica that welcomed a primary can be a member of
-// the log that is about to be opened.
+// welcome_check: checks whether a replica that welcomed a primary can be a
+// member of the log that is being opened.
 //
 // Thread safety: pure.
 // References: protocol P-A2 (ring capacity); messages.h.
@@ -17,16 +17,15 @@ namespace alpheus {
 // The immediate of a batch names one of 2^32 lines (256 GiB).
 inline constexpr uint64_t kReplicatedRingBytesMax = uint64_t{1} << 38;
 
-// A ring that no replicated log has. Errors: InvalidArgument.
+// Checks that a replicated log can have such a ring. Errors: InvalidArgument.
 absl::Status CheckReplicatedRing(uint64_t ring_capacity);
 
-// NotFound, with what makes it one.
+// Returns NotFound, with the remedy.
 absl::Status HasNoReplica(NodeId node);
 
-// Each error is the replica's alone. Whether capacities are equal is judged
-// with the answers (chooser.h): a replica that is new may have another one. So
-// is whether it is a member still, if its configuration is older.
-// Errors: NotFound, DataLoss.
+// Checks a Welcome by itself. Equal capacities are checked with the answers
+// (chooser.h), as a new replica may have another one. So is whether a replica
+// with an older configuration still is a member. Errors: NotFound, DataLoss.
 absl::Status CheckWelcome(const Welcome& welcome);
 
 }  // namespace alpheus

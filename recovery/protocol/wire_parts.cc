@@ -17,7 +17,7 @@ namespace alpheus {
 
 namespace {
 
-// What stands for a list that is not known.
+// Returns the encoding of an unknown list.
 MemberList NoList() { return {0, 0, 0, {}}; }
 
 void PutMembers(ByteWriter& to, const MemberList& list) {
@@ -45,7 +45,7 @@ MemberList TakeSizes(ByteReader& from) {
   return list;
 }
 
-// If its sizes can be.
+// Reads the members, if the sizes are possible.
 void TakeMembers(ByteReader& from, MemberList& list) {
   if (!from.Expect(HasPossibleSizes(list))) return;
   for (uint32_t i = 0; i < list.replica_count; ++i) {
@@ -79,7 +79,7 @@ absl::StatusOr<std::span<const std::byte>> TakeSummed(
   std::memcpy(&said, bytes.last(kSumBytes).data(), kSumBytes);
   const uint32_t sum = SumOf(magic, log_id, summed);
   if (sum == said || IsMutant("kMessageSumUnchecked")) return summed;
-  // The front must do where it is cut as a rejection.
+  // A rejection cuts the text, so that its front must be enough.
   return absl::UnavailableError(absl::StrCat(
       what, " was changed on its way: sum ", absl::Hex(sum, absl::kZeroPad8),
       ", expected ", absl::Hex(said, absl::kZeroPad8), " of ", summed.size(),

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// wire_parts: what several kinds of bytes between a primary and a replica are
-// made of (messages.h, answer_wire.h).
+// wire_parts: encodings that several kinds of bytes between a primary and a
+// replica share (messages.h, answer_wire.h).
 //
-// Each Take leaves its reader bad if what is there can't be; what it returns
-// then is of no use.
-// Everything that is sent ends with its sum, a CRC32C of all bytes before it,
-// seeded with what it is (its magic) and the log. So bytes that were changed on
-// their way, and those of another kind or log, are told before any of them is
-// decoded.
+// A Take that meets impossible bytes marks its reader as bad; its result is
+// then of no use.
+// Everything that is sent ends with its sum: a CRC32C of all bytes before it,
+// seeded with the magic and the log. So bytes that were changed on their way,
+// and bytes of another kind or log, are detected before any of them is decoded.
 //
 // Thread safety: pure functions.
 // References: docs/recovery_wire.md.
@@ -28,22 +27,22 @@
 
 namespace alpheus {
 
-// Offsets stay below, so that what is added to them never goes round.
+// Offsets stay below, so that sums with them never overflow.
 inline constexpr uint64_t kOffsetEnd = uint64_t{1} << 62;
 
 inline constexpr size_t kSumBytes = 4;
 
-// Behind all that `to` has. `magic` is its first word; `log_id` is zeros where
-// the bytes say the log themselves.
+// Appends the sum of all that `to` has. `magic` is its first word; `log_id` is
+// zeros where the bytes name the log themselves.
 void PutSum(ByteWriter& to, uint32_t magic, Uuid log_id);
-// The bytes without their sum. Errors: Unavailable (they are not what was sent;
-// `what` names them, with its article).
+// Returns the bytes without their sum. Errors: Unavailable (they are not what
+// was sent; `what` names them, with its article).
 absl::StatusOr<std::span<const std::byte>> TakeSummed(
     const char* what, uint32_t magic, Uuid log_id,
     std::span<const std::byte> bytes);
 
-// All members, replica_count of them, and what it was made from. Requires: at
-// most kMembersMax each.
+// Writes all replica_count members, and the list that it was made from.
+// Requires: at most kMembersMax each.
 void Put(ByteWriter& to, const Configuration& configuration);
 Configuration TakeConfiguration(ByteReader& from);
 

@@ -20,7 +20,7 @@ HeldRecord Held(const RecordView& record) {
           static_cast<uint32_t>(record.bytes / kLineBytes)};
 }
 
-// Torn and absent at or below the proven LSN are corrupt (AN3).
+// Turns torn and absent up to the proven LSN into corrupt (AN3).
 void MarkCorrupt(Answer* answer) {
   if (IsMutant("kAnswerProvesNothing")) {
     answer->proven_lsn = Lsn(0);
@@ -87,8 +87,8 @@ bool AnswerScan::Continue(uint64_t bytes_max) {
   return true;
 }
 
-// A place whose header can't be read, but once began to be that of the next
-// record.
+// Returns true if the place has an unreadable header that began as that of the
+// next record.
 bool AnswerScan::LooksTorn() const {
   const LogPosition& at = cursor_.position();
   const EpochEntry* const owner = input_.table->Owner(at.lsn);
@@ -98,9 +98,9 @@ bool AnswerScan::LooksTorn() const {
   return header.lsn == at.lsn.value && header.epoch == owner->epoch.value;
 }
 
-// Up to the next header that can't be read; the last run then ends there. A
-// record with a bad payload has a length, so that the walk goes on behind it.
-// False: the slice ends before.
+// Walks up to the next unreadable header; the last run then ends there. A
+// record with a bad payload has a length, so that the walk continues after it.
+// Returns false if the slice ends before.
 bool AnswerScan::WalkRecords(RingOffset until) {
   for (;;) {
     const RecordCursor::Step step = cursor_.Next();
@@ -120,9 +120,9 @@ bool AnswerScan::WalkRecords(RingOffset until) {
   }
 }
 
-// Looks at every line for the next header that holds. Its LSN says how many
-// records the hole has; threads complete in any order. False: the slice ends
-// before.
+// Searches every line for the next valid header. Its LSN says how many records
+// the hole has, as threads complete in any order. Returns false if the slice
+// ends before.
 bool AnswerScan::SkipHole(RingOffset until) {
   const Lsn first = cursor_.position().lsn;
   HeaderSearch search(input_.ring, *input_.table, limit_);

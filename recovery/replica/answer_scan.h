@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // answer_scan: reads a replica's ring for its answer, in slices.
 //
-// Idea: a scan of several GiB takes seconds, and the thread that scans has
-// other logs to serve. What the scan knows lies in the object, so that it stops
-// and goes on wherever its caller wants.
+// Idea: a scan of several GiB takes seconds, and its thread has other logs to
+// serve. The state of the scan is in the object, so that the caller may stop
+// and continue it anywhere.
 //
 // Invariants:
 //   AS1. The answer does not depend on the slices.
@@ -31,18 +31,18 @@ struct AnswerOptions {
 
 class AnswerScan {
  public:
-  // `state` is that of the region. Whatever is visible must have been persisted
-  // before (P-H7), and the region fenced (P-H6): then the answer stays true
+  // `state` is that of the region. Requires: everything visible was persisted
+  // before (P-H7), and the region is fenced (P-H6). The answer then stays true
   // until a session of the ballot writes.
   AnswerScan(std::span<std::byte> region, const RegionState& state,
              const AnswerOptions& options);
   AnswerScan(const AnswerScan&) = delete;
   AnswerScan& operator=(const AnswerScan&) = delete;
 
-  // Looks at so many bytes of the ring more; at one record or line at least,
-  // whole. True: the answer is there.
+  // Reads `bytes_max` more bytes of the ring, and at least one whole record or
+  // line. Returns true once the answer is complete.
   bool Continue(uint64_t bytes_max);
-  // Once, when Continue has returned true.
+  // Returns the answer. Call it once, after Continue returned true.
   Answer Take() { return std::move(answer_); }
 
  private:
@@ -56,12 +56,12 @@ class AnswerScan {
   RecordCursor cursor_;
   Answer answer_;
   bool is_done_ = false;
-  // While the next header that holds is looked for.
+  // Set while the scan searches for the next valid header.
   bool in_hole_ = false;
   RingOffset hole_at_;
 };
 
-// The whole scan at once.
+// Scans the whole ring at once.
 Answer AnswerOfRegion(std::span<std::byte> region, const RegionState& state,
                       const AnswerOptions& options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// held_replica: the replica that a running primary has in its own process, as
-// whoever looks after it beside the log sees it.
+// held_replica: the replica in a running primary's own process, as seen by code
+// that maintains it beside the log.
 //
 // Thread safety: GiveUp, RestoreBytes and MendCopies by one thread at a time,
 // from inside Poll of the log's replication.
@@ -22,11 +22,11 @@ class HeldReplica {
  public:
   virtual ~HeldReplica() = default;
 
-  // Leaves nothing that this process writes in the region, and lets go of its
-  // lock. Errors: the medium has failed, or the mapping can't be replaced; then
-  // the lock stays.
+  // Detaches this process from the region, so that none of its later stores
+  // reach it, and releases the lock. Errors: the medium has failed, or the
+  // mapping can't be replaced; the lock then stays.
   virtual absl::Status GiveUp() = 0;
-  // As those of RingLog.
+  // These are as the calls of that name in RingLog.
   virtual bool IsUsable() const = 0;
   virtual std::byte* RingOnMedium() const = 0;
   virtual void WhileAtRest(absl::FunctionRef<void()> work) = 0;

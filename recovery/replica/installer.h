@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// installer: the writes with which an epoch is opened on one region.
+// installer: the writes that open an epoch on one region.
 //
-// Idea: whoever opens an epoch, locally or as one of several replicas, changes
-// superline, epoch table and watermarks in the same steps; they are here once.
-// Which steps, and in which order, is the caller's: see its crash states.
+// Idea: a local opening and a replica change superline, epoch table and
+// watermarks in the same steps. The steps are here, once. The caller decides
+// which it takes, in which order: see the caller's crash states.
 //
 // Invariants:
 //   INS1. No step overwrites the only good copy of anything: the copy that is
-//         damaged, behind or not named goes first (P-A2).
+//         damaged, older or not named goes first (P-A2).
 //   INS2. The superline never names a table that is not on media.
 //   INS3. One watermark line holds at every power cut (WMK2).
 // Thread safety: one thread, which holds the region's lock.
@@ -32,36 +32,37 @@ namespace alpheus {
 template <Persistence P>
 class Installer {
  public:
-  // `state` is what was read of the region, and must outlive the installer.
+  // `state` is what was read of the region. It must outlive the installer.
   Installer(P& pmem, std::span<std::byte> region, const RegionState& state)
       : pmem_(pmem), region_(region), state_(state) {}
 
-  // What recovery read may only have been visible (P-H7): kill -9 leaves stores
-  // in the cache that a later power cut takes. That goes for the copies of
-  // superline, table and watermark too: the one that is about to be
-  // overwritten may be the only one on media. Persisted by Fence.
+  // Flushes all that lies before the ring. Bytes that recovery read there may
+  // be visible only, and lost by a power cut, since kill -9 leaves stores in
+  // caches (P-H7). A copy of superline, table or watermark that is overwritten
+  // next may be the only one on media. Fence persists it.
   void FlushBeforeRing();
-  // Of the ring, [begin, end). Requires: no more than a lap.
+  // Flushes [begin, end) of the ring. Requires: no more than one lap.
   void FlushRing(RingOffset begin, RingOffset end);
-  // `table` owns the records behind the PADs. Persisted by Fence.
+  // Rewrites damaged PADs. `table` owns the records after the PADs. Fence
+  // persists them.
   void RewritePads(const EpochTable& table, std::span<const DamagedPad> pads);
   absl::Status Fence() { return Fenced(pmem_.Fence()); }
 
-  // Each of the following is persisted when it returns OK. Errors: Unavailable
-  // (medium): what is on it is unknown.
+  // Each call below has persisted its writes when it returns OK. Errors:
+  // Unavailable (medium); what is on the medium is then unknown.
 
-  // Before any copy is touched, so that a copy that a power cut tears from
-  // there on is not taken for damage.
+  // Clears the clean-close word. Call it before any copy is changed, or a copy
+  // torn by a power cut is taken for damage.
   absl::Status UnmarkCleanClose();
-  // Both copies. Requires: `seq` is above that of the one that holds.
+  // Writes both copies. Requires: `seq` is above that of the copy that holds.
   absl::Status WriteSuperline(const Superline& superline, uint64_t seq);
-  // The table copy that the superline does not name, the superline, which
-  // names it and is the commit, the other table copy.
+  // Writes the table copy that the superline does not name, then the superline
+  // (which names it: the commit), then the other table copy.
   absl::Status InstallEpoch(const EpochTable& table, const Superline& superline,
                             uint64_t superline_seq);
   // Makes the table copy that the superline does not name equal to the other.
   absl::Status MendTable();
-  // One line after the other, a bad one first, so that one always holds.
+  // Writes one line after the other, a bad one first, so that one always holds.
   absl::Status RenewWatermarks(Epoch epoch, Lsn lsn);
 
  private:

@@ -32,7 +32,7 @@ absl::Status Corrupt(const std::string& name, const Superline& superline,
       name, " OUT`"));
 }
 
-// Where the log starts after cleaning through `lsn`.
+// Returns where the log starts after records up to `lsn` are cleaned.
 absl::StatusOr<LogPosition> HeadBehind(const ScanInput& input,
                                        const LogPosition& end, Lsn lsn,
                                        const std::string& name) {
@@ -94,7 +94,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   opened.start.index = std::make_shared<LsnIndex>(found.ring_capacity);
   LsnIndex& index = *opened.start.index;
   opened.scan = ScanLog(input, &index);
-  // The end is a position too, and the one that is asked for below.
+  // The end is a position, too: it is looked up below.
   if (!IsMutant("kEndUnindexed")) index.Note(opened.scan.end);
   if (opened.scan.verdict == TailVerdict::kCorrupt) {
     return Corrupt(options.name, found, opened.scan);
@@ -104,7 +104,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
       opened.head,
       HeadBehind(input, end, options.cleanup_through, options.name));
   if (opened.head != input.head) {
-    // What is cleaned now is not among what is reported as recovered.
+    // Records that are cleaned now are not reported as recovered.
     input.head = opened.head;
     opened.scan = ScanLog(input);
   }
@@ -147,7 +147,7 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
   ALPHEUS_RETURN_IF_ERROR(
       CheckRoomToGoOn(options.name, next, opened.start.superline_seq, end));
 
-  // Records that are proven to have been persisted need no second flush.
+  // Records that are proven persisted need no second flush.
   const Lsn proven_end = std::max(opened.scan.proven_lsn + 1, opened.head.lsn);
   RingOffset unproven = index.Nearest(proven_end, opened.head).offset;
   if (IsMutant("kVisibleIsRecovered")) unproven = end.offset;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // local_opening: recovers a log that has one replica and opens its next epoch.
 //
-// Idea: protocol P-A4 with N = W = R = 1. The region's lock is the fence:
-// nobody else can write, so the scan may come before the promise, and a region
-// that can't be opened is left exactly as it was. Promise and install are then
-// one superline update.
+// Idea: protocol P-A4 with N = W = R = 1. The region's lock is the fence: no
+// other process can write. So the scan may come before the promise, and a
+// region that can't be opened is left exactly as it was. Promise and install
+// are one superline update.
 //
 // Invariants:
 //   LO1. Nothing is written before the verdict; an error changes no byte.
 //   LO2. Everything that was recovered is persisted before the new epoch's
-//        superline is (P-H7): what nothing proves persisted (WMK1, watermark.h)
-//        is flushed first, with everything before the ring.
+//        superline is (P-H7). Records that nothing proves persisted (WMK1,
+//        watermark.h) are flushed first, with everything before the ring.
 //   LO3. The log is shown only after the superline update (P-H3).
-// Persistence, crash states in order, each reopened as the log before or, from
+// Persistence, crash states in order; each reopens as the log before, or, from
 // the superline on, as the log after:
 //   1. unproven records flushed, damaged PADs rewritten
 //   2. clean-close word cleared
@@ -43,24 +43,24 @@
 namespace alpheus {
 
 struct LocalOpeningOptions {
-  std::string name;  // of the region, for messages
+  std::string name;  // name of the region, for messages
   std::optional<Uuid> expected_log_id = std::nullopt;
   Lsn cleanup_through{0};
-  FileView file = {};  // of the region, or none
+  FileView file = {};  // file of the region, or none
 };
 
 struct OpenedEpoch {
-  RingLogStart start;    // for RingLog
+  RingLogStart start;    // what RingLog starts from
   Epoch epoch;           // opened now
   Epoch previous_epoch;  // 0 for a new log
   bool was_closed_cleanly = false;
-  LogPosition head;  // of the recovered range, which ends before
-                     // start.end
-  ScanResult scan;   // verdict complete or torn
+  // Head of the recovered range, which ends before start.end.
+  LogPosition head;
+  ScanResult scan;  // verdict complete or torn
   std::vector<std::string> repairs;
 };
 
-// Errors: as Log::Open (alpheus/log.h).
+// Opens the next epoch. Errors: as Log::Open (alpheus/log.h).
 template <Persistence P>
 absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
                                              std::span<std::byte> region,

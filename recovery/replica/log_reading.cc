@@ -47,7 +47,8 @@ absl::Status LogReading::CheckStart(const LogPosition& at) const {
                    ". Copy the records again from a replica that has them"));
 }
 
-// In the middle of an epoch nothing else says what the chain is.
+// The end may lie in the middle of an epoch, where nothing else gives the
+// chain.
 absl::Status LogReading::CheckEnd(const LogPosition& at) const {
   if (at == installation_.end || IsMutant("kInstallEndUnchained")) {
     return absl::OkStatus();
@@ -79,7 +80,7 @@ absl::StatusOr<bool> LogReading::Continue(uint64_t bytes_max) {
                       until);
     const LogPosition before = cursor_.position();
     index_->Note(before);
-    // An epoch ends the walk above, so that each start is seen here.
+    // The walk above stops at each epoch, so that each start is seen here.
     ALPHEUS_RETURN_IF_ERROR(CheckStart(before));
     if (IsMutant("kInstallUnread")) return true;
     if (before.lsn >= end.lsn) {

@@ -3,9 +3,9 @@
 // slices.
 //
 // Idea: a replica installs only what it has read itself: every record with its
-// payload, every epoch where the table says that it starts, the end where it is
-// said to be. As the scan of an answer (answer_scan.h) it stops and goes on
-// wherever its caller wants.
+// payload, every epoch at the start that the table names, the end at its place.
+// The caller may stop and continue it anywhere, as the scan of an answer
+// (answer_scan.h).
 //
 // Thread safety: one thread.
 // References: protocol P-A4.5; REP3 of replica.h.
@@ -29,30 +29,30 @@
 
 namespace alpheus {
 
-// "LSN 3 at offset 128 with chain 0x1".
+// Returns "LSN 3 at offset 128 with chain 0x1".
 std::string DescribePosition(const LogPosition& position);
 
 class LogReading {
  public:
-  // What is read is the log of `installation` in `ring`, which lies so many
-  // bytes behind the start of region `name`. The installation's table has the
-  // keys of the log, and must stay where it is.
+  // Reads the log of `installation` in `ring`, which begins `ring_offset` bytes
+  // after the start of region `name`. The installation's table has the keys of
+  // the log, and must outlive the object.
   LogReading(std::string name, Ring ring, uint64_t ring_offset,
              const Installation& installation);
   LogReading(const LogReading&) = delete;
   LogReading& operator=(const LogReading&) = delete;
 
-  // Reads so many bytes of the ring more; one record at least, whole. True: all
-  // of the log was read. Errors: DataLoss (LSN, offset: a record is not there,
-  // or the chain differs).
+  // Reads `bytes_max` more bytes of the ring, and at least one whole record.
+  // Returns true once all of the log was read. Errors: DataLoss (LSN, offset: a
+  // record is not there, or the chain differs).
   absl::StatusOr<bool> Continue(uint64_t bytes_max);
 
-  // When Continue has returned true.
+  // Both below are complete once Continue has returned true.
   const std::shared_ptr<LsnIndex>& index() const { return index_; }
   const std::vector<DamagedPad>& damaged_pads() const { return damaged_pads_; }
 
  private:
-  // Whether the epoch that starts at `at`, if one does, says so.
+  // Checks the epoch that starts at `at`, if one does.
   absl::Status CheckStart(const LogPosition& at) const;
   absl::Status CheckEnd(const LogPosition& at) const;
   absl::Status Unreadable(const LogPosition& at) const;

@@ -3,7 +3,8 @@
 // opening of an epoch sees it.
 //
 // Idea: an opening calls its own replica a few times and otherwise speaks to
-// peers; with the persistence policy behind an interface it is no template.
+// peers. With the persistence policy behind an interface, the opening is no
+// template.
 //
 // Thread safety: as Replica.
 #ifndef ALPHEUS_RECOVERY_REPLICA_OWN_REPLICA_H_
@@ -24,9 +25,8 @@
 
 namespace alpheus {
 
-// The calls of replica.h, with their contracts. AcceptPromise is a fence too:
-// when it returns OK, no earlier session of anybody writes here any more
-// (P-H6).
+// The calls of replica.h, with their contracts. AcceptPromise is a fence, too:
+// when it returns OK, no earlier session writes here any more (P-H6).
 class OwnReplica {
  public:
   virtual ~OwnReplica() = default;
@@ -47,8 +47,9 @@ class OwnReplica {
 template <Persistence P>
 class OwnReplicaOf : public OwnReplica {
  public:
-  // `replica` must outlive it. `fence` destroys all sessions and keys that this
-  // process gave out for the replica; empty: it serves nobody.
+  // `replica` must outlive the object. `fence` destroys all sessions and keys
+  // that this process gave out for the replica. Empty: the process serves
+  // nobody.
   OwnReplicaOf(Replica<P>& replica, std::function<void()> fence)
       : replica_(replica), fence_(std::move(fence)) {}
 

@@ -18,14 +18,16 @@ namespace {
 
 constexpr uint64_t kAllBytes = std::numeric_limits<uint64_t>::max();
 
-// Whether the log can go on from `position`; see kLsnMax (region_state.h).
+// Returns true if a log can continue from `position`; see kLsnMax
+// (region_state.h).
 bool HasRoom(const LogPosition& position) {
   return position.lsn.value >= 1 && position.lsn.value <= kLsnMax / 2 &&
          position.offset.value <= kOffsetMax / 2 &&
          position.offset.value % kLineBytes == 0;
 }
 
-// Whether records can lie between two positions: each takes a line at least.
+// Returns true if records can lie between two positions: each takes a line at
+// least.
 bool Follows(const LogPosition& from, const LogPosition& to) {
   return from.lsn <= to.lsn && from.offset <= to.offset &&
          to.lsn - from.lsn <= (to.offset - from.offset) / kLineBytes &&
@@ -123,10 +125,10 @@ absl::StatusOr<PromiseVerdict> Replica<P>::AcceptPromise(
   const Promise standing = PromiseOf(state_.superline);
   ALPHEUS_ASSIGN_OR_RETURN(const PromiseVerdict verdict,
                            AnswerPromise(standing, request));
-  EndWork();  // of whoever is fenced now
+  EndWork();  // of a holder that this promise fences
   ALPHEUS_RETURN_IF_ERROR(MendTable());
-  // A promise that one copy holds would be forgotten with that copy (P-S2), and
-  // what a suspect medium shows may not be on it.
+  // A promise in one copy only would be lost with that copy (P-S2). A suspect
+  // medium may not hold what it shows.
   if (verdict == PromiseVerdict::kAgain &&
       (!suspect_ || IsMutant("kSuspectPromiseStays")) &&
       (state_.superline_cell.at_rest() || IsMutant("kPromiseOfOneCopy"))) {
@@ -354,7 +356,7 @@ absl::Status Replica<P>::CheckPositions(
 template <Persistence P>
 absl::StatusOr<EpochTable> Replica<P>::CheckTable(
     const Installation& installation) const {
-  // By its bytes, so that its keys are those of this log.
+  // Decoded from its bytes, so that its keys are those of this log.
   ALPHEUS_ASSIGN_OR_RETURN(
       EpochTable table,
       EpochTable::Decode(state_.superline.log_id, installation.table.Encode()));
@@ -427,7 +429,7 @@ absl::Status Replica<P>::StartInstall(const Installation& installation) {
   return absl::OkStatus();
 }
 
-// What was read in slices is installed in one.
+// Installs, in one step, the log that was read in slices.
 template <Persistence P>
 absl::Status Replica<P>::Commit() {
   const Installation& installation = work_->installation;

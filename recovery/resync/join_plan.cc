@@ -72,7 +72,7 @@ absl::StatusOr<bool> JoinPlanner::Continue(uint64_t bytes_max) {
   do {
     const LogPosition before = cursor_.position();
     const VerdictReader::Seen seen = verdicts_.At(before.lsn);
-    // Without a record there the rest needs no look at the ring.
+    // Without a record there, the rest of the ring need not be read.
     if (EndsBefore(before.lsn, seen.record != nullptr)) {
       plan_.next = before;
       Finish();
@@ -116,7 +116,7 @@ void JoinPlanner::Copy(RingOffset begin, const RecordView& record) {
   ++plan_.records;
 }
 
-// Of the replica's records before next, those that are not kept.
+// Returns the replica's records before next that are not kept.
 std::vector<Extent> JoinPlanner::ValidOthers() const {
   std::vector<Extent> valid;
   auto kept = kept_.begin();

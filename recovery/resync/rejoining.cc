@@ -16,11 +16,13 @@ namespace {
 
 using PeerState = OpeningPeer::State;
 
-// Tries that each double the time until the next one.
+// Number of failures that double the time until the next try.
 constexpr uint32_t kDoublingsMax = 5;
-// Of the ring: what may be held for a replica though the log needs it no more.
+// The part of the ring, 1 in this many, that may be held for a joiner though
+// the log needs it no more (RJ2).
 constexpr uint64_t kHeldFraction = 4;
-// Who polls later than NextPoll by more has paused (EO5 of epoch_opening.h).
+// A caller that polls this many nanoseconds after NextPoll has paused (EO5 of
+// epoch_opening.h).
 constexpr int64_t kOwnPauseNanos = 100'000'000;
 
 }  // namespace
@@ -43,7 +45,7 @@ Rejoining::Rejoining(Fabric& fabric, const Clock& clock, RandomSource& random,
 
 Rejoining::~Rejoining() = default;
 
-// The member is named already.
+// The error names the member already.
 void Rejoining::NoteAbsent(const OtherMember& absent) {
   for (Member& member : members_) {
     if (member.at.node != absent.node) continue;
@@ -73,7 +75,7 @@ bool Rejoining::Take(const ConnectionEvent& event) {
 void Rejoining::NoteWhoIsAway(const StatusOf& status_of) {
   for (Member& member : members_) {
     const absl::Status status = status_of(member.name);
-    // Why it could not join tells more than why it had gone.
+    // The reason why it could not join says more than why it had gone.
     if (status.ok() || !member.is_away) member.why = status;
     member.is_away = !status.ok();
   }
@@ -119,7 +121,7 @@ Deadline Rejoining::NextPoll() const {
   return Deadline::AtNanos(next);
 }
 
-// The one that has waited longest.
+// Returns the member that has waited longest, or nullptr.
 Rejoining::Member* Rejoining::NextMember() {
   Member* next = nullptr;
   for (Member& member : members_) {
@@ -274,7 +276,7 @@ void Rejoining::Fail(const absl::Status& why) {
   EndTry(options_.retry_ns << doublings);
 }
 
-// The connection first: then nothing is written from what goes.
+// Closes the connection first, so that nothing is written from freed memory.
 void Rejoining::EndTry(int64_t wait_ns) {
   trying_->due_nanos = clock_.NowNanos() + wait_ns;
   joining_.reset();

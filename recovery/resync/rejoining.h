@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// rejoining: lets members that are away join the epoch that is open.
+// rejoining: brings members that are out of sync back into the open epoch.
 //
-// Idea: while the log runs, its primary tries those that are out of sync, one
-// at a time: connects, asks for the promise of the running epoch again, which
-// ends whatever sessions the replica still has, compares what it answers with
-// its own ring (join_plan.h), has what is missing copied and installed, and
-// hands the session on to whoever replicates. Whatever fails on the way costs
-// the log nothing; it is tried again later, and later each time.
+// Idea: while the log runs, its primary resynchronises members that are out of
+// sync, one at a time. It connects, and asks for the promise of the running
+// epoch again, which ends all sessions that the replica still has. It compares
+// the answer with its own ring (join_plan.h), copies what is missing, and
+// installs it. Then it hands the session to the replicator. A failure costs the
+// log nothing: the member is tried again, after a time that doubles.
 //
 // Invariants:
 //   RJ1. A replica is asked only while it is out of sync: asking fences it.
-//   RJ2. The ring from the head on stays as it is from before the comparison
-//        until the session is handed on, which then holds it (pinned()); but
-//        not at the cost of the log: when it holds more than a quarter of the
-//        ring that the log needs no more, it is given up.
-//   RJ3. A replica that promised a later epoch is not asked again: it can't be
-//        of this one any more.
+//   RJ2. The ring from the head on does not change from before the comparison
+//        until the session is handed over; then the session holds it
+//        (pinned()). The log does not suffer for it: a joiner that holds more
+//        than a quarter of the ring that the log needs no more is given up.
+//   RJ3. A replica that promised a later epoch is not asked again: it can't
+//        join this one any more.
 //   RJ4. Nothing of a replica counts before it has installed (P-A5).
 // Thread safety: one thread.
 // References: protocol P-A5, P-H12, P-H21; docs/replication.md.
@@ -44,19 +44,19 @@
 namespace alpheus {
 
 struct RejoiningOptions {
-  // As the epoch was opened with.
+  // Options with which the epoch was opened.
   EpochOpeningOptions opening;
-  // Until a member that is away is tried again; doubled with each failure, up
-  // to 32 times that.
+  // Nanoseconds until a member that is away is tried again; doubled with each
+  // failure, up to 32 times as long.
   int64_t retry_ns = 1'000'000'000;
-  // Of the own ring, compared in one Poll. Whoever appends meanwhile pays for
-  // it with its latency: some ten microseconds.
+  // Bytes of the own ring that one Poll compares. A concurrent append waits for
+  // it: some ten microseconds.
   uint64_t slice_bytes = uint64_t{32} << 10;
-  // Under way of a copy; pieces are a quarter of that.
+  // Bytes of a copy in flight; a piece is a quarter of it.
   uint64_t copy_bytes_max = uint64_t{128} << 10;
 };
 
-// The epoch, and the ring of this process.
+// The open epoch, and the ring of this process.
 struct RejoinedLog {
   Configuration configuration;
   Epoch epoch;
@@ -68,7 +68,7 @@ struct RejoinedLog {
 
 class Rejoining {
  public:
-  // How far the log is, in this moment.
+  // How far the log is now.
   struct Now {
     LogPosition head;
     RingEnd finished;
@@ -76,7 +76,7 @@ class Rejoining {
   };
   using StatusOf = std::function<absl::Status(const std::string& name)>;
   struct Counters {
-    uint64_t tries = 0;  // begun; the one under way included
+    uint64_t tries = 0;  // begun, the present one included
     uint64_t joins = 0;
     uint64_t failures = 0;
     uint64_t records_copied = 0;  // before the sessions began
@@ -84,33 +84,33 @@ class Rejoining {
     bool operator==(const Counters&) const = default;
   };
 
-  // `fabric`, `clock` and `random` must outlive it.
+  // `fabric`, `clock` and `random` must outlive the object.
   Rejoining(Fabric& fabric, const Clock& clock, RandomSource& random,
             RejoiningOptions options, RejoinedLog log);
   ~Rejoining();
 
-  // Why the epoch was opened without a member. Before the first Poll.
+  // Notes why the epoch was opened without a member. Call it before Poll.
   void NoteAbsent(const OtherMember& absent);
 
-  // False if the connection is none of its own.
+  // Takes what the fabric brought. Returns false for any other connection.
   bool Take(const Completion& completion);
   bool Take(const ConnectionEvent& event);
-  // Goes on, after everything was taken that the fabric had. Returns a member
-  // that has joined: from then on its session holds what was pinned.
-  // `status_of` a member, by the name that DescribePeer gives, is OK if it is
-  // in sync, and else says why it is not.
+  // Advances, after the caller took everything that the fabric had. Returns a
+  // member that has joined; its session now holds what was pinned. `status_of`,
+  // asked by the name that DescribePeer gives, returns OK for a member in sync,
+  // and else why it is not.
   std::optional<OpenedBackup> Poll(const Now& now, const StatusOf& status_of);
-  // When Poll has something to do, though nothing is taken.
+  // Returns when Poll has something to do although nothing was taken.
   Deadline NextPoll() const;
-  // A member is on its way.
+  // Returns true while a member is joining.
   bool is_at_work() const { return joining_ != nullptr; }
-  // Ring bytes from here on must stay as they are.
+  // Returns the offset from which on ring bytes must not change, if any.
   std::optional<RingOffset> pinned() const { return pinned_; }
-  // Gives up, for good: the log has failed. Poll then only asks who is away.
+  // Gives up for good: the log has failed. Poll then only notes who is away.
   void Stop();
 
   const Counters& counters() const { return counters_; }
-  // Those that are not in sync, as of the last Poll, and why.
+  // Returns the members that were not in sync at the last Poll, and why.
   std::vector<OtherMember> Away() const;
 
  private:
@@ -118,10 +118,10 @@ class Rejoining {
     PeerAddress at;
     std::string name;
     bool is_away = false;
-    int64_t due_nanos = 0;  // of the next try
-    uint32_t failures = 0;  // since it was in sync
+    int64_t due_nanos = 0;  // when it is tried next
+    uint32_t failures = 0;  // number since it was in sync
     bool is_lost = false;   // RJ3
-    absl::Status why;       // it is away, or could not join
+    absl::Status why;       // why it is away, or could not join
   };
 
   void NoteWhoIsAway(const StatusOf& status_of);
@@ -144,9 +144,9 @@ class Rejoining {
   std::vector<Member> members_;
   Counters counters_;
   bool stopped_ = false;
-  int64_t expected_at_;  // the next Poll
+  int64_t expected_at_;  // when Poll was to be called next
 
-  // Of the member that is on its way.
+  // The member that is joining; nullptr: none.
   Member* trying_ = nullptr;
   std::optional<RingOffset> pinned_;
   std::unique_ptr<JoinPlanner> planner_;

@@ -54,7 +54,7 @@ RejoiningReplication::RejoiningReplication(
   for (const OtherMember& absent : opened.not_installed) {
     rejoining_.NoteAbsent(absent);
   }
-  // Nobody is due yet: it only notes who is away.
+  // No member is due yet: this only notes who is away.
   Rejoin();
   NoteState();
 }
@@ -74,7 +74,7 @@ void RejoiningReplication::AdvanceHead(const LogPosition& head) {
   replication_.AdvanceHead(head);
 }
 
-// Nearly always there is nobody to wait for.
+// Nearly always all replicas are in sync, and the first test returns.
 bool RejoiningReplication::Poll() {
   if (!replication_.Poll() && noted_in_sync_ == replicas_) return false;
   if (hold_ != nullptr || scrub_ != nullptr) {
@@ -119,7 +119,7 @@ void RejoiningReplication::HoldReplica(ReplicaHoldOptions hold,
   NoteNextPoll();
 }
 
-// A log that has failed shows nothing: what it has persisted is unknown.
+// Shows nothing of a failed log, as it is unknown what that has persisted.
 Fetched RejoiningReplication::Show(const Fetch& fetch) const {
   Fetched shown{fetch.from, {}};
   if (replication_.has_failed() || !replica_->IsUsable()) return shown;
@@ -131,7 +131,7 @@ Fetched RejoiningReplication::Show(const Fetch& fetch) const {
   return shown;
 }
 
-// What has failed is opened anew, and scrubbed then.
+// A failed log is opened again, and scrubbed then.
 void RejoiningReplication::ScrubOn() {
   const bool is_over =
       !replication_.has_failed() && scrub_->Poll(now_.head, persisted_.lsn);
@@ -150,8 +150,8 @@ void RejoiningReplication::AttendHold() {
   NoteNextPoll();
 }
 
-// RJR1. The node hears that the lock is free by the end of the connection. If
-// it can't be given up, the log has ended all the same.
+// RJR1. The end of the connection tells the node that the lock is free. If the
+// region can't be given up, the log has ended all the same.
 void RejoiningReplication::GiveWay(const Promise& wanted) {
   if (!IsMutant("kDeposedPrimaryGoesOn")) {
     replication_.End(absl::AbortedError(
@@ -163,7 +163,7 @@ void RejoiningReplication::GiveWay(const Promise& wanted) {
   hold_.reset();
 }
 
-// A log that has failed is opened anew; nobody joins it.
+// A failed log is opened again; nobody joins it.
 void RejoiningReplication::Rejoin() {
   if (replication_.has_failed()) rejoining_.Stop();
   now_.durable_lsn = replication_.durable_lsn();
@@ -175,7 +175,7 @@ void RejoiningReplication::Rejoin() {
                     joined->connection, std::move(joined->session));
 }
 
-// Costs who appends nothing while nothing changes.
+// Takes the lock only if something changed, so that appends pay nothing.
 void RejoiningReplication::NoteState() {
   const uint32_t in_sync = replication_.in_sync();
   const Rejoining::Counters& counters = rejoining_.counters();
@@ -200,8 +200,8 @@ ReplicationState RejoiningReplication::replication_state() const {
   return state;
 }
 
-// Who waits while another thread is in the middle of a step would come back at
-// once, again and again.
+// At least kLookAgainNanos from now: a waiter would return at once, again and
+// again, while another thread is in the middle of a step.
 Deadline RejoiningReplication::LookBy(Deadline deadline) const {
   const int64_t next = std::max(next_poll_ns_.load(std::memory_order_relaxed),
                                 clock_.NowNanos() + kLookAgainNanos);

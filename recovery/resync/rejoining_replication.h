@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// rejoining_replication: the sink of a log whose backups may go and come back.
+// rejoining_replication: the replication sink of a log whose backups may go and
+// come back.
 //
-// Idea: LogReplication counts acknowledgements, Rejoining brings those back
-// that it has given up; what arrives and is of no backup is Rejoining's, and
-// what is not its either is somebody else's. A primary that has its node's own
-// replica gives it up when the node says that somebody wants its promise
-// (replica_hold.h): the log ends as when it is fenced. Until then it scrubs it
-// (own_scrub.h), and shows its bytes to who repairs a replica by them.
+// Idea: LogReplication counts acknowledgements; Rejoining brings back the
+// members that it gave up. An event of no backup is offered to Rejoining, then
+// to `others`. A primary may have its node's own replica. It steps down when
+// the node says that an opener wants that replica's promise (replica_hold.h):
+// the log ends as if it were fenced. Until then the primary scrubs the replica
+// (own_scrub.h), and shows its bytes to peers that repair theirs.
 //
-// Invariants: those of replication_sink.h; RSK2 holds also for what a member on
-// its way needs of the ring.
-//   RJR1. The log has ended before the region is given up (RSK3): what is
-//         persisted afterwards is in nobody's replica, and nothing is durable
-//         by it.
-//   RJR2. Of the own ring only what its replica has persisted, from the head
-//         that was told on, is shown: no thread of the log writes there (but
-//         for CLEANED words, which are kept out), and no power cut takes it
-//         back.
+// Invariants: those of replication_sink.h. RSK2 also covers the bytes that a
+// joining member needs.
+//   RJR1. The log has ended before the region is given up (RSK3). Bytes
+//         persisted afterwards are in nobody's replica, and make nothing
+//         durable.
+//   RJR2. Bytes of the own ring are shown only from the head that was told on,
+//         up to what its replica has persisted. No thread of the log writes
+//         there (except for CLEANED words, which are kept out), and no power
+//         cut undoes them.
 // Thread safety: as ReplicationSink.
 // References: protocol P-A5; rejoining.h, log_replication.h.
 #ifndef ALPHEUS_RECOVERY_RESYNC_REJOINING_REPLICATION_H_
@@ -45,16 +46,16 @@ class RejoiningReplication final : public ReplicationSink,
                                    private LogReplication::Others {
  public:
   // Takes over the backups of `opened`, and its ring. `fabric`, `clock`,
-  // `random` and `others` must outlive it, and so must the memory of the ring;
-  // without `others` what they would get is dropped.
+  // `random`, `others` and the ring's memory must outlive the object. Without
+  // `others`, events of other connections are dropped.
   RejoiningReplication(Fabric& fabric, const Clock& clock, RandomSource& random,
                        const Replicator::Options& replicator,
                        const RejoiningOptions& rejoining, EpochOpened& opened,
                        LogReplication::Others* others = nullptr);
 
-  // The log's own replica is held from its node, as `hold` says, and scrubbed.
-  // Before the log is made, whose Poll calls `replica`, which must outlive
-  // this.
+  // Holds the log's own replica, as `hold` says, and scrubs it. Call it before
+  // the log is made: the log's Poll calls `replica`, which must outlive this
+  // object.
   void HoldReplica(ReplicaHoldOptions hold, const ScrubbingOptions& scrubbing,
                    HeldReplica& replica);
 
@@ -68,25 +69,25 @@ class RejoiningReplication final : public ReplicationSink,
   absl::Status status() const override { return replication_.status(); }
   void WaitForActivity(Deadline deadline) override;
   void Wake() override { replication_.Wake(); }
-  // As LogReplication::LookBy.
+  // Returns when to poll next, as LogReplication::LookBy.
   Deadline LookBy(Deadline deadline) const;
 
   uint32_t in_sync() const { return replication_.in_sync(); }
   const Rejoining& rejoining() const { return rejoining_; }
 
-  // What others may see of the own replica now (RJR2): for HoldReplica's node.
-  // From inside Poll, or as it.
+  // Returns bytes of the own replica that others may see now (RJR2), for the
+  // node of HoldReplica. Called from inside Poll, or like Poll.
   Fetched Show(const Fetch& fetch) const;
 
   struct State {
     uint32_t in_sync = 0;
     Rejoining::Counters counters;
-    std::vector<OtherMember> away;  // and why, as far as it was tried
-    // Of the own replica, in passes that have ended.
+    std::vector<OtherMember> away;  // with the reason, once one was tried
+    // Scrubbing of the own replica, in passes that have ended.
     uint64_t scrub_passes = 0;
     ScrubCounts scrubbed;
   };
-  // As of the last Poll. By any thread.
+  // Returns the state as of the last Poll. Any thread may call it.
   State state() const {
     const MutexLock lock(state_mutex_);
     return state_;
@@ -108,17 +109,17 @@ class RejoiningReplication final : public ReplicationSink,
   const uint64_t replicas_;
   const std::unique_ptr<RegisteredBytes> ring_;
   Rejoining::Now now_;
-  RingEnd persisted_;  // by the own replica, at least
+  RingEnd persisted_;  // by the own replica, as a lower bound
   LogReplication replication_;
   const RejoinedLog log_;
   Rejoining rejoining_;
-  // Until the region is given up.
+  // The three below: set until the region is given up.
   HeldReplica* replica_ = nullptr;
   std::unique_ptr<OwnScrub> scrub_;
   std::unique_ptr<ReplicaHold> hold_;
-  // Of both, for those who wait without the log's lock.
+  // When hold_, scrub_ or rejoining_ need a Poll; read without the log's lock.
   std::atomic<int64_t> next_poll_ns_;
-  // in_sync and failures of state_, for who writes it.
+  // Copies of in_sync and counters in state_, for the thread that writes it.
   uint32_t noted_in_sync_ = 0;
   Rejoining::Counters noted_;
   mutable Mutex state_mutex_;

@@ -37,8 +37,8 @@ std::optional<Promise> ReplicaHold::Poll() {
   return inquiry_->may_ask() ? TakeReply() : std::nullopt;
 }
 
-// A region that is none of the node's own is nobody's to take over, unless
-// somebody brings it there.
+// Waits longer after each refusal: a region that is not one of the node's own
+// is wanted by nobody, unless it is brought there.
 std::optional<Promise> ReplicaHold::TryLater(bool is_refused) {
   constexpr int kDoublingsMax = 5;
   const int doublings = is_refused ? std::min(refusals_++, kDoublingsMax) : 0;
@@ -63,7 +63,7 @@ Hold ReplicaHold::Question(bool start_scrub) const {
           options_.scrub ? options_.scrub(start_scrub) : Scrubbed()};
 }
 
-// RH1. A node that says something else is tried again, later.
+// RH1. A node that replies anything else is tried again later.
 std::optional<Promise> ReplicaHold::TakeReply() {
   if (const auto* scrub = std::get_if<Scrub>(&*inquiry_->reply())) {
     inquiry_->Ask(Question(scrub->start));
@@ -83,7 +83,7 @@ std::optional<Promise> ReplicaHold::TakeReply() {
   return std::nullopt;
 }
 
-// RH4. The reply stays until it is time.
+// RH4. The request waits here until it is time.
 void ReplicaHold::Show(const Fetch& fetch) {
   if (clock_.NowNanos() < next_piece_ns_) {
     next_poll_ns_ = next_piece_ns_;
@@ -91,7 +91,7 @@ void ReplicaHold::Show(const Fetch& fetch) {
   }
   Fetched shown{fetch.from, {}};
   if (options_.show) shown = options_.show(fetch);
-  // From its end: it may have waited for who cleans.
+  // Counted from the end of the piece, which may have waited for a cleanup.
   next_piece_ns_ = clock_.NowNanos() + options_.between_pieces_ns;
   inquiry_->Ask(shown);
 }

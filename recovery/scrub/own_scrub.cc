@@ -7,8 +7,8 @@
 namespace alpheus {
 namespace {
 
-// Appending threads wait for a slice, some ten microseconds; then they have as
-// long for themselves as this.
+// Bytes of a slice, for which appending threads wait some ten microseconds, and
+// nanoseconds between two slices, which are theirs.
 constexpr uint64_t kOwnSliceBytesMax = uint64_t{32} << 10;
 constexpr int64_t kBetweenSlicesNanos = 100'000;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// own_scrub: a primary scrubs the replica of its own node while it writes it.
+// own_scrub: a primary scrubs its node's replica while it writes it.
 //
 // Idea: the node does not serve a replica that a primary has (P-A7), so the
-// primary does what the node would do (scrubbing.h): from inside Poll of its
-// replication, where no byte behind the head that was told is used again. Its
-// threads write elsewhere, but for CLEANED words; so each slice keeps those who
-// clean out, and is short. Whoever asks the node hears of it by Hold
-// (replica_hold.h).
+// primary does what the node would do (scrubbing.h). It does so from inside
+// Poll of its replication: there no byte after the head that was told is
+// reused. Its threads write elsewhere, except for CLEANED words. So each slice
+// keeps cleaning threads out, and is short. Clients that ask the node hear of
+// it by Hold (replica_hold.h).
 //
 // Invariants: those of scrubbing.h.
 // Thread safety: one thread at a time.
@@ -33,7 +33,7 @@ namespace alpheus {
 
 class OwnScrub final : private ScrubbedReplica {
  public:
-  // What does not change while the epoch runs.
+  // The log, as it stays while the epoch runs.
   struct Log {
     Uuid log_id;
     Configuration configuration;
@@ -42,21 +42,23 @@ class OwnScrub final : private ScrubbedReplica {
     Ring ring;
   };
 
-  // `fabric`, `clock` and `replica` must outlive it, and so must the ring.
+  // `fabric`, `clock`, `replica` and the ring must outlive the object.
   OwnScrub(Fabric& fabric, const Clock& clock, Scrubbing::Node node,
            const ScrubbingOptions& options, Log log, HeldReplica& replica);
 
-  // False if it is of no connection of its own.
+  // Takes what the fabric brought. Returns false for any other connection.
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
-  // When Poll has something to do, in nanoseconds of the clock.
+  // Returns when Poll has something to do, in nanoseconds of the clock.
   int64_t next_poll_ns() const { return next_poll_ns_; }
-  // A slice, if one is due. `head` was told to the log's backups, `persisted`
-  // is on this replica's medium. True: a pass has ended.
+  // Does a slice, if one is due. `head` was told to the log's backups; records
+  // up to `persisted` are on this replica's medium. Returns true if a pass has
+  // ended.
   bool Poll(const LogPosition& head, Lsn persisted);
 
-  // As Scrubbing::Ask, but that appending threads have nine tenths of the time.
+  // Starts a pass, as Scrubbing::Ask, but leaves appending threads nine tenths
+  // of the time.
   void Start();
   Scrubbed State() const { return scrubbing_.StateOf(log_.log_id); }
 

@@ -20,14 +20,14 @@ MendedBytes Copied(Ring ring, RingOffset offset, uint64_t bytes) {
   return {offset, {from, from + bytes}};
 }
 
-// A word that is none of a cleaned record goes.
+// Clears a CLEANED word that is not valid.
 void TidyCleanedWord(const RecordView& record, MendedBytes* mended) {
   if (record.cleaned) return;
   std::memset(mended->bytes.data() + offsetof(RecordHeader, cleaned), 0,
               sizeof(RecordHeader::cleaned));
 }
 
-// One behind the other they are one place: each costs a fence.
+// Joins places that follow each other, as each costs a fence.
 void AddPlace(Ring ring, MendedBytes bytes, MendedRecords* mended) {
   MendedBytes* const last =
       mended->places.empty() ? nullptr : &mended->places.back();
@@ -39,12 +39,12 @@ void AddPlace(Ring ring, MendedBytes bytes, MendedRecords* mended) {
   last->bytes.insert(last->bytes.end(), bytes.bytes.begin(), bytes.bytes.end());
 }
 
-// Cursors trust the payload of what is cleaned.
+// Checks the payload: cursors do not check that of a cleaned record.
 bool IsWhole(const RecordView& record) {
   return PayloadIsValid(record.seed, record.header, record.payload);
 }
 
-// Where the own header holds the peer's must say the same.
+// Returns true unless the own header holds and the peer's differs from it.
 bool IsSameRecord(const RingScrub& scrub, const RecordView& record) {
   const ScrubFinding& finding = scrub.finding();
   if (finding.kind != RingDamage::kPayload) return true;
@@ -84,7 +84,7 @@ MendedRecords MendedFromPeer(Ring read, RingOffset read_end,
     const bool is_good = step == RecordCursor::Step::kRecord &&
                          IsWhole(record) && IsSameRecord(scrub, record);
     if (!is_good && !IsMutant("kScrubTrustsThePeer")) break;
-    // A PAD that can't be read there either is found again, and made anew.
+    // A PAD that is damaged at the peer, too, is found again, and computed.
     if (cursor.record_begin() != record.offset && !cursor.pad_damaged()) {
       mended.places.push_back(
           Copied(read, cursor.record_begin(), kRecordHeaderBytes));

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// record_repair: the bytes with which a damaged place of a ring is mended: made
-// anew, or read from a peer.
+// record_repair: the bytes that repair a damaged place of a ring, computed or
+// read from a peer.
 //
 // Idea: a record has the same place in every replica, and its checksums are
-// seeded with log, epoch, LSN and place. So whoever has the key of the epoch
-// that owns an LSN here can tell from bytes alone whether they are that very
-// record: which peer they come from, and what else that one holds, does not
-// matter. A peer shows what it has without a promise (P-H17), or has it from
-// the primary that has its region (P-A7), which may write meanwhile: the bytes
-// are checked when they are here.
+// seeded with log, epoch, LSN and place. So a process with the key of the epoch
+// that owns an LSN can tell from bytes alone whether they are that very record.
+// It does not matter which peer gives them, or what else that peer holds. A
+// node shows them without a promise (P-H17). It may have them from the primary
+// that has its region (P-A7), which may write meanwhile: the bytes are checked
+// once they are here.
 //
 // Invariants:
-//   RR1. What is written over a damaged place is a whole record that owns its
-//        LSN here, header and payload checked, the same header if the own one
-//        holds.
-//   RR2. Nothing is written behind the finding's end, or its last LSN.
+//   RR1. Only a whole record that owns its LSN here is written over a damaged
+//        place, header and payload checked. If the own header holds, the new
+//        one must equal it.
+//   RR2. Nothing is written past the finding's end, or its last LSN.
 // Thread safety: one thread.
 // References: protocol P-A1, P-A8, P-H17; ring_scrub.h; docs/scrubbing.md.
 #ifndef ALPHEUS_RECOVERY_SCRUB_RECORD_REPAIR_H_
@@ -39,7 +39,7 @@
 
 namespace alpheus {
 
-// Bytes that are to stand in the ring; they don't cross its end.
+// Bytes to write into the ring; they don't cross its end.
 struct MendedBytes {
   RingOffset offset;
   std::vector<std::byte> bytes;
@@ -52,19 +52,20 @@ struct MendedRecords {
   uint64_t records = 0;
 };
 
-// What needs no peer: of kPad and kCleanedWord. Nothing of the others.
+// Returns the repair that needs no peer, for kPad and kCleanedWord; nothing for
+// other kinds.
 MendedRecords MendedWithoutPeer(const RingScrub& scrub);
 
-// The first records of the finding that hold in `read`, a ring in which a
-// peer's bytes lie up to `read_end`.
+// Returns the first records of the finding that are valid in `read`, a ring
+// with a peer's bytes up to `read_end`.
 MendedRecords MendedFromPeer(Ring read, RingOffset read_end,
                              const RingScrub& scrub);
 
-// How many of the finding's records, from the first on, hold now in the ring
-// itself.
+// Returns how many of the finding's records, from the first on, are valid now
+// in the ring itself.
 uint64_t HeldOfFinding(const RingScrub& scrub, uint64_t records_max);
 
-// A peer's ring, of which parts are read.
+// Reads parts of a peer's ring.
 class PeerRing {
  public:
   struct Range {
@@ -72,21 +73,22 @@ class PeerRing {
     uint64_t bytes = 0;  // at most a lap, at least 1
   };
 
-  // Starts to connect, and to read; errors show in status().
+  // Starts to connect, and to read `first`; errors show in status().
   PeerRing(Fabric& fabric, Inquiry::Options at, uint64_t ring_capacity,
            const Range& first);
 
   bool Take(const ConnectionEvent& event) { return peer_.Take(event); }
   bool Take(const Completion& completion);
 
-  // Errors: as Inquiry; FailedPrecondition (a ring of another size); no memory.
+  // Returns the status. Errors: as Inquiry; FailedPrecondition (a ring of
+  // another size); no memory.
   absl::Status status() const;
   bool has_answered() const { return has_answered_; }
   bool is_reading() const { return left_ > 0; }
   // Requires: !is_reading().
   void Read(const Range& range);
-  // Where what was read lies, up to read_end(): less than was asked for where
-  // the peer shows no more. Whatever lies elsewhere was not read.
+  // Returns the ring with the bytes that were read, up to read_end(). The peer
+  // may show less than was asked for. Other places were not read.
   Ring ring() const { return {memory_->bytes().data(), capacity_}; }
   RingOffset read_end() const { return read_end_; }
 
@@ -95,10 +97,10 @@ class PeerRing {
   Fetch Next() const;
 
   const uint64_t capacity_;
-  // Of which only what is read is ever touched.
+  // Memory of a whole ring, of which only the read parts are ever touched.
   absl::StatusOr<Region> memory_;
   RingOffset read_end_;
-  uint64_t left_ = 0;  // to be read
+  uint64_t left_ = 0;  // bytes still to read
   bool has_answered_ = false;
   Inquiry peer_;
 };

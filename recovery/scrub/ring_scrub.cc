@@ -55,7 +55,7 @@ RingScrub::Step RingScrub::Found(RingDamage kind, const LogPosition& at,
   return Step::kFinding;
 }
 
-// Where an epoch starts the table knows the chain, whatever came before.
+// At an epoch's start the table knows the chain, whatever came before.
 bool RingScrub::LeadsToTheStart() {
   const LogPosition at = cursor_.position();
   const EpochEntry* const owner = table_.Owner(at.lsn);
@@ -67,8 +67,8 @@ bool RingScrub::LeadsToTheStart() {
   return !std::exchange(is_chained_, true) || IsMutant("kScrubUnchained");
 }
 
-// Records without a PAD in one epoch, in one tight loop. True: one of them has
-// a CLEANED word that is none.
+// Walks records of one epoch without a PAD, in one tight loop. Returns true if
+// one of them has an invalid CLEANED word.
 bool RingScrub::WalkPlain(RingOffset until) {
   bool is_word_bad = false;
   LogPosition bad;
@@ -119,8 +119,8 @@ RingScrub::Step RingScrub::Walk(RingOffset until) {
   return Step::kDone;
 }
 
-// Looks at every line for the next header that holds: it says how many records
-// can't be read.
+// Searches every line for the next valid header, which says how many records
+// are unreadable.
 RingScrub::Step RingScrub::SkipHole(RingOffset until) {
   const LogPosition first = cursor_.position();
   HeaderSearch search(ring_, table_, limit_);
@@ -144,7 +144,7 @@ void RingScrub::GoBack() {
   cursor_.Resume(finding_.at);
 }
 
-// Behind the others the walk is already.
+// The walk is already past findings of other kinds.
 void RingScrub::PassOver() {
   has_finding_ = false;
   if (finding_.kind != RingDamage::kHeaders) return;

@@ -12,9 +12,9 @@ namespace alpheus {
 namespace {
 
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
-// How often the logs are looked at while none is scrubbed.
+// Nanoseconds between two checks of the logs while none is scrubbed.
 constexpr int64_t kScrubLookNanos = 1'000'000;
-// A View needs no promise: no process is told from another by it.
+// Incarnation in Hello; any number will do, since a View needs no promise.
 constexpr uint64_t kScrubberIncarnation = 1;
 
 std::string DescribeFinding(const ScrubFinding& finding) {
@@ -47,15 +47,15 @@ bool Counts(const Followed& said) {
          (!said.repairing || IsMutant("kScrubOfARepair"));
 }
 
-// What this replica has persisted (SCR1).
+// Returns the last LSN that this replica has persisted (SCR1).
 Lsn LastOf(const Followed& said) {
   const Lsn before_epoch = said.table.entries().back().start_lsn - 1;
   const Lsn last = std::max(said.persisted_lsn, before_epoch);
   return IsMutant("kScrubBeyondTheWatermark") ? last + 1 : last;
 }
 
-// A pass that did not end adds these to the total. Damage that it could not
-// repair is there still, and the last whole pass has counted it.
+// Returns what an unfinished pass adds to the total. Damage that it could not
+// repair is still there, and the last whole pass has counted it.
 ScrubCounts WithoutUnrepairable(ScrubCounts counts) {
   counts.damaged -= counts.unrepairable;
   counts.unrepairable = 0;
@@ -132,7 +132,8 @@ Scrubbed Scrubbing::StateOf(Uuid log_id) const {
   return said;
 }
 
-// Without what an epoch was installed over, or was cleaned since.
+// Returns known damage without records that an epoch was installed over, or
+// that were cleaned since.
 std::vector<LsnRun> Scrubbing::DamageOf(const LogState& state) const {
   std::vector<LsnRun> damage = state.damage;
   if (damage.empty() || state.replica == nullptr) return damage;
@@ -196,7 +197,7 @@ void Scrubbing::Poll(const IsBusy& is_busy) {
   HasFinding() ? RepairOn(replica) : WalkOn(replica);
 }
 
-// What was asked for goes first.
+// Passes that were asked for go first.
 void Scrubbing::ChoosePass(const IsBusy& is_busy) {
   const auto may_be_scrubbed = [&](const LogState& state) {
     return state.replica != nullptr && !state.replica->medium_failed() &&
@@ -291,7 +292,7 @@ ScrubCounts Scrubbing::CountsOf(const Pass& pass) const {
 
 void Scrubbing::EndPass() {
   LogState& state = logs_[pass_->log_id];
-  // The total has what is not repaired once, however often it was found.
+  // The total counts each unrepaired record once, however often it was found.
   ScrubCounts& total = state.said.total;
   total.damaged += pass_->found.unrepairable - total.unrepairable;
   total.unrepairable = pass_->found.unrepairable;
@@ -328,7 +329,7 @@ void Scrubbing::GiveUpPass() {
 
 void Scrubbing::Reconfigure(const Credentials& credentials,
                             ScrubbingOptions options) {
-  DropPass();  // it counts peers by their place in the list
+  DropPass();  // the pass counts peers by their place in the list
   node_.credentials = credentials;
   options_ = std::move(options);
 }
@@ -362,15 +363,15 @@ void Scrubbing::RepairOn(ScrubbedReplica& replica) {
   }
 }
 
-// SCR7. Of the present finding.
+// SCR7, for the present finding.
 bool Scrubbing::IsReading() const {
   return source_ != nullptr && pass_->read_bytes > 0 &&
          source_->ring->status().ok() && source_->ring->is_reading() &&
          !IsMutant("kScrubLooksAtEachPiece");
 }
 
-// SCR5. A record that was cleaned since it was found needs no payload, nor a
-// CLEANED word of 0.
+// SCR5. A record that was cleaned since it was found needs no payload, and must
+// not get a CLEANED word of 0.
 bool Scrubbing::MendWith(ScrubbedReplica& replica,
                          absl::FunctionRef<MendedRecords()> find) {
   bool is_over = false;
@@ -425,7 +426,7 @@ void Scrubbing::Connect() {
       fabric_, std::move(at), pass_->scrub->ring().capacity(), NextRange());
 }
 
-// Nodes end connections that were silent for long: such a peer may be asked
+// A node ends a connection that was silent for long: such a peer may be asked
 // again.
 void Scrubbing::LeaveSource(const std::string& why) {
   if (source_->ring->has_answered()) {

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // scrubbing: a node verifies the records of its replicas while they are served,
-// and mends what is damaged with bytes of its peers.
+// and repairs damage with bytes of its peers.
 //
-// Idea: one pass after the other, each over one log, in slices between which
-// the sessions of all logs are served. A pass that the clock began is slow, by
-// a rate; one that somebody asked for is not. What a slice finds is mended by
-// the process that writes the damaged replica: a node, or a primary, of its
-// own. Between two slices the head may move, what is persisted may grow, and a
-// primary's records may be cleaned; within one nothing changes from the head to
-// the last record that was persisted before the pass began, as a primary reuses
-// no byte behind the head that the replica has published (P-A3.1).
+// Idea: one pass runs after the other, each over one log, in slices; between
+// two slices the sessions of all logs are served. A pass that the clock began
+// is limited to a rate; a pass that was asked for is not. The process that
+// writes a replica repairs it: the node, or a primary for its own. Between two
+// slices the head may move, more may be persisted, and a primary's records may
+// be cleaned. Within a slice nothing changes from the head to the last record
+// that was persisted before the pass began. For a primary reuses no byte until
+// the replica has published a head past it (P-A3.1).
 //
 // Invariants:
 //   SCR1. Only records between the replica's head and the last LSN that it has
-//         persisted in its log epoch are looked at or written. A record that
-//         the head has passed is no damage.
-//   SCR2. From a promise on until its session has begun, or its connection
-//         ended, nothing is looked at or written: the ring is somebody else's
-//         (RS2 of replica_server.h). The pass begins anew then.
-//   SCR3. Nothing of a `repairing` replica is looked at.
-//   SCR4. What is written is what record_repair.h has checked (RR1), and counts
-//         as repaired when it was persisted and read again here.
-//   SCR5. What is damaged is looked at again before bytes are written over it:
-//         no CLEANED word is written back to 0.
-//   SCR6. A record that no peer gives stays as it is, and is told; the log is
-//         not shortened.
-//   SCR7. While a peer's bytes are on their way the damaged place is left
-//         alone: to look at it takes a checksum of the whole record.
-//   SCR8. What is looked at is what the medium holds. Where the ring is a copy
-//         of it in memory, the copy is the first that is asked for good bytes.
-// Crash states, of each repair: any part of the bytes may be persisted, all of
-// them in places that held no good byte, or equal ones. The record is as
+//         persisted in its log epoch are read or written. A record that the
+//         head has passed is no damage.
+//   SCR2. From a promise until its session has begun, or its connection has
+//         ended, nothing is read or written: the ring belongs to the promise's
+//         holder (RS2 of replica_server.h). Then the pass begins again.
+//   SCR3. Nothing of a `repairing` replica is read.
+//   SCR4. Only bytes that record_repair.h has checked are written (RR1). They
+//         count as repaired once they were persisted and read again here.
+//   SCR5. A damaged place is read again before it is overwritten: no CLEANED
+//         word is set back to 0.
+//   SCR6. A record that no peer has whole stays as it is, and is reported. The
+//         log is not shortened.
+//   SCR7. While a peer's bytes are on their way the damaged place is not read
+//         again: that would take a checksum of the whole record.
+//   SCR8. The medium itself is read. Where the ring is a copy of it in memory,
+//         that copy is the first source of good bytes.
+// Crash states, of each repair: any part of the new bytes may be persisted.
+// They only replace bytes that were not good, or equal ones. The record is as
 // damaged as before, or whole.
 // Thread safety: one thread.
 // References: protocol P-A8; docs/scrubbing.md.
@@ -62,18 +62,20 @@
 namespace alpheus {
 
 struct ScrubbingOptions {
-  // Of what the clock began; 0: only what is asked for is scrubbed.
+  // Rate of passes that the clock begins; 0: only what is asked for is
+  // scrubbed.
   uint64_t bytes_per_second = 0;
-  // From the end of a pass, or from when the log was first seen, to the next.
+  // Nanoseconds from the end of a pass, or from when the log was first seen, to
+  // the next.
   int64_t interval_ns = 24 * int64_t{3'600'000'000'000};
-  // Looked at in one Poll; more than 0.
+  // Bytes that one Poll reads; more than 0.
   uint64_t slice_bytes = uint64_t{256} << 10;
-  // Who has replicas of the same logs; this node is passed over.
+  // Nodes with replicas of the same logs; this node is skipped.
   std::vector<PeerAddress> peers;
-  // Of a finding, read from a peer at first; then eight times as much, until a
-  // record is whole.
+  // Bytes first read from a peer for a finding; then eight times as many each
+  // time, until a record is whole.
   uint64_t read_bytes = uint64_t{1} << 20;
-  // Until a peer must have answered.
+  // Nanoseconds in which a peer must answer.
   int64_t silence_ns = 3'000'000'000;
 };
 
@@ -88,69 +90,68 @@ class Scrubbing {
     std::function<std::string(Uuid log_id)> name_of = {};
   };
 
-  // Fabric and clock must outlive it.
+  // Fabric and clock must outlive the object.
   Scrubbing(Fabric& fabric, const Clock& clock, Node node,
             ScrubbingOptions options);
 
-  // False if it is of no connection of its own.
+  // Takes what the fabric brought. Returns false for any other connection.
   bool Take(const ConnectionEvent& event);
   bool Take(const Completion& completion);
 
-  // It may work on the replica, until it is to forget it.
+  // Adds the replica, which must live until Forget.
   void Watch(ScrubbedReplica& replica);
-  // The replica is served no more: the pass over it ends.
+  // Removes the replica, and ends a pass over it.
   void Forget(Uuid log_id);
 
-  // Whether somebody opens or joins an epoch of a log (SCR2).
+  // Returns true while an opening or a joiner has the log's ring (SCR2).
   using IsBusy = std::function<bool(Uuid log_id)>;
 
-  // One slice.
+  // Does one slice.
   void Poll(const IsBusy& is_busy);
-  // When Poll has something to do by itself; not set: never.
+  // Returns when Poll has something to do by itself; not set: never.
   Deadline NextDeadline() const;
 
-  // A whole pass soon; one that was asked for and runs is as good.
+  // Asks for a whole pass soon. A running pass that was asked for will do.
   void Ask(Uuid log_id);
 
   Scrubbed StateOf(Uuid log_id) const;
 
-  // An opening read the replica, and could not read these LSNs of `epoch`, its
-  // log epoch.
+  // Notes that an opening could not read these LSNs of `epoch`, the log epoch.
   void NoteDamage(Uuid log_id, Epoch epoch, const std::vector<LsnRun>& damage);
 
-  // Memory ran out in Poll: the pass ends, and the next one is due as ever.
+  // Ends the pass after memory ran out in Poll. The next one is due as usual.
   void GiveUpPass();
-  // A pass that runs begins anew.
+  // Changes the options; a running pass begins again.
   void Reconfigure(const Credentials& credentials, ScrubbingOptions options);
 
  private:
   struct LogState {
-    ScrubbedReplica* replica = nullptr;  // nullptr: it was forgotten
-    uint64_t incarnation = 0;            // of the last replica
+    ScrubbedReplica* replica = nullptr;  // nullptr: removed
+    uint64_t incarnation = 0;            // incarnation of the last replica
     Scrubbed said;
     // Known damage, from the last whole pass or opening. The next epoch is
-    // installed only where all of it was read.
+    // installed only where all of it could be read.
     std::vector<LsnRun> damage;
     Epoch damage_epoch;
     bool is_asked = false;
-    int64_t due_at = 0;  // of the next pass by the clock
+    int64_t due_at = 0;  // when the clock begins the next pass
   };
   struct Pass {
     Uuid log_id;
     bool is_asked = false;
     Epoch epoch;
     std::unique_ptr<RingScrub> scrub;  // nullptr: not begun
-    ScrubCounts found;                 // of damage
+    ScrubCounts found;                 // counts of damage
     std::vector<LsnRun> unrepairable;
-    std::set<size_t> silent;  // peers that are not asked any more
-    // Of the finding:
+    std::set<size_t> silent;  // peers that are asked no more in this pass
+    // For the present finding:
     std::set<size_t> tried;   // peers
-    uint64_t read_bytes = 0;  // asked of the present one
+    uint64_t read_bytes = 0;  // asked of the present peer
   };
-  // Of the peer that is read from.
+  // The peer that is read from.
   struct Source {
     size_t peer = 0;
-    int64_t until = 0;  // it must have said something
+    int64_t until = 0;  // deadline of its answer
     std::unique_ptr<PeerRing> ring;
   };
 
@@ -158,7 +159,8 @@ class Scrubbing {
     return pass_ != nullptr && pass_->scrub != nullptr &&
            pass_->scrub->has_finding();
   }
-  // Nothing is to be done: this is asked between any two batches of a session.
+  // Returns true if there is nothing to do. Called between any two batches of a
+  // session, so it must be cheap.
   bool IsIdle(int64_t now) const;
   void ChoosePass(const IsBusy& is_busy);
   void Begin(ScrubbedReplica& replica, const Followed& said);
@@ -166,11 +168,12 @@ class Scrubbing {
   void WalkOn(ScrubbedReplica& replica);
   void RepairOn(ScrubbedReplica& replica);
   bool IsReading() const;
-  // False: what it is to be mended with is not known yet.
+  // Returns false if good bytes are not known yet.
   bool MendWith(ScrubbedReplica& replica,
                 absl::FunctionRef<MendedRecords()> find);
   void ReadOn(ScrubbedReplica& replica);
-  // From the finding's first byte on: more than was read last.
+  // Returns the next range to read: from the finding's first byte, longer than
+  // the last one.
   PeerRing::Range NextRange();
   void Connect();
   void LeaveSource(const std::string& why);
@@ -179,7 +182,7 @@ class Scrubbing {
   void GiveUp(const std::string& why);
   void EndFinding();
   void EndPass();
-  // Its verified and repaired records stay counted.
+  // Ends the pass. Its verified and repaired records stay counted.
   void DropPass();
   std::vector<LsnRun> DamageOf(const LogState& state) const;
   ScrubCounts CountsOf(const Pass& pass) const;
@@ -194,8 +197,8 @@ class Scrubbing {
 
   std::unique_ptr<Source> source_;
   int64_t next_slice_at_ = 0;
-  int64_t look_again_at_ = 0;  // at the logs
-  bool is_waiting_ = false;    // a log is due, and its ring somebody else's
+  int64_t look_again_at_ = 0;  // when the logs are checked next
+  bool is_waiting_ = false;    // a log is due, and its ring is busy (SCR2)
 };
 
 }  // namespace alpheus

@@ -13,14 +13,14 @@
 namespace alpheus {
 namespace {
 
-// Of the server's own work; sessions number theirs from 0 on.
+// Work ids of the server itself; sessions number theirs from 0 on.
 constexpr WorkId kRequestWork(uint64_t{1} << 63);
 constexpr WorkId kReplyWork((uint64_t{1} << 63) + 1);
 
 constexpr size_t kRequestSlot = 0;
 constexpr size_t kReplySlot = 1;
 
-// What a connection's work ends with when its peer is no more.
+// Returns true for the status of work whose peer is gone.
 bool SaysThatPeerIsGone(CompletionStatus status) {
   return status == CompletionStatus::kFlushed ||
          status == CompletionStatus::kPeerGone;
@@ -203,7 +203,7 @@ absl::StatusOr<ReplicaServer::Connection> ReplicaServer::Admit(
   }
   auto log = logs_.find(connection.hello.log_id);
   if (log == logs_.end() && options_.unserved) {
-    // It may come to be served by that: who had its file is gone.
+    // This may add the log: the process that had its file is gone.
     options_.unserved(connection.hello.log_id).IgnoreError();
     log = logs_.find(connection.hello.log_id);
   }
@@ -221,8 +221,8 @@ absl::StatusOr<ReplicaServer::Connection> ReplicaServer::Admit(
   return connection;
 }
 
-// A replica that is there is no reason to make another one. Who holds it may
-// say so, and who asks for its promise may wait, if there is somebody to tell.
+// A replica that exists is not made again. The local primary may say Hold, and
+// an opener may wait, if there is a local primary to tell.
 absl::StatusOr<std::optional<Welcome>> ReplicaServer::LookAtHeld(
     const Hello& hello) const {
   if (!options_.unserved) return std::nullopt;
@@ -246,12 +246,13 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   if (status.ok()) status = PostRequestReceive(*admitted);
   if (!status.ok()) {
     ++counters_.rejected;
-    // What is no refusal comes again until what it waits for is there.
+    // An error that is no refusal repeats until its cause is gone: not
+    // reported.
     if (ReasonOf(status).has_value()) {
       Tell(event.peer, status,
            absl::StrCat("the connection of ", event.peer, " is refused"));
     }
-    // It ends the request, whether the peer is still there to hear why or not.
+    // Ends the request, whether or not the peer is still there to hear why.
     const auto sum = ReasonOf(status) == Refusal::kOtherVersion
                          ? RejectionSum::kNone
                          : RejectionSum::kSummed;
@@ -264,8 +265,8 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   if (admitted->log != nullptr) welcome = admitted->log->welcome();
   if (admitted->held.has_value()) welcome = *admitted->held;
   welcome.platform = options_.platform;
-  // What a region that another process has, or that is to be made, is of is
-  // seen when it is opened.
+  // The medium of a region that is held, or not yet made, is not known until it
+  // is opened: it counts as a plain file.
   const bool is_pmem = admitted->log != nullptr
                            ? admitted->log->is_persistent_memory() ||
                                  IsMutant("kPlainFileIsMemory")
@@ -283,7 +284,7 @@ void ReplicaServer::OnRequested(const ConnectionEvent& event) {
   Connection& connection =
       connections_.emplace(event.connection, *std::move(admitted))
           .first->second;
-  // Newcomers are never refused for want of room.
+  // New connections are never refused for want of room.
   if (connection.is_proved()) {
     TakePlace(connection, Place::kNew).IgnoreError();
   }
@@ -304,14 +305,14 @@ ReplicaServer::Connection* ReplicaServer::Find(ConnectionId id) {
 void ReplicaServer::VoidKeys(Connection& connection) {
   for (const RegionKey key : connection.keys) {
     if (IsMutant("kKeysOutliveTheirSession")) break;
-    // It was given out by this server and by nobody else.
+    // Only this server gave it out, so Deregister finds it.
     fabric_.Deregister(key).IgnoreError();
   }
   connection.keys.clear();
   connection.answer = {};
 }
 
-// A session that ends leaves the watermark behind.
+// Persists the watermark of a session that ends.
 absl::Status ReplicaServer::EndHolding(Connection& connection) {
   if (connection.is_at_work()) connection.log->EndWork();
   EndHold(connection);
@@ -326,7 +327,8 @@ void ReplicaServer::End(ConnectionId id, const absl::Status& why) {
   const auto found = connections_.find(id);
   Connection& connection = found->second;
   const bool is_news = !why.ok() && connection.phase != Phase::kEnding;
-  // It is there, or the adapter has forgotten it: then nothing lands any more.
+  // Fails only if the adapter has forgotten the connection: either way nothing
+  // of it lands after this.
   fabric_.Close(id).IgnoreError();
   VoidKeys(connection);
   const absl::Status persisted = EndHolding(connection);
@@ -335,7 +337,7 @@ void ReplicaServer::End(ConnectionId id, const absl::Status& why) {
   connections_.erase(found);
 }
 
-// Primaries come and go: no news.
+// Primaries come and go: that is noted, not reported as an error.
 void ReplicaServer::EndGone(const Connection& connection) {
   const auto held = holders_.find(connection.hello.log_id);
   const bool has_replica =
@@ -361,7 +363,7 @@ void ReplicaServer::Dismiss(Connection& connection, const Message& last) {
   connection.phase = Phase::kEnding;
   connection.heard_at = clock_.NowNanos();
   const absl::Status sent = Send(connection, last);
-  // It can't be told; it sees its connection end.
+  // The peer can't be told; it sees its connection end.
   if (!sent.ok()) End(connection.id, absl::OkStatus());
 }
 
@@ -425,7 +427,7 @@ bool ReplicaServer::TakeOne(const Completion& completion) {
     OnControl(*connection, completion);
     return true;
   }
-  // Of a session that was ended by an error: its connection is about to go.
+  // The session ended by an error: its connection is about to go.
   if (connection->phase != Phase::kSession) return true;
   if (SaysThatPeerIsGone(completion.status)) {
     EndGone(*connection);
@@ -466,8 +468,8 @@ void ReplicaServer::OnControl(Connection& connection,
   } else {
     connection.request = completion.bytes;
   }
-  // The peer has the reply, but this adapter may hear of it later than of the
-  // next request; the reply's bytes stay until then.
+  // The peer may have the reply, and send its next request, before this adapter
+  // says so. The reply's bytes stay until then.
   if (connection.replying) return;
   Serve(connection, *std::exchange(connection.request, std::nullopt));
 }
@@ -516,8 +518,9 @@ absl::Status ReplicaServer::Send(Connection& connection, const Message& reply) {
 
 // --- Work in slices ----------------------------------------------------------
 
-// The one that had the last slice, until it is done, then the next: in turn all
-// would end as late as the last one, which may be too late for each.
+// Returns the connection of the last slice until it is done, then the next one.
+// If all took turns, each would end as late as the last one, which may be too
+// late.
 ReplicaServer::Connection* ReplicaServer::NextAtWork() {
   if (const auto last = connections_.find(worked_);
       last != connections_.end() && last->second.is_at_work()) {
@@ -545,8 +548,8 @@ void ReplicaServer::WorkOn() {
       Fail(*connection, done.status());
     } else if (*done && connection->log->medium_failed() &&
                !IsMutant("kFailedMediumAnswers")) {
-      // Zeros may have been read since it failed (bus_guard.h): an answer would
-      // give the replica's word that it never had the records.
+      // Reads since the failure may have given zeros (bus_guard.h): an answer
+      // would claim that the replica never had the records.
       Fail(*connection,
            absl::UnavailableError("the replica's medium failed meanwhile"));
     } else if (*done) {
@@ -563,7 +566,7 @@ void ReplicaServer::Poll() {
   WorkOn();
   const int64_t now = clock_.NowNanos();
   for (auto next = connections_.begin(); next != connections_.end();) {
-    // Whatever ends this connection leaves the others where they are.
+    // Ending this connection moves no other.
     Connection& connection = (next++)->second;
     if (connection.phase == Phase::kSession) {
       RestSession(connection, now);
@@ -591,12 +594,12 @@ bool ReplicaServer::IsBeingOpened(Uuid log_id) const {
   });
 }
 
-// Who wrote waits for the ack: before all else.
+// Comes first: the primaries that wrote wait for acks.
 void ReplicaServer::StepSessions() {
   for (auto next = connections_.begin(); next != connections_.end();) {
     const Connection& connection = (next++)->second;
     if (connection.phase != Phase::kSession) continue;
-    // It may take others of its log with it: those that come next, too.
+    // A failure may end other connections of the log, the next ones included.
     const ConnectionId id = connection.id;
     Guard(id, [&] {
       const absl::Status status = connection.log->Step();

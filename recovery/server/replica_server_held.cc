@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs whose region a primary of this machine has: who holds it, who waits.
+// Logs whose region a local primary has: the primary, and its waiting openers.
 #include <optional>
 #include <utility>
 #include <variant>
@@ -33,16 +33,17 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::ReplyOfHeld(
   if (const auto* fetched = std::get_if<Fetched>(&message)) {
     return OnFetched(connection, *fetched);
   }
-  // Readers, too: they disturb no primary. They come as often as they like, so
-  // that it is no news.
+  // This includes readers, which disturb no primary. They ask often, so this is
+  // not reported.
   Dismiss(connection, Failed{absl::UnavailableError(
                           "the node does not serve its replica: a "
                           "process of its machine has it")});
   return std::nullopt;
 }
 
-// From its superline and watermarks, which the primary writes: records are read
-// elsewhere. Whoever holds it is open, and counts it as in sync.
+// Answers from superline and watermarks, which the primary writes; records are
+// read elsewhere. A local primary that says Hold is open, and counts this
+// replica as in sync.
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnFollowOfHeld(
     const Connection& connection, const Follow& follow) const {
   const Uuid log_id = connection.hello.log_id;
@@ -54,7 +55,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnFollowOfHeld(
   return followed;
 }
 
-// The newest one: of an older process the node may not have heard that it is
+// The newest Hold counts: the node may not have heard that an older process is
 // gone.
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHold(
     Connection& connection, const Hold& hold) {
@@ -90,7 +91,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHold(
   return std::nullopt;
 }
 
-// Whoever opens an epoch comes first. The holder may be gone after each.
+// Openers come first. The local primary may be gone after each step.
 void ReplicaServer::TellNext(Uuid log_id) {
   for (const ConnectionId id : WaitingFor(log_id)) {
     Connection& asker = *Find(id);
@@ -118,7 +119,8 @@ absl::StatusOr<ReplicaServer::Holder*> ReplicaServer::HolderOf(Uuid log_id) {
       "one; it is not scrubbed now, and nothing of it is shown"));
 }
 
-// The holder replies by its next Hold, which whoever asks again hears.
+// The local primary replies by its next Hold; the asker hears it when it asks
+// again.
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnScrubOfHeld(
     const Connection& connection, const Scrub& scrub) {
   ALPHEUS_ASSIGN_OR_RETURN(Holder* const found,
@@ -131,7 +133,8 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnScrubOfHeld(
   return said;
 }
 
-// One question, one reply: who is being told something is told this later.
+// Only one request is under way: a primary that is being told something is told
+// this later.
 void ReplicaServer::RelayScrub(Holder& holder) {
   Connection& primary = *Find(holder.connection);
   if (primary.phase != Phase::kHolding) return;
@@ -150,7 +153,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnFetchOfHeld(
   return std::nullopt;
 }
 
-// Who has waited longest; the others when it has shown that.
+// Relays for the asker that waited longest. The others follow.
 void ReplicaServer::RelayFetch(Uuid log_id, Holder& holder) {
   Connection& primary = *Find(holder.connection);
   if (primary.phase != Phase::kHolding) return;
@@ -171,7 +174,7 @@ void ReplicaServer::RelayFetch(Uuid log_id, Holder& holder) {
   SendReply(primary, *holder.fetch);
 }
 
-// RS6. Who asked may be gone.
+// RS6. The asker may be gone.
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnFetched(
     Connection& connection, const Fetched& fetched) {
   const Uuid log_id = connection.hello.log_id;
@@ -217,7 +220,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnAskOfHeld(
   return reply;
 }
 
-// RS5. Nothing: it is to wait.
+// RS5. Returns nothing if the asker is to wait.
 absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::TellHolder(
     Connection& asker) {
   const auto found = holders_.find(asker.hello.log_id);
@@ -234,7 +237,7 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::TellHolder(
         "the process that asks for the promise has the replica itself");
   }
   if (!holder.told_at.has_value()) holder.told_at = clock_.NowNanos();
-  // Else it was told, or is told as soon as it may be told something.
+  // Else it was told already, or is told as soon as it may be told something.
   Connection& primary = *Find(holder.connection);
   if (primary.phase == Phase::kHolding) {
     ++counters_.wanted;
@@ -251,8 +254,8 @@ bool ReplicaServer::IsStuck(const Holder& holder) const {
          clock_.NowNanos() >= *holder.told_at + options_.give_way_ns;
 }
 
-// Who opens the log does not want to wait for a process that may never go on,
-// where others are enough: it may come again.
+// An opener should not wait long for a process that may be stopped, where other
+// replicas are enough. It may ask again.
 int64_t ReplicaServer::WaitsUntil(const Connection& asker) const {
   const auto holder = holders_.find(asker.hello.log_id);
   if (holder != holders_.end() && holder->second.told_at.has_value()) {
@@ -281,8 +284,8 @@ void ReplicaServer::EndHold(const Connection& connection) {
   if (options_.let_go) options_.let_go(connection.hello.log_id);
 }
 
-// The lock is this node's: whoever says to hold the log, and whoever was told
-// of another replica, begins anew.
+// This node has the lock now. Connections that said Hold, or that were told of
+// another replica, end and begin again.
 void ReplicaServer::ServeWaiting(ServedLog& log) {
   const Welcome now = log.welcome();
   std::vector<ConnectionId> of_log;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places: how many connections without a promise a node keeps, and which makes
-// room for whom (RS4).
+// Places: the number of connections without a promise that a node keeps, and
+// which one makes room (RS4).
 #include <algorithm>
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@
 namespace alpheus {
 namespace {
 
-// A reader that follows asks every few milliseconds, or is stopped.
+// A reader that follows asks every few milliseconds unless it is stopped.
 constexpr int64_t kFollowerSilenceNanos = 2'000'000'000;
 
 std::string HostOfPeer(const std::string& peer) {
@@ -20,8 +20,7 @@ std::string HostOfPeer(const std::string& peer) {
 
 }  // namespace
 
-// A primary that holds a replica of this machine has one of its own, as those
-// with a promise have.
+// A local primary has a place of its own, as connections with a promise have.
 bool ReplicaServer::HasPlace(const Connection& connection, Place place) const {
   const auto held = holders_.find(connection.hello.log_id);
   const bool holds =
@@ -30,7 +29,7 @@ bool ReplicaServer::HasPlace(const Connection& connection, Place place) const {
          connection.place == place;
 }
 
-// Of those that are heard of least lately; nullptr if there is no other.
+// Returns the one of that kind that was silent longest, or nullptr.
 ReplicaServer::Connection* ReplicaServer::LongestSilent(Place place,
                                                         const Connection& but) {
   Connection* silent = nullptr;
@@ -56,7 +55,7 @@ absl::Status ReplicaServer::TakePlace(Connection& connection, Place place) {
       }));
   if (taken < PlacesOf(place)) return absl::OkStatus();
   Connection* const silent = LongestSilent(place, connection);
-  // Followers that go on asking would push each other out for ever.
+  // Followers that keep asking would push each other out forever.
   const bool may_push =
       silent != nullptr &&
       (place != Place::kFollowing ||
@@ -78,7 +77,8 @@ absl::Status ReplicaServer::TakePlace(Connection& connection, Place place) {
   return absl::OkStatus();
 }
 
-// Of the host that has most: who floods a node makes room for itself.
+// Picks from the host that has most: a host that floods a node makes room
+// itself.
 ReplicaServer::Connection* ReplicaServer::OldestTooMany() {
   std::map<std::string, size_t> by_host;
   size_t count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a replica is asked for: each request checked, carried out, replied to.
+// Requests to a replica: each is checked, carried out, replied to.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -75,22 +75,22 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnHandshake(
     Connection& connection, const Message& message) {
   const bool was_proved = connection.is_proved();
   ALPHEUS_ASSIGN_OR_RETURN(Message reply, connection.handshake->Take(message));
-  // Whoever has proved the key waits among those who have.
+  // A connection that has proved the key gets a place among the proved ones.
   if (!was_proved && connection.is_proved()) {
     ALPHEUS_RETURN_IF_ERROR(TakePlace(connection, Place::kNew));
   }
   return reply;
 }
 
-// A reader that follows has looked at the region before.
+// A follower has looked at the region before.
 ReplicaServer::Place ReplicaServer::PlaceFor(const Message& request) {
   if (std::holds_alternative<View>(request)) return Place::kLooking;
   if (std::holds_alternative<Follow>(request)) return Place::kFollowing;
   return Place::kAsking;
 }
 
-// Reading disturbs nobody: the key goes with the connection. There is one key
-// for all its views, so that looking again and again costs no more.
+// Reading disturbs nobody: the key ends with the connection. All views of a
+// connection share one key, so that repeated looks cost no more.
 absl::StatusOr<Message> ReplicaServer::OnView(Connection& connection) {
   if (connection.phase != Phase::kControl) {
     return absl::FailedPreconditionError(
@@ -140,7 +140,7 @@ absl::StatusOr<Message> ReplicaServer::OnScrub(const Connection& connection,
   return scrubbing_.StateOf(log_id);
 }
 
-// As much as a View gives: whoever asks checks what it gets.
+// Gives as much as a View does. The asker checks what it gets.
 absl::StatusOr<Message> ReplicaServer::OnFetch(const Connection& connection,
                                                const Fetch& fetch) {
   if (connection.phase != Phase::kControl) {
@@ -162,8 +162,8 @@ absl::StatusOr<Message> ReplicaServer::OnAskCreation(
   return connection.log->created();
 }
 
-// Nobody misses what was never opened; who opens it now has promises, and is
-// not in the way again.
+// A log that was never opened is missed by nobody. A primary that opens it now
+// has promises, and creation does not replace it any more.
 absl::Status ReplicaServer::CheckReplaceable(const ServedLog& log,
                                              const Format& format) const {
   const auto exists = [&](const char* why) {
@@ -187,15 +187,15 @@ absl::StatusOr<Message> ReplicaServer::OnFormat(Connection& connection,
   Format made = format;
   if (const auto found = logs_.find(log_id); found != logs_.end()) {
     ALPHEUS_RETURN_IF_ERROR(CheckReplaceable(*found->second, format));
-    // Its own connection stays; nothing that it has is of the replica any more.
+    // The asker's own connection stays, but loses all keys of the old replica.
     VoidKeys(connection);
     connection.log = nullptr;
     RemoveLog(log_id)->reset();
   } else {
-    made.replaces = 0;  // of what has come since nothing is known
+    made.replaces = 0;  // nothing is known of a replica that came since
   }
-  // Without a creator nobody is connected to a log that is not there, unless
-  // it was removed; that ended its connections.
+  // Without a creator, a connection of a missing log exists only if the log was
+  // removed, and removal ended its connections.
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<ServedLog> log,
                            options_.creator->Create(log_id, made));
   connection.log = log.get();
@@ -213,7 +213,7 @@ absl::StatusOr<PromiseVerdict> ReplicaServer::Accept(
   return connection.log->AcceptPromise(request);
 }
 
-// P-A5: before anything of the log changes.
+// P-A5. Checked before anything of the log changes.
 absl::Status ReplicaServer::CheckConfiguration(uint64_t own,
                                                const AskPromise& ask) {
   if (ask.configuration_id >= own || IsMutant("kOlderConfigurationPromised")) {
@@ -370,8 +370,8 @@ absl::StatusOr<Message> ReplicaServer::OnPrepare(Connection& connection,
   if (prepare.set_repairing) {
     ALPHEUS_RETURN_IF_ERROR(connection.log->BeginRepair(prepare.epoch));
   }
-  // The answer is forgotten; the ring may go on being read with the old key,
-  // since reads may be under way.
+  // The answer is dropped. The ring's old key stays valid, since reads by it
+  // may be under way.
   fabric_.Deregister(connection.keys.front()).IgnoreError();
   connection.keys.erase(connection.keys.begin());
   connection.answer = {};
@@ -405,8 +405,8 @@ absl::StatusOr<ReplicaServer::MaybeReply> ReplicaServer::OnInstall(
 absl::StatusOr<Message> ReplicaServer::AfterInstall(Connection& connection) {
   const Install install = std::exchange(connection.install, {});
   const Installation& installation = install.installation;
-  // RS3: no control receive is posted; the session posts its own, and only then
-  // the primary hears that it may begin.
+  // RS3: no control receive is posted. The session posts its own before the
+  // primary hears that it may begin.
   ALPHEUS_RETURN_IF_ERROR(connection.log->StartSession(
       {installation.epoch, install.session, installation.end, install.credits},
       fabric_, connection.id));
@@ -420,7 +420,7 @@ absl::StatusOr<Message> ReplicaServer::AfterInstall(Connection& connection) {
   return Installed{};
 }
 
-// When the ring has been looked at.
+// Called when the whole ring has been read.
 absl::StatusOr<Message> ReplicaServer::AfterWork(Connection& connection) {
   return connection.phase == Phase::kAnswering ? Answered(connection)
                                                : AfterInstall(connection);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// ring_fetch: what a replica shows of its ring to who asks by Fetch.
+// ring_fetch: the bytes of its ring that a replica shows in reply to Fetch.
 //
-// Idea: whoever repairs a replica of its own asks others for bytes by their
-// place, and checks what it gets (record_repair.h, RR1). The one who has the
-// region, be it a node or a primary, shows what it may read without disturbing
-// who writes there.
+// Idea: a process that repairs its own replica asks others for bytes by their
+// place, and checks what it gets (RR1 of record_repair.h). The node or primary
+// that has the region shows bytes that it can read without disturbing a writer.
 //
 // Invariants:
-//   RFT1. Nothing before `begin` and nothing from `end` on is shown: where
-//         bytes may be used again, or are being written, nobody else reads.
+//   RFT1. Nothing before `begin` and nothing from `end` on is shown: bytes
+//         there may be reused, or may be being written.
 // Thread safety: pure function; nobody writes [begin, end) meanwhile.
 // References: docs/scrubbing.md, docs/recovery_wire.md.
 #ifndef ALPHEUS_RECOVERY_SERVER_RING_FETCH_H_
@@ -20,8 +19,8 @@
 
 namespace alpheus {
 
-// What of `fetch` lies in [begin, end) of the ring, from its first byte on;
-// nothing if that lies elsewhere. Requires: at most a lap.
+// Returns the part of `fetch` in [begin, end) of the ring, from its first byte
+// on; nothing if that byte lies elsewhere. Requires: at most a lap.
 Fetched FetchedFrom(const Ring& ring, RingOffset begin, RingOffset end,
                     const Fetch& fetch);
 

@@ -17,7 +17,7 @@ Welcome ServedReplica<P>::welcome() const {
   return WelcomeOf(replica_->superline());
 }
 
-// What was durable once stays so, whoever has become primary since (P-C1).
+// Durable records stay durable, whichever primary came since (P-C1).
 template <Persistence P>
 Followed ServedReplica<P>::followed() const {
   Followed followed = FollowedOf(*replica_);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// served_log: one log as the server of its replica sees it, whatever medium it
-// lies on.
+// served_log: one log as the server of its replica sees it, on whatever medium.
 //
 // Idea: a node may keep logs on several media, and the process that writes a
-// log serves its own replica too (P-A7). The server knows promises, phases and
-// connections, and calls this; ServedReplica is a replica of which nothing else
-// is made than a backup.
+// log serves its own replica, too (P-A7). The server knows promises, phases and
+// connections, and calls this. ServedReplica is a replica that is only ever a
+// backup.
 //
 // Thread safety: one thread.
 // References: protocol P-A4, P-A7; replica.h, backup_session.h.
@@ -44,20 +43,20 @@ namespace alpheus {
 class ServedLog : public ScrubbedReplica {
  public:
   uint64_t incarnation() const final { return welcome().incarnation; }
-  // But for the platform, which is the server's.
+  // Returns the Welcome, except for the platform, which is the server's.
   virtual Welcome welcome() const = 0;
-  // What peers write to is persistent memory, of which the platform is true;
-  // else pages of a plain file, or a copy in memory, from which a call of the
-  // replica's program persists.
+  // Returns true if peers write to persistent memory, as the platform says.
+  // False: they write to pages of a plain file, or to a copy in memory, from
+  // which the replica's program persists.
   virtual bool is_persistent_memory() const { return true; }
   virtual Promise standing() const = 0;
-  // All members that its superline knows of, and whether it is of any use.
+  // Returns all members that its superline knows, and whether it was ever used.
   virtual Created created() const = 0;
-  // The ring, which peers read and write, and what the region says of itself
-  // before it.
+  // Returns the region: the ring, which peers read and write, and before it
+  // superline, table and watermarks.
   virtual std::span<std::byte> region() const = 0;
 
-  // As those of Replica.
+  // The calls below are as those of Replica.
   virtual absl::StatusOr<PromiseVerdict> AcceptPromise(
       const Promise& request) = 0;
   virtual absl::Status StartAnswer() = 0;
@@ -67,10 +66,9 @@ class ServedLog : public ScrubbedReplica {
   virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
   virtual void EndWork() = 0;
 
-  // The session of the epoch that was installed; one at a time. Take, Step,
-  // has_more, TakeNews and PersistWatermark as those of BackupSession.
-  // Requires, for all but StartSession and EndSession: it was started and not
-  // ended.
+  // The session of the installed epoch; one at a time. Take, Step, has_more,
+  // TakeNews and PersistWatermark are as those of BackupSession. Requires, for
+  // all except StartSession and EndSession: a running session.
   virtual absl::Status StartSession(const SessionTerms& terms, Fabric& fabric,
                                     ConnectionId connection) = 0;
   virtual absl::Status Take(const Completion& completion) = 0;
@@ -86,17 +84,17 @@ class LogCreator {
  public:
   virtual ~LogCreator() = default;
 
-  // Creates and formats the region. One that is replaced (Format) is not served
-  // any more, and nothing of its ServedLog is left; it is replaced atomically,
-  // or after an error is there as before, and may be served again.
+  // Creates and formats the region. A replica that it replaces (Format) is not
+  // served any more, and its ServedLog is destroyed. It is replaced atomically;
+  // after an error it is there as before, and may be served again.
   // Errors: AlreadyExists (one is there, and is not to be replaced);
-  // InvalidArgument (the configuration does not name this node; the size);
-  // the medium's.
+  // InvalidArgument (the configuration does not name this node; the size); the
+  // medium's.
   virtual absl::StatusOr<std::unique_ptr<ServedLog>> Create(
       Uuid log_id, const Format& format) = 0;
 };
 
-// What a replica's superline, table and watermarks say.
+// Returns the state that superline, table and watermarks give.
 template <Persistence P>
 Followed FollowedOf(const Replica<P>& replica) {
   const Superline& superline = replica.superline();
@@ -111,7 +109,7 @@ Followed FollowedOf(const Replica<P>& replica) {
 template <Persistence P>
 class ServedReplica final : public ServedLog {
  public:
-  // `pmem` must outlive it.
+  // `pmem` must outlive the object.
   ServedReplica(P& pmem, std::unique_ptr<Replica<P>> replica)
       : pmem_(pmem), replica_(std::move(replica)) {}
 
@@ -170,8 +168,8 @@ class ServedReplica final : public ServedLog {
  private:
   P& pmem_;
   const std::unique_ptr<Replica<P>> replica_;
-  Lsn durable_lsn_;                // known in sessions that have ended
-  std::optional<RingOffset> end_;  // of the last session
+  Lsn durable_lsn_;                // from sessions that have ended
+  std::optional<RingOffset> end_;  // end of the last session
   std::unique_ptr<BackupSession<P>> session_;
 };
 

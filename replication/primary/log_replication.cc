@@ -11,14 +11,14 @@
 namespace alpheus {
 namespace {
 
-// How often completions are taken in one Poll: peers of others must not hold a
-// caller of this log for ever.
+// Rounds of completions in one Poll, at most: events of others must not hold a
+// caller of this log forever.
 constexpr int kRoundsMax = 16;
-// Of so many Polls in which something was taken one looks for those who are
-// silent, or behind: whoever waits for what was taken need not wait for that.
+// One of this many busy Polls checks for silence and lag. A caller that waits
+// for what was taken need not wait for that check.
 constexpr uint32_t kBusyPolls = 8;
-// Who is silent, or lags, is looked for so often while nothing else happens, or
-// more often if silence is to be noticed sooner (RPR4 of replicator.h).
+// Nanoseconds between two checks for silence and lag while nothing else
+// happens; less if silence_ns is short (RPR4 of replicator.h).
 constexpr int64_t kLookNanos = 20'000;
 
 }  // namespace
@@ -33,9 +33,9 @@ LogReplication::LogReplication(Fabric& fabric, const Clock& clock,
       others_(others),
       replicator_(fabric, clock, options, start) {}
 
-// What arrived comes first: who was not polled for long may have been answered
-// long ago. What an ack made possible to post leaves with the next round; where
-// it made nothing possible there is none, as who waits for the ack has it.
+// Takes what arrived first: after a long pause, acks may have been waiting. If
+// an ack made a batch possible, another round sends it. If not, there is no
+// other round, so that the caller gets its ack at once.
 bool LogReplication::Poll() {
   int rounds = 0;
   Arrived arrived;
@@ -73,8 +73,8 @@ Deadline LogReplication::LookBy(Deadline deadline) const {
       std::min(deadline.at_nanos(), clock_.NowNanos() + silence_ns_ / 4));
 }
 
-// The ends of connections behind what arrived before them, which may say why
-// they ended: where there is more of that the next call comes to them.
+// Connections end after everything that arrived before, which may say why. If
+// there is more of that, the next call comes to the ends.
 bool LogReplication::TakeSome(Arrived* arrived) {
   const size_t count = fabric_.Poll(completions_, &events_);
   if (count == 0 && events_.empty()) return false;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// log_replication: the sink of a log whose backups are reached over a fabric.
+// log_replication: the replication sink of a log whose backups are reached over
+// a fabric.
 //
-// Idea: joins what each knows: the log what is finished, the Replicator who has
-// it, the fabric what arrives. Poll hands what arrives to the Replicator, and
-// what is of no backup of this log to somebody else: the adapter may serve
-// others, too. Who waits for an ack polls again and again: where nothing came,
-// nothing was told and little time has passed, the Replicator has nothing to do
-// and is not asked.
+// Idea: joins the log, which knows what is finished, the Replicator, which
+// knows what backups have, and the fabric. Poll gives what arrives to the
+// Replicator; events of other connections go to `others`, as the adapter may
+// serve more than this log. A caller that waits for an ack polls again and
+// again. If nothing arrived, nothing new was to send and little time has
+// passed, Poll skips the Replicator.
 //
 // Thread safety: as ReplicationSink. `others` is called under the lock of the
 // log that polls, and must not call that log.
@@ -30,7 +31,7 @@ namespace alpheus {
 
 class LogReplication final : public ReplicationSink {
  public:
-  // Takes what arrives and is of no backup of the log.
+  // Takes events that are of no backup of this log.
   class Others {
    public:
     virtual ~Others() = default;
@@ -38,19 +39,21 @@ class LogReplication final : public ReplicationSink {
     virtual void Take(const ConnectionEvent& event) = 0;
   };
 
-  // All records up to `start` are durable. `fabric`, `clock` and `others` must
-  // outlive it; without `others` what they would get is dropped.
+  // Requires: all records up to `start` are durable. `fabric`, `clock` and
+  // `others` must outlive the object. Without `others` their events are
+  // dropped.
   LogReplication(Fabric& fabric, const Clock& clock,
                  const Replicator::Options& options, const RingEnd& start,
                  Others* others = nullptr);
 
-  // As Replicator::Add; before the log is made.
+  // Adds a backup, as Replicator::Add; before the log is made.
   void Add(std::string name, ConnectionId connection,
            std::unique_ptr<ReplicaSession> session) {
     replicator_.Add(std::move(name), connection, std::move(session));
   }
 
-  // As those of Replicator; under the log's lock, as Poll.
+  // The three below are as those of Replicator. Like Poll, they run under the
+  // log's lock.
   void Join(std::string name, ConnectionId connection,
             std::unique_ptr<ReplicaSession> session) {
     is_told_ = true;
@@ -67,7 +70,7 @@ class LogReplication final : public ReplicationSink {
   void Advance(const RingEnd& finished) override {
     is_told_ = true;
     replicator_.Advance(finished);
-    fabric_.HandOver();  // before the Poll, which has more to do
+    fabric_.HandOver();  // sends now; Poll comes later
   }
   void LocalPersisted(Lsn lsn) override {
     if (has_local_replica_) replicator_.LocalPersisted(lsn);
@@ -84,29 +87,29 @@ class LogReplication final : public ReplicationSink {
   ReplicationState replication_state() const override;
   Lsn durable_lsn() const { return replicator_.durable_lsn(); }
   bool is_idle() const { return replicator_.is_idle(); }
-  // Replicas, the own one included.
+  // Returns the number of replicas in sync, the own one included.
   uint32_t in_sync() const { return replicator_.in_sync(); }
   absl::Status status() const override { return replicator_.status(); }
   bool has_failed() const { return !replicator_.status().ok(); }
   void WaitForActivity(Deadline deadline) override {
     fabric_.WaitForActivity(LookBy(deadline));
   }
-  // When Poll last looked at the clock.
+  // Returns when Poll last read the clock, in nanoseconds.
   int64_t looked_at_ns() const { return replicator_.looked_at_ns(); }
-  // Until when whoever has that deadline may wait for activity. A backup that
-  // falls silent does nothing, and who waits may be the only one to notice: of
-  // the time between two looks no more counts than lies between these.
+  // Returns until when a caller with that deadline may wait for activity: at
+  // most silence_ns / 4, so that all the time is charged (RPR4). A silent
+  // backup causes no activity, and the caller may be the only one to notice.
   Deadline LookBy(Deadline deadline) const;
   void Wake() override { fabric_.Wake(); }
 
  private:
-  // What arrived: completions, and news of connections.
+  // Counts of what arrived: completions and connection events.
   struct Arrived {
     size_t completions = 0;
     size_t events = 0;
   };
-  // True if there may be more, or something was posted, which is to leave.
-  // Adds to `arrived`.
+  // Takes what arrived, and adds to `arrived`. Returns true if there may be
+  // more, or if something was posted that must be sent.
   bool TakeSome(Arrived* arrived);
   bool IsLookDue() const;
 
@@ -116,11 +119,11 @@ class LogReplication final : public ReplicationSink {
   const bool has_local_replica_;
   Others* const others_;
   Replicator replicator_;
-  uint32_t busy_polls_ = 0;  // in which something was taken
-  bool is_told_ = true;      // something, since the Replicator was last polled
-  // Of the last Poll; here, as to make them anew costs more than to ask.
+  uint32_t busy_polls_ = 0;  // polls in which something was taken
+  bool is_told_ = true;      // new input since the Replicator's last Poll
+  // Scratch of Poll; a member, as to construct it costs more than to poll.
   std::array<Completion, 64> completions_;
-  std::vector<ConnectionEvent> events_;  // that are not taken yet
+  std::vector<ConnectionEvent> events_;  // not taken yet
 };
 
 }  // namespace alpheus

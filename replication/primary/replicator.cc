@@ -16,14 +16,14 @@
 namespace alpheus {
 namespace {
 
-// Without an append for so long nobody is waited for who could be disturbed.
-// Far longer than the batches then hold somebody up who appends again.
+// Nanoseconds without an append after which a catch-up is not throttled. Far
+// longer than its batches then delay a new append.
 constexpr int64_t kRestNanos = 20'000'000;
 
 // For messages.
 double Millis(int64_t nanos) { return static_cast<double>(nanos) / 1e6; }
 
-// Saved up at most, by a backup that catches up: a millisecond's worth.
+// Returns the most bytes that a backup may save up: one millisecond's worth.
 int64_t CatchUpBytesMax(uint64_t bytes_per_second) {
   return static_cast<int64_t>(bytes_per_second / 1000);
 }
@@ -159,7 +159,8 @@ ALPHEUS_FLATTEN bool Replicator::Take(const Completion& completion) {
     GiveUp(*backup, taken);
   } else if (backup->session->batches_acked() != before ||
              backup->session->acked_lsn() != persisted_before) {
-    // A completion is no sign of the backup's program: the adapter's alone.
+    // A completion comes from the adapter: no sign that the backup's program
+    // runs.
     backup->is_heard |= backup->session->batches_acked() != before ||
                         IsMutant("kAdapterIsHeard");
     Push(*backup);
@@ -167,8 +168,8 @@ ALPHEUS_FLATTEN bool Replicator::Take(const Completion& completion) {
     if (backup->session->head_published().lsn != head_before) CountHeads();
   } else if (completion.operation == Operation::kWrite &&
              !IsMutant("kArrivingIsSilence")) {
-    // A piece of a batch. The last one, with the immediate, is no sign of the
-    // backup's program: an adapter takes it alone.
+    // A piece of a batch arrived. The last one, with the immediate, is no sign
+    // of the backup's program: an adapter takes it alone.
     backup->is_heard = true;
   }
   return true;
@@ -235,8 +236,8 @@ Replicator::Backup* Replicator::Find(ConnectionId connection) {
   return found == backups_.end() ? nullptr : &*found;
 }
 
-// Closing is no fence at the backup, which may take more of what is on its way
-// (P-H21); its acks no longer arrive.
+// Closing is no fence at the backup: it may take more of what is in flight
+// (P-H21). Its acks no longer arrive.
 void Replicator::GiveUp(Backup& backup, const absl::Status& why) {
   if (!backup.status.ok()) return;
   backup.status = why;
@@ -246,7 +247,7 @@ void Replicator::GiveUp(Backup& backup, const absl::Status& why) {
   status_ = absl::AbortedError(DescribeLoss());
 }
 
-// Several primaries may have opened the log: the last one is named first.
+// Names the last of several primaries that may have opened the log.
 std::string Replicator::DescribeLoss() const {
   const Promise* newest = nullptr;
   for (const Backup& backup : backups_) {
@@ -268,8 +269,8 @@ std::string Replicator::DescribeLoss() const {
   return text;
 }
 
-// RPR7. What a broken connection had posted fails, with or without a word
-// before; nothing else follows another error.
+// RPR7. Work posted on a broken connection fails anyway, perhaps after a
+// message that says why. After any other error nothing more comes.
 void Replicator::GiveUpUnposted(Backup& backup, const absl::Status& why) {
   if (absl::IsFailedPrecondition(why)) {
     backup.unposted = why;
@@ -347,7 +348,7 @@ void Replicator::Count() {
   CountHeads();
 }
 
-// P-H20: with W = 1 the own replica alone would do.
+// After End nothing counts: with W = 1 the own replica alone would do (P-H20).
 bool Replicator::Counts() const {
   return !is_ended_ || IsMutant("kEndedLogGoesOn");
 }

@@ -21,12 +21,13 @@
 namespace alpheus {
 namespace {
 
-// Acks are cumulative: when all are under way, the next one says it for both.
+// Acks in flight. Acks are cumulative: when no slot is free, the next ack
+// covers both.
 constexpr size_t kAcksUnderWay = 16;
-// Summed in one Step: some 0.1 ms.
+// Bytes summed in one Step: some 0.1 ms.
 constexpr uint64_t kSumBytesMax = uint64_t{1} << 20;
-// A record is asked for again so often: what is damaged each time is damaged at
-// the primary, or the link is of no use.
+// Requests for one record. A record that is damaged each time is damaged at the
+// primary, or the link is of no use.
 constexpr int kTriesMax = 3;
 
 }  // namespace
@@ -60,8 +61,8 @@ absl::StatusOr<std::unique_ptr<BackupSession<P>>> BackupSession<P>::Start(
       pmem, memory, terms, RecordPlanOfBackup(), fabric, connection));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_, MessageSlots::Make(fabric, kAcksUnderWay, kAckBytes));
-  // One more for a notice (resend.h), if the fabric has room for it; else that
-  // may have to be sent more than once.
+  // One more receive for a notice (resend.h), if the fabric has room; else the
+  // notice may have to be sent more than once.
   const uint32_t room = std::max(fabric.limits().receives_max, terms.credits);
   ALPHEUS_ASSIGN_OR_RETURN(
       session->receives_,
@@ -108,11 +109,11 @@ absl::Status BackupSession<P>::TakeAnnouncement(const Completion& completion) {
         completion.bytes, " bytes up to place ", end, " of a ring of ",
         capacity, "; close the session, its memory may be damaged"));
   }
-  // No batch is empty, so the same place again is a whole lap on.
+  // No batch is empty, so the same place again means a whole lap.
   const uint64_t place = memory_.ring.Place(announced_);
   announced_ =
       announced_ + (end > place ? end - place : end + capacity - place);
-  // More than a lap would be flushed beyond the ring.
+  // More than a lap would be flushed past the ring's end.
   if (announced_ - next_.offset > capacity) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ": the primary announced ",
@@ -187,13 +188,13 @@ ALPHEUS_FLATTEN absl::Status BackupSession<P>::Step() {
   ALPHEUS_RETURN_IF_ERROR(
       responder_.Respond(announced, [this] { return Acknowledge(); }));
   if (acked_ == acked_before) return receives_->PostAll();
-  // After the ack, so that no primary waits for it.
+  // After the ack, so that the primary does not wait for the watermark.
   fabric_.HandOver();
   StoreWatermark();
   return receives_->PostAll();
 }
 
-// What no Step has persisted yet.
+// Returns the announced bytes that no Step has persisted yet.
 template <Persistence P>
 std::array<WrittenBytes, 2> BackupSession<P>::Announced() const {
   const Ring& ring = memory_.ring;
@@ -218,8 +219,8 @@ absl::Status BackupSession<P>::Acknowledge() {
   return free_acks_.empty() ? absl::OkStatus() : SendAck();
 }
 
-// A head that is the end has the end's place and chain; one before it is the
-// place of a record, which only a walk from the old head could tell.
+// A head at the end must have the end's place and chain. An earlier head is the
+// place of a record, which only a walk from the old head could check.
 template <Persistence P>
 absl::Status BackupSession<P>::PublishHead() {
   const bool can_be =
@@ -244,7 +245,7 @@ absl::Status BackupSession<P>::PublishHead() {
   return memory_.publish_head(terms_.epoch, head_);
 }
 
-// BS6. Summed here, and not by the cursor: in slices.
+// BS6. Payloads are summed here, in slices, and not by the cursor.
 template <Persistence P>
 absl::Status BackupSession<P>::WalkAnnounced() {
   const bool is_to_sum = !ChecksBytes(terms_.platform);
@@ -315,7 +316,7 @@ absl::Status BackupSession<P>::AskAgain(const RecordView& record,
                        ": damaged on the way from the primary, or in its "
                        "memory; nothing from it on was acknowledged, and "
                        "the primary is asked for it again");
-  // Acks that are under way end first: one slot is free then.
+  // Waits for a free slot: an ack in flight frees one.
   if (free_acks_.empty()) return absl::OkStatus();
   ++tries_;
   awaited_ = {terms_.epoch, terms_.session, record.offset, record.bytes};
@@ -341,7 +342,7 @@ absl::Status BackupSession<P>::TakeResent(const Resent& resent) {
   return absl::OkStatus();
 }
 
-// BS1, of bytes that came twice.
+// BS1, for bytes that came twice.
 template <Persistence P>
 absl::Status BackupSession<P>::PersistResent() {
   if (!resent_) return absl::OkStatus();

@@ -20,20 +20,21 @@ namespace alpheus {
 
 namespace {
 
-// Heads move every sixteenth of a ring, and what is durable is told of a log
-// that rests; two are enough to hardly ever wait.
+// Messages in flight. A head moves every sixteenth of a ring, and durable LSNs
+// are told when a log is idle: with two, a message hardly ever waits.
 constexpr size_t kMessagesUnderWay = 2;
-// Of what a backup wants again: the slot behind those of messages, and the
-// work.
+// For bytes that are sent again: the slot after those of messages, and the work
+// id.
 constexpr size_t kNoticeSlot = kMessagesUnderWay;
 constexpr WorkId kAgain{0xffff'fffe};
-// A batch that goes round the end of the ring has two.
+// A batch that wraps at the end of the ring has two ranges.
 constexpr uint64_t kRangesMax = 2;
-// Batches to a backup that is behind: one is persisted, the next one arrives.
+// Batches in flight to a backup that is behind: one is persisted while the next
+// one arrives.
 constexpr size_t kUnderWayBehind = 2;
-// Of one that catches up: whoever appends meanwhile sends them, and pays for
-// each with its own latency. 32 KiB take some 10 us to send over loopback; four
-// times that keeps a network of 10 Gbit/s and 0.1 ms busy.
+// Limits for a backup that catches up. Appending threads send these batches,
+// and pay for each with latency: 32 KiB take some 10 us to send over loopback.
+// Four of them keep a network of 10 Gbit/s and 0.1 ms busy.
 constexpr uint64_t kCatchUpBytes = uint64_t{32} << 10;
 constexpr size_t kCatchUpUnderWay = 4;
 
@@ -113,7 +114,7 @@ RingEnd ReplicaSession::NextBatch(const RingEnd& end,
   return batch;
 }
 
-// The headers are those of finished records of this process.
+// Trusts the headers: they are of finished records of this process.
 RingEnd ReplicaSession::BehindRecord(const RingEnd& at) const {
   RingOffset offset = at.offset;
   HeaderWords header = LoadHeader(ring_.ring.At(offset));
@@ -270,7 +271,7 @@ absl::Status ReplicaSession::TakeAck(const Completion& completion) {
   return absl::OkStatus();
 }
 
-// A promise of this epoch, or an older one, ends no session of it.
+// A promise of this epoch, or of an older one, does not end the session.
 absl::Status ReplicaSession::TakeOther(std::span<const std::byte> message) {
   const std::optional<Promise> promise =
       read_promise_ ? read_promise_(message) : std::nullopt;
@@ -295,7 +296,7 @@ absl::Status ReplicaSession::TakeOther(std::span<const std::byte> message) {
                                           " bytes that are no ack"));
 }
 
-// The bytes stay until they are acknowledged, so they are still there.
+// The bytes are still in the ring: they stay until they are acknowledged.
 absl::Status ReplicaSession::TakeResendRequest(const ResendRequest& request) {
   if (request.epoch != terms_.epoch || request.session != terms_.session) {
     return absl::OkStatus();
@@ -317,7 +318,7 @@ absl::Status ReplicaSession::TakeResendRequest(const ResendRequest& request) {
   return SendAgain();
 }
 
-// In pieces, as far as there is room, and behind them the notice.
+// Sends pieces while there is room, and the notice after them.
 absl::Status ReplicaSession::SendAgain() {
   if (!again_) return absl::OkStatus();
   while (again_->next < again_->end) {

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // replica_session: the primary's end of one connection to one backup.
 //
-// Idea: the ring is the send queue. Whoever wants records replicated says up to
-// where the ring holds finished ones; the session writes all between what it
-// has posted and there, as one batch, whenever the backup has a receive left
-// for it. So a slow backup gets fewer and larger batches, costs the others
-// nothing, and needs no memory of its own. One that is far behind catches up in
-// batches of a bounded size, a few at a time. When the log's head has moved a
-// message says so (head_update.h), in turn with the batches and counted as one;
-// so does one of what is durable (durable_update.h).
-// How a batch becomes persistent at the backup is the plan's for its platform;
-// the executor (persist_requester.h) runs it, and says which batches are: by a
-// completion where the platform allows it. Acks give credits back all the same.
+// Idea: the ring is the send queue. The caller says up to where the ring holds
+// finished records. The session writes everything after the last posted byte up
+// to there, as one batch, whenever the backup has a free receive. So a slow
+// backup gets fewer and larger batches, costs the others nothing, and needs no
+// memory. A backup that is far behind gets batches of a bounded size, a few at
+// a time. Two kinds of message go between the batches, and each takes a credit
+// like a batch: the log's head has moved (head_update.h), and what is durable
+// (durable_update.h).
+// The backup's platform decides by which plan a batch becomes persistent. The
+// executor (persist_requester.h) runs the plan and says which batches are
+// persistent: by a completion, where the platform allows it. Credits come back
+// by acks alone.
 //
 // Invariants:
 //   RSE1. Batches and heads sent and not acknowledged never exceed the credits
 //         (P-R1).
-//   RSE2. acked_lsn() is what the backup has persisted, by its ack or by a
-//         completion that says so on its platform; it never goes back, and
+//   RSE2. acked_lsn() is persisted at the backup, as its ack says, or a
+//         completion where its platform allows that. It never goes back, and
 //         never passes what was posted.
 //   RSE3. Only acks of this epoch and this session count (P-H21).
-//   RSE4. A head is sent only behind all records before it.
-//   RSE5. A batch ends behind a record.
-// After an error the session is broken: what of the posted records the backup
-// has is unknown, acked_lsn() stays true.
-// A backup that ends the session for a newer promise says so first, if it can:
-// only texts depend on that, for the message may be lost with the connection.
+//   RSE4. A head is sent only after all records before it.
+//   RSE5. A batch ends at the end of a record.
+// After an error the session is broken. It is unknown which of the posted
+// records the backup has; acked_lsn() stays true.
+// A backup that ends the session for a newer promise says so first, if it can.
+// Only messages to users depend on that, since it may be lost with the
+// connection.
 // Thread safety: one thread.
 // References: protocol P-A3.3, P-H21, P-R1; Arcadia §4.1.
 #ifndef ALPHEUS_REPLICATION_SESSION_REPLICA_SESSION_H_
@@ -55,75 +57,76 @@
 
 namespace alpheus {
 
-// The same bytes here and there.
+// The ring of this host and that of the backup, which holds the same bytes.
 struct ReplicatedRing {
-  Ring ring;             // of this host
+  Ring ring;             // this host's ring
   RegionKey local_key;   // registered: ring.data(), capacity
   RegionKey backup_key;  // of the backup's ring, from its start
 };
 
 class ReplicaSession {
  public:
-  // Posts the receives for acks; before the connection is established or
-  // after. Errors: of the fabric; Unimplemented (the backup's platform).
+  // Starts a session and posts the receives for acks, before or after the
+  // connection is established. Errors: the fabric's; Unimplemented (the
+  // backup's platform).
   static absl::StatusOr<std::unique_ptr<ReplicaSession>> Start(
       const ReplicatedRing& ring, const SessionTerms& terms, Fabric& fabric,
       ConnectionId connection);
 
-  // Reads the promise in a message that is no ack; nothing if it has none; of
-  // epoch 0 if the replica is taken from the backup by who has none yet.
+  // Returns the promise in a message that is no ack, or nothing. Epoch 0 means:
+  // a process of the backup's machine takes the replica, and has no promise
+  // yet.
   using ReadPromise =
       std::function<std::optional<Promise>(std::span<const std::byte>)>;
   void ReadPromisesBy(ReadPromise read) { read_promise_ = std::move(read); }
-  // Because of which the backup has ended the session, as it said.
+  // Returns the promise for which the backup ended the session, as it said.
   const std::optional<Promise>& overtaken_by() const { return overtaken_by_; }
 
-  // Posts what lies between posted() and `end`, as one batch; if it is more
-  // than terms.batch_bytes_max, as several, of which two are under way at most.
-  // What there is no credit for goes with a later call. Requires: `end` does
-  // not go back, and its bytes stay as they are until they are acknowledged.
-  // Errors: the fabric's; the session is broken then.
+  // Posts the bytes from posted() to `end` as one batch. If they are more than
+  // terms.batch_bytes_max, posts several, of which at most two are under way. A
+  // later call posts what had no credit. Requires: `end` does not go back; the
+  // bytes do not change until they are acknowledged. Errors: the fabric's; the
+  // session is then broken.
   absl::Status Advance(const RingEnd& end);
 
-  // The same for a backup that has much to get while others are waited for: in
-  // batches that are sent within some ten microseconds each, of which four are
-  // under way at most.
+  // Advance for a backup that lacks much, while others are waited for: each
+  // batch takes some ten microseconds to send, and four are under way at most.
   absl::Status CatchUp(const RingEnd& end);
 
-  // The log's head is here: tells the backup once what is before it is posted,
-  // a credit and a buffer are left; else with a later call of the same.
-  // Requires: does not go back. Errors: as Advance.
+  // Tells the backup the head, once everything before it is posted and a credit
+  // and a buffer are free; else a later call does. Requires: `head` does not go
+  // back. Errors: as Advance.
   absl::Status AdvanceHead(const LogPosition& head);
 
-  // W replicas have persisted all up to `lsn`: tells the backup once, if it was
-  // not told of more, and a credit and a buffer are left; else with a later
-  // call. Errors: as Advance.
+  // Tells the backup that W replicas have persisted all up to `lsn`, unless it
+  // knows more, once a credit and a buffer are free; else a later call does.
+  // Errors: as Advance.
   absl::Status AdvanceDurable(Lsn lsn);
 
-  // One completion of the session's connection. Errors: Unavailable (the
+  // Takes one completion of the session's connection. Errors: Unavailable (the
   // connection broke), Aborted (the backup ends the session for another
-  // primary: overtaken_by()), DataLoss (the backup says what can't be). The
-  // session is broken then.
+  // primary: overtaken_by()), DataLoss (the backup says what is impossible).
+  // The session is then broken.
   absl::Status Take(const Completion& completion);
 
-  // Posts the receives of acks that were taken: soon, and when nobody waits.
-  // Errors: as Advance.
+  // Posts the receives of acks that were taken. Call it soon after, while no
+  // caller waits. Errors: as Advance.
   absl::Status PostReceives() { return acks_->PostAll(); }
 
   Lsn acked_lsn() const { return acked_.lsn; }
   const RingEnd& posted() const { return posted_; }
-  // Posted, not acknowledged.
+  // Bytes posted and not acknowledged.
   uint64_t lag_bytes() const { return posted_.offset - acked_.offset; }
-  // The last head that the backup was told; that of the terms before.
+  // Returns the last head that the backup was told; first that of the terms.
   const LogPosition& head_sent() const { return head_sent_; }
-  // The last head that the backup said is in its superline; that of the terms
-  // before it said any.
+  // Returns the last head that the backup said is in its superline; first that
+  // of the terms.
   const LogPosition& head_published() const { return head_published_; }
-  // What the backup was told to be durable; 0: nothing yet.
+  // Returns the last LSN that the backup was told is durable; 0: none yet.
   Lsn durable_told() const { return durable_told_; }
-  // Nothing is sent and not acknowledged.
+  // Returns true if everything sent is acknowledged.
   bool is_idle() const { return under_way_.empty(); }
-  // Batches and heads of the session's life, and how many were acknowledged.
+  // Batches and messages posted in this session, and how many are acknowledged.
   uint64_t batches() const { return batches_; }
   uint64_t batches_acked() const { return batches_acked_; }
 
@@ -131,14 +134,14 @@ class ReplicaSession {
   ReplicaSession(const ReplicatedRing& ring, const SessionTerms& terms,
                  const Plan& plan, Fabric& fabric, ConnectionId connection);
 
-  // What the backup acknowledges as one.
+  // A batch or message that the backup acknowledges as one.
   struct UnderWay {
-    RingEnd end;                      // behind all batches up to this one
-    std::optional<LogPosition> head;  // of a head, not a batch
-    bool is_durable_update = false;   // neither
+    RingEnd end;                      // end of this batch and all before
+    std::optional<LogPosition> head;  // set: a head, not a batch
+    bool is_durable_update = false;   // neither of the two
   };
 
-  // How much is posted to a backup that is behind.
+  // Limits of what is posted to a backup that is behind.
   struct Pace {
     uint64_t batch_bytes_max = 0;
     size_t under_way_max = 0;
@@ -170,11 +173,12 @@ class ReplicaSession {
   PersistRequester requester_;
   RingEnd posted_;
   RingEnd acked_;
-  NumberedQueue<RingEnd> unpersisted_;  // ends of batches
+  // Ends of batches that are not persisted yet.
+  NumberedQueue<RingEnd> unpersisted_;
   LogPosition head_sent_;
   LogPosition head_published_;
   Lsn durable_told_;
-  NumberedQueue<UnderWay> under_way_;  // without an ack
+  NumberedQueue<UnderWay> under_way_;  // not acknowledged yet
   uint64_t batches_ = 0;
   uint64_t batches_acked_ = 0;
   ReadPromise read_promise_;
@@ -182,14 +186,14 @@ class ReplicaSession {
   std::unique_ptr<PostedReceives> acks_;
   std::unique_ptr<MessageSlots> messages_;  // heads, durable updates
   std::vector<size_t> free_messages_;
-  // What the backup wants again: [next, end) is not posted yet.
+  // The bytes that the backup asked for again; [next, end) is not posted yet.
   struct Again {
     RingOffset begin;
     RingOffset next;
     RingOffset end;
   };
   std::optional<Again> again_;
-  uint64_t again_posts_ = 0;  // under way, the notice included
+  uint64_t again_posts_ = 0;  // posts of these in flight, the notice included
   bool is_notice_free_ = true;
 };
 

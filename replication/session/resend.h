@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// resend: how a record comes right again that was damaged on its way to a
-// backup.
+// resend: the repair of a record that was damaged on its way to a backup.
 //
-// Idea: the backup has summed it (BS6 of backup_session.h), acknowledges
-// nothing from it on, and asks for its bytes. The primary writes them again,
-// from its own ring to the same place, and says so behind them: what arrives in
-// order is there then. So a damage costs a round trip, and no session; if it
-// came to all backups at once, no epoch.
+// Idea: the backup has summed the record (BS6 of backup_session.h),
+// acknowledges nothing from it on, and asks for its bytes. The primary writes
+// them again, from its own ring to the same place, and then sends a notice.
+// Bytes arrive in order, so they are there by then. So damage costs a round
+// trip and no session, and, if all backups have it at once, no epoch.
 //
 // Thread safety: values and pure functions.
 // References: docs/replication.md, "Payloads, from end to end".
@@ -24,18 +23,18 @@
 
 namespace alpheus {
 
-// From the backup, in place of an ack: all of one record, header included.
+// Sent by the backup in place of an ack: asks for one record, header included.
 struct ResendRequest {
   Epoch epoch;
   SessionId session;
-  RingOffset offset;   // of its header
+  RingOffset offset;   // where its header is
   uint64_t bytes = 0;  // whole lines
 
   bool operator==(const ResendRequest&) const = default;
 };
 
-// From the primary, behind the bytes. It takes no credit: there is one of them
-// under way at most, for which the backup has a receive more.
+// The notice that the primary sends after the bytes. It takes no credit: at
+// most one is under way, and the backup has one more receive for it.
 struct Resent {
   Epoch epoch;
   SessionId session;
@@ -51,7 +50,7 @@ void EncodeResendRequest(const ResendRequest& request,
                          std::span<std::byte, kResendRequestBytes> into);
 void EncodeResent(const Resent& resent,
                   std::span<std::byte, kResentBytes> into);
-// Nothing if it is none, or was changed on its way.
+// Both return nothing if the bytes are none, or were changed on their way.
 std::optional<ResendRequest> DecodeResendRequest(
     std::span<const std::byte> bytes);
 std::optional<Resent> DecodeResent(std::span<const std::byte> bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// session_terms: what both ends agreed on when a session began.
+// session_terms: the terms that both ends agreed on when a session began.
 #ifndef ALPHEUS_REPLICATION_SESSION_SESSION_TERMS_H_
 #define ALPHEUS_REPLICATION_SESSION_SESSION_TERMS_H_
 
@@ -15,18 +15,17 @@ namespace alpheus {
 struct SessionTerms {
   Epoch epoch;
   SessionId session;
-  // Everything before it is persisted at the backup.
+  // End of the records that the backup has persisted.
   LogPosition next;
-  // Batches that may be announced and not acknowledged: the backup has as many
-  // receives posted.
+  // Batches that may be unacknowledged: the backup has as many receives posted.
   uint32_t credits = 0;
-  // Of the backup: both ends make the plan for records from it.
+  // The backup's platform: both ends make the plan for records from it.
   Platform platform = {};
   // The log's head, which is in the backup's superline.
   LogPosition head = {};
-  // What the primary posts as one batch, if it is behind by more: bytes, of
-  // whole records, one at least. What a backup persists at once takes it a few
-  // milliseconds, and its node serves other logs, too.
+  // Bytes, in whole records, that the primary posts as one batch to a backup
+  // that is behind by more; one record at least. To persist that much takes the
+  // backup a few milliseconds, in which its node serves no other log.
   uint64_t batch_bytes_max = uint64_t{4} << 20;
 };
 

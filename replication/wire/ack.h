@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// ack: what a backup tells its primary.
+// ack: the acknowledgement that a backup sends to its primary.
 //
-// Idea: one message, cumulative: everything up to persisted_lsn is inside the
-// backup's persistence domain. It names epoch and session, so that a late one
-// of a session that was given up counts for nothing (P-H21), and how many
-// batches were announced, which gives the primary their receives back (P-R1).
+// Idea: one cumulative message: everything up to persisted_lsn is inside the
+// backup's persistence domain. It names epoch and session, so that a late ack
+// of a closed session counts for nothing (P-H21). It says how many batches were
+// announced, which gives the primary its credits back (P-R1).
 //
 // Thread safety: pure functions.
 // References: protocol P-A3.4, P-F8, P-H21, P-R1; docs/replication.md.
@@ -36,7 +36,7 @@ struct Ack {
 inline constexpr size_t kAckBytes = SummedBytes(5);
 
 void EncodeAck(const Ack& ack, std::span<std::byte, kAckBytes> into);
-// Nothing if it is no ack, or was changed on its way.
+// Returns nothing if the bytes are no ack, or were changed on their way.
 std::optional<Ack> DecodeAck(std::span<const std::byte> bytes);
 
 }  // namespace alpheus

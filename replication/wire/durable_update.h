@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// durable_update: what a primary tells its backups of what is durable.
+// durable_update: a primary's message to its backups about what is durable.
 //
-// Idea: a backup knows what it has persisted, not what W replicas have. While
-// records flow each header names what was durable before it. When they stop,
-// this message, between the batches of a session, names the last one, so that
-// whoever follows the log at that backup sees it to its end (remote_tail.h).
-// Nothing is persisted for it; a backup that never hears of it only knows less.
+// Idea: a backup knows what it has persisted, but not what W replicas have.
+// While records flow each header names what was durable before it. When they
+// stop, this message, between the batches of a session, names the last durable
+// LSN. So a reader that follows the log at that backup sees it to its end
+// (remote_tail.h). Nothing is persisted for it; a backup that misses it only
+// knows less.
 //
 // Thread safety: pure functions.
 // References: protocol P-A1, P-A3.3, P-H21; docs/replication.md.
@@ -34,7 +35,7 @@ inline constexpr size_t kDurableUpdateBytes = SummedBytes(4);
 
 void EncodeDurableUpdate(const DurableUpdate& update,
                          std::span<std::byte, kDurableUpdateBytes> into);
-// Nothing if it is none, or was changed on its way.
+// Returns nothing if the bytes are none, or were changed on their way.
 std::optional<DurableUpdate> DecodeDurableUpdate(
     std::span<const std::byte> bytes);
 

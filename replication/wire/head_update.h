@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// head_update: what a primary tells a backup when the log's head has moved.
+// head_update: a primary's message to a backup that the log's head has moved.
 //
-// Idea: a message of its own between the batches of a session. It takes one of
-// the session's credits and is acknowledged like a batch, so that the ack of
-// what follows it says that the head is in the backup's superline (P-A6). It
-// names epoch and session, as an ack does (P-H21).
+// Idea: a message between the batches of a session. It takes one of the
+// session's credits and is acknowledged like a batch. The ack of what comes
+// after it says that the head is in the backup's superline (P-A6). It names
+// epoch and session, as an ack does (P-H21).
 //
 // Thread safety: pure functions.
 // References: protocol P-A6, P-L4, P-H21; docs/replication.md.
@@ -34,7 +34,7 @@ inline constexpr size_t kHeadUpdateBytes = SummedBytes(6);
 
 void EncodeHeadUpdate(const HeadUpdate& update,
                       std::span<std::byte, kHeadUpdateBytes> into);
-// Nothing if it is none, or was changed on its way.
+// Returns nothing if the bytes are none, or were changed on their way.
 std::optional<HeadUpdate> DecodeHeadUpdate(std::span<const std::byte> bytes);
 
 }  // namespace alpheus

@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<MessageSlots>> MessageSlots::Make(
 }
 
 MessageSlots::~MessageSlots() {
-  // Not registered only if Make failed.
+  // The key is empty only if Make failed.
   if (key_ != RegionKey()) fabric_.Deregister(key_).IgnoreError();
 }
 

@@ -16,8 +16,8 @@ namespace alpheus {
 
 class MessageSlots {
  public:
-  // Not accessible to peers. The fabric must outlive them. Errors: as
-  // Fabric::Register; ResourceExhausted (memory).
+  // Makes slots that peers can't access. The fabric must outlive them. Errors:
+  // as Fabric::Register; ResourceExhausted (memory).
   static absl::StatusOr<std::unique_ptr<MessageSlots>> Make(Fabric& fabric,
                                                             size_t slots,
                                                             size_t slot_bytes);

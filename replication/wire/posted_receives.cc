@@ -9,7 +9,7 @@
 namespace alpheus {
 namespace {
 
-// Few: each takes a slot, and most sessions have one that waits.
+// Few are enough: each takes a slot, and most sessions have one that waits.
 constexpr uint32_t kSpare = 4;
 
 }  // namespace

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// posted_receives: the receives of one end of a session, which are posted again
-// when nobody waits for what they brought.
+// posted_receives: the receives of one end of a session, posted again while no
+// caller waits.
 //
-// Idea: a receive that brought something must be posted again, and that can
-// wait: until the ack is on its way, until the call that waited for an ack has
-// returned. So a few more are posted than the peer has credits, and as many may
-// wait to be posted again.
+// Idea: a receive that brought something must be posted again, but that can
+// wait: until the ack is sent, or until a call that waited for an ack has
+// returned. So a few more receives are posted than the peer has credits, and as
+// many may wait to be posted again.
 //
 // Invariants:
-//   PR1. Whenever a call returns, as many are posted or have brought something
-//        that was not told by Taken yet as the peer has credits: it finds one
-//        for whatever it may send (P-R1).
+//   PR1. Whenever a call returns, the peer finds a receive for anything that it
+//        may send (P-R1). At least as many receives as it has credits are
+//        posted, or hold something that the caller has not yet given to Taken.
 // Thread safety: one thread.
 // References: protocol P-A3.3, P-B6 P-R1.
 #ifndef ALPHEUS_REPLICATION_WIRE_POSTED_RECEIVES_H_
@@ -31,23 +31,25 @@ namespace alpheus {
 
 class PostedReceives {
  public:
-  // Posts them all; the WorkId of each is its slot. `slot_bytes`: of what
-  // comes, at most. More than credits only as the fabric has room for. `fabric`
-  // must outlive it. Errors: of the fabric; ResourceExhausted (memory).
+  // Posts all receives; the WorkId of each is its slot. `slot_bytes` is the
+  // largest message. There are more than `credits` only if the fabric has room.
+  // `fabric` must outlive the object. Errors: the fabric's; ResourceExhausted
+  // (memory).
   static absl::StatusOr<std::unique_ptr<PostedReceives>> Make(
       Fabric& fabric, ConnectionId connection, uint32_t credits,
       size_t slot_bytes);
 
-  // What a receive brought: its first bytes. Until Taken.
+  // Returns the bytes that a receive brought; valid until Taken.
   std::span<const std::byte> BytesOf(const Completion& completion) const {
     return slots_->At(completion.work.value).bytes.first(completion.bytes);
   }
-  // It has been read, and waits to be posted again. Errors: as PostAll.
+  // Marks a receive as read, to be posted again. Errors: as PostAll.
   absl::Status Taken(WorkId work) {
     waiting_.push_back(work);
     return waiting_.size() > spare_ ? PostAll() : absl::OkStatus();
   }
-  // Posts those that wait. Errors: of the fabric; the session is broken then.
+  // Posts the receives that wait. Errors: the fabric's; the session is then
+  // broken.
   absl::Status PostAll();
 
  private:
@@ -56,7 +58,7 @@ class PostedReceives {
 
   Fabric& fabric_;
   const ConnectionId connection_;
-  const size_t spare_;  // more than credits
+  const size_t spare_;  // number of receives beyond the credits
   std::unique_ptr<MessageSlots> slots_;
   std::vector<WorkId> waiting_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// registered_bytes: memory of somebody else's that is registered with a fabric
-// for as long as this lives.
+// registered_bytes: a registration of the caller's memory with a fabric, for
+// the lifetime of the object.
 //
 // Thread safety: one thread.
 #ifndef ALPHEUS_REPLICATION_WIRE_REGISTERED_BYTES_H_
@@ -18,7 +18,8 @@ namespace alpheus {
 
 class RegisteredBytes {
  public:
-  // The fabric and the bytes must outlive it. Errors: as Fabric::Register.
+  // Registers `bytes`. The fabric and the bytes must outlive the object.
+  // Errors: as Fabric::Register.
   static absl::StatusOr<std::unique_ptr<RegisteredBytes>> Make(
       Fabric& fabric, std::span<std::byte> bytes, RemoteAccess access) {
     ALPHEUS_ASSIGN_OR_RETURN(const RegionKey key,

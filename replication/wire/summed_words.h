@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// summed_words: the bytes of what the two ends of a session say to each other:
-// some words, of which the first says what it is, and a sum of them.
+// summed_words: the encoding of a session's small messages: some words, of
+// which the first is the kind, and a sum of them.
 //
-// Idea: an ack whose bits were turned on its way might count a head that no
-// superline has, and a head might cut a log off where no record begins. So no
-// word counts before the sum holds. Links that check what they carry never turn
-// one; sums of some ten bytes cost nothing there.
+// Idea: an ack with flipped bits might count a head that no superline has, and
+// such a head might cut off a log where no record begins. So no word counts
+// before the sum holds. Links that check what they carry never flip one; sums
+// of some ten bytes cost nothing there.
 //
 // Invariants:
-//   SW1. What decodes is what was encoded, of this very kind.
+//   SW1. Decoded words are those that were encoded, of this very kind.
 // Thread safety: pure functions.
 // References: docs/replication.md, "Messages of a session".
 #ifndef ALPHEUS_REPLICATION_WIRE_SUMMED_WORDS_H_
@@ -29,12 +29,13 @@ namespace alpheus {
 
 static_assert(std::endian::native == std::endian::little);
 
-// Bytes of so many words with their sum, kind included.
+// Returns the bytes of `words` words, the kind included, with their sum.
 inline constexpr size_t SummedBytes(size_t words) {
   return (words + 1) * sizeof(uint64_t);
 }
 
-// Its upper half is zeros. The seed is no sum of nothing.
+// Returns the sum; its upper half is zeros. The seed keeps a sum of no words
+// from being 0.
 inline uint64_t SumOfWords(std::span<const std::byte> words) {
   constexpr uint32_t kSeed = 0x77505541;  // "AUPw" in memory
   return Crc32c(kSeed, words);
@@ -48,7 +49,7 @@ void EncodeWords(const std::array<uint64_t, Words>& words,
   std::memcpy(into.data() + sizeof(words), &sum, sizeof(sum));
 }
 
-// Whether these are some words and their sum, of whatever kind: if not they
+// Returns true if the bytes are words of any kind with their sum. If not, they
 // were changed on their way.
 inline bool AreSummed(std::span<const std::byte> bytes) {
   uint64_t sum = 0;
@@ -58,7 +59,8 @@ inline bool AreSummed(std::span<const std::byte> bytes) {
          IsMutant("kSessionSumUnchecked");
 }
 
-// Nothing if they are none of this kind, or their sum does not hold (SW1).
+// Returns nothing if the bytes are not of this kind, or their sum does not hold
+// (SW1).
 template <size_t Words>
 std::optional<std::array<uint64_t, Words>> DecodeWords(
     uint64_t kind, std::span<const std::byte> bytes) {

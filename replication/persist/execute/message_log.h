@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// message_log: receive buffers in persistent memory, which are the log of what
-// they were sent until a program has applied it.
+// message_log: receive buffers in persistent memory, which are the log of their
+// messages until a program has applied them.
 //
-// Idea: a line says which session fills the buffers and how many of its updates
-// are applied; the buffers lie behind it. A message is live if it is of that
-// session, whole, and its number is the next one: then recovery applies it. A
-// buffer is given back to the adapter only when the line counts its message.
+// Idea: a line names the session that fills the buffers, and how many of its
+// updates are applied. The buffers follow it. A message is live if it is of
+// that session, whole, and next in number: recovery applies it. A buffer is
+// given back to the adapter only when the line counts its message.
 //
 //   area    session, applied, 0 ...   one line
 //           buffer 0, buffer 1, ...   slot_bytes each
@@ -15,11 +15,12 @@
 //        places, a before b was stored.
 //   ML2. A session is named there only when nothing of an earlier one is live.
 //   ML3. Applied is a prefix of the session's updates: recovery stops at the
-//        first number that no whole message has.
-// Crash states: Begin may be cut before the session is cleared (that one's
-// messages are all applied), before it is named (no session: none is live), or
-// after it. Apply may be cut anywhere: a in part, a, a and b in part, both, and
-// not counted: it is applied anew, which leaves the same bytes.
+//        first number without a whole message.
+// Crash states: Begin may be cut before the old session is cleared (all its
+// messages are applied), before the new one is named (no session: none is
+// live), or after that. Apply may be cut with a in part, with a, with a and b
+// in part, or with both and not counted. It is applied again, which leaves the
+// same bytes.
 // Thread safety: one thread.
 // References: remote persistence taxonomy §3.2; protocol P-B6 P-R5.
 #ifndef ALPHEUS_REPLICATION_PERSIST_EXECUTE_MESSAGE_LOG_H_
@@ -43,14 +44,14 @@
 
 namespace alpheus {
 
-// Whether the part lies in a region of so many bytes.
+// Returns true if the part lies in a region of `region_bytes`.
 constexpr bool IsInRegion(const UpdatePlace& place, uint64_t region_bytes) {
   return place.offset <= region_bytes &&
          place.bytes <= region_bytes - place.offset;
 }
 
-// Puts one part in its place, and persists it if asked to. A word goes whole.
-// Errors: the medium's.
+// Stores one part in its place, and persists it if asked to. An aligned word is
+// stored atomically. Errors: the medium's.
 template <Persistence P>
 absl::Status CopyPart(P& pmem, std::span<std::byte> region,
                       const UpdatePlace& place,
@@ -69,8 +70,8 @@ absl::Status CopyPart(P& pmem, std::span<std::byte> region,
   return Persist(pmem, target, bytes.size()) ? absl::OkStatus() : pmem.Error();
 }
 
-// copy(a,b), copy+flush(a,b): a before b. Errors: DataLoss (a place outside the
-// region), the medium's.
+// Runs copy(a,b) or copy+flush(a,b): a before b. Errors: DataLoss (a place
+// outside the region), the medium's.
 template <Persistence P>
 absl::Status CopyUpdate(P& pmem, std::span<std::byte> region,
                         const UpdateMessage& message, bool persists) {
@@ -85,7 +86,7 @@ absl::Status CopyUpdate(P& pmem, std::span<std::byte> region,
   const bool persists_a = persists && !IsMutant("kPartsUnderOneFence");
   ALPHEUS_RETURN_IF_ERROR(
       CopyPart(pmem, region, message.a, message.bytes_of_a, persists_a));
-  // Where caches are persistent the order of stores is all there is.
+  // Where caches are persistent, only the order of stores counts.
   std::atomic_thread_fence(std::memory_order_release);
   return CopyPart(pmem, region, message.b, message.bytes_of_b, persists);
 }
@@ -93,8 +94,8 @@ absl::Status CopyUpdate(P& pmem, std::span<std::byte> region,
 template <Persistence P>
 class MessageLog {
  public:
-  // Line, and buffers of slot_bytes, a multiple of a line. `region` is where
-  // updates belong; both lie in what `pmem` persists.
+  // `area` is the line, and buffers of slot_bytes, a multiple of a line.
+  // `region` holds the places of updates. `pmem` persists both.
   MessageLog(P& pmem, std::span<std::byte> area, size_t slot_bytes,
              std::span<std::byte> region)
       : pmem_(pmem), area_(area), slot_bytes_(slot_bytes), region_(region) {}
@@ -108,23 +109,23 @@ class MessageLog {
   }
   uint64_t applied() const { return Load(kAppliedWord); }
 
-  // From now on the messages of `session`, not 0, are live. Requires: ApplyAll
-  // was called since the memory was opened. Errors: the medium's.
+  // Makes the messages of `session`, not 0, live. Requires: ApplyAll was called
+  // since the memory was opened. Errors: the medium's.
   absl::Status Begin(SessionId session) {
     ALPHEUS_RETURN_IF_ERROR(Store(kSessionWord, 0));
     ALPHEUS_RETURN_IF_ERROR(Store(kAppliedWord, 0));
     return Store(kSessionWord, session.value);
   }
 
-  // Of the next message. Errors: as CopyUpdate.
+  // Applies the next message. Errors: as CopyUpdate.
   absl::Status Apply(const UpdateMessage& message) {
     ALPHEUS_RETURN_IF_ERROR(
         CopyUpdate(pmem_, region_, message, /*persists=*/true));
     return Store(kAppliedWord, message.sequence);
   }
 
-  // Recovery: applies what is live, and returns how many that were. To call it
-  // again, also after a cut, changes nothing more. Errors: as CopyUpdate.
+  // Applies all live messages, for recovery, and returns their number. May be
+  // called again, also after a cut, without effect. Errors: as CopyUpdate.
   absl::StatusOr<uint64_t> ApplyAll() {
     uint64_t count = 0;
     if (Load(kSessionWord) == 0) return count;
@@ -170,8 +171,8 @@ class MessageLog {
   const std::span<std::byte> region_;
 };
 
-// What recovery does with receive buffers in persistent memory, before it reads
-// the region: MessageLog::ApplyAll.
+// Applies the messages in receive buffers in persistent memory, before recovery
+// reads the region: MessageLog::ApplyAll.
 template <Persistence P>
 absl::StatusOr<uint64_t> ApplyMessages(P& pmem, std::span<std::byte> area,
                                        size_t slot_bytes,

@@ -11,10 +11,10 @@
 namespace alpheus {
 namespace {
 
-// A large update goes in pieces whose completions show that it arrives: a
+// Bytes of a piece. Completions of pieces show that a large update arrives: a
 // network of 10 Mbit/s takes one within a second.
 constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
-// Of the posts that the fabric allows an update takes at most this part.
+// An update takes at most 1 in this many of the fabric's posts.
 constexpr uint64_t kPostsFraction = 4;
 
 PersistRequester::Range Part(const PersistRequester::Range& range, uint64_t at,
@@ -23,7 +23,7 @@ PersistRequester::Range Part(const PersistRequester::Range& range, uint64_t at,
           {range.to.key, range.to.offset + at}};
 }
 
-// The last piece of a range.
+// Returns the last piece of a range.
 PersistRequester::Range LastOf(const PersistRequester::Range& range,
                                uint64_t piece_bytes) {
   const uint64_t bytes = range.from.bytes.size();
@@ -46,7 +46,8 @@ bool IsBuiltIn(const Step& step) {
          step.action == StepAction::kRequesterReceiveAck;
 }
 
-// What the first of an update's operations tells says nothing of the last.
+// Returns true if the plan ends with `action`. An update's first operations say
+// nothing of the last.
 bool Ends(const Plan& plan, StepAction action) {
   return plan.steps.back().action == action;
 }
@@ -98,7 +99,7 @@ void PersistRequester::Take(const Completion& completion) {
   if (ends_by_completion_) CountCompleted();
 }
 
-// They complete in the order in which they were posted (FB3).
+// Operations complete in the order in which they were posted (FB3).
 void PersistRequester::CountCompleted() {
   const uint64_t behind = IsMutant("kFirstCompletionPersists")
                               ? posts_under_way_ - 1
@@ -124,7 +125,7 @@ uint64_t PersistRequester::PieceBytesMax(uint64_t bytes) const {
                   std::max(kPieceBytes, lines * kLineBytes));
 }
 
-// All that was posted before it is persistent, says its completion.
+// Its completion says that everything posted before it is persistent.
 absl::Status PersistRequester::Flush(const Range& last) {
   if (IsMutant("kRecordsUnflushed")) return absl::OkStatus();
   ++operations_;
@@ -132,7 +133,7 @@ absl::Status PersistRequester::Flush(const Range& last) {
   return fabric_.PostFlush(connection_, kWork, last.to, last.from.bytes.size());
 }
 
-// The last piece of all announces; mostly there is no other one.
+// The last piece of all carries the immediate; mostly it is the only one.
 absl::Status PersistRequester::WriteImmediate(std::span<const Range> ranges,
                                               uint32_t immediate) {
   const Range& first = ranges.front();

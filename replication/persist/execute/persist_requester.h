@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // persist_requester: runs the requester's steps of a plan on one connection.
 //
-// Idea: who has updates to persist elsewhere says where their bytes are and
-// hands over what comes back; which operations are posted, and what has to come
-// back before an update is persisted, is the plan's. Updates follow each other
+// Idea: the caller says where the bytes of an update are, and hands over
+// completions and acks. The plan decides which operations are posted, and what
+// must come back before an update is persisted. Updates follow each other
 // without waiting.
 //
 // Invariants:
-//   PQ1. persisted() never goes back and never passes posted(); it counts an
-//        update only when the plan's last step is done for it and for all
-//        before it, or the responder has acknowledged it: behind its own flush
-//        and fence, which is enough on every platform.
+//   PQ1. persisted() never goes back and never passes posted(). It counts an
+//        update only in two cases: the plan's last step is done for it and all
+//        before it; or the responder acknowledged it. The responder does so
+//        after its own flush and fence, which is enough on every platform.
 //   PQ2. Nothing that tells the responder of an update is posted before its
 //        bytes (FB1, FB2 of fabric.h keep the order).
-// Thread safety: one thread. No call is virtual but those of the fabric.
+// Thread safety: one thread. Only the fabric's calls are virtual.
 // References: method.h; remote persistence taxonomy §3.2.
 #ifndef ALPHEUS_REPLICATION_PERSIST_EXECUTE_PERSIST_REQUESTER_H_
 #define ALPHEUS_REPLICATION_PERSIST_EXECUTE_PERSIST_REQUESTER_H_
@@ -30,43 +30,42 @@ namespace alpheus {
 
 class PersistRequester {
  public:
-  // Bytes here and their place there.
+  // Bytes here and their place at the responder.
   struct Range {
     LocalBytes from;
     RemoteAddress to;
   };
 
-  // Of all that it posts, and of nothing else on the connection: its
-  // completions are told by it, whatever the plan's operations are.
+  // Work id of all its posts, and of nothing else on the connection:
+  // completions are recognised by it, whatever operations the plan has.
   static constexpr WorkId kWork{0xffff'ffff};
 
   PersistRequester(const Plan& plan, Fabric& fabric, ConnectionId connection);
 
-  // Operations that an update of so many bytes in so many ranges takes at most.
+  // Returns the most operations of an update of `bytes` in `ranges`.
   uint64_t PostsMax(uint64_t bytes, uint64_t ranges) const {
     const uint64_t more =
         bytes < one_piece_bytes_ ? 0 : bytes / PieceBytesMax(bytes);
     return more + ranges + (flushes_ ? 1 : 0);
   }
-  // Posts an update; `immediate` tells the responder where it is. Requires: not
-  // empty, nor is a range; the bytes stay as they are until it is persisted.
-  // Errors: the fabric's; part of it may have been posted.
+  // Posts an update; `immediate` tells the responder where it is. Requires:
+  // neither the update nor a range is empty; the bytes do not change until it
+  // is persisted. Errors: the fabric's; part of it may have been posted.
   absl::Status Post(std::span<const Range> ranges, uint32_t immediate);
 
-  // A completion with kWork. Requires: its status is OK.
+  // Takes a completion with kWork. Requires: its status is OK.
   void Take(const Completion& completion);
-  // The responder acknowledged the oldest update that it had not.
-  // Requires: there is one.
+  // Counts an ack, of the oldest update without one. Requires: there is one.
   void TakeAck();
 
-  // Updates since the start.
+  // Numbers of updates since the start.
   uint64_t posted() const { return posted_; }
   uint64_t persisted() const { return persisted_; }
-  // Operations that have not completed.
+  // Returns the number of operations that have not completed.
   uint64_t posts_under_way() const { return posts_under_way_; }
 
  private:
-  // Largest piece of an update of so many bytes.
+  // Returns the largest piece of an update of `bytes`.
   uint64_t PieceBytesMax(uint64_t bytes) const;
   absl::Status WriteImmediate(std::span<const Range> ranges,
                               uint32_t immediate);
@@ -80,12 +79,12 @@ class PersistRequester {
   Fabric& fabric_;
   const ConnectionId connection_;
   const Fabric::Limits limits_;
-  // Updates of up to so many bytes go in one piece.
+  // Bytes up to which an update goes in one piece.
   const uint64_t one_piece_bytes_;
   const bool flushes_;
-  // The last step is a completion, not an ack.
+  // True if the last step is a completion, not an ack.
   const bool ends_by_completion_;
-  // Then: of updates, the number of the last operation, oldest first.
+  // If so: the number of the last operation of each update, oldest first.
   std::deque<uint64_t> ends_;
   uint64_t operations_ = 0;
   uint64_t completed_ = 0;  // updates

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // persist_responder: runs the responder's steps of a plan.
 //
-// Idea: whoever serves a connection learns from the immediates that it receives
-// which bytes were written; now and then it has the plan's steps run for all of
-// them at once, so that one fence serves many updates.
+// Idea: the server of a connection learns from immediates which bytes were
+// written. From time to time it runs the plan's steps for all of them at once,
+// so that one fence serves many updates.
 //
 // Invariants:
-//   PS1. The ack is said only after the steps that the plan has before it, for
-//        all bytes that were told (P-INV-15, P-INV-L7).
-// Persistence: of bytes that were written and not acknowledged any part may be
-// persistent, in any order.
+//   PS1. The ack is given only after the steps that the plan has before it, for
+//        all announced bytes (P-INV-15, P-INV-L7).
+// Persistence: any part of the bytes that were written and not acknowledged may
+// be persistent, in any order.
 // Thread safety: one thread.
 // References: method.h; remote persistence taxonomy §3.2; protocol P-A3.4.
 #ifndef ALPHEUS_REPLICATION_PERSIST_EXECUTE_PERSIST_RESPONDER_H_
@@ -28,22 +28,22 @@
 
 namespace alpheus {
 
-// Bytes that a peer wrote. Where it is empty nothing was.
+// Bytes that a peer wrote; empty: none.
 using WrittenBytes = std::span<const std::byte>;
 
 template <Persistence P>
 class PersistResponder {
  public:
-  // `pmem` must outlive it.
+  // `pmem` must outlive the object.
   PersistResponder(P& pmem, const Plan& plan) : pmem_(pmem), plan_(plan) {
     ALPHEUS_CHECK(std::ranges::all_of(plan.steps, IsBuiltIn),
                   "a step that is not run would be silently left out");
   }
 
-  // Runs the steps for what was written since the last call, and received:
-  // `written`, in one piece or, round the end of a ring, in two. `acknowledge`
-  // is the caller's part of the ack: absl::Status().
-  // Errors: the medium's (what is persistent is unknown); acknowledge's.
+  // Runs the steps for what was written since the last call. `written` is one
+  // piece or, around the end of a ring, two. `acknowledge` is the caller's part
+  // of the ack: absl::Status(). Errors: the medium's (what is persistent is
+  // unknown); acknowledge's.
   template <class Acknowledge>
   absl::Status Respond(std::span<const WrittenBytes> written,
                        const Acknowledge& acknowledge) {
@@ -73,7 +73,7 @@ class PersistResponder {
            step.action == StepAction::kResponderFlush ||
            step.action == StepAction::kResponderSendAck;
   }
-  // One fence for all, none for nothing.
+  // Flushes all with one fence; without bytes, with none.
   absl::Status Flush(std::span<const WrittenBytes> written) {
     if (std::ranges::all_of(written, &WrittenBytes::empty)) {
       return absl::OkStatus();

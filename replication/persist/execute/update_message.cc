@@ -22,8 +22,8 @@ using MessageHeader = std::array<uint64_t, kHeaderWords>;
 using ReportWords = std::array<uint64_t, kUpdateReportBytes / sizeof(uint64_t)>;
 static_assert(std::endian::native == std::endian::little);
 
-// Of the words before it, and of what follows the header. Not 0, or a line of
-// zeros would be one.
+// Returns the checksum of the words before it and the bytes after the header.
+// Never 0, or a line of zeros would be valid.
 uint64_t ChecksumOf(const MessageHeader& header,
                     std::span<const std::byte> payload) {
   const auto words = std::as_bytes(std::span(header).first(kChecksumWord));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// update_message: what both ends of an update say to each other in messages.
+// update_message: the messages between both ends of an update.
 //
-// Idea: a message names its session, its number there and the places in the
-// responder's region where a and b belong, and brings their bytes or, where
-// these were written, only names them. A checksum says whether all of it is
-// there: a message that lies in persistent memory and was never received by a
-// program is found by it (P-R5).
+// Idea: a message names its session, its number there and the places of a and b
+// in the responder's region. It carries their bytes, or, if these were written,
+// only names them. A checksum says whether all of it is there. Recovery uses
+// that for a message that lies in persistent memory and that no program
+// received (P-R5).
 //
 //   a line    magic, session, sequence, a: offset, bytes, b: offset, bytes,
 //             checksum; little-endian words
@@ -26,7 +26,7 @@
 
 namespace alpheus {
 
-// Bytes of the responder's region; of none: there is no such part.
+// A part's place in the responder's region; no bytes: there is no such part.
 struct UpdatePlace {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -36,10 +36,10 @@ struct UpdatePlace {
 
 struct UpdateMessage {
   SessionId session;
-  uint64_t sequence = 0;  // from 1, of updates
+  uint64_t sequence = 0;  // number of the update, from 1
   UpdatePlace a = {};
   UpdatePlace b = {};
-  // Both empty: an address.
+  // Both are empty in an address.
   std::span<const std::byte> bytes_of_a = {};
   std::span<const std::byte> bytes_of_b = {};
 
@@ -48,19 +48,19 @@ struct UpdateMessage {
 
 inline constexpr size_t kUpdateMessageHeaderBytes = kLineBytes;
 
-// Returns how many bytes it has. Requires: they fit.
+// Encodes a message; returns its bytes. Requires: they fit.
 size_t EncodeUpdateMessage(const UpdateMessage& message,
                            std::span<std::byte> into);
-// Of the first bytes; there may be more. Nothing if they are no whole message.
-// What it returns points into them.
+// Decodes the message at the front of `bytes`; there may be more. Returns
+// nothing if it is not whole. The result points into `bytes`.
 std::optional<UpdateMessage> DecodeUpdateMessage(
     std::span<const std::byte> bytes);
 
-// What the responder has done, all since the session began.
+// The responder's work, counted since the session began.
 struct UpdateReport {
   SessionId session;
-  uint64_t acks = 0;      // of the plan
-  uint64_t receives = 0;  // that are posted again: credits
+  uint64_t acks = 0;      // the plan's acks
+  uint64_t receives = 0;  // receives posted again, as credits
 
   bool operator==(const UpdateReport&) const = default;
 };

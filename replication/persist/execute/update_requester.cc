@@ -13,10 +13,10 @@ namespace alpheus {
 namespace {
 
 constexpr uint64_t kUpdateWord = sizeof(uint64_t);
-// The responder has so many under way at most: one for each half of the
+// Reports that the responder has in flight at most: one for each half of the
 // credits, and an ack.
 constexpr size_t kReports = 4;
-// An update has two addresses at most.
+// Messages: an update has two addresses at most.
 constexpr size_t kMessages = 2;
 
 bool TakesAReceive(StepAction action) {
@@ -135,14 +135,14 @@ absl::Status UpdateRequester::GoOn() {
     posted_as_[at_] = operations_ + 1;
     ALPHEUS_RETURN_IF_ERROR(PostStep(step));
     ++operations_;
-    // Its ack comes behind what tells the responder.
+    // Its ack comes after the message to the responder.
     if (TakesAReceive(step.action)) ++told_;
   }
   ++persisted_;
   return absl::OkStatus();
 }
 
-// UQ2. The wait is for the last such operation.
+// UQ2. A wait is for the last such operation.
 bool UpdateRequester::IsOver(const Step& wait) const {
   const bool is_last = at_ + 1 == steps_.size();
   if (IsMutant("kSecondPartDoesNotWait") && !is_last) return true;
@@ -190,7 +190,7 @@ absl::Status UpdateRequester::PostStep(const Step& step) {
   }
 }
 
-// Of what was posted last before it.
+// Flushes what was posted last before it.
 absl::Status UpdateRequester::PostFlush() {
   const WorkId work(operations_ + 1);
   for (size_t i = at_; i-- > 0;) {

@@ -17,7 +17,7 @@
 namespace alpheus {
 namespace {
 
-// One for each half of the credits, an ack, and one more.
+// Slots: one for each half of the credits, an ack, and one more.
 constexpr size_t kReportSlots = 4;
 
 std::vector<Step> StepsOfResponder(std::span<const Step> steps) {
@@ -115,7 +115,7 @@ absl::Status UpdateResponder<P>::Take(const Completion& completion) {
   return ReportCredits();
 }
 
-// UR3. What a receive brought, as far as the row has receives of the kind.
+// UR3. Reads a receive, if the row has receives of its kind.
 template <Persistence P>
 auto UpdateResponder<P>::Read(const Completion& completion)
     -> absl::StatusOr<Told> {
@@ -228,7 +228,7 @@ absl::Status UpdateResponder<P>::Repost(uint64_t slot) {
   return fabric_.PostReceive(connection_, WorkId(slot), Buffer(slot));
 }
 
-// No row has a step for it: now and then, for many at once.
+// No row has a step for credits: they go back from time to time, many at once.
 template <Persistence P>
 absl::Status UpdateResponder<P>::ReportCredits() {
   if (receives_ - reported_ < options_.credits / 2) return absl::OkStatus();

@@ -24,7 +24,7 @@ uint64_t BytesOf(const Step& step, const UpdateSizes& sizes) {
   return 0;
 }
 
-// Counts one operation of the requester. False: the step posts none.
+// Counts one operation of the requester. Returns false if the step posts none.
 bool CountPosted(const Step& step, const UpdateSizes& sizes, Account* account) {
   const uint64_t bytes = BytesOf(step, sizes);
   switch (step.action) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// table_planner: what the taxonomy's tables say for a platform, whether it is
-// built in (planner.h) or not, and what it costs.
+// table_planner: the plan that the taxonomy's tables give for a platform, built
+// in (planner.h) or not, and its cost.
 //
-// Idea: the tables are made for InfiniBand's completions, and for an adapter
-// with FLUSH and atomic WRITE. A platform that has less takes the row of a
-// weaker configuration, or of what an adapter has not, its emulation; never a
-// row that is weaker.
+// Idea: the tables assume InfiniBand's completions, and an adapter with FLUSH
+// and atomic WRITE. A weaker platform takes the row of a weaker configuration,
+// or emulates what the adapter lacks; never a row that is not enough.
 //
 //   iWARP      a completion says that the operation was posted: WSP as MHP
 //              (§3.2)
-//   TCP        the same, and the adapter is a program that stores through the
+//   TCP        like iWARP, and the adapter is a program that stores through the
 //              cache, from buffers of its own: DDIO as on
 //   no FLUSH   a READ of the last bytes that were written (§3.4); the steps
-//   stay no atomic  the second write waits for the first FLUSH (§3.3)
+//              stay
+//   no atomic  the second write waits for the first FLUSH (§3.3)
 //
 // Thread safety: pure functions.
 // References: remote persistence taxonomy, Tables 1 to 3;
@@ -30,23 +30,24 @@
 
 namespace alpheus {
 
-// A platform on which completions and memory do as the tables say, and which
-// keeps no more than this one.
+// Returns a platform on which completions and memory behave as in the tables,
+// and which keeps no more than `platform`.
 Platform AsInTables(const Platform& platform);
 
 struct TablePlan {
-  TableRow row;  // its steps are not these where they are emulated
+  // The row; its steps differ from `steps` if these are emulated.
+  TableRow row;
   std::span<const Step> steps;
-  // What follows from the platform or is required of recovery; sentences.
+  // Sentences: effects of the platform, and requirements on recovery.
   std::vector<std::string> notes;
 };
 
 TablePlan PlanOfTable(const Platform& platform, UpdateKind kind,
                       UpdateOperation operation);
 
-// What a round trip costs, by what ends it, in any unit. "On some systems, a
-// message exchange, using RDMA SEND, can possibly be more efficient than a RDMA
-// FLUSH" (Table 2's note): who has measured it says so here.
+// The cost of a round trip, by the event that ends it, in any unit. "On some
+// systems, a message exchange, using RDMA SEND, can possibly be more efficient
+// than a RDMA FLUSH" (Table 2's note): measured costs go here.
 struct RoundTripCosts {
   double completion = 1;  // of WRITE, WRITEIMM, SEND
   double flush = 1;
@@ -56,18 +57,19 @@ struct RoundTripCosts {
 struct PlanCost {
   double cost = 0;
   int round_trips = 0;
-  int responder_steps = 0;  // of its program
-  // Some program must apply a message yet, if the power goes or not.
+  int responder_steps = 0;  // steps of the responder's program
+  // True if a program must still apply a message, with or without a power cut.
   bool leaves_message = false;
   int steps = 0;
 
-  // Cheap before dear: by cost, then by what the responder's processor does.
+  // Orders cheap before dear: by cost, then by the work of the responder's
+  // processor.
   auto operator<=>(const PlanCost&) const = default;
 };
 PlanCost CostOf(std::span<const Step> steps, const RoundTripCosts& costs);
 
-// Of the three operations' plans the cheapest; of equal ones the first, as
-// UpdateOperation has them.
+// Returns the cheapest of the three operations' plans; of equal ones the first,
+// in the order of UpdateOperation.
 TablePlan CheapestOfTable(const Platform& platform, UpdateKind kind,
                           const RoundTripCosts& costs);
 

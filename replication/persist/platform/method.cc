@@ -8,17 +8,17 @@ namespace alpheus {
 namespace {
 
 constexpr uint16_t kEverywhere = (1U << kConfigurationCount) - 1;
-// By Table 1's order: DMP with and without DDIO, MHP, WSP.
+// Bits in Table 1's order: DMP with and without DDIO, MHP, WSP.
 constexpr uint16_t kWithoutDdioInMemory = 0x00c;
 constexpr uint16_t kWithCaches = 0x0f0;
 constexpr uint16_t kWithAdapters = 0xf00;
 
-// The last two are what the taxonomy calls universal (§3.4): the bytes are
-// received only when they are visible to the responder's processor, on every
-// transport (FB2 of fabric.h); what its flush and fence have covered is in the
-// memory controller, which every domain contains; and the ack comes after that.
-// Neither the requester's completions, in which transports differ, nor the
-// place of the receive buffers matter.
+// The taxonomy calls the last two universal (§3.4). On every transport the
+// bytes are received only when the responder's processor sees them (FB2 of
+// fabric.h). Its flush and fence bring them into the memory controller, which
+// every domain contains. The ack comes after that. The requester's completions,
+// in which transports differ, and the place of the receive buffers do not
+// matter.
 constexpr Method kMethods[] = {
     {"Table 2, WSP, DDIO + DRAM-RQWRB, WriteImm", UpdateKind::kSingleton,
      UpdateOperation::kWriteImmediate, steps::kWriteImmediateCompleted,
@@ -33,7 +33,7 @@ constexpr Method kMethods[] = {
      UpdateOperation::kSend, steps::kSendBothThenFlushedAck, kEverywhere},
 };
 
-// A step's part goes between the two.
+// The text of a step, before and after its part.
 struct Words {
   const char* before;
   const char* after;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// method: how an update that is written to another host becomes persistent
-// there, as data.
+// method: the ways in which an update that is written to another host becomes
+// persistent there, as data.
 //
 // Idea: the taxonomy's Tables 2 and 3 have a cell for each platform, kind of
-// update and operation: a sequence of steps, of which some are the requester's
-// and some the responder's. method_table.h has all cells; a method here is one
-// that is built in, and says on which other platforms its steps are enough,
-// too. Executors (persist_requester.h, persist_responder.h) run steps, and the
-// model (row_world.h) what they stand for; nobody else knows what they mean. A
-// method more is an entry more, and a step that is new a handler in each
-// executor that has to do something for it.
+// update and operation: a sequence of steps, some of the requester and some of
+// the responder. method_table.h has all cells. A method here is one that is
+// built in; it names the other platforms on which its steps are enough.
+// Executors (persist_requester.h, persist_responder.h) run steps, and the model
+// (row_world.h) runs their meaning; no other code knows it. A new method is a
+// new entry. A new step also needs a handler in each executor that must act on
+// it.
 //
 // Thread safety: constants and pure functions.
 // References: remote persistence taxonomy, §3.2, §3.3, Tables 2 and 3;
@@ -27,32 +27,32 @@
 namespace alpheus {
 
 enum class UpdateKind {
-  kSingleton,  // a: one block, which says itself whether it is whole
+  kSingleton,  // a: one block, which shows whether it is whole
   kCompound,   // a, then b, never b without a
 };
 
-// What the bytes of the update travel with.
+// The operation that carries the bytes of the update.
 enum class UpdateOperation { kWrite, kWriteImmediate, kSend };
 
-// Whose act, and which. The responder's are the last ones. Of what is the
-// step's part; a comp(...) waits for the completion of the last such operation
+// Actions of a step; the responder's are the last ones. The step's part says on
+// what it acts. A comp(...) waits for the completion of the last such operation
 // before it.
 enum class StepAction : uint8_t {
   kRequesterWrite,
-  kRequesterWriteImmediate,  // the bytes, and where they are
-  kRequesterWriteAtomic,     // at most 8 bytes; behind all that was posted
+  kRequesterWriteImmediate,  // the bytes, and their place
+  kRequesterWriteAtomic,     // at most 8 bytes; after all earlier posts
   kRequesterSend,            // the bytes, into a receive buffer
-  kRequesterSendAddress,     // where bytes are that were written
+  kRequesterSendAddress,     // the place of written bytes
   kRequesterFlush,
   kRequesterCompleteWrite,
   kRequesterCompleteWriteImmediate,
   kRequesterCompleteSend,
   kRequesterCompleteFlush,
   kRequesterReceiveAck,
-  kResponderReceive,         // of the bytes
-  kResponderReceiveAddress,  // also of an immediate
-  kResponderCopy,            // from the receive buffer to where they belong
-  kResponderFlush,           // the lines written back, and a fence
+  kResponderReceive,         // receives the bytes
+  kResponderReceiveAddress,  // or an immediate
+  kResponderCopy,            // from the receive buffer to their place
+  kResponderFlush,           // writes the lines back, and fences
   kResponderCopyAndFlush,    // a with its fence before b
   kResponderSendAck,
 };
@@ -61,7 +61,8 @@ constexpr bool IsOfResponder(StepAction action) {
   return action >= StepAction::kResponderReceive;
 }
 
-// What a wait for a completion waits for; nothing: it is none.
+// Returns the operation whose completion is awaited; nothing if `action` is no
+// such wait.
 std::optional<StepAction> AwaitedBy(StepAction action);
 
 enum class UpdatePart : uint8_t { kNone, kA, kB, kBoth };
@@ -74,23 +75,23 @@ struct Step {
 };
 
 struct Method {
-  const char* cell;  // that it is
+  const char* cell;  // the cell that it implements
   UpdateKind kind;
   UpdateOperation operation;
   std::span<const Step> steps;
-  // Bit ConfigurationIndex: Table 1's configurations on which the steps are
-  // enough.
+  // Configurations of Table 1 on which the steps are enough; bit
+  // ConfigurationIndex.
   uint16_t sufficient_on;
 };
 
-// All that are built in, the better ones first; of the whole tables
-// (method_table.h), what executors can run.
+// Returns all built-in methods, better ones first: the part of the tables
+// (method_table.h) that executors can run.
 std::span<const Method> Methods();
 
-// The tables' words, in lower case: "rq:writeimm(a)", "rsp:copy+flush(a,b)",
-// "rq:comp(write(b))".
+// Returns the tables' words, in lower case: "rq:writeimm(a)",
+// "rsp:copy+flush(a,b)", "rq:comp(write(b))".
 std::string StepName(const Step& step);
-// The same of all, with ; between them.
+// Returns the words of all steps, with ; between them.
 std::string StepsToString(std::span<const Step> steps);
 const char* UpdateKindName(UpdateKind kind);
 const char* UpdateOperationName(UpdateOperation operation);
@@ -100,7 +101,7 @@ struct Plan {
   const char* cell;
   std::span<const Step> steps;
 };
-// "rq:writeimm(a);rsp:receive(&a);... (Table 2, ...)".
+// Returns "rq:writeimm(a);rsp:receive(&a);... (Table 2, ...)".
 std::string PlanToString(const Plan& plan);
 
 }  // namespace alpheus

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// method_steps: the sequences of steps that the taxonomy's tables have in their
-// cells: 10 for singletons (Table 2), 12 for compound updates (Table 3).
+// method_steps: the sequences of steps in the cells of the taxonomy's tables:
+// 10 for singletons (Table 2), 12 for compound updates (Table 3).
 //
-// Each is named by what carries the bytes, and by what tells the requester that
-// they are persistent: an ack of the responder's program, the completion of a
-// FLUSH, or that of the operation itself. Where the two disagree the prose of
-// §3.2 and §3.3 holds, not the print:
+// Each is named after two things: the operation that carries the bytes, and the
+// event that tells the requester that they are persistent. The event is an ack
+// of the responder's program, the completion of a FLUSH, or that of the
+// operation itself. Where tables and prose disagree, the prose of §3.2 and §3.3
+// holds:
 //   * Table 2, not DDIO + DRAM-RQWRB, WSP, Send prints "Rsp Send(a)" and "Rq
 //     Receive(a)" for the ack.
 //   * Table 3, DMP, DDIO, Write prints "Rq Send(ack)" for the second ack.
@@ -128,8 +129,8 @@ inline constexpr Step kSendBothCompleted[] = {
 
 // --- In no table ------------------------------------------------------------
 
-// What stands for kWriteThenAtomicThenFlush where an adapter has no atomic
-// WRITE, or b is longer: b waits for the first FLUSH (§3.3).
+// Replaces kWriteThenAtomicThenFlush where an adapter has no atomic WRITE, or b
+// is longer: b waits for the first FLUSH (§3.3).
 inline constexpr Step kWritesThenFlushes[] = {kWriteA, kFlush, kFlushed,
                                               kWriteB, kFlush, kFlushed};
 

@@ -12,8 +12,8 @@ namespace {
 
 using Cells = std::span<const Step>[2][3];
 
-// Lines as Table 1 has them; first Table 2's cells, then Table 3's, each by
-// WRITE, WRITEIMM and SEND.
+// Rows in Table 1's order; in each first Table 2's cells, then Table 3's, each
+// by WRITE, WRITEIMM and SEND.
 constexpr Cells kTable[kConfigurationCount] = {
     // DMP, DDIO, DRAM
     {{steps::kWriteThenAck, steps::kWriteImmediateThenAck,

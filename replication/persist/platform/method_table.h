@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // method_table: the taxonomy's Tables 2 and 3 as data: for each of 12
-// configurations, 2 kinds of update and 3 operations the steps that make it
-// persistent, 72 rows.
+// configurations, 2 kinds of update and 3 operations, the steps that make it
+// persistent: 72 rows.
 //
-// Idea: what is planned, what is printed and what the model is asked of are the
-// same rows. Two assumptions belong to them: a row that sends and has nothing
-// copied (NeedsMessagesApplied) has the receive buffer as its log, and recovery
-// applies the messages it finds there; and with a FLUSH behind a WRITEIMM the
-// immediate itself may be lost.
-// The rows of WSP that end in the completion of what they posted rest on
+// Idea: planner, output and model use the same rows. Two assumptions belong to
+// them. A row that sends and has nothing copied (NeedsMessagesApplied) uses the
+// receive buffer as its log, and recovery applies the messages in it. With a
+// FLUSH after a WRITEIMM the immediate itself may be lost.
+// Rows of WSP that end in the completion of their own operation rest on
 // InfiniBand's and RoCE's completions (§3.2).
 //
 // Thread safety: constants and pure functions.
@@ -42,17 +41,17 @@ struct TableRow {
 
 TableRow RowOfTable(size_t configuration, UpdateKind kind,
                     UpdateOperation operation);
-// All, by configuration, then kind, then operation.
+// Returns all rows, by configuration, then kind, then operation.
 std::vector<TableRow> RowsOfTable();
 
-// What Table 1 has there, with the adapter that the tables are made for:
-// InfiniBand, which has FLUSH and atomic WRITE.
+// Returns Table 1's platform, with the adapter that the tables assume:
+// InfiniBand, with FLUSH and atomic WRITE.
 Platform PlatformOfTable(size_t configuration);
 
-// "Table 2, DMP, DDIO + DRAM-RQWRB, WriteImm".
+// Returns "Table 2, DMP, DDIO + DRAM-RQWRB, WriteImm".
 std::string CellOf(const TableRow& row);
 
-// It sends, and nothing is copied from the buffer.
+// Returns true if the steps send, and copy nothing from the buffer.
 bool NeedsMessagesApplied(std::span<const Step> steps);
 
 }  // namespace alpheus

@@ -74,7 +74,7 @@ Platform WithoutPersistentMemory(const Platform& platform) {
 std::string PlatformToString(const Platform& platform) {
   std::string text;
   for (const Word& word : kWords) {
-    // The word whose setting changes nothing is the one that holds.
+    // A word holds if setting it changes nothing.
     Platform set = platform;
     word.set(set);
     if (set != platform) continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// event_queue: virtual time, and what is still to happen in it.
+// event_queue: virtual time, and the events that are still to happen in it.
 //
 // Events of one moment happen in the order in which they were scheduled, so
-// that a run is a function of what was scheduled.
+// that a run is a function of its schedule.
 // Thread safety: none.
 #ifndef ALPHEUS_TOOLS_MODEL_FABRIC_EVENT_QUEUE_H_
 #define ALPHEUS_TOOLS_MODEL_FABRIC_EVENT_QUEUE_H_
@@ -26,7 +26,8 @@ class EventQueue final : public Clock {
     events_.emplace(std::pair(now_ + after_ns, next_++), std::move(happen));
   }
 
-  // Lets the next event happen, and time go on to it. False if there is none.
+  // Runs the next event and advances time to it. Returns false if there is
+  // none.
   bool Step() {
     if (events_.empty()) return false;
     auto event = events_.extract(events_.begin());
@@ -35,7 +36,7 @@ class EventQueue final : public Clock {
     return true;
   }
 
-  // Lets all happen that is to happen in the next `ns`.
+  // Runs all events of the next `ns` nanoseconds.
   void Run(int64_t ns) {
     const int64_t end = now_ + ns;
     while (!events_.empty() && events_.begin()->first.first <= end) Step();

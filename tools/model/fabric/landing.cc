@@ -12,7 +12,7 @@ Landing::Landing(std::span<std::byte> target, uint64_t part_bytes,
     : target_(target) {
   uint64_t offset = 0;
   while (offset < target.size()) {
-    // Parts end where a word of the target does.
+    // Parts end at the end of a word of the target.
     const auto start = reinterpret_cast<uintptr_t>(target.data()) + offset;
     const uint64_t words = 1 + random.Below(part_bytes / 8);
     const uint64_t bytes =

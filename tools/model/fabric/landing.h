@@ -2,7 +2,7 @@
 // landing: bytes of one operation on their way into memory, part by part.
 //
 // The parts come in a seeded order, each of whole 8-byte words of the target
-// (FB1 of fabric.h); whoever stops in the middle leaves a part.
+// (FB1 of fabric.h). A landing that stops in the middle leaves a part.
 // Thread safety: none.
 #ifndef ALPHEUS_TOOLS_MODEL_FABRIC_LANDING_H_
 #define ALPHEUS_TOOLS_MODEL_FABRIC_LANDING_H_
@@ -25,9 +25,9 @@ class Landing {
 
   size_t parts_left() const { return parts_.size() - next_; }
 
-  // Copies the next part out of `source`, which is as long as the target, or,
-  // with `read`, the other way. Requires: parts_left() > 0. Returns what was
-  // written to.
+  // Write copies the next part out of `source`, which is as long as the target;
+  // returns the bytes that it wrote to. Read copies the next part out of the
+  // target. Requires: parts_left() > 0.
   std::span<const std::byte> Write(std::span<const std::byte> source);
   void Read(std::span<std::byte> copy);
 

@@ -107,7 +107,7 @@ absl::StatusOr<ConnectionId> SimFabric::Connect(std::string_view address,
   ALPHEUS_RETURN_IF_ERROR(
       CheckPrivateData("connect", private_data, limits().private_bytes_max));
   QueuePair& pair = NewQueuePair(QueuePairState::kConnecting);
-  pair.peer.host = place->host;  // incarnation 0: whichever is up
+  pair.peer.host = place->host;  // incarnation 0: any that is up
   ToPeer(pair, "request to connect", /*beside=*/false,
          [port = place->port, from = AddressOf(pair),
           data = std::string(private_data)](SimFabric& peer) {
@@ -168,7 +168,7 @@ absl::Status SimFabric::Accept(ConnectionId connection,
           data = std::string(private_data)](SimFabric& peer) {
            peer.OnAccepted(id, from, data);
          });
-  // A peer that never confirms must not keep this end waiting for ever.
+  // A peer that never confirms must not keep this end waiting forever.
   After(limits().retry_ns, [connection](SimFabric& self) {
     QueuePair* waiting = self.Find(connection);
     if (waiting != nullptr && waiting->state == QueuePairState::kAccepted) {
@@ -185,7 +185,7 @@ absl::Status SimFabric::Reject(ConnectionId connection,
   if (!fits.ok()) private_data = "";
   QueuePair* pair = FindOpen(connection);
   if (pair != nullptr && pair->state == QueuePairState::kBroken) {
-    ALPHEUS_RETURN_IF_ERROR(Close(connection));  // nobody is left to tell
+    ALPHEUS_RETURN_IF_ERROR(Close(connection));  // the peer is gone
     return fits;
   }
   ALPHEUS_ASSIGN_OR_RETURN(pair,
@@ -274,7 +274,7 @@ void SimFabric::CloseAll() {
   for (const ConnectionId id : open) Close(id).IgnoreError();
 }
 
-// While connecting in the order of the other messages, so that it finds what
+// Sent in the order of other messages while connecting, so that it finds what
 // the request made; later beside them, so that it may overtake writes.
 void SimFabric::TellPeerOfEnd(const QueuePair& pair) {
   const bool beside = pair.state != QueuePairState::kConnecting;
@@ -394,8 +394,8 @@ void SimFabric::Complete(const QueuePair& pair, Completion completion) {
   network_.NoteActivity(host_);
 }
 
-// This completion and all others are lost until the connections break, which
-// must not happen while somebody looks at one of them (FB9).
+// Loses this completion and all others until the connections break. They must
+// not break while the program looks at one of them (FB9).
 void SimFabric::Overrun() {
   if (has_overrun_) return;
   has_overrun_ = true;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // sim_fabric: the adapter of one host of a SimNetwork.
 //
-// Four parts, one file each: control (sim_fabric.cc) connects and closes, the
-// requester (sim_requester.cc) sends what is posted and completes it, the
-// responder (sim_responder.cc) executes what peers send, and hands writes into
-// attached memory to the stages (sim_staging.cc). They act on queue
-// pairs, in events of the network; an event names its queue pair by id and
-// finds nothing when that was closed: that is the fence (FB5).
+// Four parts, one file each: control (sim_fabric.cc) connects and closes; the
+// requester (sim_requester.cc) sends posted work and completes it; the
+// responder (sim_responder.cc) executes peers' operations; sim_staging.cc hands
+// writes into attached memory to the stages. They act on queue pairs, in events
+// of the network. An event names its queue pair by id and finds nothing once
+// that was closed: this is the fence (FB5).
 //
 // The adapter works while its program does nothing; Poll only takes.
 // Thread safety: as SimNetwork.
@@ -43,7 +43,7 @@ class SimFabric final : public Fabric {
   absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
                                      RemoteAccess access) override;
   absl::Status Deregister(RegionKey key) override;
-  // Addresses are "sim:<host>:<port>"; port 0 is any free one.
+  // Listens on "sim:<host>:<port>"; port 0 is any free one.
   absl::StatusOr<std::string> Listen(std::string_view address) override;
   absl::StatusOr<ConnectionId> Connect(std::string_view address,
                                        std::string_view private_data,
@@ -80,15 +80,16 @@ class SimFabric final : public Fabric {
   void WaitForActivity(Deadline deadline) override;
   void Wake() override {}
 
-  // As the program's Close of each connection.
+  // Closes each connection, as the program's Close does.
   void CloseAll();
 
  private:
   enum class Break { kTellPeer, kSilent };
 
   // Control.
-  QueuePair* Find(ConnectionId connection);      // also closed ones: mutant
-  QueuePair* FindOpen(ConnectionId connection);  // what the program may name
+  QueuePair* Find(ConnectionId connection);  // with a mutant also closed ones
+  // those that the program may name
+  QueuePair* FindOpen(ConnectionId connection);
   QueuePair* FindPeersOf(const QueuePairAddress& peer);
   QueuePairAddress AddressOf(const QueuePair& pair) const;
   QueuePair& NewQueuePair(QueuePairState state);
@@ -107,7 +108,7 @@ class SimFabric final : public Fabric {
   void TellPeerOfEnd(const QueuePair& pair);
   void Event(ConnectionEvent::Kind kind, const QueuePair& pair,
              const std::string& private_data = "");
-  // The connection is broken: what is posted is flushed; late bytes may land.
+  // Breaks the connection: posted work is flushed; late bytes may land.
   void BreakPair(QueuePair& pair, Break news);
   void Flush(QueuePair& pair);
   void Complete(const QueuePair& pair, Completion completion);
@@ -171,7 +172,7 @@ class SimFabric final : public Fabric {
   std::set<int> ports_;
   std::map<ConnectionId, QueuePair> pairs_;
   std::deque<Completion> completions_;
-  bool has_overrun_ = false;  // all connections are about to break
+  bool has_overrun_ = false;  // all connections will break
   std::vector<ConnectionEvent> events_;
 };
 

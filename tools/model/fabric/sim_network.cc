@@ -10,7 +10,7 @@
 namespace alpheus {
 namespace {
 
-// What a program stores goes into the cache.
+// A software adapter's stores go into the cache.
 StagedMemory::Options StagesOf(const Platform& platform) {
   return {.domain = platform.domain,
           .ddio = platform.ddio || platform.transport == Transport::kTcp};
@@ -154,7 +154,7 @@ void SimNetwork::LosePower(int host) {
 void SimNetwork::LosePowerOfAdapter(int host) {
   Trace(host, ConnectionId(), "power lost");
   Host& at = hosts_[host];
-  // A word has three ways at most to go.
+  // A word has at most three moves to make.
   const size_t words = at.stages->WordsAt(StagedMemory::Stage::kAdapter) +
                        at.stages->WordsAt(StagedMemory::Stage::kIio) +
                        at.stages->WordsAt(StagedMemory::Stage::kVisible);
@@ -169,8 +169,8 @@ void SimNetwork::Send(const ChannelId& channel, Message message) {
                    [this, channel] { Arrive(channel); });
 }
 
-// One message of the channel is due: the first one, whichever was sent with
-// this delay, so that they can't overtake each other.
+// Delivers the channel's first message, whichever one was sent with this delay:
+// messages can't overtake each other.
 void SimNetwork::Arrive(const ChannelId& id) {
   const auto found = channels_.find(id);
   Channel& channel = found->second;

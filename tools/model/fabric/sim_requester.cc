@@ -82,7 +82,7 @@ absl::Status SimFabric::PostAtomic(ConnectionId connection, SendWork work) {
   return Post(connection, work);
 }
 
-// Here no operation passes another.
+// No operation passes another in this network.
 absl::Status SimFabric::PostWriteAtomic(ConnectionId connection, WorkId work,
                                         LocalBytes from, RemoteAddress to) {
   if (!limits().atomic_write) {
@@ -146,7 +146,7 @@ absl::Status SimFabric::Post(ConnectionId connection, SendWork work) {
   return absl::OkStatus();
 }
 
-// One of the posted operations leaves: the first that has not.
+// Sends the first posted operation that has not left.
 void SimFabric::Depart(ConnectionId connection) {
   QueuePair* pair = Find(connection);
   if (pair == nullptr || pair->state != QueuePairState::kEstablished ||
@@ -184,7 +184,7 @@ void SimFabric::Transmit(QueuePair& pair, const SendWork& work) {
              SimFabric& peer) { peer.OnRequest(id, request); });
 }
 
-// Looks again when the peer would have been silent for too long.
+// Schedules a check for when the peer would have been silent too long.
 void SimFabric::Watch(QueuePair& pair) {
   if (pair.watched) return;
   pair.watched = true;
@@ -248,7 +248,7 @@ void SimFabric::FailFirstSend(QueuePair& pair, CompletionStatus status,
   BreakPair(pair, news);
 }
 
-// In its turn: what was posted before it completes first (FB3).
+// Fails in its turn: earlier work completes first (FB3).
 void SimFabric::FailFirstIfItLostItsBytes(QueuePair& pair) {
   if (!pair.halted || pair.departed > 0) return;
   FailFirstSend(pair, CompletionStatus::kLocalAccess, Break::kTellPeer);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Responder: executes the requests of a peer one after the other, in steps.
 //
-// Each step finds its queue pair and its region anew, so that Close and
-// Deregister are fences (FB5). On a broken connection only writes go on, for a
-// seeded number of steps, and nothing is answered.
+// Each step looks up its queue pair and its region again, so that Close and
+// Deregister are fences (FB5). On a broken connection only writes continue, for
+// a seeded number of steps, and nothing is answered.
 #include <cstring>
 #include <span>
 #include <utility>
@@ -34,7 +34,7 @@ bool TakesReceive(Operation operation) {
          operation == Operation::kSend;
 }
 
-// Whether the answer carries bytes.
+// Returns true if the answer carries bytes.
 bool Brings(Operation operation) {
   return operation == Operation::kRead ||
          operation == Operation::kCompareSwap ||
@@ -212,8 +212,7 @@ bool SimFabric::HasReceive(const QueuePair& pair) const {
   return !pair.receives.empty() && !network_.hosts_[host_].hides_receives;
 }
 
-// The receive is asked for with the last part: those before it have landed by
-// then (FB6).
+// The last part needs the receive: parts before it have landed by then (FB6).
 bool SimFabric::NeedsReceiveNow(const QueuePair& pair) const {
   return pair.inbound.front().work.operation == Operation::kWriteImmediate &&
          pair.state != QueuePairState::kBroken &&
@@ -256,7 +255,7 @@ void SimFabric::Step(ConnectionId connection) {
   }
 }
 
-// The region is gone that the bytes are for.
+// Fails a landing whose region is gone.
 void SimFabric::RefuseLanding(QueuePair& pair) {
   if (pair.inbound.front().work.operation == Operation::kSend) {
     CompleteReceive(pair, CompletionStatus::kLocalAccess);
@@ -303,7 +302,7 @@ void SimFabric::CompleteReceive(QueuePair& pair, CompletionStatus status) {
   pair.receive_used = true;
 }
 
-// What came behind the refused request is not executed, not even late.
+// Requests after the refused one are not executed, not even late.
 void SimFabric::Refuse(QueuePair& pair, CompletionStatus status) {
   Respond(pair, status);
   BreakPair(pair, Break::kSilent);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages: writes and sends into attached memory.
 //
-// A request is in the adapter as a whole when its turn has come; from there its
-// words move on in steps of all connections together. Where the adapter
+// When its turn has come, a request is in the adapter as a whole. From there
+// its words move in steps of all connections together. Where the adapter
 // acknowledges by itself (InfiniBand) the next request's turn comes at once,
-// unless a receive is to complete: that is behind the words (SM4).
+// unless a receive must complete: that comes after the words (SM4).
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@
 namespace alpheus {
 namespace {
 
-// Of `bytes` bytes at `target`, those before the last packet, in whole words.
+// Returns the bytes of `target` before the last packet, in whole words.
 uint64_t BytesBeforeLastPacket(std::span<const std::byte> target,
                                uint64_t packet_bytes) {
   if (target.size() <= packet_bytes) return 0;
@@ -25,7 +25,7 @@ uint64_t BytesBeforeLastPacket(std::span<const std::byte> target,
 
 }  // namespace
 
-// May be called anew, after waiting for a receive.
+// May be called again, after waiting for a receive.
 void SimFabric::StartStaged(QueuePair& pair, std::span<std::byte> target) {
   const Operation operation = pair.inbound.front().work.operation;
   if (pair.state == QueuePairState::kBroken) {
@@ -40,7 +40,7 @@ void SimFabric::StartStaged(QueuePair& pair, std::span<std::byte> target) {
   }
   if (operation == Operation::kWriteImmediate && !HasReceive(pair) &&
       !pair.receive_used) {
-    // The last packet is the one that is refused (FB6).
+    // The last packet is refused (FB6).
     ReceiveStaged(
         pair, target,
         BytesBeforeLastPacket(target, network_.options().packet_bytes));
@@ -59,7 +59,7 @@ void SimFabric::StartStaged(QueuePair& pair, std::span<std::byte> target) {
   AwaitVisible(pair);
 }
 
-// Bytes from those that were received before up to `end`.
+// Receives the next bytes, up to `end`.
 void SimFabric::ReceiveStaged(QueuePair& pair, std::span<std::byte> target,
                               uint64_t end) {
   if (end <= pair.staged_bytes) return;
@@ -106,7 +106,7 @@ void SimFabric::GoOnIfVisible(ConnectionId connection) {
   if (pair == nullptr || !stages_.IsVisible(connection.value)) return;
   pair->awaits_visible = false;
   Trace(*pair, "visible");
-  // What was acknowledged had landed before the region was gone (SM6).
+  // Acknowledged bytes had landed before the region was gone (SM6).
   if (!pair->answered && !regions_.Holds(pair->landing_key) &&
       pair->state != QueuePairState::kBroken) {
     RefuseLanding(*pair);

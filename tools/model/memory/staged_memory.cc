@@ -81,7 +81,7 @@ void StagedMemory::Acknowledge(uint64_t channel) {
   for (Inbound& inbound : found->second) inbound.is_acknowledged = true;
 }
 
-// The memory's words, not the write's.
+// Words as the memory is divided, not as the write is.
 StagedMemory::Span StagedMemory::WordOf(const Inbound& inbound, uint32_t word) {
   const size_t before = Misalignment(inbound.target);
   const size_t first =
@@ -95,9 +95,8 @@ bool StagedMemory::HasNoOrder() const {
   return options_.relaxed_ordering || IsMutant("kWritesPassEachOther");
 }
 
-// Which writes of a channel may move on is SM2: those to which no earlier one
-// is in the way. Moves are numbered channel by channel; then come the open
-// words.
+// SM2 says which writes of a channel may move: those without an earlier one in
+// the way. Moves are numbered channel by channel, then the open words.
 size_t StagedMemory::move_count() const {
   size_t count = open_.size();
   for (const auto& [id, channel] : inbound_) {
@@ -108,7 +107,7 @@ size_t StagedMemory::move_count() const {
       if (iio_is_free) count += inbound.at_iio.size();
       if (HasNoOrder()) continue;
       adapter_is_free = adapter_is_free && inbound.at_adapter.empty();
-      iio_is_free = false;  // something of it is not visible
+      iio_is_free = false;  // part of it is not visible
       if (!adapter_is_free) break;
     }
   }
@@ -292,7 +291,7 @@ void StagedMemory::End(const Filter& ends) {
     const auto ends_here = [&](const Inbound& inbound) {
       return ends(inbound.write);
     };
-    // What is before the last of them goes first (SM2).
+    // Everything before the last of them goes first (SM2).
     const auto rest =
         std::find_if(channel.rbegin(), channel.rend(), ends_here).base();
     for (auto inbound = channel.begin(); inbound != rest; ++inbound) {

@@ -24,7 +24,7 @@ class RowExploration {
   }
 
  private:
-  // Worlds can't be copied; the way to a state is gone anew.
+  // Worlds can't be copied: each visit repeats the way to its state.
   void Visit(std::vector<size_t>& way) {
     size_t moves = 0;
     {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// row_exploration: whether steps make an update persistent on a platform, by
-// trying everything that may happen (row_world.h), with the power cut in each
-// state.
+// row_exploration: checks whether steps make an update persistent on a
+// platform, by trying everything that may happen (row_world.h), with a power
+// cut in each state.
 //
-// Idea: once the requester takes the update for persistent every cut must leave
-// it whole; and of a compound one no cut at all may leave b without a. What is
-// known at the requester after the cut only, because it was on its way, needs
-// no case of its own: that it is known at once is one of the ways.
+// Idea: once the requester takes the update for persistent, every cut must
+// leave it whole. And no cut at all may leave b of a compound update without a.
+// An event that reaches the requester only after the cut needs no case of its
+// own: that it arrives at once is one of the ways.
 // Thread safety: pure functions.
 // References: remote persistence taxonomy §3; docs/remote_persistence.md.
 #ifndef ALPHEUS_TOOLS_MODEL_METHODS_ROW_EXPLORATION_H_
@@ -20,23 +20,24 @@
 
 namespace alpheus {
 
-// The worse, the later.
+// From best to worst.
 enum class RowVerdict {
   kOk,
-  kEndless,  // somebody waits for what never comes; nothing wrong was said
-  kOrder,    // b without a, of what was not acknowledged
-  kLoss,     // the requester took for persistent what is not
+  // A program waits for an event that never comes; nothing false was said.
+  kEndless,
+  kOrder,  // b without a, of an unacknowledged update
+  kLoss,   // the requester took for persistent an update that is not
 };
-// "OK", "ENDLESS", "ORDER", "LOSS".
+// Returns "OK", "ENDLESS", "ORDER" or "LOSS".
 const char* RowVerdictName(RowVerdict verdict);
 
 struct RowResult {
   RowVerdict verdict = RowVerdict::kOk;
   uint64_t states = 0;
-  uint64_t images = 0;  // what cuts left, looked at
+  uint64_t images = 0;  // images left by cuts and checked
 };
 
-// All states, or all until a loss.
+// Explores all states, or until a loss.
 RowResult ExploreRow(const RowWorld::Options& options, UpdateKind kind,
                      std::span<const Step> steps);
 

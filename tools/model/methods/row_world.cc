@@ -22,14 +22,13 @@ uint64_t LoadNew(std::span<const std::byte> image, size_t word) {
   return value;
 }
 
-// By a FLUSH's answer, or an atomic WRITE's.
+// Returns true for FLUSH and atomic WRITE, which have an answer.
 bool IsNonPosted(StepAction action) {
   return action == StepAction::kRequesterFlush ||
          action == StepAction::kRequesterWriteAtomic;
 }
 
-// What a software adapter has taken is in no domain, and goes through the
-// cache.
+// Bytes in a software adapter are in no domain, and go through the cache.
 StagedMemory::Options MemoryOptions(const RowWorld::Options& options) {
   Platform platform = options.platform;
   if (platform.transport == Transport::kTcp) platform = AsInTables(platform);
@@ -246,7 +245,7 @@ std::span<std::byte> RowWorld::Buffer(size_t words) {
                    .first(words * kWord);
 }
 
-// What is visible in the buffer now, received or not.
+// Copies what is visible in the buffer now, received or not.
 void RowWorld::CopyWord(size_t word) {
   const uint64_t value = LoadNew(Buffer(kMessageWordsMax), word);
   const size_t place = word < kWordsOfA ? kPlaceOfA + word : kPlaceOfB;
@@ -269,7 +268,8 @@ std::string RowWorld::Name() {
     }
   };
   add(dram_buffer_.data(), dram_buffer_.size());
-  // Of what is modelled: visible, certain; and what may get on, and from where.
+  // The modelled state: visible words, persistent words, and which words may
+  // move from where.
   add(pmem_.region().data(), 3 * kLineWords);
   add(pmem_.persistent().data(), 3 * kLineWords);
   const auto* dram = reinterpret_cast<const std::byte*>(dram_buffer_.data());

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// row_world: both ends of one update, as a sequence of steps has them, on a
-// modelled responder.
+// row_world: both ends of one update by a sequence of steps, on a modelled
+// responder.
 //
 // Idea: a sequence is two programs, the requester's steps and the responder's,
 // each in order. They wait for each other only by what travels: a message that
-// is received, an ack, a completion. Between them lies a connection, and behind
-// it the responder's memory with its stages (staged_memory.h). Whatever may
+// is received, an ack, a completion. Between them is a connection, and after it
+// the responder's memory with its stages (staged_memory.h). Everything that may
 // happen next is a numbered move: a step of either program, an operation that
-// arrives, a word that gets on. Whoever drives the world lets it move, and cuts
-// the responder's power anywhere.
+// arrives, a word that moves. The driver of the world picks moves, and cuts the
+// responder's power anywhere.
 //
 // Invariants:
 //   RW1. Posted operations (WRITE, WRITEIMM, SEND) arrive in their order, and
-//        may pass FLUSH and atomic WRITE; those two are carried out behind all
-//        that was posted before them (taxonomy §2, "Operation Ordering").
+//        may pass FLUSH and atomic WRITE. FLUSH and atomic WRITE are carried
+//        out after all that was posted before them (taxonomy §2, "Operation
+//        Ordering").
 //   RW2. A completion of a posted operation says that it is in the responder's
-//        adapter; on iWARP only that it was posted (§3.2). One of a FLUSH says
-//        that it was carried out. A wait is for the last such operation that
-//        was posted; for one that never was it never ends.
+//        adapter; on iWARP only that it was posted (§3.2). A completion of a
+//        FLUSH says that it was carried out. A wait is for the last such
+//        operation that was posted; without one it never ends.
 //   RW3. The responder's program receives messages in order; a receive
 //        completion is SM4's. An atomic WRITE is a write like any other on
 //        PCIe: it reads nothing and pushes nothing on.
-//   RW4. A responder's flush has its fence with it. A cut between the two
-//   leaves
-//        what one before leaves, and lines that change there are as if they
-//        had changed behind.
+//   RW4. A responder's flush includes its fence. A cut between the two leaves
+//        what a cut before them leaves; lines that change in between count as
+//        changed after.
 // Persistence: a is two words, so that it tears; b is one, as a tail pointer,
-// and in another line. A message has the words of its update, and is whole if
-// they all are, which its checksum tells. Only a recovery that applies messages
-// looks at those (method_table.h), and only in persistent memory.
+// in another line. A message has the words of its update, and is whole if they
+// all are, as its checksum tells. Only a recovery that applies messages reads
+// them (method_table.h), and only in persistent memory.
 // Thread safety: none.
 // Fault model: power cuts at the responder. One update; its receive buffer is
 // not posted again.
@@ -58,7 +58,7 @@ class RowWorld {
     bool applies_messages = false;
   };
 
-  // What recovery finds of the update.
+  // The parts of the update that recovery finds.
   struct Found {
     bool a = false;  // whole
     bool b = false;
@@ -69,21 +69,22 @@ class RowWorld {
   RowWorld(const RowWorld&) = delete;
   RowWorld& operator=(const RowWorld&) = delete;
 
-  // What may happen next, numbered; none: nothing ever will.
+  // Returns the number of possible moves; 0: nothing will ever happen.
   size_t move_count() const { return ProgramMoves().size() + memory_moves(); }
   // Requires: move < move_count().
   void Make(size_t move);
 
-  // It has done all its steps: it takes the update for persistent.
+  // Returns true if the requester has done all its steps: it takes the update
+  // for persistent.
   bool requester_is_done() const {
     return requester_at_ == requester_steps_.size();
   }
-  // Two worlds of the same options and steps that have one name have one
-  // future.
+  // Returns a name of the state: two worlds of the same options, steps and name
+  // have one future.
   std::string Name();
 
-  // The power goes; returns what recovery finds in each of the images that are
-  // possible. Nothing is called after it.
+  // Cuts the power; returns what recovery finds in each possible image. Nothing
+  // is called after it.
   std::vector<Found> Cut();
 
  private:
@@ -96,18 +97,18 @@ class RowWorld {
   static constexpr size_t kWordsOfA = 2;
   static constexpr size_t kMessageWordsMax = kWordsOfA + 1;
 
-  // What the responder's program does between two cuts.
+  // One atomic act of the responder's program.
   struct Act {
     enum class Kind { kReceive, kCopyWord, kPersist, kSendAck } kind;
-    size_t word = 0;   // of a message: kCopyWord
+    size_t word = 0;   // word of a message, for kCopyWord
     size_t first = 0;  // kPersist
     size_t count = 0;
   };
   struct Operation {
     Step step;
-    bool is_done = false;  // in the adapter, or carried out
+    bool is_done = false;  // it is in the adapter, or carried out
   };
-  // Which of the operations may arrive, after the programs.
+  // Numbers of moves: the two programs, then the operations that may arrive.
   enum : size_t { kRequester, kResponder, kFirstOperation };
 
   size_t memory_moves() const { return memory_.move_count(); }
@@ -135,7 +136,7 @@ class RowWorld {
   const Options options_;
   std::vector<Step> requester_steps_;
   std::vector<Act> responder_acts_;
-  size_t message_words_ = 0;  // 0: there is none with the bytes
+  size_t message_words_ = 0;  // 0: no message has the bytes
   size_t requester_at_ = 0;
   size_t responder_at_ = 0;
   std::vector<Operation> posted_;

@@ -33,8 +33,8 @@ bool IsReceiveAck(StepAction action) {
   return action == StepAction::kRequesterReceiveAck;
 }
 
-// What waits for the completion of this; FLUSH and what carries the bytes have
-// one.
+// Returns the step that waits for the completion of `action`; FLUSH and
+// operations that carry bytes have one.
 std::optional<StepAction> CompletionOf(StepAction action) {
   switch (action) {
     case StepAction::kRequesterWrite:
@@ -50,7 +50,7 @@ std::optional<StepAction> CompletionOf(StepAction action) {
   }
 }
 
-// The n-th that is received is the n-th that was sent.
+// Returns the receipt of a sent message: the n-th received is the n-th sent.
 template <class IsSent, class IsReceived>
 std::optional<size_t> ReceiptOf(std::span<const Step> steps, size_t sent,
                                 const IsSent& is_sent,
@@ -65,7 +65,7 @@ std::optional<size_t> ReceiptOf(std::span<const Step> steps, size_t sent,
   return std::nullopt;
 }
 
-// The wait that the last such operation before it ends.
+// Returns the wait that this operation ends: the last such operation before it.
 std::optional<size_t> WaitFor(std::span<const Step> steps, size_t operation) {
   const auto completion = CompletionOf(steps[operation].action);
   if (!completion) return std::nullopt;
