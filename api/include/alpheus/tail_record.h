@@ -13,9 +13,8 @@ namespace alpheus {
 
 struct TailRecord {
   Lsn lsn;
-  Epoch epoch;  // in which it was written
-  std::span<const std::byte>
-      payload;  // a copy, valid until the tail's next call
+  Epoch epoch;                         // in which it was written
+  std::span<const std::byte> payload;  // a copy, until the tail's next call
 };
 
 }  // namespace alpheus
