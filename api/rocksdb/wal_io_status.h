@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// wal_io_status: what RocksDB is told when the log says no.
+// wal_io_status: converts errors of the log for RocksDB.
 //
-// Idea: RocksDB decides by code, subcode and flags whether it goes on, tries
-// again by itself, or stops. After a write or a sync of unknown outcome it must
-// stop: going on would acknowledge what stands behind bytes that may be lost.
+// Idea: by code, subcode and flags RocksDB decides whether it continues,
+// retries by itself, or stops. After a write or a sync of unknown outcome it
+// must stop: otherwise it would acknowledge data after bytes that may be lost.
 //
 //   of the log           RocksDB sees                   and then
 //   ResourceExhausted    IOError, NoSpace               stops writing; Resume()
