@@ -3,6 +3,7 @@
 // templates for each.
 //
 // Idea: a source that defines a class template ends with
+//   ALPHEUS_INSTANTIATE_CLASS(Forcer);
 // and one that defines functions, or some members of a class, with
 //   #define ALPHEUS_INSTANTIATE(P) template absl::Status Format<P>(P&)
 //   ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);

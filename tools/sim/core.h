@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// core: just enough replicas to go on with, which are healed before all others.
+// core: just enough replicas to continue with, which are healed before all
+// others.
 //
-// Idea: a log must go on with max(R, W) of its replicas (P-C8), not only with
-// all of them. So when faults have ended a core is drawn by lot, and healed:
-// power, processes, links among its machines, the membership service. What is
-// no part of it stays broken, each machine in its own way, until the log was
-// opened and has acknowledged records. Only then the rest is healed.
+// Idea: a log must continue with max(R, W) of its replicas (P-C8), not only
+// with all of them. So when faults have ended, a core is drawn by lot and
+// healed: power, processes, links among its machines, the membership service.
+// The other machines stay broken, each in its own way, until the log was opened
+// and has acknowledged records. Only then they are healed.
 //
 //   core        max(R, W) members of the configuration in force or more, R of
 //   them such as know what they
@@ -32,8 +33,8 @@
 
 namespace alpheus::sim {
 
-// Of members by number: those that are there, and of these those that know what
-// they hold. A random core; all members if there is none.
+// Returns a random core; all members if there is none. `usable`: the members
+// that exist, by number; and of these those that know what they hold.
 std::set<int> DrawCore(const QuorumSizes& sizes, const std::set<int>& usable,
                        const std::set<int>& knowing, RandomSource& random);
 
@@ -42,15 +43,15 @@ class Core {
   // Draws it.
   explicit Core(World& world);
 
-  // Heals its machines, and has the others stay broken until EndFaults().
-  // By lot no application lives on in the core.
+  // Heals its machines; the others stay broken until EndFaults(). By lot no
+  // application of the core survives.
   void Heal();
-  // What is broken may be healed again.
+  // Allows healing of the others.
   void EndFaults();
 
   const std::vector<int>& machines() const { return machines_; }
   bool Contains(int machine) const;
-  // All machines are in it, so that there is nothing to see.
+  // Returns whether all machines are in it, so that there is nothing to see.
   bool is_all() const;
 
  private:

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// epoch_checker: what each machine's medium says of promises and epochs, and
-// whether the log that it says to hold is there.
+// epoch_checker: checks promises and epochs on each machine's medium, and that
+// the log that it claims is there.
 //
 // Idea: superline and table are read from the persistent image, with the
 // readers that a node uses after a crash, whenever they have changed: after
-// each fence of the machine that changed them, and when power fails. A floor of
-// the crash model is an image that a power cut may leave, so whatever is found
-// here a node could have found.
+// each fence that changed them, and when power fails. A floor of the crash
+// model is an image that a power cut may leave, so a node could have found
+// whatever is found here.
 //
-// What is held:
+// Checked:
 //   P-INV-S1  a superline never goes back behind the number that was seen, and
 //             each has a number of its own
 //   P-INV-S2  at every instant superline, table and watermark can be read; at
@@ -30,8 +30,8 @@
 //   P-INV-3   all records between a medium's head and what it has proven to
 //             hold can be read there, and are those that were chosen
 //   P-INV-8   the chain at its head is the one of the log
-// What it can't see: changes between two fences that leave the bytes as they
-// were; rings whose watermark is behind.
+// Not seen: changes between two fences that leave the bytes as they were; rings
+// whose watermark is behind.
 // Thread safety: one thread.
 // References: protocol P-A2, P-A4, P-B2, P-B3.
 #ifndef ALPHEUS_TOOLS_SIM_EPOCH_CHECKER_H_
@@ -56,29 +56,29 @@ class EpochChecker {
  public:
   explicit EpochChecker(World& world);
 
-  // A machine calls the persistence primitive, which has not acted yet.
+  // Notes a call of a machine's persistence primitive, which has not acted yet.
   void OnPrimitive(int machine, const World::Model::Event& event);
-  // Between two events.
+  // Checks changed media; called between two events.
   void LookAtNews();
-  // Whatever may have changed: its power was cut, or time has passed.
+  // Checks a medium after any change: a power cut, or elapsed time.
   void Look(int machine);
-  // The machine has another medium than it had, or one as it was some time ago:
-  // what is there is where it begins.
+  // Starts again with another medium of the machine, or with an older state of
+  // it.
   void Adopt(int machine);
-  // A primary is about to show its log, which it found with the configuration
-  // `found`, and has opened with `target`.
+  // Judges a primary that is about to show its log, which it found with the
+  // configuration `found`, and has opened with `target`.
   void OnOpened(Epoch epoch, const Configuration& found,
                 const Configuration& target);
-  // No superline is being written.
+  // Checks a medium on which no superline is being written.
   void LookAtRest(int machine);
 
-  // What its medium says now; nothing: it can't be read, which is a violation.
+  // Reads its medium now; nothing: it can't be read, which is a violation.
   std::optional<RegionState> Read(int machine);
-  // On the machine's medium.
+  // Returns the promise on the machine's medium.
   const Promise& promise(int machine) const { return seen_[machine].promise; }
   Epoch log_epoch(int machine) const { return seen_[machine].log_epoch; }
   bool repairing(int machine) const { return seen_[machine].repairing; }
-  // nullptr: it was never looked at.
+  // Returns the configuration there; nullptr: never read.
   const Configuration* configuration(int machine) const {
     const auto& superline = seen_[machine].superline;
     return superline ? &superline->configuration : nullptr;
@@ -87,7 +87,7 @@ class EpochChecker {
  private:
   struct Seen {
     bool has_fenced = false;
-    std::vector<std::byte> bytes;  // of superline and table
+    std::vector<std::byte> bytes;  // superline and table
     uint64_t seq = 0;
     std::optional<Superline> superline;
     Promise promise;
@@ -96,7 +96,7 @@ class EpochChecker {
     uint64_t table_seq = 1;  // as formatted
   };
 
-  // What the last fence of that machine covered.
+  // Checks what the last fence of that machine covered.
   void LookAfterFence(int machine);
   bool HasNews(int machine) const;
   void Remember(int machine);
@@ -117,7 +117,7 @@ class EpochChecker {
   std::map<uint64_t, EpochEntry> entries_;   // by epoch
   std::map<uint64_t, uint64_t> nonces_;      // epochs by nonce
   std::map<uint64_t, ReplicaSet> promised_;
-  std::map<uint64_t, ReplicaSet> given_;  // whatever became of the medium
+  std::map<uint64_t, ReplicaSet> given_;  // even if the medium is gone
   std::map<uint64_t, ReplicaSet> installed_;
 };
 
