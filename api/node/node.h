@@ -18,15 +18,15 @@
 //   ND1. A replica is served only while its file's lock is held (P-A7).
 //   ND2. A file that can't be served (damaged, of another cluster, of another
 //        node) is reported and left as it is. It does not affect other files.
-//   ND3. A replica whose medium failed is closed, and opened again as suspect:
-//        its bytes may only be in the page cache, so it holds nothing until an
+//   ND3. A replica whose medium failed is closed, and opened again as suspect.
+//        Its bytes may only be in the page cache, so it holds nothing until an
 //        epoch is installed on it again. The node retries at most once a
 //        minute. It keeps the lock until the superline says "suspect", so that
 //        the next process with the file knows.
 //   ND4. Knowledge of a file lasts as long as the file. A removed file is
-//        forgotten, a replaced one is read again, and a new one is found:
-//        within a second of the next activity, or at once if a peer asks for
-//        its log.
+//        forgotten, a replaced one is read again, a new one is found. That
+//        takes at most a second from the next activity, or no time if a peer
+//        asks for its log.
 //   ND5. If memory runs out in the work for one log, its file is closed and
 //        opened again; the others are still served.
 //   ND6. A replica whose file or a folder above it was removed or replaced, or

@@ -184,7 +184,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
     ALPHEUS_RETURN_IF_ERROR(CheckPayloads());
     return copied;
   }
-  // What was read may be of whoever has the region now.
+  // Payloads read before may be those of the process that has the region now.
   absl::Status CheckPayloads() const override {
     ALPHEUS_RETURN_IF_ERROR(CheckProcess());
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -197,7 +197,7 @@ class RingEngine final : public LogEngine, private HeldReplica {
     service_.Stop();
     absl::Status closed = log_.Close();
     if (!absl::IsFailedPrecondition(closed)) return closed;
-    // Refused: the log goes on.
+    // Refused: the log continues.
     const absl::Status started = service_.Start();
     if (started.ok()) return closed;
     return absl::FailedPreconditionError(

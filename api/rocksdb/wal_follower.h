@@ -9,19 +9,18 @@
 //
 // Invariants:
 //   WFR1. The files are those of one moment of the log, not older than the last
-//         Refresh that returned; except for records that are not yet known to
-//         be durable (CT4 of cluster_tail.h, with fewer than W nodes; LR2 of
-//         log_reader.h).
+//         Refresh that returned. Records that are not yet known to be durable
+//         may be missing (CT4 of cluster_tail.h, with fewer than W nodes; LR2
+//         of log_reader.h).
 //   WFR2. Files become shorter only if the log says so: durable records stay
 //         (P-C1).
 //   WFR3. A file that was found stays readable while it is referred to, even if
 //         the log has cleaned it.
 //   WFR4. The log is read again from its head if it cleaned records before they
 //         were read. It is also read again if much more was read than is likely
-//         still there; that happens when a look begins, or on a Refresh while
-//         no look needs an error (WFR5). Reason: files may have been removed
-//         without a record (WST4, wal_store.h), or be kept for a look that
-//         never listed.
+//         still there: when a look begins, or on a Refresh while no look needs
+//         an error (WFR5). Reason: files may have been removed without a record
+//         (WST4, wal_store.h), or be kept for a look that never listed.
 //   WFR5. A *look* of a reader lasts from its Begin to its List. It misses no
 //         file that was there at some moment in between, nor any byte of one,
 //         except as in WFR1: a file that loses its name meanwhile is kept
@@ -32,10 +31,10 @@
 //   WFR6. A file that List returned to a look is found until the look ends,
 //         unless the log is read again. List does not return files that are
 //         kept only for other looks, which may be dropped earlier.
-//   WFR7. If the log was read again and no longer has a file, a reader with
-//         that file open reads the state that was shown last, if it was shown
-//         when the reader listed it. If the file may have grown in between,
-//         reading to its end is an error.
+//   WFR7. After the log was read again, an open file may be gone from it. Its
+//         reader then reads the state that was shown last, if that was shown
+//         when the reader listed the file. If the file may have grown in
+//         between, reading to its end is an error.
 // Thread safety: all members concurrently; one Refresh or Begin at a time.
 // References: docs/rocksdb.md, "Following a log".
 #ifndef ALPHEUS_API_ROCKSDB_WAL_FOLLOWER_H_

@@ -7,14 +7,14 @@
 //
 //   of the log           RocksDB sees                   and then
 //   ResourceExhausted    IOError, NoSpace               stops writing; Resume()
-//                                                       flushes and goes on
+//                                                       flushes and continues
 //   Aborted              IOError, IOFenced, data loss   stops for good
 //   Unavailable,         IOError, data loss             stops for good
 //     DeadlineExceeded
 //   DataLoss             Corruption                     refuses to open
 //   Unimplemented        NotSupported
 //   InvalidArgument      InvalidArgument
-//   NotFound, of a file  IOError, PathNotFound          a secondary goes on
+//   NotFound, of a file  IOError, PathNotFound          a secondary continues
 //   else                 IOError
 #ifndef ALPHEUS_API_ROCKSDB_WAL_IO_STATUS_H_
 #define ALPHEUS_API_ROCKSDB_WAL_IO_STATUS_H_

@@ -19,7 +19,7 @@
 //   24..32  seconds since 1970, of kCreate, kTruncate and kRename; else 0
 //   32..    body: kData the bytes; kCreate and kRename the name; kHome the two
 //           directories, in version 2 also the vouch's id and generation, and
-//           in version 3 behind that the directory that the last take-over
+//           in version 3 also the directory that the last take-over
 //           left, and id and generation of the vouch at that time, with a 0
 //           byte between each two; else empty
 //

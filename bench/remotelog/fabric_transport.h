@@ -43,7 +43,7 @@ class FabricTransport final : public AppendTransport {
     std::string listen_address;
     // Memory of the server, kClientBytes for each client.
     std::span<std::byte> memory;
-    // Whether that is persistent memory: then rows with their receive buffers
+    // True if that is persistent memory: then rows with their receive buffers
     // there run.
     bool is_pmem = false;
     uint64_t warm_up = 0;  // appends of each client before those that count

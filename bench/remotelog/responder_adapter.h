@@ -4,7 +4,7 @@
 //
 // Idea: an operation is received, then a write crosses PCIe to the root complex
 // and goes from there into the cache, or to the memory controller. A completion
-// is another write, behind the bytes. A FLUSH is carried out as a READ: a
+// is another write, after the bytes. A FLUSH is carried out as a READ: a
 // request over PCIe whose access waits for what the connection wrote before.
 //
 // Invariants:

@@ -2,7 +2,7 @@
 // rejoin_cluster: three nodes, of which two have each record, and a third that
 // goes and comes back. This process is primary; its backup stays.
 //
-// Whether the third one has caught up is read from its replica's file, without
+// The third node's replica file shows whether it has caught up, without
 // trusting the log.
 //
 // Thread safety: one thread.

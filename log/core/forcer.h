@@ -18,10 +18,10 @@
 //        before the next begins (WMK2, watermark.h).
 //   FC4. A watermark names a durable LSN from before its own fence (WMK1): the
 //        fence of batch b carries the end of batch b - 1.
-//   FC5. Two kinds of thread move the durable LSN and its chain, never two at
-//        once: the holder of advance_mutex_, over a record that is marked
-//        persisted; or the appender of record durable_lsn + 1, while it has not
-//        marked that record.
+//   FC5. Only two kinds of thread move the durable LSN and its chain, never
+//        both at once. The holder of advance_mutex_ moves them over a record
+//        that is marked persisted. The appender of record durable_lsn + 1 moves
+//        them over its own record while that is not marked.
 // Persistence: a crash in a batch leaves any subset of its words.
 // Thread safety: all members concurrently.
 // References: Arcadia §4.3, §4.4; protocol P-A3.2, P-A3.3, P-A3.5.

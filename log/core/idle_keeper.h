@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // idle_keeper: forces and notifies when no caller does.
 //
-// Idea: two things would otherwise wait for the next append for ever: records
-// that were completed and not forced (with frequency F up to F - 1 of them),
-// and the watermark, which is one batch behind. Poll is called once per
-// interval while anything happens.
+// Idea: without it two things would wait for the next append: records that were
+// completed and not forced (up to F - 1 with frequency F), and the watermark,
+// which is one batch behind. Poll is called once per interval while anything
+// happens.
 // * It forces records that were completed at one call and are still exposed at
 //   the next.
 // * If nothing moved in between and nothing is exposed, it writes the last

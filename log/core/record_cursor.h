@@ -9,8 +9,8 @@
 //
 // Invariants:
 //   RC1. Never reads outside the ring, whatever the bytes are (P-L1).
-//   RC2. scan(image) = scan(image with PADs removed or damaged) (P-L5): since
-//        no record crosses the end of the ring, an unreadable place whose LSN
+//   RC2. scan(image) = scan(image with PADs removed or damaged) (P-L5). No
+//        record crosses the end of the ring. So an unreadable place whose LSN
 //        is found at the ring's start was a damaged PAD.
 //   RC3. Ends at `limit`, one capacity after the head.
 // Thread safety: one thread; only cleanup may write the ring meanwhile.

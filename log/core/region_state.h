@@ -79,7 +79,7 @@ enum class ReadingMode {
 //   DataLoss       no superline copy can be read (zeros, ones, random bytes,
 //                  not a region at all), the geometry does not fit the file
 //                  (truncated), no epoch table or no watermark can be read, or
-//                  what they say contradicts itself
+//                  their values contradict each other
 //   Unimplemented  another format version
 // If the region is being written, an error can mean that an update was in
 // progress: use ReadSharedRegionState.

@@ -10,7 +10,8 @@
 // Invariants that an implementation keeps:
 //   RSK1. durable_lsn is at most the W-th largest persisted LSN over the
 //         replicas in sync (P-INV-22), and never goes back. The log's own
-//         replica counts with the LSN that LocalPersisted was given.
+//         replica counts with the LSN that LocalPersisted was given. Example: W
+//         = 2 and persisted LSNs 9, 7 and 4 allow a durable_lsn of 7.
 //   RSK2. reuse_head is at most the head that each replica in sync has in its
 //         persisted superline (P-L4).
 //   RSK3. Once status() is not OK it stays so, and durable_lsn stays where it

@@ -16,7 +16,9 @@
 // Why the rebuilt values are right: the word is loaded first, the references
 // after it. A swap succeeds only if the word did not change meanwhile. Then
 // both references belong to a moment at which the word was current, so the
-// distance is in [0, cap] and [0, capacity]. (For the word to come back to the
+// distance is in [0, cap] and [0, capacity]. Example with 3 bits for the LSN:
+// if the durable LSN is 13 and the bits are 1, the next LSN is 17, the first
+// value from 13 on that ends in these bits. (For the word to come back to the
 // same bits, exactly a multiple of 2^23 LSNs and of 2^40 lines would have to
 // pass.)
 // Thread safety: all members concurrently.

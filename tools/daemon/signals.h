@@ -3,7 +3,7 @@
 //
 //   SIGTERM, SIGINT, SIGQUIT        ends
 //   SIGHUP                          reloads what can be
-//   SIGTSTP, SIGSTOP, SIGCONT       stops, goes on: as whoever sends it wants
+//   SIGTSTP, SIGSTOP, SIGCONT       stops and continues, as for any process
 //   SIGKILL, faults (SIGSEGV, ...)  ends at once
 //   all others                      nothing
 //

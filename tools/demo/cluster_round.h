@@ -10,7 +10,7 @@
 //   4. primaries on another node that are killed while they recover
 //   5. a successor on another node recovers and appends
 //   6. a look at the log while it is at work
-//   7. a primary that had been paused goes on; it, or one that was left alive,
+//   7. a paused primary continues; it, or one that was left alive,
 //      must end with an error
 //   8. the successor ends or is killed
 //   9. an empty append opens the log once more; the last look

@@ -53,7 +53,7 @@ class ClusterWriter {
 
   // Ends its input: it appends what it was given, and ends.
   void EndInput() { writer_.EndInput(); }
-  // As FedWriter::Hold.
+  // Holds the writer, see FedWriter::Hold.
   void Hold(bool is_held) { writer_.Hold(is_held); }
   void Pause() { process_.Pause(); }
   void Continue() { process_.Continue(); }

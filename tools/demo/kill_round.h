@@ -36,7 +36,7 @@ struct KillRoundOptions {
   std::string directory;  // exists; holds the region
   uint64_t region_bytes = 0;
   uint64_t threads = 4;
-  uint64_t ack_count_max = 0;  // kill after at most so many acknowledgements
+  uint64_t ack_count_max = 0;           // most acknowledgements before the kill
   int64_t delay_nanos_max = 1'000'000;  // and then at most this much later
   bool kills_early = false;  // now and then while the log is being opened
 };

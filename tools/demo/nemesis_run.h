@@ -24,7 +24,7 @@ struct NemesisOptions {
   std::string directory;  // exists; holds the cluster
   std::string feed_text;
   int node_count = 3;
-  // As in ClusterOptions; no link is cut then.
+  // RDMA hosts as in ClusterOptions; no link is cut then.
   std::vector<std::string> rdma_hosts = {};
   // Device-DAX, blank or formatted, for the last node's replica of the first
   // log; empty: none.

@@ -17,8 +17,8 @@
 //        under its LSN.
 //   RO3. Every record that is there was fed, and has exactly its bytes.
 //   RO4. LSNs are an unbroken run.
-//   RO5. Of each thread exactly its first k records are there, in order;
-//        k is the number of its acknowledgements, or one more.
+//   RO5. Exactly the first k records of each thread are there, in order; k is
+//        the number of its acknowledgements, or one more.
 //   RO6. A writer's records come after all that was acknowledged, or returned,
 //        before it started.
 // Thread safety: pure.
@@ -46,7 +46,7 @@ struct Acknowledgement {
   uint64_t thread = 0;
 };
 
-// What the log gave back.
+// Record that the log returned.
 struct RecoveredRecord {
   uint64_t lsn = 0;
   std::string payload;

@@ -8,14 +8,14 @@
 //
 // Checked, for one primary's log:
 //   API       errors as log.h names them; Unavailable and Aborted only of a log
-//             that has failed; DeadlineExceeded only behind the deadline; a
+//             that has failed; DeadlineExceeded only after the deadline; a
 //             precondition of the caller's own reservations only if it has some
 //   P-A3      a call returns within its deadline and kSlackNanos, one without a
 //             deadline that waits for nobody within kSlackNanos, unless its
 //             process stood still or ran slowly meanwhile, or ran callbacks
 //   P-F7      who waits hears within kSlackNanos that the log has failed; who
 //             asked to be told of a record is told of the log's end, too
-//   P-INV-20  no call is OK that began behind a failure that a client was told
+//   P-INV-20  no call is OK that began after a failure that a client was told
 //             of
 // Not seen: calls that never return. A log that never comes to rest breaks
 // P-C8.

@@ -8,7 +8,7 @@
 // was told of it.
 //
 // Checked, for each opening that shows its log:
-//   P-INV-2  so many replicas that promised the epoch, members of the
+//   P-INV-2  that many replicas that promised the epoch, members of the
 //            configuration that was found and not suspect, nacked the first LSN
 //            that is not shown, or are blank
 // Not seen: which reports had come when the end was chosen (one that came later

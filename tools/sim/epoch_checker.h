@@ -9,7 +9,7 @@
 // whatever is found here.
 //
 // Checked:
-//   P-INV-S1  a superline never goes back behind the number that was seen, and
+//   P-INV-S1  a superline's number never goes back below one that was seen, and
 //             each has a number of its own
 //   P-INV-S2  at every instant superline, table and watermark can be read; at
 //             rest both copies of superline and table are equal

@@ -9,7 +9,7 @@
 //             over a connection that has written under no other promise
 //   P-INV-S4  it lies in the ring: superline, watermark and table are written
 //             by their own process alone
-// so that a byte of a session of epoch e never lands behind a promise of e' >
+// so that a byte of a session of epoch e never lands after a promise of e' >
 // e. A promise is given once the replica begins to look at its ring for the
 // answer: between that and the promise on its medium it ends the sessions, and
 // with them what the machine's adapter still has of them.

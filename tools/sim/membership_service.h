@@ -41,8 +41,8 @@ struct MembershipOptions {
   int64_t delay_ns_max = 5'000;    // of a message
   int64_t session_ns = 2'000'000;  // of silence, until a session expires
   int64_t watch_ns_max = 50'000;   // until a watcher hears of a change
-  uint32_t lost_odds = 0;          // 1 in so many messages is lost; 0: none
-  uint32_t stale_odds = 0;         // 1 in so many reads is behind; 0: none
+  uint32_t lost_odds = 0;          // 1 in this many messages is lost; 0: none
+  uint32_t stale_odds = 0;         // 1 in this many reads is stale; 0: none
 };
 
 struct MembershipRequest {

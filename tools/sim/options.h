@@ -24,7 +24,7 @@ enum class FaultKind {
   kKillNode,      // the same, of a node's daemon
   kPowerCut,      // of one machine
   kPowerCutAll,   // of all at once
-  kPausePrimary,  // SIGSTOP; its adapter goes on
+  kPausePrimary,  // SIGSTOP; its adapter continues
   kPauseNode,
   kCutLink,  // both ways, between two machines
   kCutOneWay,
@@ -51,7 +51,7 @@ enum class FaultKind {
   kForeignRegion,   // of another log, cluster or format, for a time
   kLoseRegion,      // there is none, for a time
   kWipeRegion,      // zeros or ones, for good
-  kBlankRegion,     // formatted anew, for good
+  kBlankRegion,     // formatted again, for good
   kRollBackRegion,  // as it was some time ago
   // Faults of its bytes.
   kFlipBit,
@@ -138,7 +138,7 @@ struct RunOptions {
   int64_t delay_ns_max = 5'000;    // of a message
   double break_probability = 0;    // of an operation's connection
   uint64_t slice_bytes = 4096;     // of a ring, looked at in one go
-  uint64_t yield_odds = 0;         // 1 in so many yield points; 0: none
+  uint64_t yield_odds = 0;         // 1 in this many yield points; 0: none
   // Odds of a switch at a call of fabric and persistence primitive inside a
   // node's turn or an opening: 1 in this many; 0: none.
   uint64_t switch_odds = 0;
@@ -146,7 +146,8 @@ struct RunOptions {
   int64_t fault_gap_ns_max = 3'000'000;
   std::array<uint32_t, kFaultKinds> weights = {};
   Workload workload = Workload::kMixed;
-  // As in RingLogOptions; at least twice the records that a policy waits for.
+  // Exposure cap of RingLogOptions; at least twice the records that a policy
+  // waits for.
   uint32_t exposure_records_max = 64;
   std::set<uint32_t> left_out;
   Canary canary = Canary::kNone;

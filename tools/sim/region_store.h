@@ -40,7 +40,7 @@ class RegionStore {
   enum class Content {
     kOwn,     // its replica, maybe damaged
     kAlien,   // to be refused: of another node, log or format, or no region
-    kBlank,   // formatted anew: it opens, and knows nothing
+    kBlank,   // formatted again: it opens, and knows nothing
     kAbsent,  // no file
     // Formatted again, to join: it knows nothing until it has installed an
     // epoch whose configuration names it.

@@ -10,7 +10,7 @@
 //        ^                       ^  |                            |     |
 //        |                       |  \--"no such session"--> kExpired <-/
 //        \------- Renew ---------|------------------------------/      |
-//                                \-------- the session goes on --------/
+//                                \-------- the session continues ------/
 //
 // Thread safety: one thread.
 // References: membership_service.h; quorum/membership.h.

@@ -21,7 +21,7 @@ namespace alpheus::sim {
 // Calls of the primitive that it counts.
 enum class TrapAim {
   kAnyCall,
-  kMetadata,          // superline, watermark and table, and fences behind them
+  kMetadata,          // superline, watermark and table, and fences after them
   kSuperlineOrTable,  // these two alone
 };
 

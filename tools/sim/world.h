@@ -114,7 +114,7 @@ class World {
     uint64_t media_compared = 0;    // EndChecker
     uint64_t records_compared = 0;
     uint64_t looks_at_rest = 0;
-    uint64_t final_openings = 0;   // behind the end, whose log was as it was
+    uint64_t final_openings = 0;   // after the end, with an unchanged log
     uint64_t regions_refused = 0;  // that were not their machine's replica
     uint64_t progress_undemanded =
         0;                 // seeds with more damage than allowed for
@@ -144,7 +144,7 @@ class World {
     uint64_t changes_refused = 0;
     uint64_t replacements_made = 0;  // of these, of a lost replica
     uint64_t rival_changes = 0;  // that began while another one was under way
-    uint64_t stopped = 0;        // machines, so that a change goes on
+    uint64_t stopped = 0;        // machines, to let a change continue
     uint64_t newcomers = 0;      // blank replicas
     // Passes over a replica that began, by its node or its primary; places that
     // they repaired, on which machines; records in these; of these, durable
@@ -205,8 +205,8 @@ class World {
   void NoteClosed(Lsn next) { closed_ = next; }
   std::optional<Lsn> TakeClosed() { return std::exchange(closed_, {}); }
 
-  // Returns the machines. Those with a replica come first: options().nodes of
-  // them.
+  // Returns the machines; machines with a replica come first: options().nodes
+  // of them.
   std::vector<Machine>& machines() { return machines_; }
   Machine& machine(int number) { return machines_[number]; }
   // Returns the first machine, from the drawn one on, for which `holds` is

@@ -450,7 +450,7 @@ typedef enum alpheus_recovery_verdict {
   ALPHEUS_RECOVERY_TORN_TAIL = 1
 } alpheus_recovery_verdict;
 
-// What opening the log found; lent by the log until it is closed.
+// Findings of opening the log; lent by the log until it is closed.
 typedef struct alpheus_recovery_report {
   alpheus_recovery_verdict verdict;
   bool was_closed_cleanly;
@@ -583,14 +583,14 @@ const alpheus_region_info* alpheus_reader_info(alpheus_reader* reader)
 typedef struct alpheus_verification {
   const char* verdict;   // "complete", "torn" or "corrupt"
   uint64_t end_lsn;      // last readable LSN in unbroken order
-  uint64_t tail_offset;  // monotone, behind it
+  uint64_t tail_offset;  // monotone, after it
   uint64_t proven_lsn;   // persisted in this region for certain
   uint64_t data_records;
   uint64_t cleaned_records;
   uint64_t aborted_records;
   uint64_t damaged_pads;
   uint64_t payload_bytes;
-  uint64_t cut_records;  // completed behind the first bad one
+  uint64_t cut_records;  // completed after the first bad one
   uint64_t durable_lsn;  // on W replicas for certain, as far as it tells
 } alpheus_verification;
 

@@ -11,12 +11,15 @@
 //   CR1. Every record up to durable_lsn() is durable: W replicas have persisted
 //        it, and every later opening recovers it. A later reader that reaches
 //        those replicas shows it again.
-//   CR2. durable_lsn() is a lower bound. A record may be acknowledged although
-//        no reachable replica proves it: the proof may be with the primary, in
-//        its own replica (which is not served while it runs), or on a node that
-//        is down. durable_lsn_max() is the upper bound; both are equal when the
-//        log is idle or closed and all replicas answer. Opening the log decides
-//        the fate of the records in between.
+//   CR2. durable_lsn() is a lower bound, durable_lsn_max() an upper one. A
+//        record may be acknowledged although no reachable replica proves it.
+//        The proof may be with the primary, in its own replica (which is not
+//        served while it runs), or on a node that is down. Both bounds are
+//        equal when the log is idle or closed and all replicas answer. Opening
+//        the log decides the fate of the records in between.
+//        Example: N = 3, W = 2, node 1 is down, node 2 proves records 1 to 9,
+//        node 3 records 1 to 6. durable_lsn() is 6. Node 1 may have record 9
+//        too, so durable_lsn_max() is 9.
 //   CR3. With too few replicas the reader shows less, never more: durable_lsn()
 //        may be Lsn(0).
 // A replica whose N or W differ from the cluster file's is reported as an error

@@ -13,19 +13,24 @@
 //   auto id = (*log)->Complete(*std::move(record));
 //   absl::Status durable = (*log)->Force(*id);
 //
-// States of a record: reserved (space and LSN given), completed (all bytes
-// written, checksum set), persisted (inside the local persistence domain),
-// durable (persisted on W replicas; in local mode, here), recovered (found
-// again by Open), cleaned (no longer needed). Table 2 of the Arcadia paper maps
-// to: reserve Reserve, copy Copy, complete Complete, force Force, append
-// Append, getLSN Reservation::lsn, cleanup Cleanup, cleanupAll CleanupAll,
-// begin/end Recovered().
+// States of a record:
+//
+//   reserved    its LSN and space are given
+//   completed   all bytes are written, its checksum is set
+//   persisted   it is inside the local persistence domain
+//   durable     it is persisted on W replicas (in local mode: here)
+//   recovered   Open found it again
+//   cleaned     it is no longer needed
+//
+// Table 2 of the Arcadia paper maps to: reserve Reserve, copy Copy, complete
+// Complete, force Force, append Append, getLSN Reservation::lsn, cleanup
+// Cleanup, cleanupAll CleanupAll, begin/end Recovered().
 //
 // Invariants:
 //   LG1. A record whose Force or Append returned OK is recovered by every later
 //        Open, with exactly its bytes, unless it was cleaned.
-//   LG2. What Open recovers is an unbroken run of LSNs from the head; ABORTED
-//        records leave gaps in what is delivered, never holes.
+//   LG2. The records that Open recovers are an unbroken run of LSNs from the
+//        head. ABORTED records leave gaps in what is delivered, never holes.
 //   LG3. No recovered record was invented: each was completed with those bytes.
 //   LG4. head_lsn <= durable_lsn + 1 <= next_lsn.
 //   LG5. At most LogOptions::exposure_records_max records are reserved and not

@@ -112,7 +112,7 @@ struct VerifyReport {
   // "complete", "torn" or "corrupt".
   std::string verdict;
   Lsn end_lsn;               // last readable LSN in unbroken order
-  uint64_t tail_offset = 0;  // monotone, behind it
+  uint64_t tail_offset = 0;  // monotone, after it
   Lsn proven_lsn;            // persisted in this region for certain
   Lsn durable_lsn;           // on W replicas for certain, as far as it tells
   Lsn named_durable_lsn;     // durable_lsn as proven by headers alone
@@ -121,7 +121,7 @@ struct VerifyReport {
   uint64_t aborted_records = 0;
   uint64_t damaged_pads = 0;
   uint64_t payload_bytes = 0;
-  uint64_t cut_records = 0;  // completed behind the first bad one
+  uint64_t cut_records = 0;  // completed after the first bad one
 };
 
 class LogReader {
