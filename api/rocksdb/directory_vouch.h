@@ -40,7 +40,7 @@
 //        replaces IDENTITY, the file names none, and is valid for any.
 //   DV6. If the log says that its database is elsewhere, no option drops that
 //        WAL or replays it over another directory. Such a directory gets the
-//        log by adopt only if it vouches for the log, or if the log has no
+//        log by adopt only if it holds what the log holds, or if the log has no
 //        data; and never if a take-over left it.
 // Crash states: during a rise those of DV2. After a rise the WAL file is still
 // there, and RocksDB removes it again.

@@ -327,7 +327,7 @@ alpheus_log_wait_durable(alpheus_log* log, uint64_t lsn, int64_t deadline_ns,
 // * with ALPHEUS_OK when `lsn` is durable; if it is already, before this
 //   returns;
 // * with UNAVAILABLE if the log fails first (outcome unknown);
-// * with ABORTED if the log is dropped first (outcome unknown).
+// * with ABORTED if alpheus_log_close ends the log first (outcome unknown).
 // `error` is lent for the call. The callback runs on the thread that made the
 // record durable, or on the log's own; one at a time, lowest LSN first. It
 // should be short. It must not close the log, and may use it otherwise.
