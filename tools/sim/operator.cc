@@ -108,8 +108,8 @@ void Operator::Act() {
 //   2. the list that a refused change says the log has, which some replica has,
 //      under a new number;
 //   3. each change, the last one first, and each list in the same way;
-//   4. the list of the newest epoch, from that of a replica that contradicts
-//   it;
+//   4. the list of the newest epoch, from that of a replica that stands against
+//      it;
 //   5. the change that got furthest except for one replica, while that one is
 //      stopped.
 void Operator::SettleOn() {
