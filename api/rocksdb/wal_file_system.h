@@ -29,9 +29,9 @@
 //         and removed before its file is. A file that is not recorded (WST4,
 //         wal_store.h) has no marker: it has no data, and a crash leaves
 //         nothing of it.
-//        Log and directory identify each other by more than that
-//        (docs/rocksdb.md#vouching, directory_vouch.h). If they do not match,
-//        nothing is read from the log and the database is refused.
+//         Log and directory identify each other by more than that
+//         (docs/rocksdb.md#vouching, directory_vouch.h). If they do not match,
+//         nothing is read from the log and the database is refused.
 //   WFS4. A process that lost the log changes no directory entry of the
 //         database and opens no file for overwriting. Before each change in a
 //         replicated log, a process confirms that it still has the log by a

@@ -221,6 +221,7 @@ class RingLog {
                                                  const Payload& payload,
                                                  int looks);
 
+  // ring_log_space.cc
   // Reserves with checks, waiting and errors.
   absl::StatusOr<Reserver::Space> TakeSpace(size_t bytes, Deadline deadline);
   // Tries once to make room after a refusal. Returns true if another try to
@@ -229,6 +230,7 @@ class RingLog {
                                 size_t bytes, Deadline deadline);
   absl::Status RingFull(size_t bytes) const;
 
+  // ring_log_force.cc
   // Forces the records that the policy asks for once `lsn` is completed.
   absl::Status ForceUnder(const ForcePolicy& policy, Lsn lsn,
                           Deadline deadline);
@@ -252,6 +254,7 @@ class RingLog {
   // ring_log_mend.cc
   absl::StatusOr<bool> MendTable();
 
+  // ring_log_replicate.cc
   // Makes one step towards making all records up to `lsn` durable.
   typename Forcer<P>::Progressed ForceStep(Lsn lsn) {
     return replicated_ == nullptr ? forcer_.Step(lsn) : replicated_->Step(lsn);
@@ -298,6 +301,7 @@ class RingLog {
   absl::Status CheckAppendable() const;
   bool HasOpenReservations() const { return first_open_lsn() < next_lsn(); }
 
+  // ring_log_wait.h
   // Runs `step` until it finishes, and waits for progress in between. Step:
   // StatusOr<bool>(); true or an error finishes.
   template <class Step>

@@ -4,6 +4,8 @@
 // lines: a record ends before each '\n'; a last line without one counts, an
 // empty line is a record of length zero, '\r' is kept. Reading back a written
 // stream gives the same bytes, except for records that contain '\n' themselves.
+// len32: four bytes, little-endian, give the length; the payload follows. Holds
+// any record.
 //
 // Thread safety: one thread per reader; functions are pure.
 #ifndef ALPHEUS_TOOLS_CLI_FRAMING_H_
@@ -34,6 +36,8 @@ class FrameReader {
   virtual ~FrameReader() = default;
 
   // Puts the next record into *record; returns false at the end of input.
+  // Errors, each with record index and byte position: OutOfRange (longer than
+  // the limit, or the input ends inside the record); as Input.
   virtual absl::StatusOr<bool> Next(std::string* record) = 0;
 };
 

@@ -71,7 +71,7 @@ Option AddOptionFunction(
     CLI::App* command, const std::string& name,
     const std::function<absl::Status(const std::string&)>& take,
     const std::string& meaning);
-// Returns an option that was added.
+// Returns the option of that name. Requires: it was added.
 Option FindOption(CLI::App* command, const std::string& name);
 
 CLI::App* AddSubcommand(CLI::App* command, const std::string& name,
