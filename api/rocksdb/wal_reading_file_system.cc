@@ -49,6 +49,7 @@ IOStatus WalReadingFileSystem::GetChildrenFileAttributes(
     std::vector<rocksdb::FileAttributes>* result, IODebugContext* dbg) {
   // The base file system would not ask this one for names and sizes; the
   // interface's default does.
+  // NOLINTNEXTLINE(bugprone-parent-virtual-call)
   return FileSystem::GetChildrenFileAttributes(directory, options, result, dbg);
 }
 
