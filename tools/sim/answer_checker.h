@@ -8,18 +8,18 @@
 //
 // Checked, for the replica that speaks:
 //   P-A4.2   the promise that it gives is on its medium
-//   P-INV-7  each record that it claims to have is persistent there, as it is
-//   P-INV-9  it claims to have every durable record on its medium, and so
-//            never nacks that; it says to have proven what its medium proves
-//   P-INV-12 with `repairing` on the medium it says so; BeginRepair put it
-//            there
-//   P-INV-9  nor what its medium proves to have had, and a fault took from it
-//   P-INV-25 once a fence has failed it knows nothing, until it has installed
-//            an epoch
-//   P-INV-16 a blank one knows nothing, and nothing is installed on it
-//   P-A8     nobody serves another region than its own replica
-//   P-A4.3   log epoch, table and head of the answer are those of the medium
-//   P-INV-3  a log that it says to have installed is the medium's log epoch
+//   P-INV-7  each record that it claims to have is persistent there, unchanged
+//   P-INV-9  it claims every durable record on its medium, so it never nacks
+//            one; it claims everything that its medium proves
+//   P-INV-9  it nacks no record that its medium proves and a fault destroyed
+//   P-INV-12 if its medium is marked `repairing` it says so; BeginRepair has
+//            marked it
+//   P-INV-16 a blank replica knows nothing, and nothing is installed on it
+//   P-INV-25 after a failed fence it knows nothing until it has installed an
+//            epoch
+//   P-A8     no process serves another region than its own replica
+//   P-A4.3   log epoch, table and head of the report are those of the medium
+//   P-INV-3  the log that it claims to have installed is the medium's log epoch
 // Not seen: the opener's conclusions; the history and the other checkers judge
 // those.
 // Thread safety: one thread.

@@ -5,10 +5,10 @@
 // Checked:
 //   P-INV-4  no ballot of a register is given to two processes (MB1 of
 //            membership.h)
-//   P-A4.1   a ballot is above every promise that it was asked to be above
-//            (MB2); of a register it was written there, by the process that is
-//            given it, before (MB3), and each that is written is above the one
-//            before, with a counter of its own
+//   P-A4.1   a ballot is above every promise in its question (MB2). A register
+//            had it before it was given, written by the process that got it
+//            (MB3). Each one written is above the one before, with a counter of
+//            its own
 // Not checked: that a register which was rolled back gives no counter again;
 // the register knows nothing of it. Node and process in the ballot, and
 // promises, then tell the two apart (BA4 of ballot.h).

@@ -7,16 +7,16 @@
 // soon after its deadline.
 //
 // Checked, for one primary's log:
-//   API       errors as log.h names them; Unavailable and Aborted only of a log
-//             that has failed; DeadlineExceeded only after the deadline; a
-//             precondition of the caller's own reservations only if it has some
-//   P-A3      a call returns within its deadline and kSlackNanos, one without a
-//             deadline that waits for nobody within kSlackNanos, unless its
-//             process stood still or ran slowly meanwhile, or ran callbacks
-//   P-F7      who waits hears within kSlackNanos that the log has failed; who
-//             asked to be told of a record is told of the log's end, too
-//   P-INV-20  no call is OK that began after a failure that a client was told
-//             of
+//   API       errors as in log.h. Unavailable and Aborted come only from a
+//             failed log; DeadlineExceeded only after the deadline; an error
+//             about the caller's own reservations only if it has some
+//   P-A3      a call returns by its deadline plus kSlackNanos. A call without a
+//             deadline that waits for nobody returns within kSlackNanos. Not
+//             counted: time in which its process stood still, ran slowly, or
+//             ran callbacks
+//   P-F7      a waiting call hears of a failure within kSlackNanos; a callback
+//             hears of the log's end too
+//   P-INV-20  no call is OK that began after a client was told of a failure
 // Not seen: calls that never return. A log that never comes to rest breaks
 // P-C8.
 // Thread safety: one thread.

@@ -3,10 +3,10 @@
 // connection breaks.
 //
 // Checked, for one primary and for the network:
-//   P-A3.3   a replica that is in sync stays it, unless somebody else opens the
+//   P-A3.3   a replica in sync stays in sync, unless another process opens the
 //            log: a service may let another machine go first in good order
-//   P-INV-R1 no message comes without a credit, that is, without a receive that
-//            waits for it
+//   P-INV-R1 no message comes without a credit, that is, without a waiting
+//            receive
 // Thread safety: one thread.
 // References: protocol P-A3.3, P-R1.
 #ifndef ALPHEUS_TOOLS_SIM_CALM_CHECKER_H_

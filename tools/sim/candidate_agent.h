@@ -6,9 +6,10 @@
 // process of its own where there is none. Safety never rests on what it is
 // told: an application that it started runs until it is fenced, unless the
 // agent ends it. The agent does that by lot when
-//   its session has expired, or somebody else is first: ended in good order,
-//     killed, or not at all, as by a process that did not notice
-//   its connection is lost: cautious ones end it, the others wait
+//   its session has expired, or another machine is first: it ends the
+//     application in good order, kills it, or does nothing, like a process that
+//     did not notice
+//   its connection is lost: cautious agents end the application, others wait
 // An application that ended by itself may be unable to open the log from here,
 // so that by lot the agent lets others go first: it steps down, and stands
 // again.

@@ -8,9 +8,9 @@
 // was told of it.
 //
 // Checked, for each opening that shows its log:
-//   P-INV-2  that many replicas that promised the epoch, members of the
-//            configuration that was found and not suspect, nacked the first LSN
-//            that is not shown, or are blank
+//   P-INV-2  N - W + 1 replicas have nacked the first LSN that is not shown, or
+//            are blank. They have promised the epoch, are members of the
+//            configuration that was found, and are not suspect
 // Not seen: which reports had come when the end was chosen (one that came later
 // may have been the last nack); and the end of a log whose highest epoch was
 // reported too late, or not ranked highest.

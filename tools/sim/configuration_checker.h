@@ -8,10 +8,10 @@
 // and not on any W media.
 //
 // Checked:
-//   P-INV-18  all media of one epoch have one configuration, the one that its
-//             opening says; a configuration comes only with an installation,
-//             names the replica that installs it, and has no lower number than
-//             the one before
+//   P-INV-18  all media of one epoch have one configuration: its opening's.
+//             A configuration comes only with an installation, names the
+//             replica that installs it, and its number is not below the one
+//             before
 // Thread safety: one thread.
 // References: protocol P-A5, P-H16, P-H18; recovery/opening_quorums.h.
 #ifndef ALPHEUS_TOOLS_SIM_CONFIGURATION_CHECKER_H_

@@ -8,15 +8,15 @@
 // The other machines stay broken, each in its own way, until the log was opened
 // and has acknowledged records. Only then they are healed.
 //
-//   core        max(R, W) members of the configuration in force or more, R of
-//   them such as know what they
-//               hold: one that a crash caught while it was `repairing` says
-//               "unknown" of most (P-H12), and one whose medium is hurt may.
-//               One that is gone is no part of it. Where fewer know, all are
-//   the others  as the faults left them, and as these end; without power;
-//               without a node; standing still; cut off, both ways or one. Who
-//               is cut off is cut off from the membership service, too: its
-//               session must expire, or it would be first for ever
+//   core        at least max(R, W) members of the configuration in force. R of
+//               them know what they have. (A replica that a crash caught while
+//               `repairing` says "unknown" of most LSNs, P-H12; one with a
+//               damaged medium may.) Lost replicas are not in it. If too few
+//               know or exist, all members are the core
+//   the others  stay as the faults left them; or without power; without a node;
+//               standing still; cut off, both ways or one. A machine that is
+//               cut off is cut off from the membership service too: its session
+//               must expire, or it would be first for ever
 //
 // Thread safety: one thread.
 // References: protocol P-B1 P-C8, P-H12; design of the tests, section 3.

@@ -9,8 +9,8 @@
 // whatever is found here.
 //
 // Checked:
-//   P-INV-S1  a superline's number never goes back below one that was seen, and
-//             each has a number of its own
+//   P-INV-S1  a superline's number never goes back, and no two superlines share
+//             one
 //   P-INV-S2  at every instant superline, table and watermark can be read; at
 //             rest both copies of superline and table are equal
 //   P-A4.2    a promise never goes back; an epoch is shown only when R media of
@@ -19,17 +19,17 @@
 //             on all media; no two epochs have the same nonce
 //   P-INV-6   only the promised epoch is installed, after the promise was on
 //             the medium; log_epoch never goes back
-//   P-A4.4    nothing is installed before max(R, W) media of a configuration
-//             before have promised the epoch
+//   P-A4.4    nothing is installed before max(R, W) media of an earlier
+//             configuration have promised the epoch
 //   P-A4.6    an epoch is shown only when W media of its configuration have
 //             installed it
-//   P-INV-18  an epoch with another configuration is shown only when W media of
-//             the one before, of those that stay members, have installed it
+//   P-INV-18  an epoch with a new configuration is shown only when W media of
+//             the previous one, of members that stay, have installed it
 //   P-INV-12  `repairing` begins between a promise and an installation, and
 //             ends with an installation
-//   P-INV-3   all records between a medium's head and what it has proven to
-//             hold can be read there, and are those that were chosen
-//   P-INV-8   the chain at its head is the one of the log
+//   P-INV-3   all records between a medium's head and its last proven LSN can
+//             be read there, and are the chosen ones
+//   P-INV-8   the chain at its head is the log's
 // Not seen: changes between two fences that leave the bytes as they were; rings
 // whose watermark is behind.
 // Thread safety: one thread.

@@ -4,9 +4,9 @@
 // Idea: a record is durable on W replicas, and an opening takes OpeningQuorum
 // of them. Counted are replicas that know or show that something is missing:
 //   lost     for good: at most N - OpeningQuorum, so that openings are possible
-//   harmed   lost, hurt or in the middle of a repair: at most W - 1, so that
-//            whatever is durable can be read somewhere, and whatever was never
-//            acknowledged has its nacks
+//   harmed   lost, damaged or in the middle of a repair: at most W - 1, so that
+//            every durable record can be read somewhere, and every record that
+//            was never acknowledged gets its nacks
 // Damage that a replica can't know of makes it deny what it had. That is within
 // the budget only if nothing needs it: W other media hold each of these
 // records, R others have promised and W installed what it forgets, and nobody

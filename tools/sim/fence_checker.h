@@ -4,15 +4,14 @@
 //
 // Idea: the simulated network reports each part of a write that lands, with the
 // adapter and the connection that it came over. Inside a machine's region
-//   P-INV-6   it comes from the very process that was promised the ring last,
-//             and nobody else (P-R2)
-//             over a connection that has written under no other promise
-//   P-INV-S4  it lies in the ring: superline, watermark and table are written
-//             by their own process alone
-// so that a byte of a session of epoch e never lands after a promise of e' >
-// e. A promise is given once the replica begins to look at its ring for the
-// answer: between that and the promise on its medium it ends the sessions, and
-// with them what the machine's adapter still has of them.
+//   P-INV-6   it comes from the process that has the last promise of the ring
+//             (P-R2), over a connection that has written under no other promise
+//   P-INV-S4  it lies in the ring: only their own process writes superline,
+//             watermark and table
+// So no byte of a session of epoch e lands after a promise of e' > e. A promise
+// counts from the moment at which the replica begins to scan its ring. Between
+// persisting the promise and that moment it ends the sessions, and with them
+// drops their bytes in the machine's adapter.
 //
 // Not seen: a connection of the promised process that wrote nothing before that
 // process was promised a later epoch, or the same one again; and stores of a

@@ -8,8 +8,8 @@
 // Checked, for each medium:
 //   P-A3.5  within one log epoch the LSN that its watermarks prove never goes
 //           back, over sessions, restarts and power cuts
-//   P-A6    within one log epoch its head never goes back; an installation may
-//           take it back, as nobody else may know of it
+//   P-A6    within one log epoch its head never goes back; only an installation
+//           may lower it, since no other replica may know of it
 // Not seen: whether the watermark is true; epoch_checker.h checks that.
 // Thread safety: one thread.
 // References: protocol P-A3.5, P-A6, P-L9.

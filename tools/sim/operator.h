@@ -8,13 +8,13 @@
 // waits for it: a second change may begin at the same time, from the same list
 // of members or an older one.
 //
-//   list         one member more, less or another one, and any W; often from
-//                the list that was made last, at times from an older one
+//   list         one member more, less or exchanged, and any W; mostly changes
+//                the last list made, at times an older one
 //   replacement  of a member whose replica is gone for good; by lot its medium
 //                is exchanged, within the fault budget
-//   again        a change that was begun before, whatever became of it
-//   files        the list that was made last is given to the machines one after
-//                the other; at times a machine has one that was not made yet
+//   again        an earlier change once more, whatever its result
+//   files        gives the last list to one machine after the other; at times a
+//                machine gets a list that is not made yet
 //
 // Before a change, joining nodes get an empty replica. The replica of a former
 // member is removed there first, once no later list that was ever written names

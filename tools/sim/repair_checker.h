@@ -8,15 +8,14 @@
 // a checksum.
 //
 // Checked (P-A8), for the machine that is repaired:
-//   the region is its replica, and it is not in the middle of a repair by an
-//   opening, of a scan or of an installation (P-INV-12, SCR2 and SCR3 of
-//   scrubbing.h)
-//   each record lies between the head and what the replica has persisted, and
-//   is of the epoch that owns its LSN there
-//   a payload is one that a client wrote for this LSN in this epoch; what is
-//   durable is that very record
-//   what was cleaned stays cleaned; what is durable and was on the medium stays
-//   what was written is on the medium when the repair is done
+//   * The region is its replica, and no repair by an opening, no scan and no
+//     installation is in progress (P-INV-12, SCR2 and SCR3 of scrubbing.h).
+//   * Each record lies between the head and the last LSN that the replica has
+//     persisted, and is of the epoch that owns its LSN there.
+//   * Its payload is one that a client wrote for this LSN in this epoch; a
+//     durable LSN gets exactly its durable record.
+//   * Cleaned records stay cleaned; durable records on the medium stay there.
+//   * The written bytes are on the medium when the repair ends.
 // Not seen: damage that no scrub finds.
 // Thread safety: one thread.
 // References: protocol P-A8; docs/scrubbing.md.

@@ -8,12 +8,12 @@
 // implementation that is as simple as possible.
 //
 // Checked (WST1 and WST2 of api/rocksdb/wal_store.h):
-//   WST1  a file has what was synced in it, unless its removal has begun
-//   WST2  a file is a prefix of what was written to it; where a newer file has
-//         data, all older ones that were not removed are there, with all that
-//         was accepted for them; a synced file that was removed later than
-//         another one is not gone while that one is there; the plugin's own
-//         index says the same
+//   WST1  a file has all its synced data, unless its removal has begun
+//   WST2  a file is a prefix of the data written to it. If a newer file has
+//         data, all older ones that were not removed exist, with all data
+//         accepted for them. Of two removed synced files, the one removed
+//         later is not gone while the other one exists. The plugin's own index
+//         agrees
 // Files of one id that different primaries made are different files.
 // Thread safety: one thread.
 // References: api/rocksdb/wal_store.h; docs/simulation.md.

@@ -11,8 +11,7 @@
 //
 // A process or a machine ends in the middle of its work; the dead are told
 // nothing. A machine keeps:
-//   kill        memory as it is; what was flushed and not fenced is no longer
-//               waited for by anybody
+//   kill        memory as it is; nobody fences any more what was flushed
 //   power cut   one of the images that the crash model and the machine's
 //               platform allow; remote bytes may be anywhere on their way
 //
