@@ -28,7 +28,13 @@
 //   DV1. While a database is open for writing, directory and log hold the same,
 //        or one of them holds the previous value of the other.
 //   DV2. A change goes to the directory first, durably. There the file also
-//        keeps the log's old value until the log durably holds the new one.
+//        keeps the log's old value until the log durably holds the new one. A
+//        rise from generation 4 to 5, with the old value in brackets:
+//          step                    file      log
+//          0. before               4         4
+//          1. file replaced        5 (4)     4
+//          2. log record durable   5 (4)     5
+//          3. file replaced        5         5
 //   DV3. CURRENT names a MANIFEST that the file names.
 //   DV4. A directory of the log's generation needs no WAL file that the log has
 //        removed. RocksDB removes a WAL file when a synced MANIFEST no longer
@@ -42,16 +48,16 @@
 //        WAL or replays it over another directory. Such a directory gets the
 //        log by adopt only if it holds what the log holds, or if the log has no
 //        data; and never if a take-over left it.
-// Crash states: during a rise those of DV2. After a rise the WAL file is still
-// there, and RocksDB removes it again.
+// Crash states: during a rise the steps of DV2. After a rise the WAL file is
+// still there, and RocksDB removes it again.
 // Persistence: the file is replaced by renaming. docs/rocksdb.md#vouching has
 // the table of the values on each side, and of what an opening does.
 // Fault model:
-// * A full ring skips changes: an opening leaves the generation as it is, and
-//   the removal of a file first makes room (DV4). If the process ends between
-//   the two, the generation stays until the next opening. A directory that
-//   can't be written is treated in the same way: a ring that stays full would
-//   be worse.
+// * With a full ring changes are skipped: an opening leaves the generation as
+//   it is, and the removal of a file makes room before the rise (DV4). If the
+//   process ends between the two, the generation stays until the next opening.
+//   A directory that can't be written is treated in the same way: a ring that
+//   stays full would be worse.
 // * A copy within a generation is of another moment than the log. It lacks what
 //   only the MANIFEST has gained since: a column family, an ingested file.
 // Thread safety: Judge is pure. One call at a time writes a directory; the

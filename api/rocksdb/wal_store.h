@@ -17,10 +17,9 @@
 //   WST5. A process cleans a replicated log only if it still had the log after
 //         the removal. Otherwise another process may need the removed records.
 // Persistence: wal_record.h has the records. Removing is a hint: a crash may
-// bring a removed file back, whole, as RocksDB allows (it removes files older
-// than it needs again).
-// For WST4, once the ring's headroom is used up (wal_space.h), records are left
-// out:
+// bring a removed file back, whole, as RocksDB allows (it removes obsolete
+// files again). For WST4, once the ring's headroom is used up (wal_space.h),
+// records are left out:
 // * A file is removed without a record. Cleaning shows the removal to the next
 //   opening, since a file whose first record is before the head is none (WIX2,
 //   wal_index.h).
